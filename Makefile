@@ -1,0 +1,44 @@
+# `make` lists the targets. Everything runs in .venv, which `make install` sets up.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test lint format bench clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+
+install: $(INSTALLED)  ## set up .venv with everything
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt pip
+	$(BIN)/python -m pip install --quiet -c constraints.txt --editable '.[train,parquet]' --group dev
+	@touch $@
+
+demo: $(INSTALLED)  ## learn from the docstrings of installed packages and search them
+	$(BIN)/vdsh demo
+
+test: $(INSTALLED)  ## run all tests
+	$(BIN)/python -m pytest
+
+lint: $(INSTALLED)  ## check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(INSTALLED)  ## rewrite files in our style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(INSTALLED)  ## measure again what the documentation claims (VDSH_DATA names the corpora)
+	$(BIN)/python -m pip install --quiet -c constraints.txt --group bench
+	$(BIN)/python benchmarks/bench_text.py
+	$(BIN)/python benchmarks/bench_training.py
+	$(BIN)/python benchmarks/bench_startup.py
+	$(BIN)/python benchmarks/bench_quality.py
+
+clean:  ## remove .venv and caches
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build

@@ -1,0 +1,33 @@
+"""Semantic hashing for text: documents in, compact binary codes out, Hamming search on them.
+
+Names are imported when first used, so `import vdsh` stays fast and never loads torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Document": "vdsh.documents",
+    "TextHasher": "vdsh.pipeline",
+    "VdshError": "vdsh.errors",
+    "read_documents": "vdsh.documents",
+}
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
+
+if TYPE_CHECKING:
+    from vdsh.documents import Document as Document
+    from vdsh.documents import read_documents as read_documents
+    from vdsh.errors import VdshError as VdshError
+    from vdsh.pipeline import TextHasher as TextHasher
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'vdsh' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,66 @@
+"""The command line: one file a verb, each parses, calls the library and prints."""
+
+import os
+import sys
+import warnings
+
+import typer
+
+from vdsh import __version__
+from vdsh.cli import demo, encode, fit
+from vdsh.errors import VdshError
+
+app = typer.Typer(
+    name="vdsh",
+    help="Turn texts into compact binary codes that keep meaning, and search them.",
+    epilog="Example: vdsh fit news.jsonl --model vdsh-s --bits 32 --out news-model",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for verb in (demo, fit, encode):
+    app.command(verb.__name__.rpartition(".")[2], epilog=verb.EXAMPLE)(verb.command)
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", help="Show the version and exit."),
+) -> None:
+    if version:
+        typer.echo(f"vdsh {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main() -> None:
+    """Run the command line; an error of ours is one line on standard error and exit code 1."""
+    warnings.showwarning = _show_warning
+    try:
+        app()
+    except VdshError as error:
+        typer.echo(f"Error: {error}", err=True)
+        _drop_output()
+        sys.exit(1)
+    except BrokenPipeError:  # the reader of our output went away, as `head` does
+        _drop_output()
+        sys.exit(0)
+    except KeyboardInterrupt:
+        typer.echo("Interrupted; nothing was written.", err=True)
+        sys.exit(130)
+
+
+def _drop_output() -> None:
+    """Send what is still buffered nowhere, so that a broken output does not fail again at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Show a warning as a sentence, without the line of code it comes from."""
+    typer.echo(f"Warning: {message}", err=True)

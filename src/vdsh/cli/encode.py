@@ -1,0 +1,114 @@
+"""`vdsh encode`: documents to codes, as a stream."""
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from vdsh.cli import options
+
+if TYPE_CHECKING:
+    from vdsh.documents import Document
+
+EXAMPLE = "Example: cat titles.jsonl | vdsh encode news-model - --json"
+_BATCH = 2000
+
+
+def command(
+    model: Annotated[str, typer.Argument(help="Model folder.", show_default=False)],
+    docs: options.Docs,
+    out: Annotated[
+        str | None, typer.Option(help="File to write to instead of standard output.")
+    ] = None,
+    bits: Annotated[bool, typer.Option("--bits", help="Write 0s and 1s instead of hex.")] = False,
+    format: options.Format = None,
+    id_field: options.IdField = "id",
+    text_field: options.TextField = None,
+    encoding: options.Encoding = "utf-8",
+    force: options.Force = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Print the id and the code of each document."""
+    from vdsh.codes import to_bit_strings, to_hex
+    from vdsh.documents import read_documents
+    from vdsh.pipeline import TextHasher
+    from vdsh.progress import reading_bar
+
+    hasher = TextHasher.load(model)
+    reader = read_documents(
+        docs, format=format, id_field=id_field, text_field=text_field or "text", encoding=encoding
+    )
+    write = _json_line if as_json else _tab_line
+    n_documents = n_empty = 0
+    with (
+        _output(out, force=force) as file,
+        reading_bar(reader, "encoding", enabled=not quiet) as read,
+    ):
+        for batch in _batches(read):
+            codes, empty = hasher.encode_and_count([document.text for document in batch])
+            texts = to_bit_strings(codes) if bits else to_hex(codes)
+            file.writelines(write(d.id, text) for d, text in zip(batch, texts, strict=True))
+            n_documents += len(batch)
+            n_empty += empty
+    if n_empty:
+        typer.echo(
+            f"Warning: {n_empty} of {n_documents} documents have no known word; "
+            "they got the code of an empty document.",
+            err=True,
+        )
+
+
+def _batches(documents: "Iterable[Document]") -> "Iterator[list[Document]]":
+    documents = iter(documents)
+    while batch := list(islice(documents, _BATCH)):
+        yield batch
+
+
+def _json_line(name: str, code: str) -> str:
+    return json.dumps({"id": name, "code": code}, ensure_ascii=False) + "\n"
+
+
+def _tab_line(name: str, code: str) -> str:
+    return f"{name}\t{code}\n"
+
+
+@contextmanager
+def _output(path: str | None, *, force: bool) -> Iterator[TextIO]:
+    """Give a file to write to; one with a name appears whole or not at all."""
+    from vdsh.errors import OutputExistsError, WriteError
+
+    if path is None:
+        try:
+            yield sys.stdout
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise WriteError(f"Could not write to standard output: {error.strerror}.") from error
+        return
+    if Path(path).exists() and not force:
+        raise OutputExistsError(f"'{path}' exists. Choose another file or use --force.")
+    draft = ""
+    try:
+        handle, draft = tempfile.mkstemp(prefix=".vdsh-", dir=Path(path).parent)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(draft, 0o644)
+        os.replace(draft, path)
+    except OSError as error:
+        raise WriteError(
+            f"Could not write '{path}': {error.strerror}. Nothing was left."
+        ) from error
+    finally:
+        if draft and os.path.exists(draft):
+            os.unlink(draft)

@@ -1,0 +1,168 @@
+"""`vdsh fit`: learn a model from documents."""
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vdsh.cli import options
+
+if TYPE_CHECKING:
+    from vdsh.documents import Document
+    from vdsh.pipeline import TextHasher
+
+EXAMPLE = "Example: vdsh fit news.jsonl --model vdsh-s --bits 32 --out news-model"
+_LEAST_TO_HOLD_OUT = 100  # with fewer documents every one is needed for training
+
+
+def command(
+    docs: options.Docs,
+    out: Annotated[str, typer.Option(help="Folder to write the model to.", show_default=False)],
+    model: Annotated[str, typer.Option(help="vdsh, vdsh-s or vdsh-sp.")] = "vdsh",
+    bits: Annotated[int, typer.Option(help="Length of the codes, a multiple of 8.")] = 32,
+    preset: Annotated[
+        str, typer.Option(help="`best` measured settings, or those of the `paper`.")
+    ] = "best",
+    epochs: Annotated[int | None, typer.Option(help="Passes over the documents.")] = None,
+    validation: Annotated[
+        str | None,
+        typer.Option(help="File of held-out documents; by default a tenth of the others."),
+    ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Any other setting, see the docs."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same codes.")] = 0,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    format: options.Format = None,
+    id_field: options.IdField = "id",
+    text_field: options.TextField = None,
+    labels_field: options.LabelsField = "labels",
+    encoding: options.Encoding = "utf-8",
+    force: options.Force = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Learn a model from documents and write it to a folder."""
+    from vdsh.codes import check_n_bits
+    from vdsh.documents import read_documents
+    from vdsh.persistence import check_free
+
+    check_n_bits(bits)
+    check_free(out, force=force)
+    hasher = _make(model, bits, preset, epochs, setting or [], seed, device)
+
+    def read(source: str) -> "list[Document]":
+        from vdsh.progress import reading_bar
+
+        reader = read_documents(
+            source,
+            format=format,
+            id_field=id_field,
+            text_field=text_field or "text",
+            labels_field=labels_field,
+            encoding=encoding,
+        )
+        with reading_bar(reader, "reading", enabled=not quiet) as documents:
+            return list(documents)
+
+    documents = read(docs)
+    if validation is None:
+        documents, held_out = _hold_out(documents, seed)
+    else:
+        held_out = read(validation)
+    source = "standard input" if docs == "-" else docs
+    _fit(hasher, documents, held_out, source, quiet=quiet)
+    hasher.save(out, force=force)
+    _print_result(hasher, out, as_json=as_json)
+    if hasher.hasher_.interrupted_:
+        sys.exit(130)
+
+
+def _make(
+    model: str,
+    bits: int,
+    preset: str,
+    epochs: int | None,
+    pairs: list[str],
+    seed: int,
+    device: str,
+) -> "TextHasher":
+    from vdsh.errors import InputError
+    from vdsh.paper.settings import paper_settings
+    from vdsh.pipeline import TextHasher
+
+    if preset not in ("best", "paper"):
+        raise InputError(f"--preset must be best or paper. Got '{preset}'.")
+    settings: dict[str, Any] = paper_settings(model) if preset == "paper" else {}
+    settings |= {"device": device} | ({} if epochs is None else {"epochs": epochs})
+    hasher = TextHasher(
+        model, bits, random_state=seed, **(settings | options.parse_settings(pairs))
+    )
+    hasher.check_settings()
+    return hasher
+
+
+def _hold_out(
+    documents: "list[Document]", seed: int
+) -> "tuple[list[Document], list[Document] | None]":
+    """Set a random tenth aside for validation."""
+    import numpy as np
+
+    if len(documents) < _LEAST_TO_HOLD_OUT:
+        return documents, None
+    order = np.random.RandomState(seed).permutation(len(documents))
+    cut = len(documents) // 10
+    return [documents[i] for i in np.sort(order[cut:])], [documents[i] for i in order[:cut]]
+
+
+def _fit(
+    hasher: "TextHasher",
+    documents: "list[Document]",
+    held_out: "list[Document] | None",
+    source: str,
+    *,
+    quiet: bool,
+) -> None:
+    validation = None
+    if held_out is not None:
+        validation = [d.text for d in held_out], _labels(held_out)
+    hasher.fit(
+        [document.text for document in documents],
+        _labels(documents),
+        validation=validation,
+        progress=not quiet,
+        source=source,
+    )
+
+
+def _labels(documents: "list[Document]") -> list[Any] | None:
+    labels = [document.labels for document in documents]
+    return labels if any(label is not None for label in labels) else None
+
+
+def _print_result(hasher: "TextHasher", out: str, *, as_json: bool) -> None:
+    learned = hasher.hasher_
+    best = learned.history_[learned.best_epoch_ - 1]
+    if as_json:
+        facts = {
+            "model": out,
+            "best_epoch": learned.best_epoch_,
+            "epochs": len(learned.history_),
+            "interrupted": learned.interrupted_,
+            "selected_on": learned.selected_on_,
+            **best,
+        }
+        typer.echo(json.dumps(facts | hasher.training_))
+        return
+    facts = hasher.training_
+    typer.echo(
+        f"Learned {hasher.n_bits}-bit codes from {facts['documents']:,} documents and "
+        f"{facts['terms']:,} terms; kept epoch {learned.best_epoch_} of {len(learned.history_)}."
+    )
+    if learned.selected_on_ == "precision":
+        typer.echo(f"Precision at 100 on held-out documents: {best['validation']:.3f}")
+    elif learned.selected_on_ == "bound":
+        typer.echo(f"Lower bound on held-out documents: {best['validation']:.1f} nats")
+    typer.echo(f"The model is in {out}. Next: vdsh encode {out} DOCS")

@@ -1,0 +1,118 @@
+"""Docstrings of the standard library and the installed packages: real text on every machine.
+
+Source files are read with `ast`, never imported. The label of a docstring is the area of its
+module, such as `json`, `scipy.optimize` or `torch.nn`.
+"""
+
+import ast
+import hashlib
+import os
+import sysconfig
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+from vdsh.datasets.base import Dataset, random_split
+from vdsh.documents import Document
+
+_LEAST_WORDS = 20
+_LEAST_DOCUMENTS = 40  # an area with fewer is counted to its package, a package with fewer left out
+_SKIPPED = {"tests", "test", "testing", "_vendor", "vendored", "site-packages", "__pycache__"}
+_SKIPPED |= {"idlelib", "lib2to3", "pip", "setuptools", "pkg_resources", "externals", "vdsh"}
+
+
+def load(root: Path | None, seed: int) -> Dataset:
+    """Load the docstrings as a data set; `root` is not needed."""
+    documents = collect()
+    areas = len({document.labels for document in documents})
+    note = f"{len(documents):,} docstrings of the installed packages in {areas} areas"
+    return random_split("docstrings", documents, seed, note)
+
+
+def collect(
+    *, most: int | None = None, progress: Callable[[int, int], None] | None = None
+) -> list[Document]:
+    """Read docstrings of at least 20 words, each text once, sorted by id.
+
+    Parameters
+    ----------
+    most : int, optional
+        Keep a fixed pseudo-random choice of so many documents.
+    progress : callable, optional
+        Called with the number of files read and the number of files there are.
+    """
+    files = find_sources()
+    found: list[Document] = []
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        parts = pool.map(_read, *zip(*files, strict=True), chunksize=64)
+        for number, part in enumerate(parts, 1):
+            found += part
+            if progress and (number % 64 == 0 or number == len(files)):
+                progress(number, len(files))
+    documents = _merge_small_areas({document.text: document for document in found}.values())
+    documents.sort(key=lambda document: hashlib.sha256(document.id.encode()).digest())
+    return sorted(documents[:most], key=lambda document: document.id)
+
+
+def find_sources() -> list[tuple[Path, str]]:
+    """List the source files of installed packages and the standard library, with module names."""
+    found = []
+    roots = (sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))
+    for root in dict.fromkeys(Path(root) for root in roots):
+        for folder, folders, files in os.walk(root):
+            folders[:] = sorted(name for name in folders if _is_wanted(name))
+            relative = Path(folder).relative_to(root)
+            for file in sorted(files):
+                if file.endswith(".py"):
+                    parts = [*relative.parts, file.removesuffix(".py")]
+                    module = ".".join(part for part in parts if part != "__init__")
+                    found.append((Path(folder, file), module))
+    return found
+
+
+def _is_wanted(folder: str) -> bool:
+    return folder not in _SKIPPED and folder.isidentifier()
+
+
+def _read(path: Path, module: str) -> list[Document]:
+    """Collect the docstrings of one file."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes in other people's strings
+            tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError, OSError, RecursionError):
+        return []
+    area = ".".join(module.split(".")[:2])
+    return [
+        Document(name, text, (area,), {"module": module})
+        for name, text in _docstrings(tree, module)
+        if len(text.split()) >= _LEAST_WORDS
+    ]
+
+
+def _docstrings(node: ast.AST, name: str) -> Iterable[tuple[str, str]]:
+    """Walk modules, classes and functions; yield dotted names and docstrings."""
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        text = ast.get_docstring(node)
+        if text:
+            yield name, text
+        for child in node.body:
+            if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                yield from _docstrings(child, f"{name}.{child.name}")
+
+
+def _merge_small_areas(documents: Iterable[Document]) -> list[Document]:
+    documents = list(documents)
+    for name in (lambda area: area.partition(".")[0], lambda area: ""):
+        sizes = Counter(document.labels for document in documents)
+        small = {labels for labels, size in sizes.items() if size < _LEAST_DOCUMENTS}
+        documents = [
+            replace(document, labels=(name((document.labels or ("",))[0]),))
+            if document.labels in small
+            else document
+            for document in documents
+        ]
+    return [document for document in documents if document.labels != ("",)]

@@ -1,0 +1,44 @@
+"""The exception tree: every error a user can cause derives from `VdshError` and a builtin.
+
+A message says what is wrong, what was given and what to do. The command line prints a
+`VdshError` as one line and exits with 1; anything else is a bug and keeps its traceback.
+"""
+
+
+class VdshError(Exception):
+    """Base of all errors that vdsh raises on purpose."""
+
+
+class InputError(VdshError, ValueError):
+    """A setting or a document is not usable as given."""
+
+
+class MissingFileError(VdshError, FileNotFoundError):
+    """A file or folder that was named does not exist."""
+
+
+class OutputExistsError(VdshError, FileExistsError):
+    """The place to write to is already taken."""
+
+
+class WriteError(VdshError, OSError):
+    """Writing failed (disk full, no permission); nothing half-written was left."""
+
+
+class FolderError(VdshError, ValueError):
+    """A model folder is damaged, incomplete, or made by a newer version."""
+
+
+class MissingPackageError(VdshError, ImportError):
+    """An optional package is needed for this."""
+
+
+def missing_package(what: str, package: str, extra: str) -> MissingPackageError:
+    """Make the error that names the extra to install.
+
+    >>> str(missing_package("Training", "torch", "train"))
+    "Training needs torch, which is not installed. Run: pip install 'vdsh[train]'"
+    """
+    return MissingPackageError(
+        f"{what} needs {package}, which is not installed. Run: pip install 'vdsh[{extra}]'"
+    )

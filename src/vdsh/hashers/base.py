@@ -1,0 +1,192 @@
+"""`Hasher`: what every method shares. Counts go in, bits come out."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from vdsh.codes import Bits, Codes, Scores, binarize, check_n_bits, pack, thresholds
+from vdsh.errors import InputError
+from vdsh.labels import Labels, read_labels
+from vdsh.text.weighting import inverse_document_frequency, weigh
+
+
+class Corpus(NamedTuple):
+    """Documents as a hasher sees them while it learns.
+
+    Attributes
+    ----------
+    inputs : csr_array of shape (n_docs, n_terms)
+        Weighted terms, the `d` of the paper.
+    counts : csr_array of shape (n_docs, n_terms)
+        The same documents as they were given.
+    labels : Labels or None
+    """
+
+    inputs: csr_array
+    counts: csr_array
+    labels: Labels | None
+
+
+class Report(NamedTuple):
+    """How far training is, for a progress bar.
+
+    Attributes
+    ----------
+    epoch, epochs : int
+        The running epoch, from 1, and how many there are at most.
+    done : float
+        The finished share of this epoch.
+    loss, kl : float
+        Means per document so far.
+    validation : float or None
+        The newest validation score, see `selects_on`; None before the first.
+    selects_on : str
+        "precision", "bound" or "" when there is no validation data.
+    """
+
+    epoch: int
+    epochs: int
+    done: float
+    loss: float
+    kl: float
+    validation: float | None
+    selects_on: str
+
+
+Progress = Callable[[Report], None]
+
+
+class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+    """Base of all hashers, a scikit-learn transformer from counts to bits.
+
+    A subclass stores its settings in `__init__` (among them `n_bits`, `weighting`, `threshold`
+    and `random_state`), learns in `_fit` and computes float scores in `_scores`; the rest is here.
+
+    Attributes
+    ----------
+    thresholds_ : ndarray of shape (n_bits,)
+        A score above its threshold gives the bit 1. Learned from the training documents, so one
+        new document can be hashed.
+    idf_ : ndarray of shape (n_terms,)
+        Only with weighting "tfidf".
+    bit_balance_ : ndarray of shape (n_bits,)
+        Share of the training documents that have a 1 there.
+    n_distinct_codes_ : int
+        How many different codes the training documents have.
+    """
+
+    supervised: ClassVar[bool] = False
+
+    n_bits: int
+    weighting: str
+    threshold: str
+    random_state: Any
+
+    def fit(
+        self, X: Any, y: Any = None, *, validation: Any = None, progress: Progress | None = None
+    ) -> Self:
+        """Learn from documents.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_docs, n_terms)
+            Word counts; not negative.
+        y : sequence, optional
+            Per document a label, a list of labels, or None where unknown. An unsupervised hasher
+            never learns from them but may use them to measure itself on the validation data.
+        validation : tuple (X, y), optional
+            Held-out documents to choose the best epoch with; y may be None.
+        progress : callable, optional
+            Called with a `Report` now and then.
+        """
+        n_bits = check_n_bits(self.n_bits)
+        counts = self._validate(X, reset=True)
+        if counts.shape[0] < n_bits:
+            raise InputError(
+                f"{n_bits} bits need at least {n_bits} documents to learn from. "
+                f"Got n_samples = {counts.shape[0]}."
+            )
+        labels = self._check_labels(y, counts.shape[0])
+        if self.weighting == "tfidf":
+            self.idf_ = inverse_document_frequency(counts)
+        train = Corpus(self._weigh(counts), counts, labels)
+        self._fit(train, self._validation_corpus(validation, labels), progress)
+        scores = self._scores(train.inputs)
+        self.thresholds_ = thresholds(scores, self.threshold)
+        bits = binarize(scores, self.thresholds_)
+        self.bit_balance_ = bits.mean(axis=0, dtype=np.float32)
+        self.n_distinct_codes_ = len(np.unique(pack(bits), axis=0))
+        return self
+
+    def transform(self, X: Any) -> Bits:
+        """Hash documents to 0/1 bits of shape (n_docs, n_bits)."""
+        return binarize(self.scores(X), self.thresholds_)
+
+    def encode(self, X: Any) -> Codes:
+        """Hash documents to packed codes of shape (n_docs, n_bits // 8)."""
+        return pack(self.transform(X))
+
+    def scores(self, X: Any) -> Scores:
+        """Compute the numbers that `thresholds_` turns into bits, of shape (n_docs, n_bits)."""
+        check_is_fitted(self, "thresholds_")
+        return self._scores(self._weigh(self._validate(X, reset=False)))
+
+    @abstractmethod
+    def _fit(self, train: Corpus, validation: Corpus | None, progress: Progress | None) -> None:
+        """Learn everything but the thresholds."""
+
+    @abstractmethod
+    def _scores(self, inputs: csr_array) -> Scores:
+        """Compute scores from weighted terms."""
+
+    def _validate(self, X: Any, *, reset: bool) -> csr_array:
+        X = validate_data(
+            self, X, accept_sparse="csr", dtype=np.float32, ensure_non_negative=True, reset=reset
+        )
+        counts = csr_array(X)
+        counts.sum_duplicates()
+        return counts
+
+    def _weigh(self, counts: csr_array) -> csr_array:
+        return weigh(counts, self.weighting, getattr(self, "idf_", None))
+
+    def _check_labels(self, y: Any, n_docs: int) -> Labels | None:
+        """Read the labels and see that a supervised hasher can learn something from them."""
+        if y is None:
+            if self.supervised:
+                raise InputError(
+                    f"{type(self).__name__} requires y to be passed, but the target y is None: it "
+                    "learns from labels. Give them, or choose an unsupervised model (vdsh)."
+                )
+            return None
+        labels = read_labels(y)
+        if len(labels.known) != n_docs:
+            raise InputError(f"Got {n_docs} documents but {len(labels.known)} labels.")
+        if self.supervised and len(labels.names) < 2:
+            raise InputError(
+                f"{type(self).__name__} needs at least two different labels (1 class or none "
+                f"cannot be told apart). Got {len(labels.names)}: {labels.names}."
+            )
+        return labels
+
+    def _validation_corpus(self, validation: Any, train: Labels | None) -> Corpus | None:
+        if validation is None:
+            return None
+        X, y = validation
+        counts = self._validate(X, reset=False)
+        labels = None if y is None or train is None else read_labels(y, train.names)
+        return Corpus(self._weigh(counts), counts, labels)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.target_tags.required = self.supervised
+        tags.transformer_tags.preserves_dtype = []
+        return tags

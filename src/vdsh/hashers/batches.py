@@ -1,0 +1,236 @@
+"""Documents on a device, and the batches of an epoch: sparse in memory from end to end.
+
+On a CPU a batch stays sparse in the network too (an embedding bag, a gather). On a GPU the few
+megabytes of one batch are scattered into a dense block, which feeds the matrix units, keeps every
+shape fixed and every sum in the same order; no step waits for the host.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from torch import Tensor
+from torch.nn import functional as F
+
+from vdsh.labels import Labels
+
+
+class Batch(Protocol):
+    """What the network and the objective ask of B documents."""
+
+    @property
+    def labels(self) -> Tensor:
+        """0/1 labels, (B, L)."""
+
+    @property
+    def known(self) -> Tensor:
+        """1 where the labels are known, (B,)."""
+
+    @property
+    def present(self) -> Tensor:
+        """1 for a document, 0 for padding, (B,)."""
+
+    def project(self, W: Tensor) -> Tensor:
+        """Multiply the weighted terms with W of shape (V, H): (B, H)."""
+
+    def log_likelihood(self, logits: Tensor) -> Tensor:
+        """Sum target times log P(w) over the words, from logits (M, B, V): (M, B)."""
+
+
+class Documents:
+    """A corpus on a device, in rows one can permute.
+
+    Parameters
+    ----------
+    inputs, targets : csr_array of shape (n_docs, n_terms)
+        Encoder input and reconstruction target; the same pattern of entries.
+    labels : Labels or None
+    device : torch.device
+    """
+
+    def __init__(
+        self,
+        inputs: csr_array,
+        targets: NDArray[np.float32],
+        labels: Labels | None,
+        device: torch.device,
+    ) -> None:
+        def tensor(array: NDArray[np.generic], dtype: torch.dtype) -> Tensor:
+            return torch.as_tensor(array).to(device, dtype)
+
+        self.n_docs, self.n_terms = inputs.shape
+        self.device = device
+        self.starts = tensor(inputs.indptr[:-1], torch.int64)
+        self.lengths = tensor(np.diff(inputs.indptr), torch.int64)
+        self.columns = tensor(inputs.indices, torch.int64)
+        self.inputs = tensor(inputs.data, torch.float32)
+        self.targets = tensor(targets, torch.float32)
+        matrix = np.zeros((self.n_docs, 0), np.uint8) if labels is None else labels.matrix
+        known = np.zeros(self.n_docs, bool) if labels is None else labels.known
+        self.labels, self.known = tensor(matrix, torch.float32), tensor(known, torch.float32)
+
+    @property
+    def n_entries(self) -> int:
+        """How many non-zero entries all documents have."""
+        return len(self.columns)
+
+    def largest_batch(self, batch_size: int) -> int:
+        """Bound the number of entries that `batch_size` documents can have."""
+        return int(self.lengths.topk(min(batch_size, self.n_docs)).values.sum())
+
+
+class Epoch(NamedTuple):
+    """The documents in the order of one epoch."""
+
+    offsets: Tensor  # (n_docs + 1,): document i has the entries offsets[i]:offsets[i + 1]
+    rows: Tensor  # (n_entries,): the document of each entry
+    columns: Tensor
+    inputs: Tensor
+    targets: Tensor
+    labels: Tensor  # (n_docs, L)
+    known: Tensor  # (n_docs,)
+
+
+def in_order(documents: Documents) -> Epoch:
+    """Take the documents as they stand."""
+    return _arrange(documents, torch.arange(documents.n_docs, device=documents.device))
+
+
+def shuffled(documents: Documents, word_dropout: float, generator: torch.Generator) -> Epoch:
+    """Take the documents in random order, each with some of its input words left out.
+
+    The targets keep every word: the encoder has to guess what it does not see.
+    """
+    order = torch.randperm(documents.n_docs, generator=generator, device=documents.device)
+    epoch = _arrange(documents, order)
+    if not word_dropout:
+        return epoch
+    keep = 1 - word_dropout
+    chance = torch.rand(documents.n_entries, generator=generator, device=documents.device)
+    return epoch._replace(inputs=epoch.inputs * (chance < keep) / keep)
+
+
+def _arrange(documents: Documents, order: Tensor) -> Epoch:
+    lengths = documents.lengths[order]
+    offsets = F.pad(lengths.cumsum(0), (1, 0))  # (n_docs + 1,)
+    size = documents.n_entries
+    shift = torch.repeat_interleave(
+        documents.starts[order] - offsets[:-1], lengths, output_size=size
+    )
+    source = torch.arange(size, device=order.device) + shift
+    rows = torch.repeat_interleave(
+        torch.arange(len(order), device=order.device), lengths, output_size=size
+    )
+    return Epoch(
+        offsets,
+        rows,
+        documents.columns[source],
+        documents.inputs[source],
+        documents.targets[source],
+        documents.labels[order],
+        documents.known[order],
+    )
+
+
+class SparseBatch(NamedTuple):
+    """Documents `first` to `last` of an epoch, sparse: for CPUs."""
+
+    columns: Tensor  # (n,)
+    rows: Tensor  # (n,), from 0
+    offsets: Tensor  # (B,)
+    inputs: Tensor  # (n,)
+    targets: Tensor  # (n,)
+    labels: Tensor
+    known: Tensor
+
+    @property
+    def present(self) -> Tensor:
+        """All rows are documents."""
+        return torch.ones_like(self.known)
+
+    def project(self, W: Tensor) -> Tensor:
+        """Sum the rows of W that the documents have, weighted."""
+        return F.embedding_bag(
+            self.columns, W, self.offsets, mode="sum", per_sample_weights=self.inputs
+        )
+
+    def log_likelihood(self, logits: Tensor) -> Tensor:
+        """Pick the logits of the words that are there; the rest only enters the normaliser."""
+        M, B, V = logits.shape
+        picked = logits.flatten(1).index_select(1, self.rows * V + self.columns) * self.targets
+        words = logits.new_zeros(M, B).index_add(1, self.rows, picked)
+        total = logits.new_zeros(B).index_add(0, self.rows, self.targets)
+        return words - total * logits.logsumexp(-1)
+
+
+def sparse_batches(epoch: Epoch, batch_size: int) -> Iterator[SparseBatch]:
+    """Cut an epoch into batches."""
+    offsets = epoch.offsets.tolist()
+    n_docs = len(offsets) - 1
+    for first in range(0, n_docs, batch_size):
+        last = min(first + batch_size, n_docs)
+        start, stop = offsets[first], offsets[last]
+        yield SparseBatch(
+            epoch.columns[start:stop],
+            epoch.rows[start:stop] - first,
+            epoch.offsets[first:last] - start,
+            epoch.inputs[start:stop],
+            epoch.targets[start:stop],
+            epoch.labels[first:last],
+            epoch.known[first:last],
+        )
+
+
+class DenseBatch(NamedTuple):
+    """A batch as dense blocks of fixed shape: for GPUs."""
+
+    inputs: Tensor  # (B, V)
+    targets: Tensor  # (B, V)
+    labels: Tensor
+    known: Tensor
+    present: Tensor
+
+    def project(self, W: Tensor) -> Tensor:
+        """Multiply."""
+        return self.inputs @ W
+
+    def log_likelihood(self, logits: Tensor) -> Tensor:
+        """Weigh the normalised logits with the targets."""
+        words = (self.targets * logits).sum(-1)
+        return words - self.targets.sum(-1) * logits.logsumexp(-1)
+
+
+def dense_batch(
+    epoch: Epoch, number: Tensor, batch_size: int, n_terms: int, capacity: int
+) -> DenseBatch:
+    """Scatter batch `number`, known only on the device, into blocks of fixed shape.
+
+    Entries beyond the batch go to spare places behind the block; no two entries share a place, so
+    the result does not depend on their order. Documents beyond the last are not `present`.
+    """
+    n_docs, device = len(epoch.known), number.device
+    documents = number * batch_size + torch.arange(batch_size, device=device)
+    present = documents < n_docs
+    documents = documents.clamp(max=n_docs - 1)
+    first = documents[:1]  # of shape (1,): indexing with a number would wait for the device
+    start, stop = epoch.offsets[first], epoch.offsets[documents[-1:] + 1]
+    slots = torch.arange(capacity, device=device)
+    entries = (start + slots).clamp(max=max(len(epoch.columns) - 1, 0))
+    place = (epoch.rows[entries] - first) * n_terms + epoch.columns[entries]
+    spare = batch_size * n_terms
+    place = torch.where(start + slots < stop, place, spare + slots)
+
+    def block(values: Tensor) -> Tensor:
+        flat = torch.zeros(spare + capacity, device=device).scatter_(0, place, values[entries])
+        return flat[:spare].view(batch_size, n_terms)
+
+    return DenseBatch(
+        block(epoch.inputs),
+        block(epoch.targets),
+        epoch.labels[documents],
+        epoch.known[documents],
+        present.float(),
+    )

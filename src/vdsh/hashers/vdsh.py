@@ -1,0 +1,262 @@
+"""VDSH, VDSH-S and VDSH-SP: settings, and an encoder that needs no torch.
+
+S. Chaidaroon and Y. Fang, "Variational Deep Semantic Hashing for Text Documents", SIGIR 2017.
+"""
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from vdsh.codes import Scores
+from vdsh.errors import InputError, missing_package
+from vdsh.hashers.base import Corpus, Hasher, Progress
+from vdsh.hashers.encoder import encode
+
+
+class PosteriorArrays(NamedTuple):
+    """Mean and standard deviation of Q(s | d), each of shape (n_docs, n_bits)."""
+
+    mu: Scores
+    sigma: Scores
+
+
+class VDSH(Hasher):
+    """Hash documents with a variational autoencoder over their words; needs no labels.
+
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the codes, a multiple of 8.
+    weighting : {"tfidf", "tf", "binary", "given"}, default="tfidf"
+        What the encoder sees; "given" takes the values as they are.
+    threshold : {"median", "sign"}, default="median"
+        What turns the mean of a latent dimension into a bit.
+    hidden_size : int, default=1000
+        Nodes in each of the two hidden layers.
+    epochs : int, default=30
+        Passes over the training documents, at most.
+    patience : int, default=10
+        Stop after so many epochs without a better validation score.
+    selection : {"precision", "bound"}, default="precision"
+        What the validation data measures: precision at 100 (needs labels there; without them the
+        bound is taken) or the lower bound.
+    batch_size : int, default=100
+    learning_rate : float, default=1e-3
+        Step size of Adam.
+    dropout : float, default=0.2
+        Share of the second hidden layer dropped in training.
+    word_dropout : float
+        Share of a document's words that the encoder does not see in training; the decoder still
+        has to produce them.
+    n_samples : int, default=1
+        M, the draws from Q(s | d) per document and step.
+    kl_weight : float
+        Weight of the divergence; 1 is the lower bound proper.
+    kl_warmup : int, default=5000
+        Updates over which that weight rises from 0.
+    log_variance : {"bounded", "free"}, default="bounded"
+        "bounded" keeps sigma^2 between 1 and e as in the authors' code, "free" is the paper's text.
+    target : {"binary", "counts"}, default="binary"
+        Whether the decoder has to produce each distinct word once or as often as it occurs.
+    random_state : int, RandomState or None
+        The same number gives the same codes on the same machine.
+    device : str, default="auto"
+        Where to train: "cpu", "cuda", or a GPU if there is one.
+
+    Attributes
+    ----------
+    W1_, b1_, W2_, b2_, W3_, b3_, W4_, b4_ : ndarray
+        The encoder; W3_ gives mu, W4_ the spread.
+    G_, b_words_ : ndarray of shape (n_bits, n_terms) and (n_terms,)
+        The word decoder.
+    history_ : list of dict
+        Loss, divergence and validation score of each epoch.
+    best_epoch_ : int
+        The epoch the weights come from.
+    selected_on_ : str
+        What chose it: "precision", "bound", or "" without validation data.
+    interrupted_ : bool
+        Whether training was stopped by hand.
+    """
+
+    private: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        n_bits: int = 32,
+        *,
+        weighting: str = "tfidf",
+        threshold: str = "median",
+        hidden_size: int = 1000,
+        epochs: int = 30,
+        patience: int = 10,
+        selection: str = "precision",
+        batch_size: int = 100,
+        learning_rate: float = 1e-3,
+        dropout: float = 0.2,
+        word_dropout: float = 0.8,
+        n_samples: int = 1,
+        kl_weight: float = 0.3,
+        kl_warmup: int = 5000,
+        log_variance: str = "bounded",
+        target: str = "binary",
+        random_state: Any = None,
+        device: str = "auto",
+    ) -> None:
+        self.n_bits = n_bits
+        self.weighting = weighting
+        self.threshold = threshold
+        self.hidden_size = hidden_size
+        self.epochs = epochs
+        self.patience = patience
+        self.selection = selection
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.dropout = dropout
+        self.word_dropout = word_dropout
+        self.n_samples = n_samples
+        self.kl_weight = kl_weight
+        self.kl_warmup = kl_warmup
+        self.log_variance = log_variance
+        self.target = target
+        self.random_state = random_state
+        self.device = device
+
+    def posterior(self, X: Any) -> PosteriorArrays:
+        """Return mean and standard deviation of Q(s | d) for each document and bit."""
+        check_is_fitted(self, "thresholds_")
+        inputs = self._weigh(self._validate(X, reset=False))
+        mu, raw = self._encode(inputs, (self.W3_, self.b3_), (self.W4_, self.b4_))
+        log_sigma = 0.5 / (1 + np.exp(-raw)) if self.log_variance == "bounded" else raw
+        return PosteriorArrays(mu, np.exp(log_sigma))
+
+    def _fit(self, train: Corpus, validation: Corpus | None, progress: Progress | None) -> None:
+        self._check_settings()
+        try:
+            from vdsh.hashers import training
+        except ImportError as error:
+            if error.name != "torch":
+                raise
+            raise missing_package("Training", "torch", "train") from error
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        trained = training.train(self, train, validation, seed, progress)
+        for name, array in trained.weights.items():
+            setattr(self, f"{name}_", array)
+        self.history_ = trained.history
+        self.best_epoch_ = trained.best_epoch
+        self.selected_on_ = trained.selected_on
+        self.interrupted_ = trained.interrupted
+
+    def _scores(self, inputs: csr_array) -> Scores:
+        (mu,) = self._encode(inputs, (self.W3_, self.b3_))
+        return mu
+
+    def _encode(self, inputs: csr_array, *heads: tuple[Scores, Scores]) -> list[Scores]:
+        return encode(inputs, self.W1_, self.b1_, self.W2_, self.b2_, *heads)
+
+    def _check_settings(self) -> None:
+        choices = {
+            "selection": ("precision", "bound"),
+            "log_variance": ("bounded", "free"),
+            "target": ("binary", "counts"),
+        }
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                wanted = " or ".join(f'"{value}"' for value in allowed)
+                raise InputError(f"{name} must be {wanted}. Got {getattr(self, name)!r}.")
+        for name in ("hidden_size", "epochs", "patience", "batch_size", "n_samples"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1. Got {getattr(self, name)!r}.")
+        for name in ("dropout", "word_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise InputError(f"{name} must be from 0 to below 1. Got {getattr(self, name)!r}.")
+
+
+class VDSH_S(VDSH):
+    """Hash documents so that those with the same labels get similar codes.
+
+    Words and labels are decoded from the same latent vector. Documents whose labels are None
+    train without the label term.
+
+    Parameters
+    ----------
+    label_weight : float, default=100
+        Weight of the label term; 1 is the lower bound proper and under-uses the labels, because a
+        document has a hundred words but one label.
+
+    All other parameters as in `VDSH`.
+
+    Attributes
+    ----------
+    classes_ : list of str
+        The labels.
+    U_, b_labels_ : ndarray of shape (n_bits, n_labels) and (n_labels,)
+        The label decoder.
+
+    All other attributes as in `VDSH`.
+    """
+
+    supervised: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        n_bits: int = 32,
+        *,
+        weighting: str = "tfidf",
+        threshold: str = "median",
+        hidden_size: int = 1000,
+        epochs: int = 30,
+        patience: int = 10,
+        selection: str = "precision",
+        batch_size: int = 100,
+        learning_rate: float = 1e-3,
+        dropout: float = 0.2,
+        word_dropout: float = 0.5,
+        n_samples: int = 1,
+        kl_weight: float = 1.0,
+        kl_warmup: int = 5000,
+        label_weight: float = 100.0,
+        log_variance: str = "bounded",
+        target: str = "binary",
+        random_state: Any = None,
+        device: str = "auto",
+    ) -> None:
+        super().__init__(
+            n_bits,
+            weighting=weighting,
+            threshold=threshold,
+            hidden_size=hidden_size,
+            epochs=epochs,
+            patience=patience,
+            selection=selection,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            dropout=dropout,
+            word_dropout=word_dropout,
+            n_samples=n_samples,
+            kl_weight=kl_weight,
+            kl_warmup=kl_warmup,
+            log_variance=log_variance,
+            target=target,
+            random_state=random_state,
+            device=device,
+        )
+        self.label_weight = label_weight
+
+    def _fit(self, train: Corpus, validation: Corpus | None, progress: Progress | None) -> None:
+        assert train.labels is not None
+        self.classes_ = list(train.labels.names)
+        super()._fit(train, validation, progress)
+
+
+class VDSH_SP(VDSH_S):
+    """Hash documents as `VDSH_S`, with a private latent vector for what labels do not explain.
+
+    Words are decoded from s + v, labels and the code from s alone. Parameters and attributes as
+    in `VDSH_S`.
+    """
+
+    private: ClassVar[bool] = True

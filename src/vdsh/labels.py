@@ -1,0 +1,82 @@
+"""Labels as users give them, turned into one 0/1 matrix."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.errors import InputError
+
+
+class Labels(NamedTuple):
+    """Which document carries which label.
+
+    Attributes
+    ----------
+    matrix : uint8 ndarray of shape (n_docs, n_labels)
+        1 where the document has the label; a row of zeros for an unlabelled document.
+    known : bool ndarray of shape (n_docs,)
+        False where the labels were None.
+    names : list of str
+        The label of each column.
+    """
+
+    matrix: NDArray[np.uint8]
+    known: NDArray[np.bool_]
+    names: list[str]
+
+    def take(self, rows: NDArray[np.intp]) -> "Labels":
+        """Keep some documents."""
+        return Labels(self.matrix[rows], self.known[rows], self.names)
+
+
+def read_labels(labels: Any, names: Sequence[str] | None = None) -> Labels:
+    """Turn labels into a 0/1 matrix.
+
+    Parameters
+    ----------
+    labels : sequence or 0/1 array of shape (n_docs, n_labels)
+        For each document a label, a list of labels, or None when its labels are not known.
+        An empty list says that the document has none of the labels.
+    names : sequence of str, optional
+        The columns to use, in this order; labels not among them are left out.
+        Without it, the sorted labels that occur.
+
+    Examples
+    --------
+    >>> read_labels(["b", ["a", "b"], None]).matrix
+    array([[0, 1],
+           [1, 1],
+           [0, 0]], dtype=uint8)
+    """
+    array = np.asarray(labels) if hasattr(labels, "__array__") else None
+    if array is not None and array.ndim == 2:
+        return _from_indicator(array, names)
+    rows = [_as_list(label) for label in (labels if array is None else array.tolist())]
+    if names is None:
+        names = sorted({name for row in rows if row is not None for name in row})
+    column = {name: j for j, name in enumerate(names)}
+    matrix = np.zeros((len(rows), len(names)), np.uint8)
+    for i, row in enumerate(rows):
+        matrix[i, [column[name] for name in row or () if name in column]] = 1
+    return Labels(matrix, np.array([row is not None for row in rows], bool), list(names))
+
+
+def _from_indicator(array: NDArray[Any], names: Sequence[str] | None) -> Labels:
+    columns = [str(j) for j in range(array.shape[1])] if names is None else list(names)
+    if not np.isin(array, (0, 1)).all() or len(columns) != array.shape[1]:
+        raise InputError(
+            "Two-dimensional labels must be a 0/1 matrix with one column per label "
+            f"({len(columns)}). Got shape {array.shape}."
+        )
+    return Labels(array.astype(np.uint8), np.ones(len(array), bool), columns)
+
+
+def _as_list(label: Any) -> list[str] | None:
+    """Settle one document's labels: None, one label or several."""
+    if label is None or (isinstance(label, float) and np.isnan(label)):
+        return None
+    if isinstance(label, Iterable) and not isinstance(label, str | bytes):
+        return [str(name) for name in label]
+    return [str(label)]

@@ -1,0 +1,100 @@
+"""The README.md of a model folder: what it was trained on, how good it is, how to use it."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from vdsh.hashers import Hasher
+    from vdsh.pipeline import TextHasher
+
+_CARD = """\
+# A {n_bits}-bit {model} model
+
+Made by vdsh {version} on {created}. It turns a text into {n_bytes} bytes; texts that are alike get
+codes with few differing bits.
+
+## Use
+```
+vdsh encode FOLDER documents.jsonl
+```
+```python
+from vdsh import TextHasher
+hasher = TextHasher.load("FOLDER")
+codes = hasher.encode(["a text", "another text"])   # uint8, shape (2, {n_bytes})
+```
+
+## Trained on
+- {documents:,} documents{source}, {words:.0f} counted words each, and {validation:,} to validate
+- vocabulary of {terms:,} terms
+- {labels}
+
+## Quality
+- {quality}
+- {epochs}
+- {balance}
+
+## Settings
+{settings}
+"""
+
+
+def model_card(text_hasher: "TextHasher") -> str:
+    """Write the card of a fitted `TextHasher`."""
+    from vdsh import __version__
+
+    hasher, facts = text_hasher.hasher_, text_hasher.training_
+    settings = hasher.get_params() | text_hasher.vectorizer_.get_params()
+    return _CARD.format(
+        model=text_hasher.model,
+        n_bits=text_hasher.n_bits,
+        n_bytes=text_hasher.n_bits // 8,
+        version=__version__,
+        created=facts["created"],
+        documents=facts["documents"],
+        source=f" of {facts['source']}" if facts["source"] else "",
+        words=facts["words_per_document"],
+        validation=facts["validation_documents"],
+        terms=facts["terms"],
+        labels=_labels(hasher),
+        quality=_quality(hasher),
+        epochs=_epochs(hasher),
+        balance=_balance(hasher),
+        settings="\n".join(f"- {name}: {value}" for name, value in sorted(settings.items())),
+    )
+
+
+def _labels(hasher: "Hasher") -> str:
+    names = getattr(hasher, "classes_", None)
+    if names is None:
+        return "no labels"
+    shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+    return f"{len(names)} labels: {shown}"
+
+
+def _quality(hasher: "Hasher") -> str:
+    kind, history = getattr(hasher, "selected_on_", ""), getattr(hasher, "history_", [])
+    if not kind:
+        return "not validated: no documents were held out"
+    score = history[hasher.best_epoch_ - 1]["validation"]
+    if kind == "precision":
+        return (
+            f"precision at 100 on the validation documents: {score:.3f} "
+            "(share of the 100 nearest training documents with a label in common)"
+        )
+    return f"lower bound per validation document: {score:.1f} nats"
+
+
+def _epochs(hasher: "Hasher") -> str:
+    if not hasattr(hasher, "history_"):
+        return "not trained in epochs"
+    text = f"weights of epoch {hasher.best_epoch_} of {len(hasher.history_)}"
+    return text + (", training was interrupted by hand" if hasher.interrupted_ else "")
+
+
+def _balance(hasher: "Hasher") -> str:
+    ones = np.asarray(hasher.bit_balance_)
+    return (
+        f"bits are 1 in {ones.min():.0%} to {ones.max():.0%} of the training documents (balanced: "
+        f"50%), {hasher.n_distinct_codes_:,} distinct codes"
+    )

@@ -1,0 +1,1 @@
+"""The paper: its settings and, one by one, its tables and figures."""

@@ -1,0 +1,254 @@
+"""`TextHasher`: texts in, codes out. What the README, the command line and the server use."""
+
+import difflib
+import inspect
+import os
+import warnings
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from vdsh import __version__
+from vdsh.codes import Bits, Codes, unpack
+from vdsh.errors import FolderError, InputError
+from vdsh.hashers import HASHERS, Hasher
+from vdsh.hashers.base import Progress
+from vdsh.model_card import model_card
+from vdsh.persistence import Folder, check_free, read_folder, write_folder
+from vdsh.progress import training_bar
+from vdsh.text import BagOfWords
+
+_OWN = ("model", "n_bits", "random_state")
+
+
+class EmptyDocumentWarning(UserWarning):
+    """Some documents have no known word; all of them get the same code."""
+
+
+class TextHasher(BaseEstimator):  # type: ignore[misc]
+    """Learn binary codes from texts.
+
+    Parameters
+    ----------
+    model : str, default="vdsh"
+        The method: a name in `vdsh.hashers.HASHERS`.
+    n_bits : int, default=32
+        Length of the codes.
+    random_state : int, RandomState or None
+        The same number gives the same codes on the same machine.
+    **settings
+        Any setting of `BagOfWords` (`vocabulary_size`, `min_df`, ...) or of the method
+        (`epochs`, `weighting`, `threshold`, `device`, ...).
+
+    Attributes
+    ----------
+    vectorizer_ : BagOfWords
+    hasher_ : Hasher
+    training_ : dict
+        What the model was trained on, for the model card.
+
+    Examples
+    --------
+    >>> texts = ["the shuttle orbit", "a rocket orbit"] * 8 + ["goal and match", "a match ball"] * 8
+    >>> hasher = TextHasher("vdsh", n_bits=8, random_state=0, epochs=3, hidden_size=16)
+    >>> hasher.fit(texts).encode(texts).shape
+    (32, 1)
+    """
+
+    def __init__(
+        self, model: str = "vdsh", n_bits: int = 32, *, random_state: Any = None, **settings: Any
+    ) -> None:
+        self.model = model
+        self.n_bits = n_bits
+        self.random_state = random_state
+        self.settings = settings
+
+    def fit(
+        self,
+        texts: Sequence[str],
+        labels: Sequence[Any] | None = None,
+        *,
+        validation: tuple[Sequence[str], Sequence[Any] | None] | Sequence[str] | None = None,
+        progress: Progress | bool = True,
+        source: str = "",
+    ) -> Self:
+        """Learn vocabulary, network and thresholds.
+
+        Parameters
+        ----------
+        texts : sequence of str
+        labels : sequence, optional
+            Per text a label, a list of labels, or None where unknown. Unsupervised models use
+            them only to measure precision on the validation texts.
+        validation : (texts, labels) or texts, optional
+            Held-out texts that choose the best epoch.
+        progress : bool or callable, default=True
+            True draws a bar when standard error is a terminal; a callable gets each `Report`.
+        source : str
+            Where the texts come from, for the model card.
+        """
+        vectorizer, hasher = self._parts()
+        counts = vectorizer.fit_transform(texts)
+        held_out = _held_out(vectorizer, validation)
+        if callable(progress):
+            hasher.fit(counts, labels, validation=held_out, progress=progress)
+        else:
+            with training_bar(enabled=progress) as report:
+                hasher.fit(counts, labels, validation=held_out, progress=report)
+        self.vectorizer_, self.hasher_ = vectorizer, hasher
+        self.training_ = {
+            "source": source,
+            "documents": counts.shape[0],
+            "validation_documents": 0 if held_out is None else held_out[0].shape[0],
+            "terms": counts.shape[1],
+            "words_per_document": float(counts.sum() / counts.shape[0]),
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        return self
+
+    def encode(self, texts: Sequence[str]) -> Codes:
+        """Hash texts to packed codes: uint8 of shape (n_texts, n_bits // 8), big-endian bits.
+
+        Texts without any known word all get the code of an empty document, with a warning.
+        """
+        codes, n_empty = self.encode_and_count(texts)
+        if n_empty:
+            warnings.warn(
+                f"{n_empty} of {len(codes)} documents have no known word; "
+                "they get the code of an empty document.",
+                EmptyDocumentWarning,
+                stacklevel=2,
+            )
+        return codes
+
+    def encode_and_count(self, texts: Sequence[str]) -> tuple[Codes, int]:
+        """Hash texts and count those without any known word."""
+        check_is_fitted(self, "hasher_")
+        counts = self.vectorizer_.transform(texts)
+        if not counts.shape[0]:
+            return np.zeros((0, self.n_bits // 8), np.uint8), 0
+        return self.hasher_.encode(counts), int((np.diff(counts.indptr) == 0).sum())
+
+    def transform(self, texts: Sequence[str]) -> Bits:
+        """Hash texts to 0/1 bits of shape (n_texts, n_bits)."""
+        return unpack(self.encode(texts))
+
+    def fit_transform(self, texts: Sequence[str], labels: Sequence[Any] | None = None) -> Bits:
+        """Learn from texts and hash them."""
+        return self.fit(texts, labels).transform(texts)
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write a model folder; `force` replaces an older one."""
+        check_is_fitted(self, "hasher_")
+        check_free(path, force=force)
+        arrays, fitted = _fitted(self.hasher_)
+        manifest = {
+            "class": type(self).__name__,
+            "vdsh": __version__,
+            "params": _jsonable(self.get_params()),
+            "hasher": _jsonable(self.hasher_.get_params()),
+            "vectorizer": _jsonable(self.vectorizer_.get_params()),
+            "fitted": fitted,
+            "training": self.training_,
+        }
+        vocabulary = [str(term) for term in self.vectorizer_.vocabulary_]
+        write_folder(path, Folder(manifest, arrays, vocabulary), model_card(self), force=force)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model folder written by `save`."""
+        folder = read_folder(path)
+        try:
+            return cls._restore(folder)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise FolderError(
+                f"'{path}' is damaged: {type(error).__name__} {error}. Train or copy it again."
+            ) from error
+
+    @classmethod
+    def _restore(cls, folder: Folder) -> Self:
+        manifest = folder.manifest
+        hasher = cls(**manifest["params"])
+        hasher.vectorizer_ = BagOfWords(**manifest["vectorizer"])
+        hasher.vectorizer_.vocabulary_ = np.array(folder.vocabulary)
+        hasher.hasher_ = HASHERS[hasher.model](**manifest["hasher"])
+        for name, value in (manifest["fitted"] | folder.weights).items():
+            setattr(hasher.hasher_, name, value)
+        if hasher.hasher_.n_features_in_ != len(hasher.vectorizer_.vocabulary_):
+            raise ValueError("vocabulary and weights do not belong together")
+        hasher.training_ = manifest["training"]
+        return hasher
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return all settings that were given."""
+        return {name: getattr(self, name) for name in _OWN} | self.settings
+
+    def set_params(self, **params: Any) -> Self:
+        """Change settings."""
+        for name, value in params.items():
+            if name in _OWN:
+                setattr(self, name, value)
+            else:
+                self.settings = {**self.settings, name: value}
+        return self
+
+    def check_settings(self) -> None:
+        """Raise when the model or a setting does not exist; values are checked by `fit`."""
+        self._parts()
+
+    def _parts(self) -> tuple[BagOfWords, Hasher]:
+        """Make vectoriser and hasher, each with its own settings."""
+        if self.model not in HASHERS:
+            raise InputError(f"No model '{self.model}'. {_suggest(self.model, list(HASHERS))}")
+        kind = HASHERS[self.model]
+        of_text, of_hasher = _settings(BagOfWords), _settings(kind) - set(_OWN)
+        for name in self.settings:
+            if name not in of_text | of_hasher:
+                known = sorted(of_text | of_hasher)
+                raise InputError(
+                    f"The model '{self.model}' has no setting '{name}'. {_suggest(name, known)}"
+                )
+        text = {name: value for name, value in self.settings.items() if name in of_text}
+        rest = {name: value for name, value in self.settings.items() if name in of_hasher}
+        return BagOfWords(**text), kind(n_bits=self.n_bits, random_state=self.random_state, **rest)
+
+
+def _settings(kind: type) -> set[str]:
+    return set(inspect.signature(kind).parameters)
+
+
+def _suggest(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, 1)
+    return f"Did you mean '{close[0]}'?" if close else f"There are: {', '.join(known)}."
+
+
+def _held_out(vectorizer: BagOfWords, validation: Any) -> tuple[csr_array, Any] | None:
+    """Count the validation texts; accept them with labels or alone."""
+    if validation is None:
+        return None
+    texts, labels = validation if isinstance(validation, tuple) else (validation, None)
+    return vectorizer.transform(texts), labels
+
+
+def _fitted(hasher: Hasher) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Divide what a hasher learned into arrays and the rest, by the trailing underscore."""
+    learned = {
+        name: value
+        for name, value in vars(hasher).items()
+        if name.endswith("_") and not name.startswith("_")
+    }
+    arrays = {name: value for name, value in learned.items() if isinstance(value, np.ndarray)}
+    return arrays, {name: value for name, value in learned.items() if name not in arrays}
+
+
+def _jsonable(params: dict[str, Any]) -> dict[str, Any]:
+    """Keep what a manifest can hold; a RandomState object cannot be kept."""
+    return {
+        name: value if isinstance(value, str | int | float | bool | list | tuple | None) else None
+        for name, value in params.items()
+    }

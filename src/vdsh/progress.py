@@ -1,0 +1,98 @@
+"""Progress bars, on standard error, only when a person looks at it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+if TYPE_CHECKING:
+    from vdsh.documents import Document, DocumentReader
+    from vdsh.hashers.base import Progress as Listener
+    from vdsh.hashers.base import Report
+
+
+def progress_bar(*columns: ProgressColumn | str, enabled: bool = True) -> Progress:
+    """Make a bar that draws itself on a terminal and keeps silent elsewhere."""
+    console = Console(stderr=True)
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        *columns,
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not (enabled and console.is_terminal),
+    )
+
+
+@contextmanager
+def training_bar(*, enabled: bool = True) -> Iterator["Listener"]:
+    """Show epochs, loss, divergence and validation score; yields what `fit` wants as `progress`."""
+    with progress_bar(TextColumn("{task.fields[numbers]}"), enabled=enabled) as bar:
+        task = bar.add_task("epoch", total=None, numbers="")
+
+        def listen(report: "Report") -> None:
+            bar.update(
+                task,
+                total=report.epochs,
+                completed=report.epoch - 1 + report.done,
+                description=f"epoch {report.epoch}/{report.epochs}",
+                numbers=describe(report),
+            )
+
+        yield listen
+
+
+def describe(report: "Report") -> str:
+    """Write loss, divergence and validation score of a report.
+
+    >>> from vdsh.hashers.base import Report
+    >>> describe(Report(1, 30, 0.5, 612.34, 20.1, 0.5678, "precision"))
+    'loss 612.3  KL 20.1  P@100 0.568'
+    """
+    text = f"loss {report.loss:.1f}  KL {report.kl:.1f}"
+    if report.validation is None:
+        return text
+    if report.selects_on == "precision":
+        return f"{text}  P@100 {report.validation:.3f}"
+    return f"{text}  bound {report.validation:.1f}"
+
+
+@contextmanager
+def reading_bar(
+    reader: "DocumentReader", description: str, *, enabled: bool = True
+) -> Iterator[Iterator["Document"]]:
+    """Yield the reader's documents; show how many were read, and the time left if it is known."""
+    with progress_bar(TextColumn("{task.fields[count]:,} documents"), enabled=enabled) as bar:
+        task = bar.add_task(
+            description, total=1.0 if reader.fraction is not None else None, count=0
+        )
+
+        def documents() -> Iterator["Document"]:
+            for count, document in enumerate(reader, 1):
+                if count % 256 == 0:
+                    bar.update(task, completed=reader.fraction, count=count)
+                yield document
+            bar.update(task, total=1.0, completed=1.0, count=count)
+
+        yield documents()
+
+
+def counting_bar(description: str, total: int, *, enabled: bool = True) -> Progress:
+    """Make a bar over a known number of things, with its task added."""
+    bar = progress_bar(MofNCompleteColumn(), enabled=enabled)
+    bar.add_task(description, total=total)
+    return bar

@@ -1,0 +1,151 @@
+"""Counting tokens: which words occur in how many documents, and which known words where."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.jit import kernel
+from vdsh.text.tokenizer import Tokens, hash_words
+
+
+class WordTable(NamedTuple):
+    """A vocabulary as an open-addressing hash table over its UTF-8 bytes."""
+
+    slots: NDArray[np.int32]  # term number, or -1 where the slot is free; a power of two of them
+    hashes: NDArray[np.uint64]
+    data: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+
+
+def build_table(terms: list[str]) -> WordTable:
+    """Make the hash table of a vocabulary."""
+    data, offsets, hashes = hash_words(terms)
+    return WordTable(_place(hashes, _table_size(len(terms))), hashes, data, offsets)
+
+
+def document_frequencies(tokens: Tokens) -> dict[bytes, int]:
+    """Count in how many documents each distinct token occurs."""
+    firsts, counts = _count_words(*tokens, _table_size(max(16, len(tokens.starts) // 4)))
+    data = tokens.data.tobytes()
+    starts, stops = tokens.starts[firsts].tolist(), tokens.stops[firsts].tolist()
+    words = (data[i:j] for i, j in zip(starts, stops, strict=True))
+    return dict(zip(words, counts.tolist(), strict=True))
+
+
+def count_terms(
+    tokens: Tokens, table: WordTable
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """Count the known words of each document: data, indices and row lengths of a CSR matrix."""
+    return _count_terms(*tokens, *table)
+
+
+def _table_size(n_words: int) -> int:
+    return 1 << int(2 * n_words).bit_length()  # at most half full
+
+
+@kernel()
+def _slot(value: np.uint64, size: int) -> np.int64:
+    """Choose a slot by the upper bits of the hash too: FNV mixes them best."""
+    return np.int64((value ^ (value >> np.uint64(32))) & np.uint64(size - 1))
+
+
+@kernel()
+def _place(hashes: NDArray[np.uint64], size: int) -> NDArray[np.int32]:
+    """Fill a fresh table with words known to be distinct."""
+    slots = np.full(size, -1, np.int32)
+    for word in range(len(hashes)):
+        slot = _slot(hashes[word], size)
+        while slots[slot] >= 0:
+            slot = (slot + 1) & (size - 1)
+        slots[slot] = word
+    return slots
+
+
+@kernel()
+def _count_words(
+    data: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    stops: NDArray[np.int64],
+    hashes: NDArray[np.uint64],
+    documents: NDArray[np.int64],
+    size: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first token of each distinct word and the number of documents with it."""
+    slots = np.full(size, -1, np.int32)
+    n_tokens = len(starts)
+    firsts, counts = np.empty(n_tokens, np.int64), np.zeros(n_tokens, np.int64)
+    last_seen, word_hashes = np.empty(n_tokens, np.int64), np.empty(n_tokens, np.uint64)
+    n_words = 0
+    for doc in range(len(documents) - 1):
+        for token in range(documents[doc], documents[doc + 1]):
+            slot, word = _slot(hashes[token], size), -1
+            while slots[slot] >= 0:
+                candidate = slots[slot]
+                first = firsts[candidate]
+                same = word_hashes[candidate] == hashes[token]
+                same = same and stops[first] - starts[first] == stops[token] - starts[token]
+                for i in range(stops[token] - starts[token] if same else 0):
+                    same = same and data[starts[first] + i] == data[starts[token] + i]
+                if same:
+                    word = candidate
+                    break
+                slot = (slot + 1) & (size - 1)
+            if word < 0:
+                word = n_words
+                slots[slot] = word
+                firsts[word], word_hashes[word], last_seen[word] = token, hashes[token], -1
+                n_words += 1
+                if 2 * n_words > size:
+                    size *= 4
+                    slots = _place(word_hashes[:n_words], size)
+            if last_seen[word] != doc:
+                last_seen[word] = doc
+                counts[word] += 1
+    return firsts[:n_words], counts[:n_words]
+
+
+@kernel()
+def _count_terms(
+    data: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    stops: NDArray[np.int64],
+    hashes: NDArray[np.uint64],
+    documents: NDArray[np.int64],
+    slots: NDArray[np.int32],
+    term_hashes: NDArray[np.uint64],
+    term_data: NDArray[np.uint8],
+    term_offsets: NDArray[np.int64],
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """Look every token up; a term's place in the current row says whether it was seen there."""
+    n_docs, size = len(documents) - 1, len(slots)
+    # Sorting one key (term above, count below) sorts both arrays of a row at once.
+    keys = np.empty(len(starts), np.int64)
+    place = np.full(len(term_hashes), -1, np.int64)
+    lengths = np.empty(n_docs, np.int32)
+    used = 0
+    for doc in range(n_docs):
+        row = used
+        for token in range(documents[doc], documents[doc + 1]):
+            slot = _slot(hashes[token], size)
+            while slots[slot] >= 0:
+                term = slots[slot]
+                offset = term_offsets[term]
+                same = term_hashes[term] == hashes[token]
+                same = same and term_offsets[term + 1] - offset == stops[token] - starts[token]
+                for i in range(stops[token] - starts[token] if same else 0):
+                    same = same and term_data[offset + i] == data[starts[token] + i]
+                if not same:
+                    slot = (slot + 1) & (size - 1)
+                    continue
+                if place[term] >= row:
+                    keys[place[term]] += 1
+                else:
+                    place[term] = used
+                    keys[used] = np.int64(term) << 32 | 1
+                    used += 1
+                break
+        keys[row:used].sort()
+        lengths[doc] = used - row
+    counts = (keys[:used] & 0xFFFFFFFF).astype(np.int32)
+    return counts, (keys[:used] >> 32).astype(np.int32), lengths

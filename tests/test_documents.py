@@ -1,0 +1,489 @@
+import codecs
+import csv
+import gzip
+import io
+import json
+import os
+import random
+import subprocess
+import sys
+import tracemalloc
+
+import pytest
+
+from vdsh import documents
+from vdsh.documents import Document, read_documents
+from vdsh.errors import InputError, MissingFileError, MissingPackageError
+
+DOCUMENTS = [
+    Document("1", "Żółw 東京 🚀 naïve", ("space", "日本"), {"source": "wire"}),
+    Document("2", 'a "quoted", text', (), {"source": "blog"}),
+    Document("3", "no labels known", None, {"source": "blog"}),
+]
+
+
+def rows():
+    for document in DOCUMENTS:
+        labels = None if document.labels is None else list(document.labels)
+        yield {"id": document.id, "text": document.text, "labels": labels, **document.metadata}
+
+
+def as_jsonl(rows):
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def as_table(rows, delimiter):
+    out = io.StringIO()
+    writer = csv.DictWriter(out, ["id", "text", "labels", "source"], delimiter=delimiter)
+    writer.writeheader()
+    for row in rows:
+        labels = row["labels"]
+        writer.writerow({**row, "labels": "" if labels is None else json.dumps(labels)})
+    return out.getvalue().encode()
+
+
+MAKERS = {
+    "jsonl": as_jsonl,
+    "csv": lambda rows: as_table(rows, ","),
+    "tsv": lambda rows: as_table(rows, "\t"),
+}
+
+
+def write(path, data):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    return path
+
+
+def write_parquet(path, rows, **options):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.Table.from_pylist(list(rows)), path, **options)
+    return path
+
+
+def error_of(source, **options):
+    with pytest.raises(InputError) as caught:
+        list(read_documents(source, **options))
+    return str(caught.value)
+
+
+def read_one(tmp_path, data, name="x.jsonl", **options):
+    (document,) = read_documents(write(tmp_path / name, data), **options)
+    return document
+
+
+# Formats
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gz"])
+@pytest.mark.parametrize("form", MAKERS)
+def test_each_format_gives_the_same_documents(tmp_path, form, packed):
+    data = MAKERS[form](rows())
+    name = f"news.{form}.gz" if packed else f"news.{form}"
+    path = write(tmp_path / name, gzip.compress(data) if packed else data)
+    assert list(read_documents(path)) == DOCUMENTS
+
+
+def test_parquet_gives_the_same_documents(tmp_path):
+    path = write_parquet(tmp_path / "news.parquet", rows())
+    assert list(read_documents(path)) == DOCUMENTS
+
+
+@pytest.mark.parametrize("ending", ["ndjson", "json", "JSONL"])
+def test_other_endings_of_json_lines_are_known(tmp_path, ending):
+    assert read_one(tmp_path, '{"text": "a"}', f"x.{ending}").text == "a"
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gz"])
+def test_a_text_file_holds_one_document_a_line(tmp_path, pack):
+    path = write(tmp_path / "x.txt", pack("první řádek\r\n\n  second 🚀 \n".encode()))
+    assert list(read_documents(path)) == [
+        Document("1", "první řádek"),
+        Document("2", "  second 🚀 "),
+    ]
+
+
+def test_format_overrides_the_ending_and_gzip_is_known_by_its_bytes(tmp_path):
+    path = write(tmp_path / "dump.bin", gzip.compress(as_jsonl(rows())))
+    assert list(read_documents(path, format="jsonl")) == DOCUMENTS
+
+
+def test_a_source_can_be_read_twice(tmp_path):
+    reader = read_documents(write(tmp_path / "x.jsonl", as_jsonl(rows())))
+    assert list(reader) == list(reader)
+
+
+def test_a_folder_holds_one_document_a_file(tmp_path):
+    write(tmp_path / "sci.space/2.txt", gzip.compress("měsíc\n".encode()))
+    write(tmp_path / "rec.autos/sport/9", codecs.BOM_UTF8 + b"fast\ncar")
+    write(tmp_path / "readme", "top")
+    write(tmp_path / ".hidden", "no")
+    write(tmp_path / ".git/config", "no")
+    assert list(read_documents(str(tmp_path))) == [
+        Document("readme", "top"),
+        Document("rec.autos/sport/9", "fast\ncar", None, {"folder": "rec.autos/sport"}),
+        Document("sci.space/2.txt", "měsíc\n", None, {"folder": "sci.space"}),
+    ]
+
+
+def test_the_folder_can_be_the_label(tmp_path):
+    write(tmp_path / "sci.space/2.txt", "moon")
+    write(tmp_path / "stray", "moon")
+    read = list(read_documents(tmp_path, labels_field="folder"))
+    assert [document.labels for document in read] == [("sci.space",), None]
+    assert all(document.metadata == {} for document in read)
+
+
+def test_stdin_is_json_lines_plain_or_gzip_through_a_real_pipe():
+    code = (
+        "from vdsh.documents import *\nr = read_documents('-')\nprint(ascii(list(r)), r.fraction)"
+    )
+    for data in (as_jsonl(rows()), gzip.compress(as_jsonl(rows()))):
+        ran = subprocess.run(
+            [sys.executable, "-W", "error", "-c", code], input=data, capture_output=True, check=True
+        )
+        assert ran.stdout.decode().strip() == f"{ascii(DOCUMENTS)} None"
+
+
+def test_stdin_can_be_replaced_by_a_stream_in_memory(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"one\ntwo\n")))
+    reader = read_documents("-", format="text")
+    assert [document.text for document in reader] == ["one", "two"]
+    assert reader.name == "<stdin>"
+
+
+# Fields
+
+
+def test_fields_can_be_renamed_and_are_not_repeated_in_metadata(tmp_path):
+    line = '{"key": 7, "subject": "Hi", "body": "there", "topic": "a", "labels": "kept", "n": 1.5}'
+    options = {"id_field": "key", "text_field": ["subject", "body"], "labels_field": "topic"}
+    expected = Document("7", "Hi\nthere", ("a",), {"labels": "kept", "n": 1.5})
+    assert read_one(tmp_path, line, **options) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ('{"subject": null, "body": "b"}', "b"),
+        ('{"body": "b"}', "b"),
+        ('{"subject": "", "body": "b"}', "b"),
+        ('{"subject": "", "body": ""}', ""),
+    ],
+)
+def test_missing_parts_of_the_text_are_skipped(tmp_path, line, text):
+    assert read_one(tmp_path, line, text_field=("subject", "body")).text == text
+
+
+@pytest.mark.parametrize(
+    ("value", "labels"),
+    [
+        ('"a;b"', ("a;b",)),
+        ('["a", 2]', ("a", "2")),
+        ("3", ("3",)),
+        ("true", ("true",)),
+        ("[]", ()),
+        ("null", None),
+        ("NaN", None),
+        ('""', None),
+    ],
+)
+def test_labels_of_json_lines(tmp_path, value, labels):
+    assert read_one(tmp_path, f'{{"text": "x", "labels": {value}}}').labels == labels
+
+
+@pytest.mark.parametrize(
+    ("cell", "labels"),
+    [
+        ("a", ("a",)),
+        ("a; b;", ("a", "b")),
+        ('"[""a;b"", 1]"', ("a;b", "1")),
+        ("[]", ()),
+        (" ", None),
+        ("", None),
+    ],
+)
+def test_labels_of_a_table(tmp_path, cell, labels):
+    assert read_one(tmp_path, f"text,labels\nx,{cell}\n", "x.csv").labels == labels
+
+
+def test_labels_of_parquet_keep_lists_and_nulls(tmp_path):
+    values = [["a", "b"], [], None]
+    path = write_parquet(tmp_path / "x.parquet", [{"text": "t", "labels": v} for v in values])
+    assert [document.labels for document in read_documents(path)] == [("a", "b"), (), None]
+
+
+def test_a_missing_id_is_the_record_number(tmp_path):
+    path = write(tmp_path / "x.jsonl", '{"text": "a"}\n\n{"text": "b", "id": null}\n')
+    assert [document.id for document in read_documents(path)] == ["1", "2"]
+
+
+def test_a_document_can_be_made_with_two_arguments_and_shares_nothing():
+    first, second = Document("1", "a"), Document("2", "b")
+    first.metadata["x"] = 1
+    assert second == Document("2", "b", None, {})
+
+
+def test_half_an_emoji_in_json_becomes_a_replacement_character(tmp_path):
+    line = r'{"text": "\ud83d\ude80 \ud83d. \uDE80 \\ud83d"}'
+    assert read_one(tmp_path, line).text == "🚀 \ufffd. \ufffd \\ud83d"
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.txt"])
+def test_a_byte_order_mark_is_accepted(tmp_path, name):
+    body = {"x.jsonl": '{"text": "a"}', "x.csv": "text\na", "x.txt": "a"}[name]
+    assert read_one(tmp_path, codecs.BOM_UTF8 + body.encode(), name).text == "a"
+
+
+def test_other_encodings_are_read_when_named(tmp_path):
+    assert read_one(tmp_path, b"caf\xe9", "x.txt", encoding="latin-1").text == "café"
+
+
+def test_a_table_takes_line_breaks_and_texts_of_any_length(tmp_path):
+    long = "line\n" * 100_000
+    assert read_one(tmp_path, f'text,n\n"{long}",1\n', "x.csv") == Document(
+        "1", long, None, {"n": "1"}
+    )
+
+
+def test_a_short_row_lacks_its_last_fields(tmp_path):
+    assert read_one(tmp_path, "text,labels,n\nx\n", "x.csv") == Document("1", "x")
+
+
+@pytest.mark.parametrize(
+    "line", ['{"text": "a", "x": NaN}', '{"text": "a",}', "[1", '{"text": "\\ud83d"}', '"a" "b"']
+)
+def test_json_without_orjson_behaves_the_same(tmp_path, monkeypatch, line):
+    def outcome():
+        try:
+            return repr(read_one(tmp_path, line))
+        except InputError as error:
+            return str(error)
+
+    fast = outcome()
+    monkeypatch.setattr(documents, "_loads", json.loads)
+    assert outcome() == fast
+
+
+# Streaming
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.jsonl.gz", "x.csv", "x.parquet", "folder"])
+def test_fraction_grows_from_0_to_1(tmp_path, name):
+    path, noise = tmp_path / name, random.Random(0)  # noise, so that gzip leaves something to read
+    many = [{**row, "source": noise.randbytes(50).hex()} for row in list(rows()) * 500]
+    if name == "folder":
+        for number in range(20):
+            write(path / f"{number}.txt", "text")
+    elif name == "x.parquet":
+        write_parquet(path, many)
+    else:
+        data = MAKERS[name.split(".")[1]](many)
+        write(path, gzip.compress(data) if name.endswith("gz") else data)
+    reader = read_documents(path)
+    seen = [reader.fraction, *(reader.fraction for _ in reader), reader.fraction]
+    assert seen == sorted(seen)
+    assert seen[0] == 0 and seen[-1] == 1 and len(set(seen)) > 2
+
+
+@pytest.mark.parametrize("form", MAKERS)
+def test_ten_times_the_documents_take_no_more_memory(tmp_path, form):
+    def peak(times):
+        path = write(tmp_path / f"x.{form}", MAKERS[form](list(rows()) * times))
+        tracemalloc.start()
+        for _ in read_documents(path):
+            pass
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return most
+
+    peak(10)  # warm caches
+    assert peak(3_000) < peak(300) + 50_000
+
+
+@pytest.mark.parametrize("form", MAKERS)
+def test_the_file_is_closed_when_reading_is_abandoned_or_fails(tmp_path, form, monkeypatch):
+    opened = []
+
+    def spy(*args, **kwargs):
+        opened.append(open(*args, **kwargs))
+        return opened[-1]
+
+    monkeypatch.setattr(documents, "open", spy, raising=False)
+    path = write(tmp_path / f"x.{form}", MAKERS[form](rows()))
+    for _ in read_documents(path):
+        break
+    with pytest.raises(InputError) as caught:
+        list(read_documents(path, text_field="nope"))
+    assert len(opened) == 2 and all(file.closed for file in opened), caught
+
+
+# Bad input
+
+
+def test_a_missing_file_is_named_at_once():
+    with pytest.raises(MissingFileError, match="No file or folder 'nope.jsonl'"):
+        read_documents("nope.jsonl")
+
+
+def test_an_unknown_ending_names_the_formats_at_once(tmp_path):
+    with pytest.raises(InputError, match=r"\.jsonl.*\.csv.*format=.*parquet"):
+        read_documents(write(tmp_path / "x.doc", "a"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"format": "xml"}, "format must be one of jsonl, csv, tsv, parquet, text. Got 'xml'."),
+        ({"encoding": "utf-99"}, "No encoding 'utf-99'"),
+        ({"encoding": "utf-16"}, "iconv -f utf-16 -t utf-8"),
+        ({"format": "parquet"}, "Parquet cannot be read from stdin"),
+    ],
+)
+def test_settings_are_checked_at_once(options, message):
+    with pytest.raises(InputError) as caught:
+        read_documents("-", **options)
+    assert message in str(caught.value)
+
+
+def test_a_folder_takes_no_format(tmp_path):
+    with pytest.raises(InputError, match="leave out format='csv'"):
+        read_documents(tmp_path, format="csv")
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.tsv", "x.txt", "x.jsonl.gz"])
+@pytest.mark.parametrize("data", [b"", b"\n\n", gzip.compress(b"")])
+def test_a_source_without_documents_is_an_error(tmp_path, name, data):
+    path = write(tmp_path / name, data)
+    assert error_of(path, id_field="key") == f"'{path}' holds no documents."
+
+
+def test_a_table_with_a_header_only_holds_no_documents(tmp_path):
+    assert "holds no documents" in error_of(write(tmp_path / "x.csv", "id,text\n"))
+
+
+def test_a_folder_without_files_holds_no_documents(tmp_path):
+    write(tmp_path / ".hidden", "a")
+    assert error_of(tmp_path) == f"'{tmp_path}' holds no documents."
+
+
+def test_empty_parquet_holds_no_documents(tmp_path):
+    path = write_parquet(tmp_path / "x.parquet", [{"text": "a"}])
+    import pyarrow.parquet as pq
+
+    pq.write_table(pq.read_table(path).slice(0, 0), path)
+    assert error_of(path) == f"'{path}' holds no documents."
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"text": "a"', "line 3: broken JSON (Expecting ',' delimiter: column 13 (char 12))."),
+        ("[", "line 3: broken JSON"),
+        ("[" * 100_000, "line 3: broken JSON"),
+        ('["a"]', "line 3: not a JSON object: ['a']. Write one JSON object a line"),
+        ('{"txt": "a", "id": 1}', "line 3: no field 'text'. Did you mean 'txt'? There is 'txt', "),
+        ("{}", "no field 'text'. There is nothing. Name it with text_field= (--text-field)."),
+        ('{"text": null}', "line 3: the text must be a string. Got 'text': None."),
+        ('{"text": 5}', "line 3: the text must be a string. Got 'text': 5."),
+        ('{"text": "a", "labels": {"b": 1}}', "line 3: labels must be strings or numbers. Got {"),
+        ('{"text": "a", "labels": ["b", null]}', "Got ['b', None]."),
+        (b'{"text": "caf\xe9"}', "line 3: byte 0xe9 is not utf-8. Name the encoding"),
+    ],
+)
+def test_a_bad_line_of_json_is_named(tmp_path, line, message):
+    line = line if isinstance(line, bytes) else line.encode()
+    path = write(tmp_path / "x.jsonl", b'{"text": "good"}\n\n' + line + b"\n")
+    error = error_of(path)
+    assert error.startswith(f"'{path}', line 3: ") and message in error
+
+
+def test_documents_before_a_bad_line_are_given(tmp_path):
+    reader = iter(read_documents(write(tmp_path / "x.jsonl", '{"text": "a"}\noops\n')))
+    assert next(reader).text == "a"
+    with pytest.raises(InputError, match="line 2"):
+        next(reader)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("1,a,b,c", "line 3: 4 cells under 3 columns."),
+        ("1", "line 3: no field 'text'. There is 'id'."),
+        ("1,a,\"['b']\"", 'line 3: "[\'b\']" is no JSON array. Write ["a", "b"] or a;b.'),
+        ('1,"never closed', "line 3: broken table (unexpected end of data)."),
+        (b"1,caf\xe9,b", "line 3: byte 0xe9 is not utf-8."),
+    ],
+)
+def test_a_bad_row_is_named(tmp_path, row, message):
+    row = row if isinstance(row, bytes) else row.encode()
+    path = write(tmp_path / "x.csv", b"id,text,labels\n1,good,b\n" + row)
+    assert message in error_of(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "has no column 'text'. Did you mean 'Text'? There is 'id', 'Text', 'topic'."),
+        ({"text_field": "Text", "labels_field": "topics"}, "Did you mean 'topic'?"),
+        ({"text_field": "Text", "id_field": "key"}, "Name it with id_field= (--id-field)."),
+        ({"text_field": ["Text", "body"]}, "has no column 'body'."),
+    ],
+)
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet"])
+def test_a_missing_column_is_named(tmp_path, name, options, message):
+    path = tmp_path / name
+    if name == "x.csv":
+        write(path, "id,Text,topic\n1,a,b\n")
+    else:
+        write_parquet(path, [{"id": 1, "Text": "a", "topic": "b"}])
+    assert message in error_of(path, **options)
+
+
+def test_a_bad_row_of_parquet_is_named(tmp_path):
+    path = write_parquet(tmp_path / "x.parquet", [{"text": "a"}, {"text": None}])
+    assert "row 2: the text must be a string. Got 'text': None." in error_of(path)
+
+
+def test_bytes_of_another_encoding_are_named_in_text_files_and_folders(tmp_path):
+    path = write(tmp_path / "docs/x.txt", b"one\ntwo\nc\xf4t\xe9\n")
+    for source in (path, path.parent):
+        assert f"'{path}', line 3: byte 0xf4 is not utf-8." in error_of(source)
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-20], lambda data: data[:30] + bytes(50)])
+def test_damaged_gzip_is_an_error(tmp_path, damage):
+    path = write(tmp_path / "x.jsonl.gz", damage(gzip.compress(as_jsonl(list(rows()) * 100))))
+    assert error_of(path) == f"'{path}' is cut off or damaged gzip. Copy or pack it again."
+
+
+@pytest.mark.parametrize("data", [b"", b"not parquet at all", b"PAR1" + bytes(50) + b"PAR1"])
+def test_damaged_parquet_is_an_error(tmp_path, data):
+    pytest.importorskip("pyarrow")
+    path = write(tmp_path / "x.parquet", data)
+    assert error_of(path).startswith(f"Cannot read '{path}' as Parquet: ")
+
+
+def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingPackageError, match=r"pip install 'vdsh\[parquet\]'"):
+        list(read_documents(write(tmp_path / "x.parquet", "a")))
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read anything")
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_what_may_not_be_read_is_an_error(tmp_path, kind):
+    path = write(tmp_path / "docs/x.txt", "a")
+    locked = path if kind == "file" else path.parent
+    locked.chmod(0)
+    try:
+        assert error_of(locked).endswith("Permission denied.")
+    finally:
+        locked.chmod(0o755)
+
+
+def test_a_broken_link_in_a_folder_is_not_skipped(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "gone")
+    assert "No such file" in error_of(tmp_path)
