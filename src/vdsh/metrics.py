@@ -80,7 +80,7 @@ def cosine_precision(
         nearest = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
         shared = np.einsum("ql,qkl->qk", query_labels[block].astype(np.int32), labels[nearest])
         found.append(np.mean(shared > 0, axis=1, dtype=np.float64))
-    return np.concatenate(found)
+    return np.concatenate(found, dtype=np.float64)
 
 
 def random_precision(
@@ -88,7 +88,8 @@ def random_precision(
 ) -> NDArray[np.float64]:
     """Compute the precision that a random order of the documents has on average."""
     relevant: NDArray[np.bool_] = query_labels.astype(np.float32) @ labels.T.astype(np.float32) > 0
-    return np.mean(relevant, axis=1, dtype=np.float64)
+    precision: NDArray[np.float64] = relevant.mean(axis=1)
+    return precision
 
 
 @kernel()

@@ -132,7 +132,7 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         counts = self.vectorizer_.transform(texts)
         if not counts.shape[0]:
             return np.zeros((0, self.n_bits // 8), np.uint8), 0
-        return self.hasher_.encode(counts), int((np.diff(counts.indptr) == 0).sum())
+        return self.hasher_.encode_counts(counts), int((np.diff(counts.indptr) == 0).sum())
 
     def transform(self, texts: Sequence[str]) -> Bits:
         """Hash texts to 0/1 bits of shape (n_texts, n_bits)."""

@@ -3,6 +3,9 @@
 import os
 import sys
 import warnings
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
 import typer
 
@@ -20,8 +23,32 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn an error of ours into one line and exit code 1, Ctrl-C into 130."""
+
+    @wraps(command)
+    def run(*arguments: Any, **options: Any) -> None:
+        try:
+            command(*arguments, **options)
+        except VdshError as error:
+            typer.echo(f"Error: {error}", err=True)
+            _drop_output()
+            raise typer.Exit(1) from error
+        except BrokenPipeError as error:  # the reader of our output went away, as `head` does
+            _drop_output()
+            raise typer.Exit(0) from error
+        except KeyboardInterrupt as error:
+            typer.echo("Interrupted; nothing was written.", err=True)
+            raise typer.Exit(130) from error
+
+    return run
+
+
 for verb in (demo, fit, encode):
-    app.command(verb.__name__.rpartition(".")[2], epilog=verb.EXAMPLE)(verb.command)
+    name = verb.__name__.rpartition(".")[2]
+    app.command(name, epilog=verb.EXAMPLE)(_guarded(verb.command))
 
 
 @app.callback(invoke_without_command=True)
@@ -37,20 +64,9 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line; an error of ours is one line on standard error and exit code 1."""
+    """Run the command line."""
     warnings.showwarning = _show_warning
-    try:
-        app()
-    except VdshError as error:
-        typer.echo(f"Error: {error}", err=True)
-        _drop_output()
-        sys.exit(1)
-    except BrokenPipeError:  # the reader of our output went away, as `head` does
-        _drop_output()
-        sys.exit(0)
-    except KeyboardInterrupt:
-        typer.echo("Interrupted; nothing was written.", err=True)
-        sys.exit(130)
+    app()
 
 
 def _drop_output() -> None:

@@ -16,13 +16,10 @@ if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
 
 EXAMPLE = "Example: vdsh demo --out my-demo"
-_MOST = 10_000  # documents: enough to learn from, few enough for three minutes on two cores
+# Enough documents to learn from, few enough for three minutes on two cores.
+_AREAS, _EACH = 24, 400
 _SETTINGS: dict[str, Any] = {"epochs": 15, "patience": 4}
-_QUERIES = (
-    "read and parse a JSON string",
-    "fit a regression model with regularization",
-    "eigenvalues of a sparse symmetric matrix",
-)
+_N_QUERIES = 3
 
 
 def command(
@@ -75,7 +72,7 @@ def _collect(*, quiet: bool) -> "list[Document]":
         def show(done: int, total: int) -> None:
             bar.update(bar.task_ids[0], completed=done, total=total)
 
-        return docstrings.collect(most=_MOST, progress=show)
+        return docstrings.collect(areas=_AREAS, each=_EACH, progress=show)
 
 
 def _train(data: "Dataset", seed: int, *, quiet: bool) -> "TextHasher":
@@ -120,31 +117,37 @@ def _measure(hasher: "TextHasher", data: "Dataset") -> dict[str, float]:
 
 
 def _search(hasher: "TextHasher", data: "Dataset") -> list[dict[str, Any]]:
-    """Find the nearest training documents of some texts."""
+    """Find the training documents nearest to some held-out documents."""
     from vdsh.codes import to_hex
     from vdsh.search import HammingIndex
 
     index = HammingIndex(hasher.encode(data.train.texts))
-    codes = hasher.encode(list(_QUERIES))
+    codes = hasher.encode(data.test.texts[:_N_QUERIES])
     rows, distances = index.search(codes, k=3)
     return [
         {
-            "query": query,
+            "id": data.test.ids[query],
+            "labels": data.test.labels[query],
+            "snippet": _first_line(data.test.texts[query]),
             "code": code,
             "hits": [
                 {
                     "id": data.train.ids[row],
                     "distance": int(distance),
                     "labels": data.train.labels[row],
-                    "snippet": data.train.texts[row].strip().partition("\n")[0][:70],
+                    "snippet": _first_line(data.train.texts[row]),
                 }
                 for row, distance in zip(query_rows, query_distances, strict=True)
             ],
         }
-        for query, code, query_rows, query_distances in zip(
-            _QUERIES, to_hex(codes), rows, distances, strict=True
+        for query, (code, query_rows, query_distances) in enumerate(
+            zip(to_hex(codes), rows, distances, strict=True)
         )
     ]
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0][:60]
 
 
 def _print_quality(quality: dict[str, float], n_bits: int) -> None:
@@ -155,8 +158,15 @@ def _print_quality(quality: dict[str, float], n_bits: int) -> None:
 
 
 def _print_searches(searches: list[dict[str, Any]]) -> None:
+    typer.echo(
+        "\nHeld-out documents and their nearest neighbours (differing bits, area, document):"
+    )
     for search in searches:
-        typer.echo(f'\n"{search["query"]}" has the code {search["code"]}')
+        typer.echo(f"\n  {search['code']}  {_line(search)}")
         for hit in search["hits"]:
-            area = ", ".join(hit["labels"] or ())
-            typer.echo(f"  {hit['distance']:>2}  {area:<22} {hit['id']}: {hit['snippet']}")
+            typer.echo(f"        {hit['distance']:>2}  {_line(hit)}")
+
+
+def _line(hit: dict[str, Any]) -> str:
+    name = hit["id"].rpartition(".")[2]
+    return f"{', '.join(hit['labels'] or ()):<20} {name}: {hit['snippet']}"

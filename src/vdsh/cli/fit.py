@@ -1,7 +1,6 @@
 """`vdsh fit`: learn a model from documents."""
 
 import json
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -77,7 +76,7 @@ def command(
     hasher.save(out, force=force)
     _print_result(hasher, out, as_json=as_json)
     if hasher.hasher_.interrupted_:
-        sys.exit(130)
+        raise typer.Exit(130)
 
 
 def _make(

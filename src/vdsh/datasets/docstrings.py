@@ -33,14 +33,19 @@ def load(root: Path | None, seed: int) -> Dataset:
 
 
 def collect(
-    *, most: int | None = None, progress: Callable[[int, int], None] | None = None
+    *,
+    areas: int | None = None,
+    each: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> list[Document]:
     """Read docstrings of at least 20 words, each text once, sorted by id.
 
     Parameters
     ----------
-    most : int, optional
-        Keep a fixed pseudo-random choice of so many documents.
+    areas : int, optional
+        Keep only so many of the largest areas.
+    each : int, optional
+        Keep a fixed pseudo-random choice of at most so many documents of each area.
     progress : callable, optional
         Called with the number of files read and the number of files there are.
     """
@@ -54,7 +59,12 @@ def collect(
                 progress(number, len(files))
     documents = _merge_small_areas({document.text: document for document in found}.values())
     documents.sort(key=lambda document: hashlib.sha256(document.id.encode()).digest())
-    return sorted(documents[:most], key=lambda document: document.id)
+    by_area: dict[str, list[Document]] = {}
+    for document in documents:
+        by_area.setdefault((document.labels or ("",))[0], []).append(document)
+    largest = sorted(by_area, key=lambda area: (-len(by_area[area]), area))[:areas]
+    kept = (document for area in largest for document in by_area[area][:each])
+    return sorted(kept, key=lambda document: document.id)
 
 
 def find_sources() -> list[tuple[Path, str]]:

@@ -137,6 +137,10 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         check_is_fitted(self, "thresholds_")
         return self._scores(self._weigh(self._validate(X, reset=False)))
 
+    def encode_counts(self, counts: csr_array) -> Codes:
+        """Hash counts known to be good: what `encode` does, without looking at them first."""
+        return pack(binarize(self._scores(self._weigh(counts)), self.thresholds_))
+
     @abstractmethod
     def _fit(self, train: Corpus, validation: Corpus | None, progress: Progress | None) -> None:
         """Learn everything but the thresholds."""

@@ -1,0 +1,104 @@
+"""Time of a training epoch: sparse input layer against a dense one (CPU), and 30 epochs on a GPU.
+
+    VDSH_DATA=path/to/data python benchmarks/bench_training.py
+
+On a CPU the two contenders are the same network, loss and optimiser on the same batches; they
+differ in the first layer alone. The dense one gets its rows ready-made, so only products count.
+"""
+
+import time
+from typing import NamedTuple
+
+import torch
+from common import alternate, save
+
+from vdsh.datasets import load
+from vdsh.hashers import VDSH, training
+from vdsh.hashers.base import Corpus
+from vdsh.hashers.batches import SparseBatch, shuffled, sparse_batches
+from vdsh.paper.settings import paper_settings
+from vdsh.text import BagOfWords, inverse_document_frequency, weigh
+
+STEPS = 25  # of the 151 in an epoch, per round
+ROUNDS = 5
+
+
+class DenseInput(NamedTuple):
+    """A batch whose encoder input is dense; everything else is shared with the sparse batch."""
+
+    batch: SparseBatch
+    inputs: torch.Tensor
+
+    labels = property(lambda self: self.batch.labels)
+    known = property(lambda self: self.batch.known)
+    present = property(lambda self: self.batch.present)
+
+    def project(self, W):
+        return self.inputs @ W
+
+    def log_likelihood(self, logits):
+        return self.batch.log_likelihood(logits)
+
+
+def main() -> None:
+    data = load("20newsgroups")
+    counts = BagOfWords().fit_transform(data.train.texts).astype("float32")
+    hasher = VDSH(32, random_state=0, **paper_settings("vdsh"))
+    if torch.cuda.is_available():
+        on_gpu(hasher, counts, data)
+    else:
+        on_cpu(hasher, counts)
+
+
+def on_cpu(hasher, counts) -> None:
+    inputs = weigh(counts, "tfidf", inverse_document_frequency(counts))
+    device = torch.device("cpu")
+    documents = training._documents(Corpus(inputs, counts, None), "binary", device)
+    generator = torch.Generator().manual_seed(0)
+    sparse = list(sparse_batches(shuffled(documents, 0.0, generator), hasher.batch_size))
+    batches = {"sparse": sparse[:STEPS], "dense": [densify(b, counts) for b in sparse[:STEPS]]}
+
+    def contender(kind):
+        network = training._network(hasher, documents, 0)
+        optimizer = torch.optim.Adam(network.parameters(), lr=1e-3, fused=True)
+        step = training._Step(hasher, network, optimizer, generator)
+        return lambda: [step(batch) for batch in batches[kind]]
+
+    seconds = alternate({kind: contender(kind) for kind in batches}, ROUNDS)
+    epoch = {kind: value / STEPS * len(sparse) for kind, value in seconds.items()}
+    ratio = epoch["dense"] / epoch["sparse"]
+    print(f"epoch: sparse {epoch['sparse']:.2f} s, dense {epoch['dense']:.2f} s, {ratio:.2f}x")
+    settings = {"documents": counts.shape[0], "terms": counts.shape[1], "bits": 32, "batch": 100}
+    save("training_cpu", {"settings": settings, "epoch_seconds": epoch, "ratio": round(ratio, 2)})
+
+
+def densify(batch: SparseBatch, counts) -> DenseInput:
+    dense = torch.zeros(len(batch.known), counts.shape[1])
+    dense[batch.rows, batch.columns] = batch.inputs
+    return DenseInput(batch, dense)
+
+
+def on_gpu(hasher, counts, data) -> None:
+    bag = BagOfWords().fit(data.train.texts)
+    validation = bag.transform(data.validation.texts), data.validation.labels
+    runs = []
+    for _ in range(4):
+        start = time.perf_counter()
+        hasher.fit(counts, data.train.labels, validation=validation)
+        runs.append(round(time.perf_counter() - start, 2))
+    best = hasher.history_[hasher.best_epoch_ - 1]["validation"]
+    print(f"30 epochs on {torch.cuda.get_device_name()}: {runs} s (the first one warms up)")
+    save(
+        "training_gpu",
+        {
+            "what": "fit(): 30 epochs, validation after each, thresholds; 20 Newsgroups, 32 bits",
+            "seconds": runs,
+            "wanted_seconds": 6,
+            "validation_precision": round(best, 4),
+            "peak_gpu_memory_mb": round(torch.cuda.max_memory_allocated() / 1e6),
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()
