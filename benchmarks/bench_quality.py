@@ -11,6 +11,7 @@ import time
 from common import save
 
 from vdsh.datasets import load
+from vdsh.hashers.training import choose_device
 from vdsh.labels import read_labels
 from vdsh.metrics import cosine_precision, expected_precision, random_precision
 from vdsh.paper.settings import paper_settings
@@ -47,7 +48,8 @@ def main() -> None:
             f"  (validation {row['validation_precision']:.4f}, wanted {wanted})"
             f"  {row['seconds']:.0f} s"
         )
-    save("quality", {"preset": "paper", "rows": rows, "yardsticks": yardsticks(corpora)})
+    kind = "gpu" if choose_device("auto").type == "cuda" else "cpu"
+    save(f"quality_{kind}", {"preset": "paper", "rows": rows, "yardsticks": yardsticks(corpora)})
 
 
 def measure(data, model, bits, settings, seed):

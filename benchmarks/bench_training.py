@@ -34,9 +34,11 @@ class DenseInput(NamedTuple):
     present = property(lambda self: self.batch.present)
 
     def project(self, W):
+        """Multiply the dense rows."""
         return self.inputs @ W
 
     def log_likelihood(self, logits):
+        """Score the words as the sparse batch does."""
         return self.batch.log_likelihood(logits)
 
 

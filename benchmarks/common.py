@@ -17,7 +17,7 @@ _PACKAGES = ("vdsh", "numpy", "scipy", "scikit-learn", "numba", "torch", "faiss-
 
 
 def save(name: str, result: dict[str, Any]) -> None:
-    """Write a result with its circumstances to `results/NAME.json` (or $OUT on a lent machine)."""
+    """Write a result with its circumstances to `results/NAME.json`, or to the folder $VDSH_RESULTS."""
     folder = Path(os.environ.get("VDSH_RESULTS", RESULTS))
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps({"circumstances": circumstances(), **result}, indent=1)
@@ -33,11 +33,9 @@ def circumstances() -> dict[str, Any]:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    git = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
-    commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": commit,
+        "commit": os.environ.get("VDSH_COMMIT") or _commit(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores{_gpu()}",
         "python": platform.python_version(),
         "versions": versions,
@@ -54,6 +52,11 @@ def alternate(contenders: dict[str, Callable[[], Any]], rounds: int) -> dict[str
             if number:
                 times[name].append(time.perf_counter() - start)
     return {name: statistics.median(values) for name, values in times.items()}
+
+
+def _commit() -> str:
+    git = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def _gpu() -> str:

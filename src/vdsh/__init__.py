@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Document": "vdsh.documents",
+    "HammingIndex": "vdsh.search",
     "TextHasher": "vdsh.pipeline",
     "VdshError": "vdsh.errors",
     "read_documents": "vdsh.documents",
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from vdsh.documents import read_documents as read_documents
     from vdsh.errors import VdshError as VdshError
     from vdsh.pipeline import TextHasher as TextHasher
+    from vdsh.search import HammingIndex as HammingIndex
 
 
 def __getattr__(name: str) -> Any:

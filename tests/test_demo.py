@@ -1,0 +1,20 @@
+"""The demo, whole, as a user runs it."""
+
+import json
+
+import pytest
+
+from vdsh import TextHasher
+
+
+@pytest.mark.slow
+def test_the_demo_learns_and_leaves_a_model(vdsh, tmp_path):
+    result = vdsh("demo", "--json", "--quiet", timeout=600)
+    assert result.returncode == 0, result.stderr
+    facts = json.loads(result.stdout)
+    precision = facts["precision_at_100"]
+    assert precision["codes"] > precision["exact tf-idf cosine"] > 2 * precision["random"]
+    assert len(facts["searches"]) == 3
+    assert TextHasher.load(tmp_path / facts["model"]).n_bits == 32
+    encode = vdsh("encode", facts["model"], facts["documents"])
+    assert len(encode.stdout.splitlines()) > 1000

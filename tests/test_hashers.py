@@ -1,0 +1,129 @@
+"""One battery for every hasher."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from conftest import QUICK, toy_corpus
+from vdsh.errors import InputError
+from vdsh.hashers import HASHERS
+from vdsh.labels import read_labels
+from vdsh.metrics import expected_precision
+from vdsh.text import BagOfWords
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+every_hasher = pytest.mark.parametrize("name", HASHERS)
+
+
+def make(name, n_bits=16, **settings):
+    return HASHERS[name](n_bits, random_state=0, **(QUICK | settings))
+
+
+@pytest.fixture(scope="module")
+def counts():
+    texts, labels = toy_corpus()
+    return BagOfWords().fit_transform(texts), labels
+
+
+@parametrize_with_checks([kind(8, epochs=2, hidden_size=8) for kind in HASHERS.values()])
+def test_scikit_learn_accepts(estimator, check):
+    check(estimator)
+
+
+@every_hasher
+def test_two_topics_are_told_apart(name, counts):
+    X, labels = counts
+    codes = make(name).fit(X, labels).encode(X)
+    matrix = read_labels(labels).matrix
+    assert expected_precision(codes, matrix, codes, matrix, k=20).mean() > 0.95
+
+
+@every_hasher
+def test_the_same_seed_gives_the_same_codes_and_another_seed_others(name, counts):
+    codes = [
+        make(name).set_params(random_state=s).fit(*counts).encode(counts[0]) for s in (0, 0, 1)
+    ]
+    assert (codes[0] == codes[1]).all()
+    assert (codes[0] != codes[2]).any()
+
+
+@every_hasher
+@pytest.mark.parametrize("n_bits", [8, 32, 64, 128, 1024])
+def test_codes_have_the_length_asked_for(name, n_bits, counts):
+    X = csr_array(np.random.default_rng(0).poisson(0.3, (1040, 30)))
+    y = ["even", "odd"] * 520
+    hasher = make(name, n_bits, epochs=1).fit(X, y)
+    assert hasher.encode(X).shape == (1040, n_bits // 8)
+    assert hasher.transform(X[:3]).shape == (3, n_bits)
+
+
+@every_hasher
+def test_a_document_gets_the_same_code_alone_and_in_a_batch(name, counts):
+    X, labels = counts
+    hasher = make(name, hidden_size=300, epochs=2).fit(X, labels)
+    alone = np.vstack([hasher.encode(X[[i]]) for i in range(X.shape[0])])
+    assert (alone == hasher.encode(X)).all()
+    assert (alone[:70] == hasher.encode(X[:70])).all()
+
+
+@every_hasher
+def test_median_bits_are_balanced(name, counts):
+    bits = make(name).fit(*counts).transform(counts[0])
+    assert np.abs(bits.mean(axis=0) - 0.5).max() <= 0.25  # ties at the median go to 0
+
+
+@every_hasher
+def test_settings_survive_a_clone(name):
+    hasher = make(name, threshold="sign", weighting="tf")
+    assert clone(hasher).get_params() == hasher.get_params()
+
+
+@every_hasher
+def test_fewer_documents_than_bits_is_refused(name, counts):
+    with pytest.raises(InputError, match="64 bits need at least 64 documents.*Got n_samples = 10"):
+        make(name, 64).fit(counts[0][:10], counts[1][:10])
+
+
+@every_hasher
+def test_a_bit_count_that_is_no_multiple_of_8_is_refused(name, counts):
+    with pytest.raises(InputError, match="multiple of 8 from 8 to 1024. Got 20"):
+        make(name, 20).fit(*counts)
+
+
+supervised = pytest.mark.parametrize("name", [n for n, kind in HASHERS.items() if kind.supervised])
+
+
+@supervised
+def test_a_supervised_hasher_wants_labels(name, counts):
+    with pytest.raises(InputError, match="learns from labels"):
+        make(name).fit(counts[0])
+
+
+@supervised
+def test_one_label_only_is_refused(name, counts):
+    with pytest.raises(InputError, match="at least two different labels.*Got 1: \\['same'\\]"):
+        make(name).fit(counts[0], ["same"] * 80)
+
+
+@supervised
+def test_documents_without_labels_help_training(name, counts):
+    X, labels = counts
+    some = [label if i < 40 else None for i, label in enumerate(labels)]
+    codes = make(name).fit(X, some).encode(X)
+    matrix = read_labels(labels).matrix
+    assert expected_precision(codes, matrix, codes, matrix, k=20).mean() > 0.9
+
+
+@supervised
+def test_labels_may_be_many_per_document(name, counts):
+    many = [[label, "all"] if i % 3 else [label] for i, label in enumerate(counts[1])]
+    hasher = make(name, epochs=1).fit(counts[0], many)
+    assert hasher.classes_ == ["all", "space", "sport"]
+
+
+@supervised
+def test_labels_and_documents_must_be_equally_many(name, counts):
+    with pytest.raises(InputError, match="80 documents but 3 labels"):
+        make(name).fit(counts[0], ["a", "b", "c"])

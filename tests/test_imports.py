@@ -1,0 +1,67 @@
+"""What is imported when: start-up stays light, and serving never needs torch."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+def modules_after(code: str) -> set[str]:
+    result = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return set(result.stdout.split())
+
+
+@pytest.mark.parametrize("heavy", ["torch", "numba", "sklearn", "scipy", "numpy", "pandas"])
+def test_importing_vdsh_loads_nothing_heavy(heavy):
+    assert heavy not in modules_after("import vdsh")
+
+
+def test_help_loads_nothing_heavy():
+    loaded = modules_after(
+        "from vdsh.cli import app\ntry:\n app(['--help'])\nexcept SystemExit:\n pass"
+    )
+    assert not loaded & {"torch", "numba", "sklearn", "scipy", "numpy"}
+
+
+def test_encoding_and_searching_never_load_torch(model_folder):
+    loaded = modules_after(
+        "from vdsh import TextHasher, HammingIndex\n"
+        f"codes = TextHasher.load({str(model_folder)!r}).encode(['orbit moon', 'goal match'])\n"
+        "HammingIndex(codes).search(codes, k=1)"
+    )
+    assert "sklearn" in loaded
+    assert "torch" not in loaded
+
+
+def test_training_without_torch_says_what_to_install(docs):
+    code = (
+        "import sys\n"
+        "class NoTorch:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'torch':\n"
+        "            raise ModuleNotFoundError('No module named torch', name='torch')\n"
+        "sys.meta_path.insert(0, NoTorch())\n"
+        "from vdsh.cli import main\n"
+        f"sys.argv = ['vdsh', 'fit', {str(docs)!r}, '--out', 'never']\n"
+        "main()"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 1
+    assert "Run: pip install 'vdsh[train]'" in result.stderr
+
+
+def test_public_names():
+    import vdsh
+
+    assert set(vdsh.__all__) == {
+        "Document", "HammingIndex", "TextHasher", "VdshError", "__version__", "read_documents",
+    }  # fmt: skip
+    for name in vdsh.__all__:
+        assert getattr(vdsh, name)
+    with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
+        _ = vdsh.Nonsense

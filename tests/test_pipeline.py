@@ -1,0 +1,163 @@
+import json
+import shutil
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from conftest import QUICK, toy_corpus
+from vdsh import TextHasher
+from vdsh.errors import FolderError, InputError, MissingFileError, OutputExistsError
+from vdsh.hashers import HASHERS
+from vdsh.pipeline import EmptyDocumentWarning
+
+
+@pytest.mark.parametrize("model", HASHERS)
+def test_a_saved_model_gives_the_same_codes(model, corpus, tmp_path):
+    texts, labels = corpus
+    hasher = TextHasher(model, n_bits=16, random_state=0, **QUICK).fit(texts, labels)
+    hasher.save(tmp_path / "model")
+    loaded = TextHasher.load(tmp_path / "model")
+    assert (loaded.encode(texts) == hasher.encode(texts)).all()
+    assert loaded.get_params() == hasher.get_params()
+
+
+def test_codes_are_packed_bytes(fitted, corpus):
+    codes = fitted.encode(corpus[0])
+    assert codes.dtype == np.uint8
+    assert codes.shape == (80, 2)
+    assert (np.packbits(fitted.transform(corpus[0]), axis=1) == codes).all()
+    assert fitted.encode([]).shape == (0, 2)
+
+
+def test_settings_reach_vectoriser_and_hasher():
+    hasher = TextHasher("vdsh", 8, vocabulary_size=5, threshold="sign", **QUICK)
+    hasher.fit(toy_corpus()[0])
+    assert len(hasher.vectorizer_.vocabulary_) == 5
+    assert hasher.hasher_.threshold == "sign"
+
+
+def test_clone_and_set_params(corpus):
+    hasher = TextHasher("vdsh", 8, random_state=3, epochs=2)
+    assert clone(hasher).get_params() == hasher.get_params()
+    hasher.set_params(epochs=5, n_bits=16, hidden_size=4)
+    assert hasher.get_params() == {
+        "model": "vdsh", "n_bits": 16, "random_state": 3, "epochs": 5, "hidden_size": 4,
+    }  # fmt: skip
+
+
+def test_validation_texts_may_come_with_or_without_labels(corpus):
+    texts, labels = corpus
+    hasher = TextHasher("vdsh", 8, random_state=0, **QUICK)
+    hasher.fit(texts[:60], labels[:60], validation=(texts[60:], labels[60:]))
+    assert hasher.hasher_.selected_on_ == "precision"
+    assert hasher.fit(texts[:60], validation=texts[60:]).hasher_.selected_on_ == "bound"
+
+
+def test_texts_without_known_words_get_one_code_and_a_counted_warning(fitted):
+    with pytest.warns(EmptyDocumentWarning, match="3 of 4 documents have no known word"):
+        codes = fitted.encode(["", "the of and", "xylophone", "orbit rocket"])
+    assert (codes[0] == codes[1]).all()
+    assert (codes[0] == codes[2]).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "message"),
+    [
+        (("vdhs",), {}, "No model 'vdhs'. Did you mean 'vdsh'?"),
+        (("vdsh",), {"epoch": 3}, "no setting 'epoch'. Did you mean 'epochs'?"),
+        (("vdsh",), {"label_weight": 3.0}, "no setting 'label_weight'"),
+    ],
+)
+def test_unknown_names_get_a_suggestion(arguments, settings, message, corpus):
+    with pytest.raises(InputError, match=message):
+        TextHasher(*arguments, **settings).fit(*corpus)
+
+
+def test_encoding_before_fitting_is_refused():
+    with pytest.raises(NotFittedError):
+        TextHasher().encode(["orbit"])
+
+
+def test_saving_over_something_needs_force(fitted, tmp_path):
+    fitted.save(tmp_path / "m")
+    with pytest.raises(OutputExistsError, match="exists"):
+        fitted.save(tmp_path / "m")
+    fitted.save(tmp_path / "m", force=True)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["m"]
+
+
+def test_force_never_replaces_what_is_not_a_model(fitted, tmp_path):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("years of work")
+    with pytest.raises(OutputExistsError, match="not a vdsh model"):
+        fitted.save(tmp_path / "thesis", force=True)
+    assert (tmp_path / "thesis" / "chapter.tex").read_text() == "years of work"
+
+
+def test_the_model_card_tells_what_one_wants_to_know(corpus, tmp_path):
+    texts, labels = corpus
+    hasher = TextHasher("vdsh-s", 16, random_state=0, **QUICK)
+    hasher.fit(texts[:60], labels[:60], validation=(texts[60:], labels[60:]), source="news.jsonl")
+    hasher.save(tmp_path / "m")
+    card = (tmp_path / "m" / "README.md").read_text()
+    for fact in ("60 documents of news.jsonl", "2 labels: space, sport", "precision at 100",
+                 "50%", "word_dropout: 0.5", "TextHasher.load"):  # fmt: skip
+        assert fact in card
+
+
+@pytest.fixture
+def broken(model_folder, tmp_path):
+    """A copy of a good model to break."""
+    return shutil.copytree(model_folder, tmp_path / "broken")
+
+
+def edit_manifest(folder, **changes):
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps(manifest | changes))
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-10])
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda f: (f / "manifest.json").unlink(), "is not a vdsh model: it has no manifest.json"),
+        (lambda f: cut(f / "manifest.json"), "manifest.json cannot be read"),
+        (lambda f: (f / "manifest.json").write_text("[]"), "manifest.json cannot be read"),
+        (lambda f: cut(f / "weights.safetensors"), "weights.safetensors has .* bytes instead of"),
+        (lambda f: (f / "weights.safetensors").unlink(), "weights.safetensors is missing"),
+        (lambda f: cut(f / "vocabulary.txt"), "vocabulary.txt has .* bytes instead of"),
+        (lambda f: edit_manifest(f, format=99), "has format 99; this version reads up to 1"),
+        (lambda f: edit_manifest(f, params={"model": "magic"}), "damaged: KeyError 'magic'"),
+        (lambda f: edit_manifest(f, fitted={}), "is damaged"),
+    ],
+)
+def test_a_damaged_folder_gives_one_sentence(damage, message, broken):
+    damage(broken)
+    with pytest.raises(FolderError, match=message) as error:
+        TextHasher.load(broken)
+    assert "\n" not in str(error.value)
+
+
+def test_changed_weights_are_noticed(broken):
+    weights = load_file(broken / "weights.safetensors")
+    weights["b3_"] = weights["b3_"] + 1
+    save_file(weights, broken / "weights.safetensors")
+    with pytest.raises(FolderError, match=r"checksum of weights.safetensors|instead of"):
+        TextHasher.load(broken)
+
+
+def test_a_missing_folder_is_said(tmp_path):
+    with pytest.raises(MissingFileError, match="No model at .*nowhere"):
+        TextHasher.load(tmp_path / "nowhere")
+
+
+def test_nothing_is_pickled(model_folder):
+    files = {path.name: path.read_bytes() for path in model_folder.iterdir()}
+    assert set(files) == {"manifest.json", "weights.safetensors", "vocabulary.txt", "README.md"}
+    assert not any(content.startswith(b"\x80") for content in files.values())

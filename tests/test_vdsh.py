@@ -1,0 +1,247 @@
+"""The three models: equations, encoders, training."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from conftest import QUICK, toy_corpus
+from vdsh.errors import InputError
+from vdsh.hashers import VDSH, VDSH_S, VDSH_SP, training
+from vdsh.hashers.base import Corpus
+from vdsh.hashers.batches import dense_batch, in_order, shuffled, sparse_batches
+from vdsh.hashers.network import Network, Posterior
+from vdsh.hashers.objective import L1, L2, L3, Weights, divergence
+from vdsh.labels import read_labels
+from vdsh.paper.settings import PAPER
+from vdsh.text import BagOfWords, inverse_document_frequency, weigh
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def corpus_():
+    texts, labels = toy_corpus()
+    counts = BagOfWords().fit_transform(texts).astype(np.float32)
+    inputs = weigh(counts, "tfidf", inverse_document_frequency(counts))
+    return Corpus(inputs, counts, read_labels(labels))
+
+
+@pytest.fixture
+def documents(corpus_):
+    return training._documents(corpus_, "counts", CPU)
+
+
+def network_of(documents, *, private=False, n_labels=2, bounded=True):
+    return Network(
+        documents.n_terms,
+        8,
+        16,
+        n_labels=n_labels,
+        private=private,
+        bounded=bounded,
+        dropout=0.0,
+        generator=torch.Generator().manual_seed(0),
+    )
+
+
+def test_divergence_is_that_of_two_normal_distributions():
+    mu, log_variance = torch.tensor([[0.3, -2.0]]), torch.tensor([[0.5, -1.0]])
+    q = torch.distributions.Normal(mu, torch.exp(0.5 * log_variance))
+    expected = torch.distributions.kl_divergence(q, torch.distributions.Normal(0.0, 1.0)).sum(-1)
+    torch.testing.assert_close(divergence(Posterior(mu, log_variance)), expected)
+
+
+@pytest.mark.parametrize("bound", [L1, L2, L3])
+def test_bounds_agree_with_the_paper_computed_word_by_word(bound, documents, corpus_):
+    """Sum over single words and labels with plain numbers, from the same draw of s and v."""
+    network = network_of(documents, private=bound is L3)
+    batch = next(iter(sparse_batches(in_order(documents), 5)))
+    with torch.no_grad():
+        t2 = network.hidden(batch, None)
+        weights = Weights(kl=0.7, labels=3.0)
+        found = bound(network, batch, t2, weights, 1, torch.Generator().manual_seed(1)).value
+        g = torch.Generator().manual_seed(1)
+        Q = network.posterior(t2)
+        s = Q.sample(1, g)[0]
+        z, kl = s, divergence(Q)
+        if bound is L3:
+            Q_v = network.private_posterior(t2)
+            z, kl = s + Q_v.sample(1, g)[0], kl + divergence(Q_v)
+        for d in range(5):
+            P = torch.softmax(z[d] @ network.G + network.b_words, 0)
+            row = corpus_.counts[[d]]
+            words = zip(row.indices, row.data, strict=True)
+            value = sum(n * math.log(P[w]) for w, n in words) - 0.7 * kl[d]
+            if bound is not L1:
+                odds = torch.sigmoid(s[d] @ network.U + network.b_labels)
+                y = corpus_.labels.matrix[d]
+                value += 3 * sum(
+                    math.log(p) if label else math.log(1 - p)
+                    for p, label in zip(odds, y, strict=True)
+                )
+            assert float(found[d]) == pytest.approx(float(value), rel=1e-4)
+
+
+def test_unlabelled_documents_have_no_label_term(corpus_):
+    unknown = corpus_._replace(labels=corpus_.labels._replace(known=np.zeros(80, bool)))
+    documents = training._documents(unknown, "binary", CPU)
+    network = network_of(documents)
+    batch = next(iter(sparse_batches(in_order(documents), 5)))
+    t2, g = network.hidden(batch, None), torch.Generator
+    with_labels = L2(network, batch, t2, Weights(1.0, 100.0), 1, g().manual_seed(1))
+    without = L1(network, batch, t2, Weights(1.0), 1, g().manual_seed(1))
+    torch.testing.assert_close(with_labels.value, without.value)
+
+
+def test_dense_batches_of_the_gpu_path_agree_with_sparse_ones(documents):
+    """The GPU's way of building a batch, run on the CPU, the last and partial batch included."""
+    network = network_of(documents)
+    epoch = shuffled(documents, 0.3, torch.Generator().manual_seed(0))
+    for number, sparse in enumerate(sparse_batches(epoch, 30)):
+        dense = dense_batch(
+            epoch, torch.tensor(number), 30, documents.n_terms, documents.largest_batch(30)
+        )
+        n = len(sparse.known)
+        assert dense.present.sum() == n
+        torch.testing.assert_close(dense.project(network.W1)[:n], sparse.project(network.W1))
+        logits = torch.randn(2, 30, documents.n_terms, generator=torch.Generator().manual_seed(1))
+        torch.testing.assert_close(
+            dense.log_likelihood(logits)[:, :n], sparse.log_likelihood(logits[:, :n])
+        )
+
+
+def test_word_dropout_hides_words_from_the_encoder_only(documents):
+    epoch = shuffled(documents, 0.5, torch.Generator().manual_seed(0))
+    hidden = (epoch.inputs == 0).float().mean()
+    assert 0.35 < hidden < 0.65
+    assert (epoch.targets > 0).all()
+
+
+@pytest.mark.parametrize("log_variance", ["bounded", "free"])
+@pytest.mark.parametrize("kind", [VDSH, VDSH_S, VDSH_SP])
+def test_the_encoder_without_torch_agrees_with_torch(kind, log_variance, corpus_):
+    hasher = kind(16, random_state=0, log_variance=log_variance, **QUICK)
+    texts, labels = toy_corpus()
+    hasher.fit(corpus_.counts, labels)
+    documents = training._documents(corpus_, "binary", CPU)
+    network = training._network(hasher, documents, 0)
+    network.load_state_dict(
+        {n: torch.tensor(getattr(hasher, f"{n}_")) for n in network.state_dict()}
+    )
+    with torch.no_grad():
+        batch = next(iter(sparse_batches(in_order(documents), 80)))
+        Q = network.posterior(network.hidden(batch, None))
+    mu, sigma = hasher.posterior(corpus_.counts)
+    np.testing.assert_allclose(mu, Q.mu.numpy(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(sigma, np.exp(0.5 * Q.log_variance.numpy()), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(hasher.scores(corpus_.counts), mu)
+
+
+def test_bounded_variance_is_between_1_and_e(corpus_):
+    _, labels = toy_corpus()
+    sigma = VDSH(16, random_state=0, **QUICK).fit(corpus_.counts).posterior(corpus_.counts).sigma
+    assert (sigma**2 > 1).all()
+    assert (sigma**2 < math.e).all()
+
+
+@pytest.mark.parametrize(
+    ("labelled", "selection", "chosen"),
+    [(True, "precision", "precision"), (True, "bound", "bound"), (False, "precision", "bound")],
+)
+def test_the_best_epoch_is_chosen_on_validation(labelled, selection, chosen, corpus_):
+    texts, labels = toy_corpus()
+    X = corpus_.counts
+    y, y_validation = (labels[:60], labels[60:]) if labelled else (None, None)
+    hasher = VDSH(8, random_state=0, selection=selection, **QUICK)
+    hasher.fit(X[:60], y, validation=(X[60:], y_validation))
+    scores = [epoch["validation"] for epoch in hasher.history_]
+    assert hasher.selected_on_ == chosen
+    assert hasher.best_epoch_ == 1 + scores.index(max(scores))
+
+
+def test_patience_ends_training_early(corpus_):
+    _, labels = toy_corpus()
+    settings = QUICK | {"epochs": 100, "patience": 2}
+    hasher = VDSH_S(8, random_state=0, **settings)
+    hasher.fit(corpus_.counts, labels, validation=(corpus_.counts, labels))
+    assert len(hasher.history_) == hasher.best_epoch_ + 2 < 100
+
+
+def test_several_samples_and_count_targets_train(corpus_):
+    hasher = VDSH(8, random_state=0, n_samples=3, target="counts", **QUICK).fit(corpus_.counts)
+    losses = [epoch["loss"] for epoch in hasher.history_]
+    assert losses[-1] < losses[0]
+
+
+def test_divergence_weight_rises_over_the_warm_up(documents, corpus_):
+    hasher = VDSH(16, kl_weight=0.5, kl_warmup=4, **QUICK)
+    network = network_of(documents, n_labels=0)
+    optimizer = torch.optim.Adam(network.parameters())
+    step = training._Step(hasher, network, optimizer, torch.Generator())
+    seen = []
+    step.bound = lambda *a: seen.append(float(a[3].kl)) or L1(*a)
+    for batch in sparse_batches(in_order(documents), 14):
+        step(batch)
+    assert seen == pytest.approx([0.125, 0.25, 0.375, 0.5, 0.5, 0.5])
+
+
+def test_interruption_keeps_the_best_epoch(corpus_):
+    def stop_in_third_epoch(report):
+        if report.epoch == 3:
+            raise KeyboardInterrupt
+
+    hasher = VDSH(8, random_state=0, **QUICK)
+    with pytest.warns(UserWarning, match="stopped in epoch 3 of 12; kept the model of epoch 2"):
+        hasher.fit(corpus_.counts, progress=stop_in_third_epoch)
+    assert hasher.interrupted_
+    assert hasher.encode(corpus_.counts).shape == (80, 1)
+
+
+def test_interruption_in_the_first_epoch_is_not_swallowed(corpus_):
+    def stop(report):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        VDSH(8, random_state=0, **QUICK).fit(corpus_.counts, progress=stop)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"selection": "test"}, 'selection must be "precision" or "bound". Got \'test\''),
+        ({"log_variance": "big"}, "log_variance must be"),
+        ({"target": "words"}, "target must be"),
+        ({"epochs": 0}, "epochs must be at least 1. Got 0"),
+        ({"word_dropout": 1.0}, "word_dropout must be from 0 to below 1"),
+        ({"device": "tpu9"}, "device must be"),
+        ({"threshold": "mean"}, "threshold must be"),
+        ({"weighting": "bm25"}, "weighting must be"),
+    ],
+)
+def test_bad_settings_get_a_sentence(settings, message, corpus_):
+    with pytest.raises(InputError, match=message):
+        VDSH(8, **(QUICK | settings)).fit(corpus_.counts)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_missing_gpu_is_said(corpus_):
+    with pytest.raises(InputError, match="No GPU is usable here. Got device='cuda'"):
+        VDSH(8, **(QUICK | {"device": "cuda"})).fit(corpus_.counts)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+def test_gpu_training_is_repeatable_and_as_good(corpus_):
+    _, labels = toy_corpus()
+    X, settings = corpus_.counts, QUICK | {"device": "cuda"}
+    codes = [VDSH_S(16, random_state=0, **settings).fit(X, labels).encode(X) for _ in range(2)]
+    assert (codes[0] == codes[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("vdsh", VDSH), ("vdsh-s", VDSH_S), ("vdsh-sp", VDSH_SP)]
+)
+def test_the_paper_preset_names_settings_that_exist(name, kind):
+    assert set(PAPER[name]) <= set(kind().get_params())
