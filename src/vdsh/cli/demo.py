@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EXAMPLE = "Example: vdsh demo --out my-demo"
 # Enough documents to learn from, few enough for three minutes on two cores.
 _AREAS, _EACH = 24, 400
-_SETTINGS: dict[str, Any] = {"epochs": 15, "patience": 4}
+_SETTINGS: dict[str, Any] = {"epochs": 12, "patience": 3, "hidden_size": 500}
 _N_QUERIES = 3
 
 
