@@ -15,7 +15,7 @@ from common import alternate, save
 from vdsh.datasets import load
 from vdsh.hashers import VDSH, training
 from vdsh.hashers.base import Corpus
-from vdsh.hashers.batches import SparseBatch, shuffled, sparse_batches
+from vdsh.hashers.batches import Documents, SparseBatch, shuffled, sparse_batches
 from vdsh.paper.settings import paper_settings
 from vdsh.text import BagOfWords, inverse_document_frequency, weigh
 
@@ -55,7 +55,7 @@ def main() -> None:
 def on_cpu(hasher, counts) -> None:
     inputs = weigh(counts, "tfidf", inverse_document_frequency(counts))
     device = torch.device("cpu")
-    documents = training._documents(Corpus(inputs, counts, None), "binary", device)
+    documents = Documents.of(Corpus(inputs, counts, None), "binary", device)
     generator = torch.Generator().manual_seed(0)
     sparse = list(sparse_batches(shuffled(documents, 0.0, generator), hasher.batch_size))
     batches = {"sparse": sparse[:STEPS], "dense": [densify(b, counts) for b in sparse[:STEPS]]}

@@ -10,7 +10,7 @@ from conftest import QUICK, toy_corpus
 from vdsh.errors import InputError
 from vdsh.hashers import VDSH, VDSH_S, VDSH_SP, training
 from vdsh.hashers.base import Corpus
-from vdsh.hashers.batches import dense_batch, in_order, shuffled, sparse_batches
+from vdsh.hashers.batches import Documents, dense_batch, in_order, shuffled, sparse_batches
 from vdsh.hashers.network import Network, Posterior
 from vdsh.hashers.objective import L1, L2, L3, Weights, divergence
 from vdsh.labels import read_labels
@@ -30,7 +30,7 @@ def corpus_():
 
 @pytest.fixture
 def documents(corpus_):
-    return training._documents(corpus_, "counts", CPU)
+    return Documents.of(corpus_, "counts", CPU)
 
 
 def network_of(documents, *, private=False, n_labels=2, bounded=True):
@@ -86,7 +86,7 @@ def test_bounds_agree_with_the_paper_computed_word_by_word(bound, documents, cor
 
 def test_unlabelled_documents_have_no_label_term(corpus_):
     unknown = corpus_._replace(labels=corpus_.labels._replace(known=np.zeros(80, bool)))
-    documents = training._documents(unknown, "binary", CPU)
+    documents = Documents.of(unknown, "binary", CPU)
     network = network_of(documents)
     batch = next(iter(sparse_batches(in_order(documents), 5)))
     t2, g = network.hidden(batch, None), torch.Generator
@@ -125,7 +125,7 @@ def test_the_encoder_without_torch_agrees_with_torch(kind, log_variance, corpus_
     hasher = kind(16, random_state=0, log_variance=log_variance, **QUICK)
     texts, labels = toy_corpus()
     hasher.fit(corpus_.counts, labels)
-    documents = training._documents(corpus_, "binary", CPU)
+    documents = Documents.of(corpus_, "binary", CPU)
     network = training._network(hasher, documents, 0)
     network.load_state_dict(
         {n: torch.tensor(getattr(hasher, f"{n}_")) for n in network.state_dict()}
@@ -223,6 +223,11 @@ def test_interruption_in_the_first_epoch_is_not_swallowed(corpus_):
 def test_bad_settings_get_a_sentence(settings, message, corpus_):
     with pytest.raises(InputError, match=message):
         VDSH(8, **(QUICK | settings)).fit(corpus_.counts)
+
+
+def test_a_diverging_training_is_said(corpus_):
+    with pytest.raises(InputError, match="Training diverged.*Try a smaller learning_rate"):
+        VDSH(8, random_state=0, **(QUICK | {"learning_rate": 1e18})).fit(corpus_.counts)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

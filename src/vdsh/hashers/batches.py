@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 from torch.nn import functional as F
 
+from vdsh.hashers.base import Corpus
 from vdsh.labels import Labels
 
 
@@ -45,8 +46,10 @@ class Documents:
 
     Parameters
     ----------
-    inputs, targets : csr_array of shape (n_docs, n_terms)
-        Encoder input and reconstruction target; the same pattern of entries.
+    inputs : csr_array of shape (n_docs, n_terms)
+        What the encoder sees.
+    targets : ndarray of shape (n_entries,)
+        What the decoder has to produce, for the same entries.
     labels : Labels or None
     device : torch.device
     """
@@ -71,6 +74,13 @@ class Documents:
         matrix = np.zeros((self.n_docs, 0), np.uint8) if labels is None else labels.matrix
         known = np.zeros(self.n_docs, bool) if labels is None else labels.known
         self.labels, self.known = tensor(matrix, torch.float32), tensor(known, torch.float32)
+
+    @classmethod
+    def of(cls, corpus: Corpus, target: str, device: torch.device) -> "Documents":
+        """Take a corpus; the target is each word once ("binary") or as often as it occurs."""
+        counts = corpus.counts.data
+        targets = np.ones_like(counts) if target == "binary" else counts
+        return cls(corpus.inputs, targets, corpus.labels, device)
 
     @property
     def n_entries(self) -> int:

@@ -5,13 +5,17 @@ paper's text; the authors' code lets the weight of the divergence rise from 0, a
 weight makes the supervised codes follow the labels (both are settings).
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
 
 from vdsh.hashers.batches import Batch
 from vdsh.hashers.network import Network, Posterior
+
+if TYPE_CHECKING:
+    from vdsh.hashers.vdsh import VDSH
 
 
 class Weights(NamedTuple):
@@ -61,6 +65,11 @@ def L3(
     labels = batch.known * label_log_likelihood(network.label_logits(s), batch.labels).mean(0)
     kl = divergence(Q) + divergence(Q_v)
     return Bound(words + weights.labels * labels - weights.kl * kl, kl)
+
+
+def lower_bound(hasher: "VDSH") -> Callable[..., Bound]:
+    """Choose the bound of a model."""
+    return L3 if hasher.private else L2 if hasher.supervised else L1
 
 
 def divergence(Q: Posterior) -> Tensor:

@@ -2,14 +2,13 @@
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vdsh.codes import Scores, binarize, pack, thresholds
 from vdsh.errors import InputError
 from vdsh.hashers.base import Corpus, Progress, Report
 from vdsh.hashers.batches import (
@@ -22,15 +21,11 @@ from vdsh.hashers.batches import (
     sparse_batches,
 )
 from vdsh.hashers.network import Network
-from vdsh.hashers.objective import L1, L2, L3, Bound, Weights
-from vdsh.labels import Labels
-from vdsh.metrics import expected_precision
+from vdsh.hashers.objective import Weights, lower_bound
+from vdsh.hashers.validation import Judge
 
 if TYPE_CHECKING:
     from vdsh.hashers.vdsh import VDSH
-
-_ENCODE = 1024  # documents encoded at a time
-_MOST_DOCUMENTS, _MOST_QUERIES = 20_000, 2_000  # what a validation looks at, at most
 
 
 class Trained(NamedTuple):
@@ -63,7 +58,7 @@ def train(
     """Fit the network of `hasher` to a corpus."""
     device = choose_device(hasher.device)
     generator = torch.Generator(device).manual_seed(seed)
-    documents = _documents(train, hasher.target, device)
+    documents = Documents.of(train, hasher.target, device)
     network = _network(hasher, documents, seed).to(device)
     optimizer = torch.optim.Adam(
         network.parameters(),
@@ -74,7 +69,7 @@ def train(
     step = _Step(hasher, network, optimizer, generator)
     run_epoch = _graphed_epochs if device.type == "cuda" else _plain_epochs
     run = run_epoch(step, documents, hasher)
-    judge = _Judge.choose(hasher, train, validation, device)
+    judge = Judge.choose(hasher, train, validation, device)
 
     history: list[dict[str, float | None]] = []
     best, best_epoch, best_weights, interrupted = -np.inf, 0, _copy(network), False
@@ -98,6 +93,11 @@ def train(
             )
             break
         loss, kl = step.means(reset=True)
+        if not np.isfinite(loss):
+            raise InputError(
+                f"Training diverged: the loss of epoch {number} is {loss}. Try a smaller "
+                f"learning_rate. Got {hasher.learning_rate}."
+            )
         history.append({"loss": loss, "kl": kl, "validation": score if judge else None})
         if score > best:
             best, best_epoch, best_weights = score, number, _copy(network)
@@ -120,12 +120,6 @@ def choose_device(device: str) -> torch.device:
     return chosen
 
 
-def _documents(corpus: Corpus, target: str, device: torch.device) -> Documents:
-    counts = corpus.counts.data
-    targets = np.ones_like(counts) if target == "binary" else counts
-    return Documents(corpus.inputs, targets, corpus.labels, device)
-
-
 def _network(hasher: "VDSH", documents: Documents, seed: int) -> Network:
     return Network(
         documents.n_terms,
@@ -137,11 +131,6 @@ def _network(hasher: "VDSH", documents: Documents, seed: int) -> Network:
         dropout=hasher.dropout,
         generator=torch.Generator().manual_seed(seed),
     )
-
-
-def lower_bound(hasher: "VDSH") -> Callable[..., Bound]:
-    """Choose the objective of a model."""
-    return L3 if hasher.private else L2 if hasher.supervised else L1
 
 
 class _Step:
@@ -248,88 +237,6 @@ def _capture(work: Callable[[], None], step: _Step) -> torch.cuda.CUDAGraph:
     step.sums.zero_()
     step.generator.set_state(state)
     return graph
-
-
-class _Judge:
-    """Scores the network on validation data: precision where labels allow it, else the bound."""
-
-    def __init__(
-        self, hasher: "VDSH", kind: str, train: Documents, queries: Documents, labels: Any
-    ) -> None:
-        self.hasher, self.kind = hasher, kind
-        self.train, self.queries, self.labels = train, queries, labels
-
-    @classmethod
-    def choose(
-        cls, hasher: "VDSH", train: Corpus, validation: Corpus | None, device: torch.device
-    ) -> "_Judge | None":
-        if validation is None:
-            return None
-        labels = (_known(train.labels), _known(validation.labels))
-        kind = "precision" if hasher.selection == "precision" and all(labels) else "bound"
-        rng = np.random.RandomState(0)
-        database = _subset(train, _MOST_DOCUMENTS, kind, rng)
-        queries = _subset(validation, _MOST_QUERIES, kind, rng)
-        return cls(
-            hasher,
-            kind,
-            _documents(database, hasher.target, device),
-            _documents(queries, hasher.target, device),
-            (database.labels, queries.labels),
-        )
-
-    def score(self, network: Network, seed: int) -> float:
-        """Return the validation score; more is better."""
-        with torch.no_grad():
-            return (
-                self._precision(network) if self.kind == "precision" else self._bound(network, seed)
-            )
-
-    def _precision(self, network: Network) -> float:
-        """Measure precision at 100 of validation documents searching the training documents."""
-        database, queries = means(network, self.train), means(network, self.queries)
-        cut = thresholds(database, self.hasher.threshold)
-        codes, query_codes = pack(binarize(database, cut)), pack(binarize(queries, cut))
-        labels, query_labels = self.labels
-        return float(
-            expected_precision(query_codes, query_labels.matrix, codes, labels.matrix).mean()
-        )
-
-    def _bound(self, network: Network, seed: int) -> float:
-        """Compute the lower bound per validation document, with the same noise every time."""
-        generator = torch.Generator(network.W1.device).manual_seed(seed)
-        bound = lower_bound(self.hasher)
-        weights = Weights(self.hasher.kl_weight, float(getattr(self.hasher, "label_weight", 0)))
-        total = 0.0
-        for batch in sparse_batches(in_order(self.queries), _ENCODE):
-            t2 = network.hidden(batch, None)
-            total += float(bound(network, batch, t2, weights, 1, generator).value.sum())
-        return total / self.queries.n_docs
-
-
-def _known(labels: Labels | None) -> bool:
-    return labels is not None and bool(labels.known.any())
-
-
-def _subset(corpus: Corpus, most: int, kind: str, rng: np.random.RandomState) -> Corpus:
-    """Take at most so many documents; for precision only those whose labels are known."""
-    rows = np.arange(corpus.inputs.shape[0])
-    if kind == "precision" and corpus.labels is not None:
-        rows = rows[corpus.labels.known]
-    if len(rows) > most:
-        rows = np.sort(rng.choice(rows, most, replace=False))
-    labels = None if corpus.labels is None else corpus.labels.take(rows)
-    return Corpus(corpus.inputs[rows], corpus.counts[rows], labels)
-
-
-def means(network: Network, documents: Documents) -> Scores:
-    """Encode documents to the mean mu of Q(s | d), of shape (n_docs, K)."""
-    batches = sparse_batches(in_order(documents), _ENCODE)
-    parts: list[Tensor] = []
-    with torch.no_grad():
-        for batch in batches:
-            parts.append(network.posterior(network.hidden(batch, None)).mu)
-    return torch.cat(parts).cpu().numpy()
 
 
 def _copy(network: Network) -> dict[str, Tensor]:

@@ -1,0 +1,59 @@
+"""What the README and the docs show must run."""
+
+import gzip
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page, language):
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL)
+
+
+def test_the_life_of_a_model_runs_as_shown(docs, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("vdsh-demo").mkdir()
+    with gzip.open("vdsh-demo/documents.jsonl.gz", "wb") as file:
+        file.write(docs.read_bytes())
+    (code,) = [block for block in blocks(PAGES[0], "python") if "TextHasher" in block]
+    code = code.replace("generators of a permutation group", "moon orbit and crew")
+    exec(code, {})
+    assert [line.split()[1] for line in capsys.readouterr().out.splitlines()] == ["space"] * 3
+
+
+def test_the_text_page_shows_what_tokenize_gives():
+    (code,) = blocks(ROOT / "docs" / "text.md", "python")
+    *_, call, shown = code.strip().splitlines()
+    scope = {}
+    exec(code, scope)
+    assert eval(call, scope) == eval(shown.removeprefix("# "))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+        assert target.startswith("http") or (page.parent / target).exists(), target
+
+
+def test_every_verb_is_in_the_readme_or_docs():
+    sys.argv = ["vdsh"]
+    from vdsh.cli import app
+
+    text = "".join(page.read_text() for page in PAGES)
+    for command in app.registered_commands:
+        assert f"vdsh {command.name}" in text
+
+
+def test_tables_are_those_of_the_committed_results():
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        import tables
+    finally:
+        sys.path.pop(0)
+    for page, content in tables.pages().items():
+        assert page.read_text() == content, "run benchmarks/tables.py"
