@@ -17,7 +17,7 @@ _PACKAGES = ("vdsh", "numpy", "scipy", "scikit-learn", "numba", "torch", "faiss-
 
 
 def save(name: str, result: dict[str, Any]) -> None:
-    """Write a result with its circumstances to `results/NAME.json`, or to the folder $VDSH_RESULTS."""
+    """Write a result with its circumstances to `results/`, or to the folder $VDSH_RESULTS."""
     folder = Path(os.environ.get("VDSH_RESULTS", RESULTS))
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps({"circumstances": circumstances(), **result}, indent=1)

@@ -1,15 +1,17 @@
 """What numba kernels share: compilation that is cached when it can be, a bit count, threads."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, TypeVar, cast
 
 from numba import njit, types
 from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -45,12 +47,20 @@ def _popcount(typingctx: Any, value: Any) -> Any:
 popcount: Any = intrinsic(_popcount)
 
 
-def spread(function: Callable[[int, int], T], n_items: int, *, least: int = 1) -> list[T]:
-    """Call `function(start, stop)` on slices of `range(n_items)`, one thread a core.
+def in_threads(function: Callable[[S], T], tasks: Sequence[S], threads: int) -> list[T]:
+    """Run tasks at once and return their results in order.
 
     Kernels release the GIL, so plain threads use all cores. numba's own parallel loops are
     avoided: depending on the threading layer they break after a fork or under two callers.
-    `function` must not call `spread` itself.
+    `function` must not come back here itself.
+    """
+    if threads == 1 or len(tasks) == 1:
+        return [function(task) for task in tasks]
+    return list(_pool(threads, os.getpid()).map(function, tasks))
+
+
+def spread(function: Callable[[int, int], T], n_items: int, *, least: int = 1) -> list[T]:
+    """Call `function(start, stop)` on slices of `range(n_items)`, one thread a core.
 
     Parameters
     ----------
@@ -59,17 +69,23 @@ def spread(function: Callable[[int, int], T], n_items: int, *, least: int = 1) -
 
     Examples
     --------
-    >>> [pair for part in spread(lambda i, j: [(i, j)], 0) for pair in part]
+    >>> spread(lambda start, stop: (start, stop), 0)
     [(0, 0)]
     """
-    n_threads = max(1, min(os.cpu_count() or 1, n_items // max(1, least)))
-    bounds = [n_items * i // n_threads for i in range(n_threads + 1)]
-    if n_threads == 1:
-        return [function(0, n_items)]
-    return list(_pool(os.getpid()).map(function, bounds[:-1], bounds[1:]))
+    threads = available_threads()
+    n_slices = max(1, min(threads, n_items // max(1, least)))
+    bounds = [n_items * i // n_slices for i in range(n_slices + 1)]
+    return in_threads(lambda slice_: function(*slice_), list(pairwise(bounds)), threads)
 
 
-@lru_cache(maxsize=1)
-def _pool(process: int) -> ThreadPoolExecutor:
-    """Keep one pool for all calls; a forked child has other threads, so it makes its own."""
-    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix=f"vdsh-{process}")
+def available_threads() -> int:
+    """Count the CPUs this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@lru_cache(maxsize=8)
+def _pool(threads: int, process: int) -> ThreadPoolExecutor:
+    """Keep a pool for all calls; a forked child has other threads, so it makes its own."""
+    return ThreadPoolExecutor(threads, thread_name_prefix=f"vdsh-{process}")

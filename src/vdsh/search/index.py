@@ -1,0 +1,267 @@
+"""HammingIndex: exact search among packed codes, by id."""
+
+from os import PathLike
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.codes import Codes
+from vdsh.errors import InputError
+from vdsh.search import files
+from vdsh.search.checks import check_codes, check_count, check_queries
+from vdsh.search.id_kinds import GivenIds, check_ids, check_kind, make_ids, show
+from vdsh.search.ids import CountedIds, IdArray
+from vdsh.search.nearest import Rows
+from vdsh.search.rows import Mask, RowIndex
+from vdsh.search.saved import from_arrays, to_arrays
+from vdsh.search.scan import RowHits
+
+WORTH_COMPACTING = 1024
+
+
+class Hits(NamedTuple):
+    """Ids, nearest first, and their distances."""
+
+    ids: IdArray
+    distances: NDArray[np.int32]
+
+
+class HammingIndex:
+    """Find the codes nearest to a query in Hamming distance, exactly.
+
+    Answers depend on nothing but codes and ids: equal distances are ordered by id, whatever the
+    number of queries or threads. Searches may run in several threads at once; adding and removing
+    may not run beside them.
+
+    Parameters
+    ----------
+    codes : ndarray of uint8 of shape (n, n_bytes)
+        Packed codes, of 8 to 1024 bits.
+    ids : sequence of int or str, optional
+        One id a code, all different; row numbers by default.
+    threads : int, optional
+        Threads of a search; all CPUs by default.
+
+    Examples
+    --------
+    >>> index = HammingIndex(np.array([[0], [1], [3], [255]], np.uint8), ids=["a", "b", "c", "d"])
+    >>> ids, distances = index.search(np.array([1], np.uint8), k=3)
+    >>> ids.tolist(), distances.tolist()
+    (['b', 'a', 'c'], [0, 1, 1])
+    """
+
+    def __init__(self, codes: Codes, *, ids: Any | None = None, threads: int | None = None) -> None:
+        codes = check_codes(codes)
+        threads = None if threads is None else check_count("threads", threads, 1)
+        given = _check_new_ids(ids, len(codes))
+        self._ids = make_ids(given, len(codes))
+        self._next_id = len(codes) if given is None else None
+        self._rows = RowIndex(codes, threads=threads)
+        self._lock = Lock()
+        self._ids_changed()
+
+    @classmethod
+    def open(cls, path: str | PathLike[str], *, threads: int | None = None) -> "HammingIndex":
+        """Map a saved index into memory; codes are read from disk as searches need them."""
+        threads = None if threads is None else check_count("threads", threads, 1)
+        index = cls.__new__(cls)
+        index._lock = Lock()
+        index._rows, index._ids, index._next_id = from_arrays(Path(path), threads)
+        index._ids_changed()
+        index._keys_stale = False
+        return index
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the index to one file, replacing an old one only when all is written."""
+        self._order_ties()
+        facts, arrays = to_arrays(self._rows, self._ids, self._next_id)
+        files.write_arrays(Path(path), facts, arrays)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        return f"<HammingIndex of {len(self):,} codes, {self.n_bits} bits each>"
+
+    @property
+    def n_bits(self) -> int:
+        """Length of a code in bits."""
+        return self._rows.n_bits
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory for codes, ids and what speeds the search up."""
+        return self._rows.nbytes + self._ids.nbytes
+
+    @property
+    def ids(self) -> IdArray:
+        """Ids in the order in which they were added, without those removed."""
+        return self._ids.take(np.flatnonzero(self._rows.alive))
+
+    def search(self, queries: Codes, k: int = 100, *, mask: Any | None = None) -> Hits:
+        """Find the k nearest codes of each query.
+
+        Parameters
+        ----------
+        queries : ndarray of uint8 of shape (n_queries, n_bytes) or (n_bytes,)
+        k : int, default=100
+        mask : ndarray of bool of shape (len(index),), or sequence of ids, optional
+            Codes that may be returned: one value for each of `index.ids`, or their ids.
+
+        Returns
+        -------
+        Hits
+            Arrays of shape (n_queries, k), nearest first, ties by lowest id; (k,) for one query.
+            There are fewer columns where the index, or the mask, has fewer than k codes.
+        """
+        queries, single = check_queries(queries, self._rows.n_bytes)
+        k = check_count("k", k, 1)
+        allowed = self._allowed(mask)
+        self._order_ties()
+        hits = self._hits(self._rows.search(queries, k, allowed=allowed))
+        return Hits(hits.ids[0], hits.distances[0]) if single else hits
+
+    def within(self, queries: Codes, radius: int, *, mask: Any | None = None) -> Hits | list[Hits]:
+        """Find every code within `radius` bits of each query.
+
+        Parameters
+        ----------
+        queries : ndarray of uint8 of shape (n_queries, n_bytes) or (n_bytes,)
+        radius : int
+        mask : ndarray of bool of shape (len(index),), or sequence of ids, optional
+
+        Returns
+        -------
+        Hits, or list of Hits
+            Nearest first, ties by lowest id; a list where several queries were given.
+        """
+        queries, single = check_queries(queries, self._rows.n_bytes)
+        radius = check_count("radius", radius, 0)
+        allowed = self._allowed(mask)
+        self._order_ties()
+        found = self._rows.within(queries, radius, allowed=allowed)
+        hits = [self._hits(hit) for hit in found]
+        return hits[0] if single else hits
+
+    def add(self, codes: Codes, *, ids: Any | None = None) -> None:
+        """Add codes, with ids where the first ones had ids.
+
+        Parameters
+        ----------
+        codes : ndarray of uint8 of shape (n, n_bytes)
+        ids : sequence of int or str, optional
+            All different and none in the index yet.
+        """
+        codes = check_codes(codes, self._rows.n_bytes)
+        given = _check_new_ids(ids, len(codes))
+        next_id = None
+        if given is None:
+            given = self._count_on(len(codes))
+            next_id = cast(int, self._next_id) + len(codes)
+        if self._rows.n_rows == 0:
+            self._ids = make_ids(given, 0)
+        else:
+            self._check_unused(given)
+            self._widen_ids(given)
+            self._ids.append(given)
+        self._next_id = next_id
+        self._rows.append(codes)
+        self._ids_changed()
+
+    def remove(self, ids: Any) -> None:
+        """Remove codes by their ids, all of which must be in the index."""
+        given = check_ids(ids)
+        rows = self._find(given)
+        if np.any(rows < 0):
+            unknown = given[int(np.argmax(rows < 0))]
+            raise InputError(f"There is no id {show(unknown)} in this index.")
+        self._rows.remove(rows)
+        n_removed = self._rows.n_rows - len(self)
+        if n_removed > WORTH_COMPACTING and n_removed > len(self):
+            self._compact()
+
+    def _hits(self, hits: RowHits) -> Hits:
+        return Hits(self._ids.take(hits.rows), hits.distances)
+
+    def _find(self, given: GivenIds) -> Rows:
+        """Return the row of each id, -1 where it is not there or removed."""
+        if not len(given):
+            return np.empty(0, np.int64)
+        check_kind(self._ids, given)
+        rows = self._ids.find(given)
+        known = rows >= 0
+        known[known] = self._rows.has(rows[known])
+        return np.where(known, rows, -1)
+
+    def _allowed(self, mask: Any | None) -> Mask | None:
+        """Turn a mask over ids, or a list of them, into one over rows."""
+        if mask is None:
+            return None
+        allowed = np.zeros(self._rows.n_rows, np.bool_)
+        if _is_boolean(mask):
+            if np.shape(mask) != (len(self),):
+                raise InputError(
+                    f"A boolean mask needs one value for each of the {len(self)} codes. "
+                    f"Got shape {np.shape(mask)}."
+                )
+            allowed[self._rows.alive] = mask
+            return allowed
+        rows = self._find(check_ids(mask, unique=False))
+        allowed[rows[rows >= 0]] = True
+        return allowed
+
+    def _count_on(self, n_ids: int) -> NDArray[np.int64]:
+        if self._next_id is None:
+            raise InputError("This index was given ids. Give ids= for the new codes too.")
+        return np.arange(self._next_id, self._next_id + n_ids, dtype=np.int64)
+
+    def _check_unused(self, given: GivenIds) -> None:
+        used = self._find(given) >= 0
+        if np.any(used):
+            first = given[int(np.argmax(used))]
+            raise InputError(f"The id {show(first)} is in the index already. Remove it first.")
+
+    def _widen_ids(self, given: GivenIds) -> None:
+        """Store ids one by one from now on, where the new ones do not count on."""
+        if isinstance(self._ids, CountedIds) and not self._ids.continued_by(np.asarray(given)):
+            self._ids = self._ids.as_integers()
+
+    def _compact(self) -> None:
+        """Give back the memory of removed codes."""
+        self._order_ties()
+        kept = self._ids.take(self._rows.compact())
+        if kept.dtype == object:
+            self._ids = make_ids(cast(list[str], kept.tolist()), len(kept))
+        else:
+            self._ids = make_ids(cast(NDArray[np.int64], kept), len(kept))
+        self._ids_changed()
+
+    def _ids_changed(self) -> None:
+        self._keys_stale = True
+        # Ids that are stored take the memory of the second table.
+        self._rows.n_tables = 1 if self._ids.nbytes else 2
+
+    def _order_ties(self) -> None:
+        """Tell the rows how their ids sort, if that has changed."""
+        with self._lock:  # searches may run in several threads
+            if self._keys_stale:
+                self._rows.keys = self._ids.keys()
+                self._keys_stale = False
+
+
+def _check_new_ids(ids: Any | None, n_codes: int) -> GivenIds | None:
+    if ids is None:
+        return None
+    given = check_ids(ids)
+    if len(given) != n_codes:
+        raise InputError(f"There must be one id a code. Got {len(given)} ids, {n_codes} codes.")
+    return given
+
+
+def _is_boolean(mask: Any) -> bool:
+    if isinstance(mask, np.ndarray):
+        return bool(mask.dtype == np.bool_)
+    return isinstance(mask, list | tuple) and len(mask) > 0 and isinstance(mask[0], bool | np.bool_)

@@ -1,0 +1,242 @@
+"""Exact top-k over strips: the scan, and what it keeps of each query's best rows."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.codes import Codes
+from vdsh.jit import kernel
+from vdsh.search.strips import STRIP, lanes_up_to, lowest_bit, next_near
+
+Rows = NDArray[np.int64]
+Distances = NDArray[np.int32]
+
+IN_CACHE = 64  # strips compared with all queries of a block before the scan moves on
+SIZE, KTH, BELOW, WORST_KEY = 0, 1, 2, 3
+FAR = np.iinfo(np.int32).max
+NO_KEY = np.iinfo(np.int64).max
+
+
+class Part(NamedTuple):
+    """A stretch of positions to scan, and the rows that lie at each position.
+
+    Where `offsets` is empty, position p holds row `base + p`. Otherwise codes are distinct and
+    position p holds `members[offsets[p]:offsets[p + 1]]`, in the order that breaks ties.
+    """
+
+    data: Codes
+    start: int
+    stop: int
+    base: int
+    offsets: NDArray[np.uint32]
+    members: NDArray[np.uint32]
+
+
+class Rules(NamedTuple):
+    """Which rows may be returned, and how equal distances are ordered.
+
+    An empty `allowed` allows every row; an empty `keys` orders by row number. `in_order` says
+    that positions are met in that very order, so that a later tie can be dropped at once.
+    """
+
+    allowed: NDArray[np.bool_]
+    keys: NDArray[np.int64]
+    in_order: bool
+
+
+class Best(NamedTuple):
+    """Candidates of each query: unordered, cut back to the k best whenever the room is full."""
+
+    distances: NDArray[np.uint16]
+    rows: Rows
+    counts: NDArray[np.int64]
+    status: NDArray[np.int64]
+    scratch: NDArray[Any]
+
+
+@kernel()
+def nearest_in(
+    parts: tuple[Part, Part],
+    queries: Codes,
+    k: int,
+    rules: Rules,
+    n_rows: int,
+    scratch: NDArray[Any],
+) -> tuple[Rows, Distances]:
+    """Find the k best rows of two parts together, for each query.
+
+    Parameters
+    ----------
+    parts : tuple of Part
+        Scanned one after the other.
+    queries : ndarray of shape (n_queries, n_bytes)
+    k : int
+    rules : Rules
+    n_rows : int
+        No more rows than this will be met.
+    scratch : ndarray of shape (64,)
+        Of the type that holds any distance.
+
+    Returns
+    -------
+    rows, distances : ndarray of shape (n_queries, k)
+        In order; where there are fewer than k, row -1 at a far distance.
+    """
+    n_queries, n_bits = queries.shape[0], 8 * queries.shape[1]
+    room = min(2 * k + STRIP, n_rows + 1)
+    best = Best(
+        np.empty((n_queries, room), np.uint16),
+        np.empty((n_queries, room), np.int64),
+        np.zeros((n_queries, n_bits + 1), np.int64),
+        np.zeros((n_queries, 4), np.int64),
+        scratch,
+    )
+    best.status[:, KTH] = n_bits + 1
+    best.status[:, WORST_KEY] = NO_KEY
+    _scan(parts[0], queries, k, rules, best)
+    _scan(parts[1], queries, k, rules, best)
+    return _finish(k, rules, best)
+
+
+@kernel()
+def _scan(part: Part, queries: Codes, k: int, rules: Rules, best: Best) -> None:
+    """Offer every code of a part to every query's candidates."""
+    # All fields become locals, and the inner loop calls nothing: numba counts references to an
+    # array whenever a field is read or passed on, which would cost more than the work itself.
+    data, start, stop, base, offsets, members = part
+    allowed, keys, in_order = rules
+    distances, rows, counts, status, scratch = best
+    grouped, masked, keyed = offsets.size > 0, allowed.size > 0, keys.size > 0
+    room, strict = rows.shape[1], 1 if in_order else 0
+    last = (stop + STRIP - 1) // STRIP
+    block = IN_CACHE if queries.shape[0] > 1 else max(last, 1)
+    for first in range(start // STRIP, last, block):
+        for q in range(queries.shape[0]):
+            query = queries[q]
+            limit = status[q, KTH] - strict
+            end = min(first + block, last)
+            strip = next_near(data, first, end, query, limit, scratch)
+            while strip < end:
+                near = lanes_up_to(scratch, limit)
+                while near:
+                    lane = lowest_bit(near)
+                    near &= near - np.uint64(1)
+                    position, distance = strip * STRIP + lane, np.int64(scratch[lane])
+                    if distance > limit or not start <= position < stop:
+                        continue
+                    begin = np.int64(offsets[position]) if grouped else position
+                    until = np.int64(offsets[position + 1]) if grouped else position + 1
+                    offered = 0
+                    for j in range(begin, until):
+                        row = np.int64(members[j]) if grouped else base + j
+                        if masked and not allowed[row]:
+                            continue
+                        # k rows of one code are enough: the others come later in the order.
+                        if offered == k or distance > status[q, KTH]:
+                            break
+                        offered += 1
+                        if distance == status[q, KTH]:
+                            if (np.int64(keys[row]) if keyed else row) > status[q, WORST_KEY]:
+                                break
+                        size = status[q, SIZE]
+                        distances[q, size] = distance
+                        rows[q, size] = row
+                        status[q, SIZE] = size + 1
+                        counts[q, distance] += 1
+                        if distance < status[q, KTH]:
+                            status[q, BELOW] += 1
+                            while status[q, BELOW] >= k:
+                                status[q, KTH] -= 1
+                                status[q, BELOW] -= counts[q, status[q, KTH]]
+                                status[q, WORST_KEY] = NO_KEY
+                        if size + 1 == room:
+                            _cut(q, k, rules, best)
+                    limit = status[q, KTH] - strict
+                strip = next_near(data, strip + 1, end, query, limit, scratch)
+
+
+@kernel()
+def _key(row: int, rules: Rules) -> np.int64:
+    return np.int64(rules.keys[row]) if rules.keys.size else np.int64(row)
+
+
+@kernel()
+def _cut(q: int, k: int, rules: Rules, best: Best) -> None:
+    """Drop all candidates but the k best."""
+    status, distances, rows = best.status[q], best.distances[q], best.rows[q]
+    needed = k - status[BELOW]
+    if not rules.in_order:
+        ties = _pick(rows, distances, status[SIZE], status[KTH], rules)
+        status[WORST_KEY] = _key(ties[needed - 1], rules)
+    kept, kept_ties = 0, 0
+    for i in range(status[SIZE]):
+        if distances[i] > status[KTH]:
+            continue
+        if distances[i] == status[KTH]:
+            late = not rules.in_order and _key(rows[i], rules) > status[WORST_KEY]
+            if late or kept_ties == needed:
+                continue
+            kept_ties += 1
+        distances[kept], rows[kept] = distances[i], rows[i]
+        kept += 1
+    status[SIZE] = kept
+    best.counts[q, status[KTH]] = kept_ties
+
+
+@kernel()
+def _finish(k: int, rules: Rules, best: Best) -> tuple[Rows, Distances]:
+    """Put the k best of every query in order."""
+    n_queries = best.rows.shape[0]
+    rows = np.empty((n_queries, k), np.int64)
+    distances = np.empty((n_queries, k), np.int32)
+    for q in range(n_queries):
+        size, filled = best.status[q, SIZE], 0
+        for distance in range(min(best.status[q, KTH] + 1, best.counts.shape[1])):
+            if filled == k or best.counts[q, distance] == 0:
+                continue
+            for row in _pick(best.rows[q], best.distances[q], size, distance, rules):
+                if filled < k:
+                    rows[q, filled], distances[q, filled] = row, distance
+                    filled += 1
+        for i in range(filled, k):
+            rows[q, i], distances[q, i] = -1, FAR
+    return rows, distances
+
+
+@kernel()
+def _pick(
+    rows: Rows, distances: NDArray[np.uint16], size: int, distance: int, rules: Rules
+) -> Rows:
+    """Return the candidates at one distance, in the order that breaks ties."""
+    picked = np.empty(size, np.int64)
+    n_picked = 0
+    for i in range(size):
+        if distances[i] == distance:
+            picked[n_picked] = rows[i]
+            n_picked += 1
+    picked = picked[:n_picked]
+    if not rules.in_order:
+        _sort(picked, rules.keys)
+    return picked
+
+
+@kernel()
+def _sort(rows: Rows, keys: NDArray[np.int64]) -> None:
+    """Sort rows by key: a shell sort, since numba takes seconds to compile its own sorts."""
+    keyed = keys.size > 0
+    gap = 1
+    while gap < rows.size // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, rows.size):
+            row, j = rows[i], i
+            key = np.int64(keys[row]) if keyed else row
+            while j >= gap:
+                other = rows[j - gap]
+                if (np.int64(keys[other]) if keyed else other) <= key:
+                    break
+                rows[j] = other
+                j -= gap
+            rows[j] = row
+        gap //= 3

@@ -1,0 +1,262 @@
+"""RowIndex: exact Hamming search over numbered rows, the layer under `HammingIndex`."""
+
+from collections.abc import Sequence
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.codes import Codes
+from vdsh.jit import available_threads, in_threads
+from vdsh.search.growing import Growing
+from vdsh.search.nearest import Rows, Rules
+from vdsh.search.radius import MAX_QUERIES, Found, to_rows
+from vdsh.search.scan import RowHits, nearest, sort_found, within
+from vdsh.search.segment import Segment, make_segment, one_row_each
+from vdsh.search.strips import Strips
+from vdsh.search.tables import cheaper, plan, probe_within
+
+FEW_ALLOWED = 128  # with fewer than one row in this many allowed, copy those out and scan them
+SMALL_TAIL = 4096  # rows appended lately, scanned on their own until there are more
+WORTH_SHARING = 32  # so many look-ups take longer than handing them to a thread
+NO_MASK = np.empty(0, np.bool_)
+NO_KEYS = np.empty(0, np.int64)
+
+Mask = NDArray[np.bool_]
+
+
+class RowIndex:
+    """Codes under row numbers 0, 1, 2, ...: add, remove, exact top-k, exact radius.
+
+    For callers that keep ids themselves, such as a store: a row number is given on `append`, stays
+    valid until `compact`, and comes back from `search` and `within`.
+
+    Parameters
+    ----------
+    codes : ndarray of uint8 of shape (n, n_bytes)
+        The first rows.
+    threads : int, optional
+        Threads of a search; all CPUs by default. Answers do not depend on it.
+    n_tables : {0, 1, 2}, default=2
+        Tables for small radii, five bytes a code each, built when first useful.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows ever appended, removed ones included; `len()` counts those still there.
+    keys : ndarray of int64 of shape (n_rows,) or None
+        Equal distances are ordered by key; None orders them by row number.
+    """
+
+    def __init__(self, codes: Codes, *, threads: int | None = None, n_tables: int = 2) -> None:
+        self.n_bytes = int(codes.shape[1])
+        self.threads = threads or available_threads()
+        self.n_tables = n_tables
+        self._radius_queries = 0
+        self._alive: Growing | None = None  # made when a row is removed
+        self._n_removed = 0
+        self._lock = Lock()
+        self._keys: NDArray[np.int64] | None = None
+        self._settle(codes)
+
+    @classmethod
+    def from_segment(
+        cls,
+        main: Segment,
+        alive: Mask | None = None,
+        keys: NDArray[np.int64] | None = None,
+        *,
+        threads: int | None = None,
+    ) -> "RowIndex":
+        """Make an index of a segment that exists already, such as one read from a file."""
+        index = cls(np.empty((0, main.strips.data.shape[1]), np.uint8), threads=threads)
+        index._main, index._decided_at = main, main.n_rows
+        index._tail = Segment(Strips(index.n_bytes), main.n_rows)
+        index._keys = keys
+        if alive is not None:
+            index._alive, index._n_removed = Growing(alive), int(np.count_nonzero(~alive))
+        return index
+
+    def __len__(self) -> int:
+        return self.n_rows - self._n_removed
+
+    @property
+    def n_rows(self) -> int:
+        """Rows ever appended, removed ones included."""
+        return self._main.n_rows + self._tail.n_rows
+
+    @property
+    def n_bits(self) -> int:
+        """Length of a code in bits."""
+        return 8 * self.n_bytes
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory for codes, row lists, tables and removal marks."""
+        alive = 0 if self._alive is None else self._alive.nbytes
+        return self._main.nbytes + self._tail.nbytes + alive
+
+    @property
+    def alive(self) -> Mask:
+        """Which rows are still there, shape (n_rows,)."""
+        return np.ones(self.n_rows, np.bool_) if self._alive is None else self._alive.values
+
+    @property
+    def keys(self) -> NDArray[np.int64] | None:
+        """What orders equal distances; None means row numbers."""
+        return self._keys
+
+    @keys.setter
+    def keys(self, keys: NDArray[np.int64] | None) -> None:
+        # Further rows may come and keys be renumbered, but rows keep their order among each other.
+        reorder = self._keys is None and keys is not None and self._main.grouped
+        self._keys = keys
+        if reorder and keys is not None:
+            self._main.sort_members(keys)
+
+    def append(self, codes: Codes) -> range:
+        """Add codes and return their row numbers.
+
+        An index with `keys` needs keys for the new rows too, before the next search.
+        """
+        first = self.n_rows
+        self._tail.strips.append(codes)
+        if self._alive is not None:
+            self._alive.append(np.ones(len(codes), np.bool_))
+        return range(first, self.n_rows)
+
+    def remove(self, rows: Rows) -> None:
+        """Remove rows; those removed before are passed over."""
+        if self._alive is None:
+            self._alive = Growing(self.alive)
+        rows = np.unique(rows)
+        self._n_removed += int(np.count_nonzero(self._alive.values[rows]))
+        self._alive.values[rows] = False
+
+    def has(self, rows: Rows) -> Mask:
+        """Say which rows are still there."""
+        return np.ones(len(rows), np.bool_) if self._alive is None else self._alive.values[rows]
+
+    def codes(self) -> Codes:
+        """Return the codes of all rows, removed ones included, in row order."""
+        return np.concatenate([self._main.all_codes(), self._tail.all_codes()])
+
+    def compact(self) -> Rows:
+        """Forget removed rows, numbering the others anew; return their old numbers in order."""
+        kept = np.flatnonzero(self.alive)
+        codes = self.codes()[kept]
+        self._keys = None if self._keys is None else self._keys[kept]
+        self._alive, self._n_removed = None, 0
+        self._settle(codes)
+        return kept
+
+    def settled(self) -> Segment:
+        """Bring everything appended so far into one segment and return it."""
+        if self._tail.n_rows:
+            self._absorb_tail()
+        return self._main
+
+    def search(self, queries: Codes, k: int, *, allowed: Mask | None = None) -> RowHits:
+        """Find the k nearest rows of each query, ties by key.
+
+        Parameters
+        ----------
+        queries : ndarray of uint8 of shape (n_queries, n_bytes)
+        k : int
+        allowed : ndarray of bool of shape (n_rows,), optional
+            Rows that may be returned.
+
+        Returns
+        -------
+        RowHits
+            Arrays of shape (n_queries, k), or fewer columns where fewer rows are allowed.
+        """
+        segments, rules, n_allowed = self._prepare(allowed)
+        return nearest(segments, queries, min(k, n_allowed), rules, self.threads)
+
+    def within(self, queries: Codes, radius: int, *, allowed: Mask | None = None) -> list[RowHits]:
+        """Find every row within `radius` of each query, nearest first, ties by key."""
+        segments, rules, _ = self._prepare(allowed)
+        hits: list[RowHits] = []
+        for i in range(0, len(queries), MAX_QUERIES):
+            some = queries[i : i + MAX_QUERIES]
+            found = self._find(segments, some, radius, rules)
+            hits += sort_found(found, len(some), rules)
+        return hits
+
+    def _find(
+        self, segments: Sequence[Segment], queries: Codes, radius: int, rules: Rules
+    ) -> list[Found]:
+        """Answer from the tables what they answer faster, and scan for the rest."""
+        everyone = np.arange(len(queries))
+        left, found = everyone, list[Found]()
+        if segments[0] is self._main:
+            left, found = self._look_up(queries, everyone, radius, rules)
+        if len(left) or not found:
+            found += within(segments[:1], queries[left], left, radius, rules, self.threads)
+        if len(segments) > 1 and segments[1].n_rows:
+            found += within(segments[1:], queries, everyone, radius, rules, self.threads)
+        return found
+
+    def _look_up(
+        self, queries: Codes, everyone: Rows, radius: int, rules: Rules
+    ) -> tuple[Rows, list[Found]]:
+        """Answer from tables what they answer faster; return the queries left and the hits."""
+        main = self._main
+        probe = plan(main.strips, self.n_tables, radius, len(queries))
+        if probe is None:
+            return everyone, []
+        self._radius_queries += len(queries)
+        if self._radius_queries == 1:  # one scan is cheaper than building tables for one query
+            return everyone, []
+        with self._lock:
+            tables = main.need_tables(self.n_tables)
+        chosen = cheaper(tables, main.strips, queries, probe, self.threads)
+
+        def run(some: Rows) -> Found:
+            data = main.strips.data
+            found = probe_within(tables, data, queries[some], some, radius, probe)
+            return to_rows(main.part(), rules.allowed, found)
+
+        share = max(WORTH_SHARING, -(-len(queries) // self.threads))
+        looked_up = everyone[chosen]
+        shares = [looked_up[i : i + share] for i in range(0, len(looked_up), share)]
+        return everyone[~chosen], in_threads(run, shares, self.threads)
+
+    def _prepare(self, allowed: Mask | None) -> tuple[Sequence[Segment], Rules, int]:
+        """Bring segments and rules into the form that answers fastest."""
+        with self._lock:  # searches may run in several threads
+            if self._tail.n_rows > SMALL_TAIL + self._main.n_rows // 4:
+                self._absorb_tail()
+        if allowed is not None:
+            allowed = allowed if self._alive is None else allowed & self._alive.values
+            n_allowed = int(np.count_nonzero(allowed))
+        else:
+            allowed = None if self._alive is None else self._alive.values
+            n_allowed = len(self)
+        segments = [self._main, self._tail]
+        if allowed is not None and n_allowed * FEW_ALLOWED < self.n_rows:
+            codes, rows = zip(*(segment.select(allowed) for segment in segments), strict=True)
+            segments = [one_row_each(np.concatenate(codes), np.concatenate(rows))]
+            allowed = None
+        in_order = self._keys is None and not segments[0].grouped
+        mask = NO_MASK if allowed is None else allowed
+        keys = NO_KEYS if self._keys is None else self._keys
+        return segments, Rules(mask, keys, in_order), n_allowed
+
+    def _settle(self, codes: Codes) -> None:
+        """Lay all codes out anew, in the way that suits them."""
+        self._main = make_segment(codes)
+        self._tail = Segment(Strips(self.n_bytes), len(codes))
+        self._decided_at = len(codes)
+        if self._keys is not None and self._main.grouped:
+            self._main.sort_members(self._keys)
+
+    def _absorb_tail(self) -> None:
+        """Make the rows appended lately part of the main segment."""
+        if self._main.grouped or self.n_rows >= 2 * self._decided_at:
+            self._settle(self.codes())
+            return
+        self._main.strips.append(self._tail.all_codes())
+        self._main.tables = None
+        self._tail = Segment(Strips(self.n_bytes), self._main.n_rows)
