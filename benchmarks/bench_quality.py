@@ -34,10 +34,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--epochs", type=int, help="fewer, for a quick look")
+    parser.add_argument("--only", nargs="*", help="such as reuters20/vdsh-s/32; by default all")
     arguments = parser.parse_args()
     corpora = {name: load(name, seed=arguments.seed) for name in ("20newsgroups", "reuters20")}
     rows = []
     for name, model, bits, wanted in RUNS:
+        if arguments.only and f"{name}/{model}/{bits}" not in arguments.only:
+            continue
         settings = paper_settings(model)
         if arguments.epochs:
             settings["epochs"] = arguments.epochs

@@ -66,3 +66,18 @@ def test_words_keep_hamming_distances(packed, i, j):
     words = codes.to_words(packed)
     distance = int(np.bitwise_count(words[i] ^ words[j]).sum())
     assert distance == int((codes.unpack(packed[i]) != codes.unpack(packed[j])).sum())
+
+
+@given(any_codes, st.integers(0, 2**32 - 1))
+def test_expected_distance_is_the_mean_over_random_bits(packed, seed):
+    p = np.random.default_rng(seed).random(8 * packed.shape[1])
+    bits = codes.unpack(packed)
+    slow = [sum(1 - q if bit else q for bit, q in zip(row, p, strict=True)) for row in bits]
+    np.testing.assert_allclose(codes.expected_distances(packed, p), slow, atol=1e-9)
+
+
+@given(any_codes)
+def test_expected_distance_of_sure_bits_is_the_distance(packed):
+    bits = codes.unpack(packed)
+    found = codes.expected_distances(packed, bits[0])
+    assert found.tolist() == (bits != bits[0]).sum(axis=1).tolist()

@@ -146,6 +146,14 @@ def test_bounded_variance_is_between_1_and_e(corpus_):
     assert (sigma**2 < math.e).all()
 
 
+def test_bit_probabilities_agree_with_draws_from_the_posterior(corpus_):
+    hasher = VDSH(16, random_state=0, **QUICK).fit(corpus_.counts)
+    mu, sigma = hasher.posterior(corpus_.counts[:3])
+    draws = np.random.default_rng(0).normal(mu, sigma, (20_000, *mu.shape))
+    found = hasher.bit_probabilities(corpus_.counts[:3])
+    np.testing.assert_allclose(found, (draws > hasher.thresholds_).mean(axis=0), atol=0.02)
+
+
 @pytest.mark.parametrize(
     ("labelled", "selection", "chosen"),
     [(True, "precision", "precision"), (True, "bound", "bound"), (False, "precision", "bound")],

@@ -111,6 +111,26 @@ def to_bit_strings(codes: Codes) -> list[str]:
     return [row.tobytes().decode("ascii") for row in digits]
 
 
+def expected_distances(codes: Codes, probabilities: Scores) -> NDArray[np.float64]:
+    """Compute the Hamming distance that a document with unsure bits is expected to have to codes.
+
+    Parameters
+    ----------
+    codes : uint8 ndarray of shape (n, n_bytes)
+    probabilities : ndarray of shape (n_bits,)
+        Of each bit of the document being 1.
+
+    Examples
+    --------
+    >>> sure, unsure = np.ones(6), np.array([0.5, 0.9])
+    >>> expected_distances(np.array([[255], [254]], np.uint8), np.concatenate([sure, unsure]))
+    array([0.6, 1.4])
+    """
+    p = probabilities.astype(np.float64)
+    distances: NDArray[np.float64] = p.sum() + unpack(codes) @ (1 - 2 * p)
+    return distances
+
+
 def to_words(codes: Codes) -> NDArray[np.uint64]:
     """Pad codes with zero bytes to whole 64-bit words, for kernels that count bits.
 

@@ -1,12 +1,14 @@
 """The README.md of a model folder: what it was trained on, how good it is, how to use it."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vdsh import __version__
+
 if TYPE_CHECKING:
     from vdsh.hashers import Hasher
-    from vdsh.pipeline import TextHasher
+    from vdsh.text import BagOfWords
 
 _CARD = """\
 # A {n_bits}-bit {model} model
@@ -39,16 +41,15 @@ codes = hasher.encode(["a text", "another text"])   # uint8, shape (2, {n_bytes}
 """
 
 
-def model_card(text_hasher: "TextHasher") -> str:
-    """Write the card of a fitted `TextHasher`."""
-    from vdsh import __version__
-
-    hasher, facts = text_hasher.hasher_, text_hasher.training_
-    settings = hasher.get_params() | text_hasher.vectorizer_.get_params()
+def model_card(
+    model: str, vectorizer: "BagOfWords", hasher: "Hasher", facts: dict[str, Any]
+) -> str:
+    """Write the card of a model, from its fitted parts and the facts of its training."""
+    settings = hasher.get_params() | vectorizer.get_params()
     return _CARD.format(
-        model=text_hasher.model,
-        n_bits=text_hasher.n_bits,
-        n_bytes=text_hasher.n_bits // 8,
+        model=model,
+        n_bits=hasher.n_bits,
+        n_bytes=hasher.n_bits // 8,
         version=__version__,
         created=facts["created"],
         documents=facts["documents"],

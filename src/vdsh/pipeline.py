@@ -157,7 +157,8 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
             "training": self.training_,
         }
         vocabulary = [str(term) for term in self.vectorizer_.vocabulary_]
-        write_folder(path, Folder(manifest, arrays, vocabulary), model_card(self), force=force)
+        card = model_card(self.model, self.vectorizer_, self.hasher_, self.training_)
+        write_folder(path, Folder(manifest, arrays, vocabulary), card, force=force)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

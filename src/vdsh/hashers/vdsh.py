@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.special import ndtr
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -132,6 +133,11 @@ class VDSH(Hasher):
         mu, raw = self._encode(inputs, (self.W3_, self.b3_), (self.W4_, self.b4_))
         log_sigma = 0.5 / (1 + np.exp(-raw)) if self.log_variance == "bounded" else raw
         return PosteriorArrays(mu, np.exp(log_sigma))
+
+    def bit_probabilities(self, X: Any) -> Scores:
+        """Return for each document and bit the probability under Q(s | d) that the bit is 1."""
+        mu, sigma = self.posterior(X)
+        return ndtr((mu - self.thresholds_) / sigma)
 
     def _fit(self, train: Corpus, validation: Corpus | None, progress: Progress | None) -> None:
         self._check_settings()
