@@ -1,6 +1,7 @@
 """Measure Hamming search beside faiss and usearch, and check every timed answer.
 
-Run ``python benchmarks/bench_search.py`` (some minutes) or with ``--quick`` (seconds). All
+Run: VDSH_DATA=path/to/data python benchmarks/bench_search.py (some minutes), or with --quick.
+Without VDSH_DATA the codes of a trained model are left out. All
 contenders answer the same queries in the same run on the same number of threads, taking turns;
 medians count.
 """
@@ -8,26 +9,26 @@ medians count.
 import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import faiss
 import numpy as np
+from common import save
 from numpy.typing import NDArray
 from usearch.index import MetricKind
 from usearch.index import search as usearch_search
 
+from vdsh import TextHasher
 from vdsh.codes import to_words
-from vdsh.jit import kernel
+from vdsh.datasets import load
+from vdsh.jit import in_threads, kernel
 from vdsh.search import HammingIndex
-from vdsh.search.scan import in_threads
 
 Codes = NDArray[np.uint8]
 K = 100
@@ -36,7 +37,6 @@ ID_KINDS: dict[str, Callable[[int], Any]] = {
     "integer ids": lambda n: np.arange(n, dtype=np.int64) * 3,
     "64-bit integer ids": lambda n: np.arange(n, dtype=np.int64) * 2**33,
 }
-PACKAGES = ("vdsh", "numpy", "numba", "faiss-cpu", "usearch")
 
 
 @dataclass
@@ -96,10 +96,15 @@ def clustered_codes(rng: np.random.Generator, n: int, centres: Codes) -> Codes:
 
 
 def supervised_codes(rng: np.random.Generator, n: int) -> Codes:
-    """Repeat 3,000 codes with very uneven shares; one bit in every twentieth code is flipped."""
-    codes = random_codes(rng, 3000, 32)[rng.zipf(1.3, n) % 3000]
-    noisy = rng.random(n) < 0.05
-    codes[noisy, rng.integers(0, 4)] ^= np.uint8(1) << rng.integers(0, 8, noisy.sum(), np.uint8)
+    """Repeat the codes of a trained VDSH-S; one bit of every tenth code is flipped."""
+    data = load("20newsgroups")
+    hasher = TextHasher("vdsh-s", n_bits=32, random_state=0, epochs=10)
+    hasher.fit(data.train.texts, data.train.labels)
+    real, _ = hasher.encode_and_count(data.train.texts)
+    codes = real[rng.integers(0, len(real), n)]
+    noisy = np.flatnonzero(rng.random(n) < 0.1)
+    bits = rng.integers(0, 32, len(noisy))
+    codes[noisy, bits // 8] ^= np.uint8(1) << (bits % 8).astype(np.uint8)
     return codes
 
 
@@ -291,29 +296,6 @@ def resident_mb() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def machine() -> dict[str, Any]:
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True)
-    cpu = subprocess.run(["lscpu"], capture_output=True, text=True).stdout
-    model = next(
-        (line.split(":")[1].strip() for line in cpu.splitlines() if "Model name" in line), ""
-    )
-    return {
-        "platform": platform.platform(),
-        "cpu": model,
-        "cpus": os.cpu_count(),
-        "python": platform.python_version(),
-        "commit": commit.stdout.strip() if commit.returncode == 0 else None,
-        "versions": {name: package_version(name) for name in PACKAGES},
-    }
-
-
-def package_version(name: str) -> str:
-    try:
-        return version(name)
-    except ModuleNotFoundError:
-        return "source tree"
-
-
 def run_all(bench: Bench) -> None:
     rng, n = bench.rng(), bench.size(10_000_000)
     bench_memory(bench)
@@ -327,10 +309,11 @@ def run_all(bench: Bench) -> None:
     codes, queries = clustered_codes(rng, n, centres), clustered_codes(rng, 100, centres)
     bench_nearest(bench, "clustered 64 bits", codes, queries, bandwidth=False)
     bench_within(bench, "clustered 64 bits", codes, queries, 2)
-    codes = supervised_codes(rng, bench.size(1_000_000))
-    queries = codes[rng.integers(0, len(codes), 100)]
-    bench_nearest(bench, "supervised-like 32 bits", codes, queries, bandwidth=False)
-    bench_within(bench, "supervised-like 32 bits", codes, queries, 2)
+    if "VDSH_DATA" in os.environ:
+        codes = supervised_codes(rng, bench.size(1_000_000))
+        queries = codes[rng.integers(0, len(codes), 100)]
+        bench_nearest(bench, "supervised 32 bits", codes, queries, bandwidth=False)
+        bench_within(bench, "supervised 32 bits", codes, queries, 2)
     for n_bits in 8, 16, 32, 128:
         codes, queries = random_codes(rng, n, n_bits), random_codes(rng, 20, n_bits)
         bench_nearest(bench, f"random {n_bits} bits", codes, queries, bandwidth=False)
@@ -341,8 +324,6 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one hundredth of the codes")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rounds", type=int, default=5)
-    default = Path(__file__).parent / "results" / "bench_search.json"
-    parser.add_argument("--out", type=Path, default=default)
     parser.add_argument("--memory", choices=ID_KINDS, help=argparse.SUPPRESS)
     parser.add_argument("--codes", type=int, default=10**7, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -352,10 +333,7 @@ def main() -> None:
     bench = Bench(options.seed, options.rounds, options.quick)
     run_all(bench)
     settings = {"seed": bench.seed, "rounds": bench.rounds, "quick": bench.quick}
-    report = {"settings": settings, "machine": machine(), "rows": bench.rows}
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(report, indent=1) + "\n")
-    print(f"Written to {options.out}.")
+    save("search_quick" if bench.quick else "search", {"settings": settings, "rows": bench.rows})
 
 
 if __name__ == "__main__":

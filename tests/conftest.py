@@ -1,15 +1,16 @@
 """A corpus whose right answer is known: two topics without a word in common."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from vdsh import TextHasher
+from vdsh.cli import app
 
 SPACE = "orbit rocket shuttle launch moon crew astronaut satellite".split()
 SPORT = "goal match player season team coach referee stadium".split()
@@ -55,12 +56,22 @@ def docs(tmp_path: Path, corpus: tuple[list[str], list[str]]) -> Path:
 
 
 @pytest.fixture
-def vdsh(tmp_path: Path):
-    """Run the real command line in an empty folder."""
+def vdsh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Run the command line in an empty folder: in this process, where starting one costs seconds.
+
+    With options of `subprocess.run` other than `input` it is a process of its own.
+    """
 
     def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "vdsh", *map(str, arguments)]
-        options = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 300} | options
-        return subprocess.run(command, check=False, env=os.environ | {"COLUMNS": "100"}, **options)
+        words = [str(argument) for argument in arguments]
+        if options.keys() - {"input"}:
+            settings = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 300}
+            command = [sys.executable, "-m", "vdsh", *words]
+            return subprocess.run(command, check=False, **(settings | options))
+        monkeypatch.chdir(tmp_path)
+        result = CliRunner().invoke(app, words, input=options.get("input"))
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return subprocess.CompletedProcess(words, result.exit_code, result.stdout, result.stderr)
 
     return run

@@ -199,8 +199,7 @@ def _interrupt(docs, tmp_path, moment):
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     if moment:
-        while moment not in process.stdout.readline():
-            pass
+        assert any(moment in line for line in process.stdout)
     else:
         time.sleep(0.7)
     process.send_signal(signal.SIGINT)

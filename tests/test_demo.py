@@ -16,5 +16,7 @@ def test_the_demo_learns_and_leaves_a_model(vdsh, tmp_path):
     assert precision["codes"] > precision["exact tf-idf cosine"] > 2 * precision["random"]
     assert len(facts["searches"]) == 3
     assert TextHasher.load(tmp_path / facts["model"]).n_bits == 32
+    search = vdsh("search", facts["store"], "sparse matrix", "--json")
+    assert len(search.stdout.splitlines()) == 10
     encode = vdsh("encode", facts["model"], facts["documents"])
     assert len(encode.stdout.splitlines()) > 1000

@@ -488,3 +488,10 @@ def test_rows_can_be_searched_without_ids():
     kept = index.compact()
     assert kept.tolist() == [i for i in range(200) if i not in (3, 160)]
     assert np.array_equal(index.codes(), codes[kept])
+
+
+def test_within_answers_every_query_of_a_large_batch():
+    """The last of 4,096 queries once lost its hits to an integer overflow."""
+    codes = np.arange(2**16, dtype=np.uint16).view(np.uint8).reshape(-1, 2)
+    for hits, row in zip(HammingIndex(codes).within(codes[:8200], 0), range(8200), strict=True):
+        assert hits.ids.tolist() == [row]

@@ -13,6 +13,7 @@ _HOMES = {
     "HammingIndex": "vdsh.search",
     "TextHasher": "vdsh.pipeline",
     "VdshError": "vdsh.errors",
+    "open_store": "vdsh.store",
     "read_documents": "vdsh.documents",
 }
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from vdsh.errors import VdshError as VdshError
     from vdsh.pipeline import TextHasher as TextHasher
     from vdsh.search import HammingIndex as HammingIndex
+    from vdsh.store import open_store as open_store
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from vdsh import __version__
-from vdsh.cli import demo, encode, fit
+from vdsh.cli import delete, demo, duplicates, encode, fit, index, info, search, within
 from vdsh.errors import VdshError
 
 app = typer.Typer(
@@ -46,7 +46,7 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for verb in (demo, fit, encode):
+for verb in (demo, fit, encode, index, search, within, delete, duplicates, info):
     name = verb.__name__.rpartition(".")[2]
     app.command(name, epilog=verb.EXAMPLE)(_guarded(verb.command))
 

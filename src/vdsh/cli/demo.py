@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import shutil
 import time
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from vdsh.datasets import Dataset
     from vdsh.documents import Document
     from vdsh.pipeline import TextHasher
+    from vdsh.store import Store
 
 EXAMPLE = "Example: vdsh demo --out my-demo"
 # Enough documents to learn from, few enough for three minutes on two cores.
@@ -23,7 +26,7 @@ _N_QUERIES = 3
 
 
 def command(
-    out: Annotated[str, typer.Option(help="Folder for the model and the documents.")] = "vdsh-demo",
+    out: Annotated[str, typer.Option(help="Folder for model, store and documents.")] = "vdsh-demo",
     seed: Annotated[int, typer.Option(help="The same seed gives the same codes.")] = 0,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -46,17 +49,21 @@ def command(
     hasher = _train(data, seed, quiet=quiet)
     hasher.save(model, force=True)
     corpus = _write_documents(Path(out) / "documents.jsonl.gz", documents)
-    quality, searches = _measure(hasher, data), _search(hasher, data)
+    quality = _measure(hasher, data)
+    with _make_store(Path(out) / "store", hasher, data) as store:
+        searches = _search(store, hasher, data)
     seconds = time.monotonic() - started
     if as_json:
-        facts = {"model": str(model), "documents": str(corpus), "seconds": round(seconds, 1)}
+        facts = {"model": str(model), "documents": str(corpus), "store": f"{out}/store"}
+        facts["seconds"] = str(round(seconds))
         typer.echo(json.dumps(facts | {"precision_at_100": quality, "searches": searches}))
         return
     _print_quality(quality, hasher.n_bits)
     _print_searches(searches)
     typer.echo(
-        f"\nDone in {seconds:.0f} s. The model is in {model}, its documents in {corpus}.\n"
-        "Try next:\n"
+        f"\nDone in {seconds:.0f} s. Model, store and documents are in {out}. Try next:\n"
+        f'  vdsh search {out}/store "generators of a permutation group" -k 5\n'
+        f"  vdsh duplicates {out}/store\n"
         f"  vdsh encode {model} {corpus} | head\n"
         f"  cat {model}/README.md\n"
         "  vdsh fit YOUR.jsonl --out your-model"
@@ -89,10 +96,15 @@ def _train(data: "Dataset", seed: int, *, quiet: bool) -> "TextHasher":
 
 
 def _write_documents(path: Path, documents: "list[Document]") -> Path:
-    with gzip.open(path, "wt", encoding="utf-8", compresslevel=1) as file:
-        for document in documents:
-            fields = {"id": document.id, "text": document.text, "labels": document.labels}
-            file.write(json.dumps(fields | document.metadata) + "\n")
+    from vdsh.errors import WriteError
+
+    try:
+        with gzip.open(path, "wt", encoding="utf-8", compresslevel=1) as file:
+            for document in documents:
+                fields = {"id": document.id, "text": document.text, "labels": document.labels}
+                file.write(json.dumps(fields | document.metadata) + "\n")
+    except OSError as error:
+        raise WriteError(f"Could not write '{path}': {error.strerror}.") from error
     return path
 
 
@@ -116,34 +128,33 @@ def _measure(hasher: "TextHasher", data: "Dataset") -> dict[str, float]:
     return {name: round(float(values.mean()), 4) for name, values in found.items()}
 
 
-def _search(hasher: "TextHasher", data: "Dataset") -> list[dict[str, Any]]:
-    """Find the training documents nearest to some held-out documents."""
-    from vdsh.codes import to_hex
-    from vdsh.search import HammingIndex
+def _make_store(path: Path, hasher: "TextHasher", data: "Dataset") -> "Store":
+    """Put all but the test documents into a new store; an older demo's is replaced."""
+    from vdsh.documents import Document
+    from vdsh.store import open_store
 
-    index = HammingIndex(hasher.encode(data.train.texts))
-    codes = hasher.encode(data.test.texts[:_N_QUERIES])
-    rows, distances = index.search(codes, k=3)
-    return [
-        {
-            "id": data.test.ids[query],
-            "labels": data.test.labels[query],
-            "snippet": _first_line(data.test.texts[query]),
-            "code": code,
-            "hits": [
-                {
-                    "id": data.train.ids[row],
-                    "distance": int(distance),
-                    "labels": data.train.labels[row],
-                    "snippet": _first_line(data.train.texts[row]),
-                }
-                for row, distance in zip(query_rows, query_distances, strict=True)
-            ],
-        }
-        for query, (code, query_rows, query_distances) in enumerate(
-            zip(to_hex(codes), rows, distances, strict=True)
-        )
-    ]
+    if (path / "store.sqlite").exists():
+        shutil.rmtree(path)
+    store = open_store(path, hasher)
+    for part in (data.train, data.validation):
+        store.upsert(map(Document, *part))
+    return store
+
+
+def _search(store: "Store", hasher: "TextHasher", data: "Dataset") -> list[dict[str, Any]]:
+    """Find the documents nearest to some held-out documents."""
+    from vdsh.codes import to_hex
+
+    searches = []
+    for name, text, labels in islice(zip(*data.test, strict=True), _N_QUERIES):
+        hits = [
+            {**hit._asdict(), "snippet": _first_line(hit.text)} for hit in store.search(text, k=3)
+        ]
+        shown = [{key: hit[key] for key in ("id", "distance", "labels", "snippet")} for hit in hits]
+        (code,) = to_hex(hasher.encode([text]))
+        query = {"id": name, "labels": labels, "snippet": _first_line(text), "code": code}
+        searches.append(query | {"hits": shown})
+    return searches
 
 
 def _first_line(text: str) -> str:
@@ -164,7 +175,7 @@ def _print_searches(searches: list[dict[str, Any]]) -> None:
     for search in searches:
         typer.echo(f"\n  {search['code']}  {_line(search)}")
         for hit in search["hits"]:
-            typer.echo(f"        {hit['distance']:>2}  {_line(hit)}")
+            typer.echo(f"  {hit['distance']:>8}  {_line(hit)}")
 
 
 def _line(hit: dict[str, Any]) -> str:

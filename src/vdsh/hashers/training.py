@@ -52,6 +52,14 @@ class Trained(NamedTuple):
     interrupted: bool
 
 
+class _Best(NamedTuple):
+    """The best epoch so far, in one piece, so that Ctrl-C finds it whole at any moment."""
+
+    score: float
+    epoch: int
+    weights: dict[str, Tensor]
+
+
 def train(
     hasher: "VDSH", train: Corpus, validation: Corpus | None, seed: int, progress: Progress | None
 ) -> Trained:
@@ -72,39 +80,38 @@ def train(
     judge = Judge.choose(hasher, train, validation, device)
 
     history: list[dict[str, float | None]] = []
-    best, best_epoch, best_weights, interrupted = -np.inf, 0, _copy(network), False
-    for number in range(1, hasher.epochs + 1):
-        try:
+    best, interrupted = _Best(-np.inf, 0, {}), False
+    try:
+        for number in range(1, hasher.epochs + 1):
             for done in run(shuffled(documents, hasher.word_dropout, generator)):
                 if progress:
                     last = history[-1]["validation"] if history else None
                     loss, kl = step.means()
                     kind = judge.kind if judge else ""
                     progress(Report(number, hasher.epochs, done, loss, kl, last, kind))
+            loss, kl = step.means(reset=True)
+            if not np.isfinite(loss):
+                raise InputError(
+                    f"Training diverged: the loss of epoch {number} is {loss}. Try a smaller "
+                    f"learning_rate. Got {hasher.learning_rate}."
+                )
             score = judge.score(network, seed) if judge else float(number)
-        except KeyboardInterrupt:
-            if not history:
-                raise
-            interrupted = True
-            warnings.warn(
-                f"Training stopped in epoch {number} of {hasher.epochs}; "
-                f"kept the model of epoch {best_epoch}.",
-                stacklevel=2,
-            )
-            break
-        loss, kl = step.means(reset=True)
-        if not np.isfinite(loss):
-            raise InputError(
-                f"Training diverged: the loss of epoch {number} is {loss}. Try a smaller "
-                f"learning_rate. Got {hasher.learning_rate}."
-            )
-        history.append({"loss": loss, "kl": kl, "validation": score if judge else None})
-        if score > best:
-            best, best_epoch, best_weights = score, number, _copy(network)
-        elif number - best_epoch >= hasher.patience:
-            break
-    weights = {name: value.cpu().numpy() for name, value in best_weights.items()}
-    return Trained(weights, history, best_epoch, judge.kind if judge else "", interrupted)
+            history.append({"loss": loss, "kl": kl, "validation": score if judge else None})
+            if score > best.score:
+                best = _Best(score, number, _copy(network))
+            elif number - best.epoch >= hasher.patience:
+                break
+    except KeyboardInterrupt:
+        if not best.epoch:
+            raise
+        interrupted = True
+        warnings.warn(
+            f"Training stopped in epoch {number} of {hasher.epochs}; "
+            f"kept the model of epoch {best.epoch}.",
+            stacklevel=2,
+        )
+    weights = {name: value.cpu().numpy() for name, value in best.weights.items()}
+    return Trained(weights, history, best.epoch, judge.kind if judge else "", interrupted)
 
 
 def choose_device(device: str) -> torch.device:

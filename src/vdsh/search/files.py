@@ -45,6 +45,7 @@ def write_arrays(path: Path, facts: Mapping[str, Any], arrays: Arrays) -> None:
             _write(file, facts, {name: np.ascontiguousarray(a) for name, a in arrays.items()})
             file.flush()
             os.fsync(file.fileno())
+        scratch.chmod(0o644)  # a temporary file is its owner's alone
         os.replace(scratch, path)
     except OSError as error:
         if scratch is not None:

@@ -1,6 +1,7 @@
 """One search over several segments and threads, with one answer whatever their number."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -104,8 +105,8 @@ def sort_found(found: Sequence[Found], n_queries: int, rules: Rules) -> list[Row
         hits = sort_hits(hits)
     rows = hits & PLACE
     distances = ((hits >> DISTANCE_SHIFT) & DISTANCE).astype(np.int32)
-    cuts = np.searchsorted(hits, np.arange(n_queries + 1) << QUERY_SHIFT)
-    bounds = zip(cuts[:-1], cuts[1:], strict=True)
+    starts = np.searchsorted(hits, np.arange(n_queries) << QUERY_SHIFT)
+    bounds = pairwise([*starts, len(hits)])
     return [RowHits(rows[begin:end], distances[begin:end]) for begin, end in bounds]
 
 

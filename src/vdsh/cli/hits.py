@@ -1,0 +1,100 @@
+"""What the verbs that ask a store share: filters, and how hits are printed."""
+
+import json
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vdsh.errors import InputError
+
+if TYPE_CHECKING:
+    from vdsh.codes import Codes
+    from vdsh.store import Hit
+
+Store = Annotated[str, typer.Argument(help="Folder of the store.", show_default=False)]
+Text = Annotated[
+    str | None, typer.Argument(help="What to look for; or give --code.", show_default=False)
+]
+Code = Annotated[str | None, typer.Option(help="Look for a code in hex instead of a text.")]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(help="Filter such as label=space, year>=1990 or a JSON object; all must hold."),
+]
+_COMPARISON = re.compile(r"([^=!<>]+?)\s*(!=|<=|>=|=|<|>)\s*(.*)", re.DOTALL)
+_SNIPPET = 60
+
+
+def parse_where(filters: Iterable[str]) -> dict[str, Any] | None:
+    """Read `--where` options.
+
+    >>> parse_where(["label=space", "year>=1990"])
+    {'and': [{'label': {'=': 'space'}}, {'year': {'>=': 1990}}]}
+    >>> parse_where(['{"or": [{"lang": "en"}, {"lang": "de"}]}'])
+    {'and': [{'or': [{'lang': 'en'}, {'lang': 'de'}]}]}
+    """
+    parts = [_parse_filter(text) for text in filters]
+    return {"and": parts} if parts else None
+
+
+def _parse_filter(text: str) -> dict[str, Any]:
+    if text.lstrip().startswith("{"):
+        try:
+            return dict(json.loads(text))
+        except ValueError as error:
+            raise InputError(f"--where is broken JSON ({error}). Got {text}") from error
+    match = _COMPARISON.fullmatch(text)
+    if not match:
+        raise InputError(f"--where takes field=value or a JSON object. Got '{text}'.")
+    field, operator, value = match.groups()
+    try:
+        return {field: {operator: json.loads(value)}}
+    except ValueError:
+        return {field: {operator: value}}
+
+
+def parse_query(text: str | None, code: str | None) -> "str | Codes":
+    """Take the text or the code, of which there must be one."""
+    if (text is None) == (code is None):
+        raise InputError("Give a text to look for, or a code with --code, and not both.")
+    if text is not None:
+        return text
+    from vdsh.codes import from_hex
+
+    codes: Codes = from_hex([code or ""])[0]
+    return codes
+
+
+def print_hits(hits: "list[Hit]", *, as_json: bool) -> None:
+    """Print a table for people or JSON lines for programs."""
+    if as_json:
+        for hit in hits:
+            typer.echo(json.dumps(as_fields(hit), ensure_ascii=False))
+        return
+    if not hits:
+        typer.echo("Nothing found.", err=True)
+        return
+    width = min(40, max(len(hit.id) for hit in hits))
+    tags = [", ".join(hit.labels or ()) for hit in hits]
+    tag_width = min(24, max(len(tag) for tag in tags))
+    for hit, tag in zip(hits, tags, strict=True):
+        name, label = _cut(hit.id, width), _cut(tag, tag_width)
+        typer.echo(f"{hit.distance:>3}  {name:<{width}}  {label:<{tag_width}}  {snippet(hit.text)}")
+
+
+def as_fields(hit: "Hit") -> dict[str, Any]:
+    """Give a hit as the JSON object that command line and server share."""
+    fields = hit._asdict()
+    if fields["expected"] is None:
+        del fields["expected"]
+    return fields
+
+
+def snippet(text: str) -> str:
+    """Take the beginning of a text as one line."""
+    return _cut(" ".join(text[: 8 * _SNIPPET].split()), _SNIPPET)
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "\u2026"

@@ -1,0 +1,50 @@
+"""`vdsh index`: documents into a store."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from vdsh.cli import options
+
+EXAMPLE = "Example: vdsh index news-model news.jsonl --store news-store"
+
+
+def command(
+    model: Annotated[str, typer.Argument(help="Model folder.", show_default=False)],
+    docs: options.Docs,
+    store: Annotated[str, typer.Option(help="Folder of the store.", show_default=False)],
+    reference: Annotated[
+        bool, typer.Option("--reference", help="Remember where the model is, do not copy it.")
+    ] = False,
+    format: options.Format = None,
+    id_field: options.IdField = "id",
+    text_field: options.TextField = None,
+    labels_field: options.LabelsField = "labels",
+    encoding: options.Encoding = "utf-8",
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Add documents to a store, made when it is not there; the same id replaces."""
+    from vdsh.documents import read_documents
+    from vdsh.progress import reading_bar
+    from vdsh.store import open_store
+
+    reader = read_documents(
+        docs,
+        format=format,
+        id_field=id_field,
+        text_field=text_field or "text",
+        labels_field=labels_field,
+        encoding=encoding,
+    )
+    keep = "reference" if reference else "inside"
+    with open_store(store, model, keep_model=keep) as opened:
+        with reading_bar(reader, "indexing", enabled=not quiet) as documents:
+            written = opened.upsert(documents)
+        total = opened.count()
+    if as_json:
+        typer.echo(json.dumps({"store": store, "written": written, "documents": total}))
+    else:
+        typer.echo(f"Wrote {written:,} documents; the store {store} holds {total:,}.")
+        typer.echo(f'Next: vdsh search {store} "some text" -k 10')

@@ -1,0 +1,30 @@
+"""`vdsh search`: the nearest documents of a text."""
+
+from typing import Annotated
+
+import typer
+
+from vdsh.cli import hits, options
+
+EXAMPLE = 'Example: vdsh search news-store "shuttle launch" -k 5 --where label=sci.space'
+
+
+def command(
+    store: hits.Store,
+    text: hits.Text = None,
+    k: Annotated[int, typer.Option("-k", help="How many documents.")] = 10,
+    where: hits.Where = None,
+    code: hits.Code = None,
+    rank: Annotated[
+        str, typer.Option(help="`distance`, or `expected` distance, which knows unsure bits.")
+    ] = "distance",
+    as_json: options.Json = False,
+) -> None:
+    """Print the documents nearest to a text: differing bits, id, labels, beginning."""
+    from vdsh.store import open_store
+
+    query = hits.parse_query(text, code)
+    filters = hits.parse_where(where or [])
+    with open_store(store) as opened:
+        found = opened.search(query, k=k, where=filters, rank=rank)
+    hits.print_hits(found, as_json=as_json)

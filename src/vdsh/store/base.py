@@ -1,0 +1,186 @@
+"""The contract of every store, and what it answers with."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from vdsh.codes import Codes
+from vdsh.documents import Document
+from vdsh.errors import InputError
+
+Query = str | Codes
+Where = Mapping[str, Any]
+
+RANKS = ("distance", "expected")
+
+
+class Hit(NamedTuple):
+    """One document that was found.
+
+    Attributes
+    ----------
+    id : str
+    distance : int
+        Bits in which its code differs from the query's.
+    text : str
+    labels : tuple of str, or None
+    metadata : dict
+    expected : float or None
+        The expected distance, where hits were ranked by it.
+    """
+
+    id: str
+    distance: int
+    text: str
+    labels: tuple[str, ...] | None
+    metadata: dict[str, Any]
+    expected: float | None = None
+
+
+class Duplicates(NamedTuple):
+    """Documents that are nearly the same.
+
+    Attributes
+    ----------
+    keep : str
+        The lowest id among them.
+    others : list of (str, int)
+        The other ids with their distance from `keep`, nearest first, ties by id.
+    """
+
+    keep: str
+    others: list[tuple[str, int]]
+
+
+class Store(ABC):
+    """Documents under string ids, with their codes; searched by text or code.
+
+    Use it as a context manager, or call `close`.
+    """
+
+    @abstractmethod
+    def upsert(
+        self,
+        documents: Iterable[Document],
+        codes: Codes | None = None,
+        *,
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Add documents; one whose id is there already replaces the old one.
+
+        Parameters
+        ----------
+        documents : iterable of Document
+            Read as a stream and committed batch by batch.
+        codes : ndarray of uint8 of shape (n_docs, n_bytes), optional
+            Their codes, where they are known; texts are then not encoded.
+        progress : callable, optional
+            Called with the number of documents committed so far. Those are safe from then on.
+
+        Returns
+        -------
+        int
+            How many documents were written; one given twice counts twice.
+        """
+
+    @abstractmethod
+    def delete(self, ids: Iterable[str]) -> int:
+        """Delete documents; return how many were there."""
+
+    @abstractmethod
+    def get(self, id: str) -> Document | None:
+        """Return a document, or None where there is none of that id."""
+
+    @abstractmethod
+    def count(self, where: Where | None = None) -> int:
+        """Count all documents, or those that match a filter."""
+
+    @abstractmethod
+    def search(
+        self, query: Query, k: int = 10, *, where: Where | None = None, rank: str = "distance"
+    ) -> list[Hit]:
+        """Find the k documents nearest to a text or a code.
+
+        Parameters
+        ----------
+        query : str, or ndarray of uint8 of shape (n_bytes,)
+        k : int, default=10
+        where : dict, optional
+            Which documents may be found, see `vdsh.store.where`.
+        rank : {"distance", "expected"}, default="distance"
+            "expected" re-orders the nearest documents (4k of them, 1000 at least) by the expected
+            distance under the query's posterior: the model knows how sure each bit is. It needs a
+            text and a model with a posterior.
+
+        Returns
+        -------
+        list of Hit
+            Nearest first, ties by id; fewer than k where there are no more.
+        """
+
+    @abstractmethod
+    def within(self, query: Query, radius: int = 2, *, where: Where | None = None) -> list[Hit]:
+        """Find every document within `radius` bits of a text or a code, nearest first."""
+
+    @abstractmethod
+    def documents(self, batch_size: int = 1000) -> Iterator[list[Document]]:
+        """Iterate over all documents in the order of their ids.
+
+        The store may change meanwhile: each batch is read when it is asked for.
+        """
+
+    @abstractmethod
+    def codes(self, batch_size: int = 10_000) -> Iterator[tuple[list[str], Codes]]:
+        """Iterate over ids and codes, in the order of the ids."""
+
+    @abstractmethod
+    def duplicates(self, radius: int = 0) -> Iterator[Duplicates]:
+        """Find groups of documents within `radius` bits of the one that is kept.
+
+        In the order of ids, each document that is in no group yet leads a new one and takes all
+        later documents near its code that are in none. Groups of one are left out.
+        """
+
+    @abstractmethod
+    def info(self) -> dict[str, Any]:
+        """Describe the store: documents, bits, model, fields, labels, bytes on disk."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give the store's files back; a second call does nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def check_rank(rank: Any, query: Query) -> None:
+    """Raise unless hits can be ranked that way."""
+    if rank not in RANKS:
+        raise InputError(f'rank must be "distance" or "expected". Got {rank!r}.')
+    if rank == "expected" and not isinstance(query, str):
+        raise InputError(
+            'rank="expected" needs a text: a code does not say how sure its bits are. '
+            'Give the text, or use rank="distance".'
+        )
+
+
+def check_code(code: Any, n_bits: int) -> Codes:
+    """Return a single query code, or say why it is none."""
+    given = np.asarray(code)
+    if given.dtype != np.uint8 or given.ndim != 1:
+        raise InputError(
+            "A query must be a text or a code: a uint8 array of shape (n_bytes,). "
+            f"Got {type(code).__name__} of type {given.dtype} and shape {given.shape}."
+        )
+    if 8 * len(given) != n_bits:
+        raise InputError(
+            f"This store holds {n_bits}-bit codes but the query has {8 * len(given)}. "
+            "Encode it with the store's own model."
+        )
+    checked: Codes = given
+    return checked

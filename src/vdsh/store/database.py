@@ -1,0 +1,182 @@
+"""The SQLite file of a local store: schema, transactions, and errors as sentences."""
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from vdsh.errors import FolderError, InputError, WriteError
+from vdsh.store.where import has_label, json_kind, json_value
+
+FORMAT = 1
+FILE = "store.sqlite"
+MODES = {"write": "mode=rwc", "read": "mode=ro", "frozen": "mode=ro&immutable=1"}
+
+# A document that is replaced gets a new row, and the old row is noted among the deletions. So an
+# index that knows the last row and deletion it has seen can ask for what came after them.
+SCHEMA = """
+CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE documents(
+    row INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT UNIQUE NOT NULL,
+    text TEXT NOT NULL,
+    labels TEXT,
+    metadata TEXT NOT NULL,
+    code BLOB NOT NULL
+);
+CREATE TABLE deletions(
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, row INTEGER NOT NULL, id TEXT NOT NULL
+);
+CREATE TABLE fields(name TEXT PRIMARY KEY) WITHOUT ROWID;
+"""
+
+
+class Database:
+    """A connection to the SQLite file of a store.
+
+    Parameters
+    ----------
+    folder : Path
+        The store's folder, which must exist.
+    wait : float
+        Seconds to wait for another writer.
+
+    Attributes
+    ----------
+    connection : sqlite3.Connection
+    read_only : bool
+        Whether folder or file cannot be written to.
+    closed : bool
+    """
+
+    def __init__(self, folder: Path, *, wait: float) -> None:
+        self.folder = folder
+        self._wait = wait
+        self.closed = False
+        file = folder / FILE
+        writable = os.access(folder, os.W_OK) and (not file.exists() or os.access(file, os.W_OK))
+        self.read_only = not writable
+        with self.explained():
+            self.connection = self._connect("write") if writable else self._connect_for_reading()
+            if writable:
+                self._make_durable()
+
+    def meta(self) -> dict[str, str]:
+        """Return what the store says about itself; an empty dict where it is not made yet."""
+        with self.reading() as connection:
+            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+            if not tables:
+                return {}
+            if not {"meta", "documents", "deletions"} <= tables:
+                raise FolderError(f"'{self.folder / FILE}' is an SQLite file but not of a store.")
+            meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
+        if int(meta["format"]) > FORMAT:
+            raise FolderError(
+                f"'{self.folder}' has format {meta['format']}; this version reads up to {FORMAT}. "
+                "Upgrade vdsh to open it."
+            )
+        return meta
+
+    def create(self, meta: Mapping[str, str]) -> dict[str, str]:
+        """Make the tables, unless another process was faster; return what `meta` says then."""
+        with self.explained():
+            self.connection.execute("PRAGMA journal_mode=WAL")
+        with self.writing() as connection:
+            if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+                for statement in SCHEMA.split(";"):
+                    connection.execute(statement)
+                connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+        return self.meta()
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """See one state of the store, whatever others write meanwhile."""
+        with self._transaction("BEGIN") as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Commit all that is written inside, or nothing."""
+        if self.read_only:
+            raise WriteError(f"'{self.folder}' is read-only. Copy the store to change it.")
+        with self._transaction("BEGIN IMMEDIATE") as connection:
+            yield connection
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turn errors of SQLite into sentences."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._explain(error) from error
+
+    def close(self) -> None:
+        """Close the connection; a second call does nothing."""
+        if not self.closed:
+            self.closed = True
+            self.connection.close()
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        if self.closed:
+            raise InputError(f"The store '{self.folder}' is closed. Open it again.")
+        with self.explained():
+            self.connection.execute(begin)
+            try:
+                yield self.connection
+                self.connection.execute("COMMIT")
+            finally:
+                if self.connection.in_transaction:  # SQLite may have rolled back by itself
+                    self.connection.execute("ROLLBACK")
+
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        uri = f"{(self.folder / FILE).absolute().as_uri()}?{MODES[mode]}"
+        connection = sqlite3.connect(
+            uri, uri=True, timeout=self._wait, isolation_level=None, check_same_thread=False
+        )
+        for function in (has_label, json_kind, json_value):
+            connection.create_function(function.__name__, 2, function, deterministic=True)
+        return connection
+
+    def _make_durable(self) -> None:
+        try:
+            self.connection.execute("PRAGMA synchronous=FULL")
+        except sqlite3.Error:
+            self.connection.close()
+            raise
+
+    def _connect_for_reading(self) -> sqlite3.Connection:
+        connection = self._connect("read")
+        try:
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+            return connection
+        except sqlite3.OperationalError:
+            connection.close()
+        # SQLite needs files beside the database to share it; nobody writes where there is no log.
+        log = self.folder / f"{FILE}-wal"
+        if log.exists() and log.stat().st_size:
+            raise FolderError(
+                f"'{self.folder}' was not closed and is read-only, so its last changes cannot be "
+                "read. Open it once where it can be written to."
+            )
+        return self._connect("frozen")
+
+    def _explain(self, error: sqlite3.Error) -> Exception:
+        name = getattr(error, "sqlite_errorname", None) or ""
+        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            return WriteError(
+                f"Another process is writing to '{self.folder}'; waited {self._wait:g} s. "
+                "Try again when it has finished."
+            )
+        if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+            return FolderError(
+                f"'{self.folder / FILE}' is damaged ({error}). It was left as it is: restore a "
+                "copy, or index the documents into a new store."
+            )
+        if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")):
+            return WriteError(
+                f"Could not read or write '{self.folder}': {error}. "
+                "What was committed before is kept. Check the free space and the permissions."
+            )
+        return InputError("A text is too large to be stored.") if "TOOBIG" in name else error

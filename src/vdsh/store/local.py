@@ -1,0 +1,259 @@
+"""A store in a folder: SQLite holds everything, an index in memory answers searches."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import islice
+from sqlite3 import Connection
+from threading import RLock
+from typing import Any, TypeVar
+
+import numpy as np
+
+from vdsh.codes import Codes, expected_distances
+from vdsh.documents import Document
+from vdsh.errors import InputError, VdshError
+from vdsh.search.checks import check_count
+from vdsh.store.base import Duplicates, Hit, Query, Store, Where, check_code, check_rank
+from vdsh.store.database import Database
+from vdsh.store.duplicates import find_duplicates
+from vdsh.store.mirror import Mirror
+from vdsh.store.model import StoreModel
+from vdsh.store.rows import COLUMNS, Rows, check_id, read_labels, to_document, to_rows
+from vdsh.store.snapshot import Snapshot
+
+BATCH = 2000  # documents a transaction
+CANDIDATES = 1000  # at least so many are re-ordered by expected distance
+INSERT = "INSERT INTO documents(id, text, labels, metadata, code) VALUES (?, ?, ?, ?, ?)"
+
+T = TypeVar("T")
+
+
+class LocalStore(Store):
+    """A store in a folder; made by `open_store`.
+
+    One process writes at a time, any number read; each sees what was committed when its call
+    began. A store may be used from several threads, which take turns.
+
+    Parameters
+    ----------
+    database : Database
+    meta : mapping of str
+        What the store says about itself.
+    model : StoreModel
+    """
+
+    def __init__(self, database: Database, meta: Mapping[str, str], model: StoreModel) -> None:
+        self._database = database
+        self._meta = meta
+        self._model = model
+        self._mirror = Mirror(database.folder.absolute(), model.n_bits, meta["uuid"])
+        self._known_fields: set[str] = set()
+        self._has_written = False
+        self._lock = RLock()
+        if not database.read_only:
+            with database.reading() as connection:
+                self._mirror.remove_newer(connection)
+
+    def __repr__(self) -> str:
+        return f"<LocalStore '{self._database.folder}', {self._model.n_bits} bits>"
+
+    def upsert(
+        self,
+        documents: Iterable[Document],
+        codes: Codes | None = None,
+        *,
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Add documents in batches of 2,000, each committed before the next is read."""
+        if codes is not None:
+            self._check_codes(codes, documents)
+        n_written = 0
+        for batch in _batches(documents):
+            some = None if codes is None else codes[n_written : n_written + len(batch)]
+            self._write(to_rows(batch, some, self._model.encode))
+            n_written += len(batch)
+            if progress is not None:
+                progress(n_written)
+        if codes is not None and len(codes) > n_written:
+            raise InputError(f"There are {len(codes)} codes but only {n_written} documents.")
+        return n_written
+
+    def delete(self, ids: Iterable[str]) -> int:
+        """Delete documents; return how many were there."""
+        if isinstance(ids, str):
+            raise InputError(f"ids must be a list of ids. Got one string: [{ids!r}] is a list.")
+        n_deleted = 0
+        for batch in _batches(ids):
+            checked = [check_id(id) for id in batch]
+            with self._writing() as connection:
+                n_deleted += _remove(connection, checked)
+        return n_deleted
+
+    def get(self, id: str) -> Document | None:
+        """Return a document, or None where there is none of that id."""
+        with self._reading() as connection:
+            query = f"SELECT {COLUMNS} FROM documents WHERE id = ?"
+            row = connection.execute(query, (check_id(id),)).fetchone()
+        return row and to_document(row)
+
+    def count(self, where: Where | None = None) -> int:
+        """Count all documents, or those that match a filter."""
+        with self._reading() as connection:
+            return Snapshot(connection, where).count()
+
+    def search(
+        self, query: Query, k: int = 10, *, where: Where | None = None, rank: str = "distance"
+    ) -> list[Hit]:
+        """Find the k documents nearest to a text or a code; see `Store.search`."""
+        k = check_count("k", k, 1)
+        check_rank(rank, query)
+        code = self._code(query)
+        if isinstance(query, str) and rank == "expected":
+            return self._search_expected(query, code, k, where)
+        with self._reading() as connection:
+            snapshot = Snapshot(connection, where)
+            return snapshot.hits(snapshot.nearest(self._mirror.follow(connection), code, k))
+
+    def within(self, query: Query, radius: int = 2, *, where: Where | None = None) -> list[Hit]:
+        """Find every document within `radius` bits of a text or a code, nearest first."""
+        radius = check_count("radius", radius, 0)
+        code = self._code(query)
+        with self._reading() as connection:
+            snapshot = Snapshot(connection, where)
+            return snapshot.hits(snapshot.within(self._mirror.follow(connection), code, radius))
+
+    def documents(self, batch_size: int = 1000) -> Iterator[list[Document]]:
+        """Iterate over all documents in the order of their ids."""
+        for rows in self._pages(COLUMNS, check_count("batch_size", batch_size, 1)):
+            yield [to_document(row) for row in rows]
+
+    def codes(self, batch_size: int = 10_000) -> Iterator[tuple[list[str], Codes]]:
+        """Iterate over ids and codes, in the order of the ids."""
+        for rows in self._pages("id, code", check_count("batch_size", batch_size, 1)):
+            yield self._split(rows)
+
+    def duplicates(self, radius: int = 0) -> Iterator[Duplicates]:
+        """Find groups of documents within `radius` bits of the one that is kept."""
+        radius = check_count("radius", radius, 0)
+        with self._reading() as connection:
+            rows = connection.execute("SELECT id, code FROM documents ORDER BY id").fetchall()
+        return find_duplicates(*self._split(rows), radius)
+
+    def info(self) -> dict[str, Any]:
+        """Describe the store: documents, bits, model, fields, labels, bytes on disk."""
+        with self._reading() as connection:
+            n_documents = Snapshot(connection).count()
+            fields = connection.execute("SELECT name FROM fields ORDER BY name").fetchall()
+            labels = connection.execute("SELECT DISTINCT labels FROM documents").fetchall()
+        folder = self._database.folder
+        return {
+            "path": str(folder),
+            "documents": n_documents,
+            "bits": self._model.n_bits,
+            "model": {
+                "fingerprint": self._model.fingerprint,
+                "kept": self._meta["keep_model"],
+                "path": str(self._model.folder),
+            },
+            "fields": [name for (name,) in fields],
+            "labels": len({label for (some,) in labels for label in read_labels(some) or ()}),
+            "bytes": sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()),
+            "format": int(self._meta["format"]),
+            "read_only": self._database.read_only,
+        }
+
+    def close(self) -> None:
+        """Save the index where it has changed much, and close the database."""
+        used = self._has_written or self._mirror.index is not None
+        with self._lock:
+            try:
+                if used and not self._database.read_only and not self._database.closed:
+                    with suppress(VdshError, OSError), self._reading() as connection:
+                        self._mirror.save(connection)  # may fail: it is only a cache
+            finally:
+                self._database.close()
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with self._lock, self._database.reading() as connection:
+            yield connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        with self._lock, self._database.writing() as connection:
+            self._has_written = True
+            yield connection
+
+    def _write(self, batch: Rows) -> None:
+        with self._writing() as connection:
+            _remove(connection, [row[0] for row in batch.rows])
+            connection.executemany(INSERT, batch.rows)
+            new = batch.fields - self._known_fields
+            names = [(name,) for name in sorted(new)]
+            connection.executemany("INSERT OR IGNORE INTO fields VALUES (?)", names)
+        self._known_fields |= new
+
+    def _search_expected(self, text: str, code: Codes, k: int, where: Where | None) -> list[Hit]:
+        probabilities = self._model.bit_probabilities(text)
+        with self._reading() as connection:
+            snapshot = Snapshot(connection, where)
+            index = self._mirror.follow(connection)
+            pairs = snapshot.nearest(index, code, max(4 * k, CANDIDATES))
+            codes = snapshot.codes([id for id, _ in pairs], len(code))
+            expected = expected_distances(codes, probabilities).tolist()
+            ranked = sorted((e, d, id) for e, (id, d) in zip(expected, pairs, strict=True))[:k]
+            return snapshot.hits([(id, d) for _, d, id in ranked], [e for e, _, _ in ranked])
+
+    def _code(self, query: Query) -> Codes:
+        if isinstance(query, str):
+            code: Codes = self._model.encode([query])[0]
+            return code
+        return check_code(query, self._model.n_bits)
+
+    def _check_codes(self, codes: Any, documents: Iterable[Document]) -> None:
+        shape, kind = np.shape(codes), getattr(codes, "dtype", None)
+        if kind != np.uint8 or len(shape) != 2:
+            raise InputError(
+                "codes must be a uint8 array of shape (n_docs, n_bytes). "
+                f"Got {kind or type(codes).__name__} of shape {shape}."
+            )
+        if 8 * shape[1] != self._model.n_bits:
+            raise InputError(
+                f"This store holds {self._model.n_bits}-bit codes but the new ones have "
+                f"{8 * shape[1]}. Encode the documents with the store's own model."
+            )
+        if isinstance(documents, Sequence) and len(documents) != shape[0]:
+            raise InputError(f"There are {shape[0]} codes but {len(documents)} documents.")
+
+    def _pages(self, columns: str, size: int) -> Iterator[list[Any]]:
+        """Read all rows in the order of ids, a page in a transaction of its own."""
+        query = f"SELECT {columns} FROM documents WHERE id > ? ORDER BY id LIMIT ?"
+        last = ""
+        while True:
+            with self._reading() as connection:
+                rows = connection.execute(query, (last, size)).fetchall()
+            if not rows:
+                return
+            yield rows
+            last = rows[-1][0]
+
+    def _split(self, rows: Sequence[tuple[str, bytes]]) -> tuple[list[str], Codes]:
+        packed = bytearray().join([code for _, code in rows])
+        codes = np.frombuffer(packed, np.uint8).reshape(len(rows), self._model.n_bits // 8)
+        return [id for id, _ in rows], codes
+
+
+def _batches(items: Iterable[T]) -> Iterator[list[T]]:
+    iterator = iter(items)
+    while batch := list(islice(iterator, BATCH)):
+        yield batch
+
+
+def _remove(connection: Connection, ids: Sequence[str]) -> int:
+    """Delete rows and note it for the indexes that hold them; return how many there were."""
+    these = f"FROM documents WHERE id IN ({', '.join('?' * len(ids))})"
+    note = f"INSERT INTO deletions(row, id) SELECT row, id {these}"
+    n_removed = connection.execute(note, ids).rowcount
+    if n_removed:
+        connection.execute(f"DELETE {these}", ids)
+    return n_removed

@@ -1,0 +1,136 @@
+"""Documents as rows of the table, checked on the way in."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from vdsh.codes import Codes
+from vdsh.documents import Document
+from vdsh.errors import InputError
+from vdsh.search.id_kinds import show
+
+COLUMNS = "id, text, labels, metadata"
+
+Row = tuple[str, str, str | None, str, bytes]  # id, text, labels, metadata, code
+
+
+class Rows(NamedTuple):
+    """Rows to write, one an id, and the names of all metadata fields in them."""
+
+    rows: list[Row]
+    fields: set[str]
+
+
+def to_rows(
+    documents: Sequence[Document], codes: Codes | None, encode: Callable[[list[str]], Codes]
+) -> Rows:
+    """Check documents and make rows of them; of those with the same id the last one stays."""
+    _check_documents(documents)
+    if codes is None:
+        codes = encode([document.text for document in documents])
+    if len(codes) != len(documents):
+        raise InputError(f"There are more documents than codes: {show(documents[-1].id)} has none.")
+    fields: set[str] = set()
+    rows: dict[str, Row] = {}
+    packed, size = codes.tobytes(), codes.shape[1]
+    for i, document in enumerate(documents):
+        labels = None if document.labels is None else _labels_json(document)
+        metadata = _metadata_json(document) if document.metadata else "{}"
+        fields.update(document.metadata)
+        code = packed[i * size : (i + 1) * size]
+        rows[document.id] = (document.id, document.text, labels, metadata, code)
+    return Rows(list(rows.values()), fields)
+
+
+def _check_documents(documents: Sequence[Document]) -> None:
+    """Raise for the first document that cannot be stored."""
+    for document in documents:
+        if not isinstance(document, Document):
+            raise InputError(f"A store holds Documents. Got {type(document).__name__}.")
+        check_id(document.id)
+        if not isinstance(document.text, str):
+            raise InputError(
+                f"The text of document {show(document.id)} must be a string. "
+                f"Got {type(document.text).__name__}."
+            )
+        if not isinstance(document.metadata, dict):
+            raise InputError(
+                f"The metadata of document {show(document.id)} must be a dict. "
+                f"Got {type(document.metadata).__name__}."
+            )
+        # Almost all text is ASCII or was decoded from UTF-8; the slow look is for the rest.
+        if not document.text.isascii():
+            _check_unicode(document.text, document.id)
+
+
+def check_id(id: Any) -> str:
+    """Return an id, or say why it is none."""
+    if not isinstance(id, str):
+        raise InputError(f"An id must be a string. Got {show(id)}.")
+    if not id:
+        raise InputError("An id must not be empty. Give the document a name.")
+    if not id.isascii():
+        _check_unicode(id, id)
+    return id
+
+
+def to_document(row: tuple[str, str, str | None, str]) -> Document:
+    """Make a document of the columns `COLUMNS`."""
+    id, text, labels, metadata = row
+    return Document(id, text, read_labels(labels), json.loads(metadata))
+
+
+def read_labels(labels: str | None) -> tuple[str, ...] | None:
+    """Read the column `labels`."""
+    return None if labels is None else tuple(json.loads(labels))
+
+
+def _labels_json(document: Document) -> str:
+    labels = document.labels
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise InputError(
+            f"The labels of document {show(document.id)} must be a tuple of strings. "
+            f"Got {show(labels)}."
+        )
+    labels = tuple(labels)
+    for label in labels:
+        if not isinstance(label, str):
+            raise InputError(
+                f"A label of document {show(document.id)} must be a string. Got {show(label)}."
+            )
+        _check_unicode(label, document.id)
+    return _array(labels)
+
+
+@lru_cache(maxsize=1024)
+def _array(labels: tuple[str, ...]) -> str:
+    return json.dumps(labels, ensure_ascii=False)
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
+def _metadata_json(document: Document) -> str:
+    try:
+        if not all(isinstance(name, str) for name in document.metadata):
+            raise TypeError("names must be strings")
+        text = _encode(document.metadata)
+        if not text.isascii():
+            text.encode()
+        return text
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(
+            f"The metadata of document {show(document.id)} does not fit into JSON: {error}. "
+            "Use texts, finite numbers, true, false, null, lists and dicts of them."
+        ) from error
+
+
+def _check_unicode(text: str, id: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"Document {show(id)} is not valid Unicode: half a surrogate pair at character "
+            f"{error.start}. Replace it, for example by U+FFFD."
+        ) from error

@@ -1,0 +1,122 @@
+"""One state of a local store: searching, filtering and fetching in a single transaction."""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from vdsh.codes import Codes
+from vdsh.errors import InputError
+from vdsh.search import HammingIndex, Hits
+from vdsh.store.base import Hit, Where
+from vdsh.store.rows import COLUMNS, read_labels
+from vdsh.store.where import Sql, to_sql
+
+PER_STATEMENT = 500  # ids looked up at a time
+LONGEST = 900_000  # characters of a condition; SQLite takes a million
+MANY_TRIED = 10_000  # nearest documents tried before a filter goes through all of them
+
+Pairs = list[tuple[str, int]]  # id, distance
+
+
+class Snapshot:
+    """What a reader sees between the beginning and the end of a transaction.
+
+    Parameters
+    ----------
+    connection : sqlite3.Connection
+    where : dict, optional
+        Only documents that match are seen.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, where: Where | None = None) -> None:
+        self._connection = connection
+        self._filter = None if where is None else self._compile(where)
+
+    def count(self) -> int:
+        """Count the documents."""
+        condition = self._filter or Sql("1")
+        query = f"SELECT COUNT(*) FROM documents WHERE {condition.text}"
+        (n_documents,) = self._connection.execute(query, condition.parameters).fetchone()
+        return int(n_documents)
+
+    def nearest(self, index: HammingIndex, code: Codes, k: int) -> Pairs:
+        """Return the k nearest documents.
+
+        With a filter, some more of the nearest are tried first: a filter that many documents pass
+        is then answered without looking at all of them.
+        """
+        if self._filter is None:
+            return _pairs(index.search(code, k)) if len(index) else []
+        n_tried = 16 * k + 64
+        while n_tried < min(len(index), MANY_TRIED):
+            passed = self._passing(_pairs(index.search(code, n_tried)))
+            if len(passed) >= k:
+                return passed[:k]
+            n_tried *= 8
+        return self._nearest_of_all_passing(code, k)
+
+    def within(self, index: HammingIndex, code: Codes, radius: int) -> Pairs:
+        """Return every document within a radius."""
+        if not len(index):
+            return []
+        hits = index.within(code, radius)
+        assert isinstance(hits, Hits)
+        return self._passing(_pairs(hits))
+
+    def codes(self, ids: Sequence[str], n_bytes: int) -> Codes:
+        """Return the codes of documents, of shape (n_docs, n_bytes)."""
+        found = dict(self._look_up("id, code", ids))
+        packed = b"".join([found[id] for id in ids])
+        return np.frombuffer(packed, np.uint8).reshape(len(ids), n_bytes)
+
+    def hits(self, pairs: Pairs, expected: Sequence[float] | None = None) -> list[Hit]:
+        """Fetch documents that were found."""
+        rows = {row[0]: row[1:] for row in self._look_up(COLUMNS, [id for id, _ in pairs])}
+        hits = []
+        for i, (id, distance) in enumerate(pairs):
+            text, labels, metadata = rows[id]
+            mean = None if expected is None else expected[i]
+            hits.append(Hit(id, distance, text, read_labels(labels), json.loads(metadata), mean))
+        return hits
+
+    def _compile(self, where: Where) -> Sql:
+        fields = {name for (name,) in self._connection.execute("SELECT name FROM fields")}
+        condition = to_sql(where, fields)
+        n_values, length = len(condition.parameters), len(condition.text)
+        most = self._connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) - PER_STATEMENT
+        if n_values > most or length > LONGEST:
+            raise InputError(f"The filter is too long: {n_values:,} values. Ask in several parts.")
+        return condition
+
+    def _passing(self, pairs: Pairs) -> Pairs:
+        if self._filter is None:
+            return pairs
+        passing = {id for (id,) in self._look_up("id", [id for id, _ in pairs], self._filter)}
+        return [pair for pair in pairs if pair[0] in passing]
+
+    def _nearest_of_all_passing(self, code: Codes, k: int) -> Pairs:
+        condition = self._filter or Sql("1")
+        query = f"SELECT id, code FROM documents WHERE {condition.text}"
+        rows = self._connection.execute(query, condition.parameters).fetchall()
+        if not rows:
+            return []
+        codes = np.frombuffer(bytearray().join([row[1] for row in rows]), np.uint8)
+        index = HammingIndex(codes.reshape(len(rows), -1), ids=[row[0] for row in rows])
+        return _pairs(index.search(code, k))
+
+    def _look_up(
+        self, columns: str, ids: Sequence[str], condition: Sql | None = None
+    ) -> Iterator[Any]:
+        text, parameters = condition or Sql("1")
+        for first in range(0, len(ids), PER_STATEMENT):
+            some = ids[first : first + PER_STATEMENT]
+            marks = ", ".join("?" * len(some))
+            query = f"SELECT {columns} FROM documents WHERE id IN ({marks}) AND ({text})"
+            yield from self._connection.execute(query, (*some, *parameters))
+
+
+def _pairs(hits: Hits) -> Pairs:
+    return list(zip(hits.ids.tolist(), hits.distances.tolist(), strict=True))

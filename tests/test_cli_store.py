@@ -1,0 +1,118 @@
+"""The verbs on a store, as a user types them."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def store(vdsh, model_folder, docs, tmp_path):
+    """A store of the toy corpus; ids d0 ... d79, labels space and sport, field year."""
+    rows = [json.loads(line) for line in docs.read_text().splitlines()]
+    lines = [json.dumps(row | {"year": 1980 + i}) for i, row in enumerate(rows)]
+    docs.write_text("\n".join(lines))
+    result = vdsh("index", model_folder, docs, "--store", "s")
+    assert result.returncode == 0, result.stderr
+    assert "Wrote 80 documents; the store s holds 80." in result.stdout
+    return tmp_path / "s"
+
+
+def test_search_shows_distance_id_labels_and_snippet(vdsh, store):
+    result = vdsh("search", store, "rocket to the moon with a crew in orbit", "-k", 5)
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert len(lines) == 5
+    assert all(" space " in line and line.split()[1].startswith("d") for line in lines)
+
+
+def test_search_filters_and_prints_json(vdsh, store):
+    options = ("--where", "label=sport", "--where", "year>=2000", "--json")
+    result = vdsh("search", store, "rocket moon orbit", "-k", 3, *options)
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    assert len(found) == 3
+    assert all(hit["labels"] == ["sport"] and hit["metadata"]["year"] >= 2000 for hit in found)
+    assert set(found[0]) == {"id", "distance", "text", "labels", "metadata"}
+
+
+def test_search_by_code_and_by_expected_distance(vdsh, store, model_folder):
+    code = vdsh("encode", model_folder, "-", input='{"text": "rocket moon orbit"}').stdout.split()[
+        1
+    ]
+    text = vdsh("search", store, "rocket moon orbit", "--json").stdout
+    assert vdsh("search", store, "--code", code, "--json").stdout == text
+    ranked = vdsh("search", store, "rocket moon orbit", "--rank", "expected", "--json").stdout
+    expected = [json.loads(line)["expected"] for line in ranked.splitlines()]
+    assert expected == sorted(expected)
+
+
+def test_within_finds_everything_in_the_radius(vdsh, store):
+    everything = vdsh("within", store, "rocket moon orbit", "--radius", 16, "--json").stdout
+    distances = [json.loads(line)["distance"] for line in everything.splitlines()]
+    assert len(distances) == 80
+    assert distances == sorted(distances)
+    near = vdsh("within", store, "rocket moon orbit", "--radius", 3, "--json").stdout
+    assert len(near.splitlines()) == sum(distance <= 3 for distance in distances)
+
+
+def test_index_replaces_the_same_ids(vdsh, store, model_folder):
+    again = vdsh("index", model_folder, "docs.jsonl", "--store", store, "--json")
+    facts = json.loads(again.stdout)
+    assert (facts["written"], facts["documents"]) == (80, 80)
+
+
+def test_duplicates_feed_delete(vdsh, store):
+    groups = [json.loads(x) for x in vdsh("duplicates", store, "--json").stdout.splitlines()]
+    others = [other["id"] for group in groups for other in group["others"]]
+    assert others
+    listed = vdsh("duplicates", store, "--keep", "first")
+    assert listed.stdout.split() == others
+    deleted = vdsh("delete", store, "-", input=listed.stdout)
+    assert f"Deleted {len(others)} of {len(others)}; {80 - len(others)} documents" in deleted.stdout
+    assert vdsh("duplicates", store).stdout == ""
+
+
+def test_delete_passes_over_unknown_ids(vdsh, store):
+    result = vdsh("delete", store, "d3", "nobody")
+    assert "Deleted 1 of 2; 79 documents are left." in result.stdout
+
+
+def test_info_tells_documents_and_model(vdsh, store):
+    facts = json.loads(vdsh("info", store, "--json").stdout)
+    assert (facts["documents"], facts["bits"]) == (80, 16)
+    assert "documents" in vdsh("info", store).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("search", "nowhere", "moon"), "nowhere"),
+        (("search", "s"), "Give a text to look for"),
+        (("search", "s", "moon", "--code", "00"), "not both"),
+        (("search", "s", "moon", "-k", 0), "k must be"),
+        (("search", "s", "--code", "00"), "16-bit codes but the query has 8"),
+        (("search", "s", "--code", "zz"), "hexadecimal"),
+        (("search", "s", "moon", "--where", "yaer=1990"), "Did you mean 'year'?"),
+        (("search", "s", "moon", "--where", "{year"), "broken JSON"),
+        (("search", "s", "moon", "--where", "year"), "field=value"),
+        (("search", "s", "moon", "--rank", "luck"), "rank"),
+        (("within", "s", "moon", "--radius", -1), "radius must be"),
+        (("duplicates", "s", "--keep", "last"), "--keep knows only first"),
+        (("delete", "nowhere", "d1"), "nowhere"),
+        (("info", "nowhere"), "nowhere"),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments, message, vdsh, store, tmp_path):
+    result = vdsh(*arguments)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: ")
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_bad_documents_leave_the_earlier_ones(vdsh, store, model_folder, tmp_path):
+    (tmp_path / "bad.jsonl").write_text('{"id": "new", "text": "moon"}\n{broken\n')
+    result = vdsh("index", model_folder, "bad.jsonl", "--store", store)
+    assert result.returncode == 1
+    assert "line 2: broken JSON" in result.stderr
+    assert json.loads(vdsh("info", store, "--json").stdout)["documents"] in (80, 81)

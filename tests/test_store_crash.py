@@ -1,0 +1,120 @@
+"""kill -9 at any moment: what was acknowledged is there, and nothing is half done."""
+
+import multiprocessing
+import os
+import random
+import sqlite3
+import time
+
+import numpy as np
+
+from vdsh import Document
+from vdsh.store import local, open_store
+
+KILLS = 15
+BATCH = 60
+IDS = 900
+FORK = multiprocessing.get_context("forkserver")
+FORK.set_forkserver_preload(["vdsh.store"])  # import once, not in every child
+
+
+def change(step):
+    """What transaction number `step` does: ids to delete, documents to write."""
+    rng = random.Random(step)
+    if step % 4 == 3:
+        return [f"id{rng.randrange(IDS)}" for _ in range(20)], []
+    ids = rng.sample(range(IDS), BATCH)  # some are new, some replace
+    return [], [Document(f"id{i}", f"step {step}", ("x",), {"step": step}) for i in ids]
+
+
+def after(state, step):
+    deleted, written = change(step)
+    kept = {id: document for id, document in state.items() if id not in deleted}
+    return kept | {document.id: document for document in written}
+
+
+def codes_of(documents):
+    rngs = [random.Random(f"{document.id} {document.text}") for document in documents]
+    return np.array([[rng.randrange(4), rng.randrange(256)] for rng in rngs], np.uint8)
+
+
+def work(folder, log, step):
+    """Change the store for ever; write each step to the log the moment it is acknowledged."""
+    local.BATCH = BATCH
+    out = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    def acknowledge(step):
+        os.write(out, f"{step}\n".encode())
+
+    while True:
+        with open_store(folder) as store:  # closing saves the index now and then
+            for _ in range(5):
+                store.search(np.zeros(2, np.uint8))
+                step = do_some(store, step, acknowledge)
+
+
+def do_some(store, first, acknowledge):
+    """Write up to the next deletion in one call, batch by batch, then delete."""
+    last = first - first % 4 + 3
+    documents = [document for step in range(first, last) for document in change(step)[1]]
+    if documents:
+        codes = codes_of(documents)
+        store.upsert(documents, codes, progress=lambda n: acknowledge(first + n // BATCH - 1))
+    store.delete(change(last)[0])
+    acknowledge(last)
+    return last + 1
+
+
+def run_and_kill(folder, log, step, seconds):
+    process = FORK.Process(target=work, args=(folder, log, step))
+    process.start()
+    deadline = time.monotonic() + 20
+    size = log.stat().st_size
+    while log.stat().st_size == size and process.is_alive() and time.monotonic() < deadline:
+        time.sleep(0.002)
+    time.sleep(seconds)
+    assert process.is_alive(), "the writer must not fail by itself"
+    process.kill()
+    process.join()
+    return int(log.read_text().split()[-1])
+
+
+def assert_answers(store, state):
+    """The store holds exactly `state`, and its searches agree with a look at every document."""
+    documents = [document for batch in store.documents() for document in batch]
+    assert {document.id: document for document in documents} == state
+    assert len(documents) == store.count() == len(state)
+    codes = codes_of(list(state.values())).reshape(-1, 2)
+    for query in np.array([[0, 0], [3, 255], [1, 77]], np.uint8):
+        distances = np.unpackbits(codes ^ query, axis=1).sum(axis=1).tolist()
+        expected = sorted(zip(distances, state, strict=True))
+        hits = store.search(query, k=50)
+        assert [(hit.distance, hit.id) for hit in hits] == expected[:50]
+        hits = store.within(query, radius=3)
+        assert [(h.distance, h.id) for h in hits] == [pair for pair in expected if pair[0] <= 3]
+
+
+def test_nothing_acknowledged_is_lost_to_a_kill(tmp_path, fitted):
+    folder, log = tmp_path / "store", tmp_path / "log"
+    log.touch()
+    open_store(folder, fitted).close()
+    rng = random.Random(int(time.time()))
+    state, done = {}, -1  # done: the last step that is in the store
+    for _ in range(KILLS):
+        acknowledged = run_and_kill(folder, log, done + 1, rng.uniform(0, 0.4))
+        for step in range(done + 1, acknowledged + 1):
+            state = after(state, step)
+        done = acknowledged
+        with open_store(folder) as store:
+            newest = max(document.metadata["step"] for [*b] in store.documents() for document in b)
+            # The step under way may have been committed but not acknowledged, as a whole.
+            unheard = after(state, done + 1)
+            seen = {document.id: document for [*b] in store.documents() for document in b}
+            assert newest <= done + 1
+            if seen == unheard != state:
+                state, done = unheard, done + 1
+            assert_answers(store, state)
+        connection = sqlite3.connect(folder / "store.sqlite")
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        connection.close()
+    assert done > 2 * KILLS

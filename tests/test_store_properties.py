@@ -1,0 +1,224 @@
+"""A store beside a model that anyone can check: a dict from id to document and code."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from vdsh import Document
+from vdsh.errors import InputError
+from vdsh.store import open_store
+
+ids = st.sampled_from(["a", "b", "B", "1", "01", "10", "é", "a\x00", "a\x00b", "'", " ", "zz"])
+codes = st.tuples(st.sampled_from([0, 1, 3, 255]), st.sampled_from([0, 1, 128, 255]))
+names = st.sampled_from(["year", "lang", "a.b", 'q"', "n\x00", "ключ", "\\"])
+labels = st.sampled_from(["space", "sport", ",", "l\x00", "é"])
+texts = st.sampled_from(["", "en", "de", "en\x00", '"', "é", "1990", "true"])
+numbers = st.integers(-3, 3) | st.sampled_from([1990, 1990.5, 2.0, 2**53 + 1, -0.0, 2**63])
+scalars = texts | numbers | st.booleans() | st.none()
+values = scalars | st.lists(scalars, max_size=2) | st.dictionaries(texts, scalars, max_size=1)
+documents = st.builds(
+    Document,
+    ids,
+    st.sampled_from(["", "orbit moon", "text\x00"]),
+    st.none() | st.lists(labels, max_size=3).map(tuple),
+    st.dictionaries(names, values, max_size=3),
+)
+tests = st.dictionaries(
+    st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), scalars, min_size=1, max_size=2
+) | st.fixed_dictionaries({"in": st.lists(scalars, max_size=3)})
+label_tests = st.fixed_dictionaries({"in": st.lists(labels | scalars, max_size=3)})
+label_tests |= st.fixed_dictionaries({"!=": labels})
+fields = (
+    st.dictionaries(names, scalars | tests, min_size=1, max_size=2)
+    | st.dictionaries(st.just("id"), ids | tests, max_size=1)
+    | st.dictionaries(st.sampled_from(["label", "labels"]), labels | label_tests, max_size=1)
+)
+filters = st.recursive(
+    fields,
+    lambda inner: st.one_of(
+        st.fixed_dictionaries({"and": st.lists(inner, max_size=3)}),
+        st.fixed_dictionaries({"or": st.lists(inner, max_size=3)}),
+        st.fixed_dictionaries({"not": inner}),
+    ),
+    max_leaves=4,
+)
+
+
+def kind(value):
+    if isinstance(value, bool):
+        return bool
+    return float if isinstance(value, int | float) else type(value)
+
+
+def compares(have, operator, operand):
+    """Compare two values as the documentation says."""
+    if operator == "in":
+        return any(compares(have, "=", one) for one in operand)
+    if operator == "!=":
+        return not compares(have, "=", operand)
+    if kind(have) is not kind(operand) or not isinstance(have, str | int | float | None):
+        return False
+    if operator == "=":
+        return have == operand
+    if have is None:
+        return False
+    below, equal = have < operand, have == operand
+    return {"<": below, "<=": below or equal, ">": not (below or equal), ">=": not below}[operator]
+
+
+def matches(document, where):
+    for key, wanted in where.items():
+        if key in ("and", "or"):
+            passed = (all if key == "and" else any)([matches(document, part) for part in wanted])
+        elif key == "not":
+            passed = not matches(document, wanted)
+        else:
+            wanted = wanted if isinstance(wanted, dict) else {"=": wanted}
+            passed = all(field_passes(document, key, *test) for test in wanted.items())
+        if not passed:
+            return False
+    return True
+
+
+def field_passes(document, name, operator, operand):
+    if name in ("label", "labels"):
+        if document.labels is None:
+            return False
+        if operator == "!=":
+            return operand not in document.labels
+        wanted = operand if operator == "in" else [operand]
+        return any(isinstance(one, str) and one in document.labels for one in wanted)
+    if name == "id":
+        return compares(document.id, operator, operand)
+    return name in document.metadata and compares(document.metadata[name], operator, operand)
+
+
+def names_in(where):
+    for key, wanted in where.items():
+        if key in ("and", "or"):
+            for part in wanted:
+                yield from names_in(part)
+        elif key == "not":
+            yield from names_in(wanted)
+        else:
+            yield key
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """Any sequence of changes leaves a store that answers as the model does."""
+
+    model_folder: Path
+
+    @initialize()
+    def create(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name) / "store"
+        self.store = open_store(self.path, self.model_folder, keep_model="reference")
+        self.reader = open_store(self.path)
+        self.model = {}
+        self.known = {"id", "label", "labels"}
+
+    @rule(batch=st.lists(st.tuples(documents, codes), max_size=6))
+    def upsert(self, batch):
+        given = np.array([code for _, code in batch], np.uint8).reshape(-1, 2)
+        assert self.store.upsert([document for document, _ in batch], given) == len(batch)
+        for document, code in batch:
+            self.model[document.id] = (document, code)
+            self.known |= set(document.metadata)
+
+    @rule(gone=st.lists(ids, max_size=4))
+    def delete(self, gone):
+        assert self.store.delete(gone) == len({id for id in gone if id in self.model})
+        for id in gone:
+            self.model.pop(id, None)
+
+    @rule(query=codes, k=st.integers(1, 14), where=st.none() | filters)
+    def search(self, query, k, where):
+        self.check(where, query, 16, lambda store: store.search(as_code(query), k, where=where), k)
+
+    @rule(query=codes, radius=st.integers(0, 16), where=st.none() | filters)
+    def within(self, query, radius, where):
+        find = lambda store: store.within(as_code(query), radius, where=where)  # noqa: E731
+        self.check(where, query, radius, find)
+
+    def check(self, where, query, radius, find, k=None):
+        """Compare the answers of the writer and of another reader with the model's."""
+        for store in (self.store, self.reader):
+            if not set(names_in(where or {})) <= self.known:
+                with pytest.raises(InputError, match="No document has the field"):
+                    find(store)
+                continue
+            passing = [(d, c) for d, c in self.model.values() if matches(d, where or {})]
+            pairs = [(distance(code, query), document) for document, code in passing]
+            expected = sorted((n, d.id) for n, d in pairs if n <= radius)[:k]
+            hits = find(store)
+            assert [(hit.distance, hit.id) for hit in hits] == expected
+            assert store.count(where) == len(passing)
+            for hit in hits:
+                document = self.model[hit.id][0]
+                assert Document(hit.id, hit.text, hit.labels, hit.metadata) == document
+
+    @rule()
+    def reopen(self):
+        self.store.close()
+        self.store = open_store(self.path)
+
+    @precondition(lambda self: any(self.path.glob("index-*")))
+    @rule(keep=st.integers(0, 400))
+    def damage_the_index_file(self, keep):
+        for file in self.path.glob("index-*"):
+            whole = file.read_bytes()
+            file.unlink()  # it may be mapped: write to a new file
+            file.write_bytes(whole[:keep])
+        self.reopen()
+
+    @invariant()
+    def holds_what_the_model_holds(self):
+        held = [document for batch in self.reader.documents(4) for document in batch]
+        assert held == [self.model[id][0] for id in sorted(self.model)]
+        pairs = []
+        for some, their_codes in self.store.codes(5):
+            pairs += zip(some, map(tuple, their_codes.tolist()), strict=True)
+        assert pairs == [(id, self.model[id][1]) for id in sorted(self.model)]
+
+    def teardown(self):
+        if hasattr(self, "store"):
+            self.store.close()
+            self.reader.close()
+            self.folder.cleanup()
+
+
+def as_code(pair):
+    return np.array(pair, np.uint8)
+
+
+def distance(one, other):
+    return sum((a ^ b).bit_count() for a, b in zip(one, other, strict=True))
+
+
+def test_any_sequence_of_changes_agrees_with_a_dict(model_folder):
+    class Machine(StoreMachine):
+        pass
+
+    Machine.model_folder = model_folder
+    run_state_machine_as_test(
+        Machine,
+        settings=settings(
+            max_examples=60,
+            stateful_step_count=20,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
