@@ -35,10 +35,9 @@ format: $(INSTALLED)  ## rewrite files in our style
 
 bench: $(INSTALLED)  ## measure again what the documentation claims (VDSH_DATA names the corpora)
 	$(BIN)/python -m pip install --quiet -c constraints.txt --group bench
-	$(BIN)/python benchmarks/bench_text.py
-	$(BIN)/python benchmarks/bench_training.py
-	$(BIN)/python benchmarks/bench_startup.py
-	$(BIN)/python benchmarks/bench_quality.py
+	for name in startup text training quality search store ranking; do \
+		$(BIN)/python benchmarks/bench_$$name.py || exit 1; done
+	$(BIN)/python benchmarks/tables.py
 
 clean:  ## remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build

@@ -116,3 +116,13 @@ def test_bad_documents_leave_the_earlier_ones(vdsh, store, model_folder, tmp_pat
     assert result.returncode == 1
     assert "line 2: broken JSON" in result.stderr
     assert json.loads(vdsh("info", store, "--json").stdout)["documents"] in (80, 81)
+
+
+def test_documents_and_queries_without_known_words_are_counted(vdsh, store, model_folder, tmp_path):
+    (tmp_path / "odd.txt").write_text("orbit rocket\nxylophone\nthe of and\n")
+    indexed = vdsh("index", model_folder, "odd.txt", "--store", store, timeout=100)
+    assert indexed.returncode == 0
+    assert indexed.stderr.startswith("Warning: 2 of 3 documents have no known word")
+    searched = vdsh("search", store, "xylophone", timeout=100)
+    assert searched.returncode == 0
+    assert searched.stderr.startswith("Warning: 1 of 1 documents have no known word")

@@ -63,6 +63,11 @@ def test_texts_without_known_words_get_one_code_and_a_counted_warning(fitted):
     assert (codes[0] == codes[2]).all()
 
 
+def test_training_texts_without_words_are_counted(corpus):
+    with pytest.warns(EmptyDocumentWarning, match="2 of 82 documents"):
+        TextHasher("vdsh", 8, random_state=0, **QUICK).fit([*corpus[0], "", "the of"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "settings", "message"),
     [

@@ -30,6 +30,17 @@ class EmptyDocumentWarning(UserWarning):
     """Some documents have no known word; all of them get the same code."""
 
 
+def warn_of_empty(n_empty: int, n_documents: int) -> None:
+    """Warn where some documents have no known word."""
+    if n_empty:
+        warnings.warn(
+            f"{n_empty} of {n_documents} documents have no known word; "
+            "they get the code of an empty document.",
+            EmptyDocumentWarning,
+            stacklevel=3,
+        )
+
+
 class TextHasher(BaseEstimator):  # type: ignore[misc]
     """Learn binary codes from texts.
 
@@ -94,6 +105,7 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         """
         vectorizer, hasher = self._parts()
         counts = vectorizer.fit_transform(texts)
+        warn_of_empty(_count_empty(counts), counts.shape[0])
         held_out = _held_out(vectorizer, validation)
         if callable(progress):
             hasher.fit(counts, labels, validation=held_out, progress=progress)
@@ -117,13 +129,7 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         Texts without any known word all get the code of an empty document, with a warning.
         """
         codes, n_empty = self.encode_and_count(texts)
-        if n_empty:
-            warnings.warn(
-                f"{n_empty} of {len(codes)} documents have no known word; "
-                "they get the code of an empty document.",
-                EmptyDocumentWarning,
-                stacklevel=2,
-            )
+        warn_of_empty(n_empty, len(codes))
         return codes
 
     def encode_and_count(self, texts: Sequence[str]) -> tuple[Codes, int]:
@@ -132,7 +138,7 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         counts = self.vectorizer_.transform(texts)
         if not counts.shape[0]:
             return np.zeros((0, self.n_bits // 8), np.uint8), 0
-        return self.hasher_.encode_counts(counts), int((np.diff(counts.indptr) == 0).sum())
+        return self.hasher_.encode_counts(counts), _count_empty(counts)
 
     def transform(self, texts: Sequence[str]) -> Bits:
         """Hash texts to 0/1 bits of shape (n_texts, n_bits)."""
@@ -217,6 +223,10 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         text = {name: value for name, value in self.settings.items() if name in of_text}
         rest = {name: value for name, value in self.settings.items() if name in of_hasher}
         return BagOfWords(**text), kind(n_bits=self.n_bits, random_state=self.random_state, **rest)
+
+
+def _count_empty(counts: csr_array) -> int:
+    return int((np.diff(counts.indptr) == 0).sum())
 
 
 def _settings(kind: type) -> set[str]:

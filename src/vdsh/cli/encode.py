@@ -39,7 +39,7 @@ def command(
     """Print the id and the code of each document."""
     from vdsh.codes import to_bit_strings, to_hex
     from vdsh.documents import read_documents
-    from vdsh.pipeline import TextHasher
+    from vdsh.pipeline import TextHasher, warn_of_empty
     from vdsh.progress import reading_bar
 
     hasher = TextHasher.load(model)
@@ -58,12 +58,7 @@ def command(
             file.writelines(write(d.id, text) for d, text in zip(batch, texts, strict=True))
             n_documents += len(batch)
             n_empty += empty
-    if n_empty:
-        typer.echo(
-            f"Warning: {n_empty} of {n_documents} documents have no known word; "
-            "they got the code of an empty document.",
-            err=True,
-        )
+    warn_of_empty(n_empty, n_documents)
 
 
 def _batches(documents: "Iterable[Document]") -> "Iterator[list[Document]]":

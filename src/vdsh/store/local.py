@@ -74,6 +74,7 @@ class LocalStore(Store):
             n_written += len(batch)
             if progress is not None:
                 progress(n_written)
+        self._model.warn_of_empty(n_written)
         if codes is not None and len(codes) > n_written:
             raise InputError(f"There are {len(codes)} codes but only {n_written} documents.")
         return n_written
@@ -207,6 +208,7 @@ class LocalStore(Store):
     def _code(self, query: Query) -> Codes:
         if isinstance(query, str):
             code: Codes = self._model.encode([query])[0]
+            self._model.warn_of_empty(1)
             return code
         return check_code(query, self._model.n_bits)
 

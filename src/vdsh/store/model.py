@@ -68,6 +68,7 @@ class StoreModel:
         self.fingerprint = fingerprint
         self.folder = folder
         self._given = hasher
+        self.n_empty = 0  # texts without a known word, since the last warning
 
     @cached_property
     def hasher(self) -> "TextHasher":
@@ -84,7 +85,17 @@ class StoreModel:
 
     def encode(self, texts: list[str]) -> Codes:
         """Hash texts; those without a known word get the code of an empty document."""
-        return self.hasher.encode_and_count(texts)[0]
+        codes, n_empty = self.hasher.encode_and_count(texts)
+        self.n_empty += n_empty
+        return codes
+
+    def warn_of_empty(self, n_documents: int) -> None:
+        """Warn of the texts without a known word, and start counting anew."""
+        if self.n_empty:
+            from vdsh.pipeline import warn_of_empty
+
+            warn_of_empty(self.n_empty, n_documents)
+            self.n_empty = 0
 
     def bit_probabilities(self, text: str) -> Scores:
         """Return for each bit how likely it is 1 under the posterior Q(s | d) of a text."""
