@@ -32,6 +32,7 @@ from vdsh.search import HammingIndex
 
 Codes = NDArray[np.uint8]
 K = 100
+IN_TURN = 10  # single queries a contender answers before it is the other's turn
 ID_KINDS: dict[str, Callable[[int], Any]] = {
     "counted ids": lambda n: None,
     "integer ids": lambda n: np.arange(n, dtype=np.int64) * 3,
@@ -56,8 +57,10 @@ class Bench:
         """Start the random numbers of a case."""
         return np.random.default_rng(self.seed)
 
-    def race(self, case: str, contenders: dict[str, Callable[[], Any]], **facts: Any) -> None:
-        """Time contenders in turns and keep the medians."""
+    def race(
+        self, case: str, contenders: dict[str, Callable[[], Any]], asked: int = 1, **facts: Any
+    ) -> None:
+        """Time contenders in turns, each turn of so many calls, and keep the medians of a call."""
         names = list(contenders)
         seconds: dict[str, list[float]] = {name: [] for name in names}
         for turn in range(self.rounds + 1):
@@ -66,7 +69,7 @@ class Bench:
                 start = time.perf_counter()
                 contenders[name]()
                 if turn:  # the first turn warms up
-                    seconds[name].append(time.perf_counter() - start)
+                    seconds[name].append((time.perf_counter() - start) / asked)
         medians = {name: float(np.median(times)) for name, times in seconds.items()}
         row = {
             "case": case,
@@ -149,9 +152,9 @@ def use_threads(index: HammingIndex, threads: int) -> None:
 
 
 def in_turn(queries: Codes, run: Callable[[Codes], Any]) -> Callable[[], Any]:
-    """Ask one query after the other, a new one at each call."""
+    """Ask ten queries one after the other, new ones at each call."""
     turn = iter(np.tile(np.arange(len(queries)), 1000))
-    return lambda: run(queries[[next(turn)]])
+    return lambda: [run(queries[[next(turn)]]) for _ in range(IN_TURN)]
 
 
 def bench_nearest(bench: Bench, case: str, codes: Codes, queries: Codes, bandwidth: bool) -> None:
@@ -166,8 +169,11 @@ def bench_nearest(bench: Bench, case: str, codes: Codes, queries: Codes, bandwid
             "faiss": in_turn(queries, lambda q: flat.search(q, K)),
         }
         if bandwidth:
-            contenders["reading the codes"] = lambda: read_all(index, threads)  # noqa: B023
-        bench.race(f"{case}, one query", contenders, threads=threads, **facts)
+            contenders["reading the codes"] = in_turn(
+                queries,
+                lambda _: read_all(index, threads),  # noqa: B023
+            )
+        bench.race(f"{case}, one query", contenders, IN_TURN, threads=threads, **facts)
         contenders = {
             "vdsh": lambda: index.search(queries, k=K),
             "faiss": lambda: flat.search(queries, K),
@@ -231,7 +237,7 @@ def bench_within(bench: Bench, case: str, codes: Codes, queries: Codes, radius: 
             "vdsh, scan only": in_turn(queries, lambda q: scan_only(index, q, radius)),
             "faiss": in_turn(queries, lambda q: flat.range_search(q, radius + 1)),
         }
-        bench.race(f"{case}, radius {radius}", contenders, threads=threads, **facts)
+        bench.race(f"{case}, radius {radius}", contenders, IN_TURN, threads=threads, **facts)
         contenders = {
             "vdsh": lambda: index.within(queries, radius),
             "vdsh, scan only": lambda: scan_only(index, queries, radius),
@@ -259,7 +265,8 @@ def bench_growth(bench: Bench) -> None:
         run = {"vdsh": in_turn(queries[:5], lambda q: index.search(q, k=K))}  # noqa: B023
         use_threads(index, 1)
         facts = {"n": n, "n_bits": 64, "k": K, "build_s": round(build, 3)}
-        bench.race("growth, one query", run, threads=1, **facts, index_mb=index.nbytes / 1e6)
+        size = {"index_mb": index.nbytes / 1e6}
+        bench.race("growth, one query", run, IN_TURN, threads=1, **facts, **size)
 
 
 def bench_memory(bench: Bench) -> None:

@@ -14,6 +14,9 @@ from vdsh.errors import FolderError, InputError, MissingFileError, WriteError
 from vdsh.store import Duplicates, fingerprint, open_store
 from vdsh.store import local as local_module
 
+# Texts here are not about words.
+pytestmark = pytest.mark.filterwarnings("ignore::vdsh.pipeline.EmptyDocumentWarning")
+
 FORK = multiprocessing.get_context("forkserver")
 FORK.set_forkserver_preload(["vdsh.store"])  # import once, not in every child
 

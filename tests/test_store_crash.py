@@ -7,9 +7,13 @@ import sqlite3
 import time
 
 import numpy as np
+import pytest
 
 from vdsh import Document
 from vdsh.store import local, open_store
+
+# Texts here are not about words.
+pytestmark = pytest.mark.filterwarnings("ignore::vdsh.pipeline.EmptyDocumentWarning")
 
 KILLS = 15
 BATCH = 60

@@ -20,6 +20,9 @@ from vdsh import Document
 from vdsh.errors import InputError
 from vdsh.store import open_store
 
+# Texts here are not about words.
+pytestmark = pytest.mark.filterwarnings("ignore::vdsh.pipeline.EmptyDocumentWarning")
+
 ids = st.sampled_from(["a", "b", "B", "1", "01", "10", "é", "a\x00", "a\x00b", "'", " ", "zz"])
 codes = st.tuples(st.sampled_from([0, 1, 3, 255]), st.sampled_from([0, 1, 128, 255]))
 names = st.sampled_from(["year", "lang", "a.b", 'q"', "n\x00", "ключ", "\\"])
