@@ -86,9 +86,10 @@ def search_table(endings: tuple[str, ...] = (), threads: tuple[int, ...] = (1, 2
         kind = row["case"].partition(", ")[2]
         if faiss is None or row["threads"] not in threads or (endings and kind not in endings):
             continue
+        ours, ratio = row["median_ms"]["vdsh"], row["times_ours"]["faiss"]
         lines.append(
-            f"| {row['case']} | {row['n']:,} | {row['threads']} | {row['median_ms']['vdsh']:.3g} "
-            f"| {faiss:.3g} | {row['times_ours']['faiss']:.3g} |"
+            f"| {row['case']} | {row['n']:,} | {row['threads']} "
+            f"| {_number(ours)} | {_number(faiss)} | {_number(ratio)} |"
         )
     return "\n".join(lines)
 
@@ -133,6 +134,11 @@ def ranking_table() -> str:
             f"| {row['expected']:.3f} | {gain:+.3f} |"
         )
     return "\n".join(lines)
+
+
+def _number(value: float) -> str:
+    """Write three digits that count."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _fill(page: str, table: str) -> str:

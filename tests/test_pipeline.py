@@ -65,7 +65,8 @@ def test_texts_without_known_words_get_one_code_and_a_counted_warning(fitted):
 
 def test_training_texts_without_words_are_counted(corpus):
     with pytest.warns(EmptyDocumentWarning, match="2 of 82 documents"):
-        TextHasher("vdsh", 8, random_state=0, **QUICK).fit([*corpus[0], "", "the of"])
+        hasher = TextHasher("vdsh", 8, random_state=0, **QUICK).fit([*corpus[0], "", "the of"])
+    assert hasher.training_["documents"] == 82
 
 
 @pytest.mark.parametrize(

@@ -477,7 +477,8 @@ def test_another_model_is_refused(store, folder, corpus):
 
 def test_the_same_model_is_accepted_from_memory_and_disk(store, folder, fitted, model_folder):
     for hasher in (fitted, model_folder, str(model_folder), folder / "model", None):
-        open_store(folder, hasher).close()
+        with open_store(folder, hasher) as opened:
+            assert opened.count() == 0
 
 
 def test_a_referenced_model_stays_where_it_is(folder, model_folder):

@@ -164,4 +164,4 @@ def _print_result(hasher: "TextHasher", out: str, *, as_json: bool) -> None:
         typer.echo(f"Precision at 100 on held-out documents: {best['validation']:.3f}")
     elif learned.selected_on_ == "bound":
         typer.echo(f"Lower bound on held-out documents: {best['validation']:.1f} nats")
-    typer.echo(f"The model is in {out}. Next: vdsh encode {out} DOCS")
+    typer.echo(f"The model is in {out}. Next: vdsh index {out} DOCS --store STORE")
