@@ -33,9 +33,9 @@ def test_codes_are_packed_bytes(fitted, corpus):
 
 
 def test_settings_reach_vectoriser_and_hasher():
-    hasher = TextHasher("vdsh", 8, vocabulary_size=5, threshold="sign", **QUICK)
+    hasher = TextHasher("vdsh", 8, vocabulary_size=12, threshold="sign", **QUICK)
     hasher.fit(toy_corpus()[0])
-    assert len(hasher.vectorizer_.vocabulary_) == 5
+    assert len(hasher.vectorizer_.vocabulary_) == 12
     assert hasher.hasher_.threshold == "sign"
 
 
