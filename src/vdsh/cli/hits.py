@@ -48,6 +48,8 @@ def _parse_filter(text: str) -> dict[str, Any]:
     if not match:
         raise InputError(f"--where takes field=value or a JSON object. Got '{text}'.")
     field, operator, value = match.groups()
+    if field in ("id", "label", "labels"):  # always texts, even where they look like numbers
+        return {field: {operator: value}}
     try:
         return {field: {operator: json.loads(value)}}
     except ValueError:
