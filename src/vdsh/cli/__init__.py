@@ -40,7 +40,7 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
             _drop_output()
             raise typer.Exit(0) from error
         except KeyboardInterrupt as error:
-            typer.echo("Interrupted; nothing was written.", err=True)
+            typer.echo("Interrupted.", err=True)
             raise typer.Exit(130) from error
 
     return run

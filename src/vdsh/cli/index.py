@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from vdsh.cli import options
+from vdsh.errors import VdshError
 
 EXAMPLE = "Example: vdsh index news-model news.jsonl --store news-store"
 
@@ -39,10 +40,21 @@ def command(
         encoding=encoding,
     )
     keep = "reference" if reference else "inside"
-    with open_store(store, model, keep_model=keep) as opened:
-        with reading_bar(reader, "indexing", enabled=not quiet) as documents:
-            written = opened.upsert(documents)
-        total = opened.count()
+    written = 0
+
+    def acknowledge(committed: int) -> None:
+        nonlocal written
+        written = committed
+
+    try:
+        with open_store(store, model, keep_model=keep) as opened:
+            with reading_bar(reader, "indexing", enabled=not quiet) as documents:
+                opened.upsert(documents, progress=acknowledge)
+            total = opened.count()
+    except (VdshError, KeyboardInterrupt):
+        if written:
+            typer.echo(f"{written:,} documents were committed before and are kept.", err=True)
+        raise
     if as_json:
         typer.echo(json.dumps({"store": store, "written": written, "documents": total}))
     else:

@@ -27,7 +27,8 @@ def open_local(
     folder = Path(path)
     if not _holds_store(folder) and hasher is None:
         raise MissingFileError(
-            f"No store at '{folder}'. Give a model to make one: open_store(path, hasher)."
+            f"No store at '{folder}'. Give a model to make one: open_store(path, hasher), or "
+            f"vdsh index MODEL DOCS --store {folder}."
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
