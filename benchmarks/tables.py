@@ -76,7 +76,7 @@ def search_table(endings: tuple[str, ...] = (), threads: tuple[int, ...] = (1, 2
     """Show how many times faster than faiss; all rows, or those of some kinds of case."""
     lines = [
         "Exact search beside faiss IndexBinaryFlat, same run, same threads (milliseconds a call; "
-        "100 nearest, batches of 100 or 20 queries):",
+        "100 nearest; single queries in turns of ten, so with warm caches; batches of 100 or 20):",
         "",
         "| case | codes | threads | vdsh | faiss | times faster |",
         "|---|---|---|---|---|---|",

@@ -126,3 +126,20 @@ def test_documents_and_queries_without_known_words_are_counted(vdsh, store, mode
     searched = vdsh("search", store, "xylophone", timeout=100)
     assert searched.returncode == 0
     assert searched.stderr.startswith("Warning: 1 of 1 documents have no known word")
+
+
+def test_labels_that_look_like_numbers_can_be_filtered(vdsh, store, model_folder, tmp_path):
+    (tmp_path / "n.jsonl").write_text('{"id": "1", "text": "moon orbit", "labels": ["1990"]}')
+    assert vdsh("index", model_folder, "n.jsonl", "--store", store).returncode == 0
+    for filter_ in ("label=1990", "id=1"):
+        found = vdsh("search", store, "moon orbit", "--where", filter_, "--json").stdout
+        assert [json.loads(line)["id"] for line in found.splitlines()] == ["1"]
+
+
+def test_an_interrupted_index_says_what_is_kept(vdsh, store, model_folder, docs, tmp_path):
+    lines = [json.dumps({"id": f"n{i}", "text": "moon orbit"}) for i in range(2500)]
+    (tmp_path / "cut.jsonl").write_text("\n".join([*lines, "{broken"]))
+    result = vdsh("index", model_folder, "cut.jsonl", "--store", store)
+    assert result.returncode == 1
+    assert "2,000 documents were committed before and are kept." in result.stderr
+    assert json.loads(vdsh("info", store, "--json").stdout)["documents"] == 2080

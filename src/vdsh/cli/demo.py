@@ -55,8 +55,8 @@ def command(
     seconds = time.monotonic() - started
     if as_json:
         facts = {"model": str(model), "documents": str(corpus), "store": f"{out}/store"}
-        facts["seconds"] = str(round(seconds))
-        typer.echo(json.dumps(facts | {"precision_at_100": quality, "searches": searches}))
+        found = {"precision_at_100": quality, "searches": searches, "seconds": round(seconds)}
+        typer.echo(json.dumps(facts | found))
         return
     _print_quality(quality, hasher.n_bits)
     _print_searches(searches)
@@ -148,17 +148,16 @@ def _search(store: "Store", hasher: "TextHasher", data: "Dataset") -> list[dict[
     searches = []
     for name, text, labels in islice(zip(*data.test, strict=True), _N_QUERIES):
         hits = [
-            {**hit._asdict(), "snippet": _first_line(hit.text)} for hit in store.search(text, k=3)
+            {"distance": hit.distance, **_summary(hit.id, hit.labels, hit.text)}
+            for hit in store.search(text, k=3)
         ]
-        shown = [{key: hit[key] for key in ("id", "distance", "labels", "snippet")} for hit in hits]
         (code,) = to_hex(hasher.encode([text]))
-        query = {"id": name, "labels": labels, "snippet": _first_line(text), "code": code}
-        searches.append(query | {"hits": shown})
+        searches.append({"code": code, **_summary(name, labels, text), "hits": hits})
     return searches
 
 
-def _first_line(text: str) -> str:
-    return text.strip().partition("\n")[0][:60]
+def _summary(name: str, labels: tuple[str, ...] | None, text: str) -> dict[str, Any]:
+    return {"id": name, "labels": labels, "snippet": text.strip().partition("\n")[0][:60]}
 
 
 def _print_quality(quality: dict[str, float], n_bits: int) -> None:

@@ -25,7 +25,6 @@ from vdsh.search.strips import STRIP, distance_type
 QUERY_BLOCK = 64  # queries compared with codes while these are in cache
 CANDIDATES_AT_ONCE = 1 << 20  # bounds memory when k is large
 WORTH_A_THREAD = 1 << 18  # comparisons below which a second thread costs more than it gains
-ROW_BITS = 40  # a row number and a distance share one integer when sorting
 
 
 class RowHits(NamedTuple):
