@@ -49,7 +49,7 @@ def training_bar(*, enabled: bool = True) -> Iterator["Listener"]:
                 task,
                 total=report.epochs,
                 completed=report.epoch - 1 + report.done,
-                description=f"epoch {report.epoch}/{report.epochs}",
+                description=f"{report.unit} {report.epoch}/{report.epochs}",
                 numbers=describe(report),
             )
 
@@ -63,12 +63,17 @@ def describe(report: "Report") -> str:
     >>> describe(Report(1, 30, 0.5, 612.34, 20.1, 0.5678, "precision"))
     'loss 612.3  KL 20.1  P@100 0.568'
     """
-    text = f"loss {report.loss:.1f}  KL {report.kl:.1f}"
-    if report.validation is None:
-        return text
-    if report.selects_on == "precision":
-        return f"{text}  P@100 {report.validation:.3f}"
-    return f"{text}  bound {report.validation:.1f}"
+    parts = []
+    if report.loss is not None:
+        parts.append(f"loss {report.loss:.1f}")
+    if report.kl is not None:
+        parts.append(f"KL {report.kl:.1f}")
+    if report.validation is not None:
+        precision = report.selects_on == "precision"
+        parts.append(
+            f"P@100 {report.validation:.3f}" if precision else f"bound {report.validation:.1f}"
+        )
+    return "  ".join(parts)
 
 
 @contextmanager

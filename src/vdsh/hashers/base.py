@@ -42,21 +42,24 @@ class Report(NamedTuple):
         The running epoch, from 1, and how many there are at most.
     done : float
         The finished share of this epoch.
-    loss, kl : float
-        Means per document so far.
+    loss, kl : float or None
+        Means per document so far, where the method has them.
     validation : float or None
         The newest validation score, see `selects_on`; None before the first.
     selects_on : str
         "precision", "bound" or "" when there is no validation data.
+    unit : str
+        What `epoch` counts: "epoch", "bit", "layer", ...
     """
 
     epoch: int
     epochs: int
-    done: float
-    loss: float
-    kl: float
-    validation: float | None
-    selects_on: str
+    done: float = 0.0
+    loss: float | None = None
+    kl: float | None = None
+    validation: float | None = None
+    selects_on: str = ""
+    unit: str = "epoch"
 
 
 Progress = Callable[[Report], None]

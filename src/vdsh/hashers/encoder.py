@@ -40,11 +40,25 @@ def encode(
     for first in range(0, n_docs, _BLOCK):
         last = min(first + _BLOCK, n_docs)
         t2 = _hidden(inputs, first, last, W1, b1, W2, b2)
-        tiles = t2.reshape(-1, _PAD, t2.shape[1])
         for output, (W, b) in zip(outputs, heads, strict=True):
-            output[first:last] = (tiles @ W).reshape(len(t2), -1)[: last - first]
+            output[first:last] = tiled_product(t2, W)[: last - first]
             output[first:last] += b
     return outputs
+
+
+def tiled_product(a: Floats, W: Floats) -> Floats:
+    """Compute `a @ W` so that no row's result depends on the rows around it, to the last bit.
+
+    Parameters
+    ----------
+    a : ndarray of shape (n, m)
+    W : ndarray of shape (m, n_out)
+    """
+    short = -len(a) % _PAD
+    padded = np.pad(a, ((0, short), (0, 0))) if short else a
+    tiles = padded.reshape(-1, _PAD, a.shape[1])
+    product: Floats = (tiles @ W).reshape(len(padded), -1)[: len(a)]
+    return product
 
 
 def _hidden(
