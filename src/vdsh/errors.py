@@ -4,6 +4,9 @@ A message says what is wrong, what was given and what to do. The command line pr
 `VdshError` as one line and exits with 1; anything else is a bug and keeps its traceback.
 """
 
+import difflib
+from collections.abc import Iterable
+
 
 class VdshError(Exception):
     """Base of all errors that vdsh raises on purpose."""
@@ -42,3 +45,14 @@ def missing_package(what: str, package: str, extra: str) -> MissingPackageError:
     return MissingPackageError(
         f"{what} needs {package}, which is not installed. Run: pip install 'vdsh[{extra}]'"
     )
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Say which known name may have been meant, or which there are.
+
+    >>> suggest("vdsh_s", ["vdsh-s", "lsh"])
+    "Did you mean 'vdsh-s'?"
+    """
+    names = list(known)
+    close = difflib.get_close_matches(name, names, 1)
+    return f"Did you mean '{close[0]}'?" if close else f"There are: {', '.join(names)}."

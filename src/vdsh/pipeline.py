@@ -1,6 +1,5 @@
 """`TextHasher`: texts in, codes out. What the README, the command line and the server use."""
 
-import difflib
 import inspect
 import os
 import warnings
@@ -15,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vdsh import __version__
 from vdsh.codes import Bits, Codes, unpack
-from vdsh.errors import FolderError, InputError
+from vdsh.errors import FolderError, InputError, suggest
 from vdsh.hashers import HASHERS, Hasher
 from vdsh.hashers.base import Progress
 from vdsh.model_card import model_card
@@ -211,14 +210,14 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
     def _parts(self) -> tuple[BagOfWords, Hasher]:
         """Make vectoriser and hasher, each with its own settings."""
         if self.model not in HASHERS:
-            raise InputError(f"No model '{self.model}'. {_suggest(self.model, list(HASHERS))}")
+            raise InputError(f"No model '{self.model}'. {suggest(self.model, list(HASHERS))}")
         kind = HASHERS[self.model]
         of_text, of_hasher = _settings(BagOfWords), _settings(kind) - set(_OWN)
         for name in self.settings:
             if name not in of_text | of_hasher:
                 known = sorted(of_text | of_hasher)
                 raise InputError(
-                    f"The model '{self.model}' has no setting '{name}'. {_suggest(name, known)}"
+                    f"The model '{self.model}' has no setting '{name}'. {suggest(name, known)}"
                 )
         text = {name: value for name, value in self.settings.items() if name in of_text}
         rest = {name: value for name, value in self.settings.items() if name in of_hasher}
@@ -231,11 +230,6 @@ def _count_empty(counts: csr_array) -> int:
 
 def _settings(kind: type) -> set[str]:
     return set(inspect.signature(kind).parameters)
-
-
-def _suggest(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, known, 1)
-    return f"Did you mean '{close[0]}'?" if close else f"There are: {', '.join(known)}."
 
 
 def _held_out(vectorizer: BagOfWords, validation: Any) -> tuple[csr_array, Any] | None:

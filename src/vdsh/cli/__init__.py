@@ -10,7 +10,19 @@ from typing import Any
 import typer
 
 from vdsh import __version__
-from vdsh.cli import delete, demo, duplicates, encode, fit, index, info, search, within
+from vdsh.cli import (
+    delete,
+    demo,
+    duplicates,
+    encode,
+    evaluate,
+    fit,
+    index,
+    info,
+    reproduce,
+    search,
+    within,
+)
 from vdsh.errors import VdshError
 
 app = typer.Typer(
@@ -46,9 +58,12 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for verb in (demo, fit, encode, index, search, within, delete, duplicates, info):
+_VERBS: tuple[Any, ...] = (demo, fit, encode, index, search, within, delete, duplicates, info)
+_VERBS += (evaluate, reproduce)
+for verb in _VERBS:
     name = verb.__name__.rpartition(".")[2]
-    app.command(name, epilog=verb.EXAMPLE)(_guarded(verb.command))
+    kind = getattr(verb, "CLASS", None)
+    app.command(name, epilog=verb.EXAMPLE, cls=kind)(_guarded(verb.command))
 
 
 @app.callback(invoke_without_command=True)

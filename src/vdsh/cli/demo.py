@@ -110,22 +110,14 @@ def _write_documents(path: Path, documents: "list[Document]") -> Path:
 
 def _measure(hasher: "TextHasher", data: "Dataset") -> dict[str, float]:
     """Measure precision at 100 of the test documents searching the training documents."""
-    from vdsh.labels import read_labels
-    from vdsh.metrics import cosine_precision, expected_precision, random_precision
-    from vdsh.text import inverse_document_frequency, weigh
+    from vdsh.evaluation import evaluate_hasher, yardsticks
 
-    train = read_labels(data.train.labels)
-    test = read_labels(data.test.labels, train.names)
-    counts = [hasher.vectorizer_.transform(part.texts) for part in (data.test, data.train)]
-    idf = inverse_document_frequency(counts[1])
-    test_terms, train_terms = (weigh(part, "tfidf", idf) for part in counts)
-    test_codes, train_codes = (hasher.hasher_.encode(part) for part in counts)
-    found = {
-        "random": random_precision(test.matrix, train.matrix),
-        "exact tf-idf cosine": cosine_precision(test_terms, test.matrix, train_terms, train.matrix),
-        "codes": expected_precision(test_codes, test.matrix, train_codes, train.matrix),
-    }
-    return {name: round(float(values.mean()), 4) for name, values in found.items()}
+    assert data.train.texts is not None and data.test.texts is not None
+    documents = hasher.vectorizer_.transform(data.train.texts), data.train.labels
+    queries = hasher.vectorizer_.transform(data.test.texts), data.test.labels
+    found = yardsticks(queries, documents)
+    found["codes"] = evaluate_hasher(hasher.hasher_, queries, documents).means["precision@100"]
+    return {name: round(value, 4) for name, value in found.items()}
 
 
 def _make_store(path: Path, hasher: "TextHasher", data: "Dataset") -> "Store":

@@ -1,18 +1,14 @@
 """`vdsh encode`: documents to codes, as a stream."""
 
 import json
-import os
-import sys
-import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vdsh.cli import options
+from vdsh.cli.output import output
 
 if TYPE_CHECKING:
     from vdsh.documents import Document
@@ -38,18 +34,15 @@ def command(
 ) -> None:
     """Print the id and the code of each document."""
     from vdsh.codes import to_bit_strings, to_hex
-    from vdsh.documents import read_documents
     from vdsh.pipeline import TextHasher, warn_of_empty
     from vdsh.progress import reading_bar
 
     hasher = TextHasher.load(model)
-    reader = read_documents(
-        docs, format=format, id_field=id_field, text_field=text_field or "text", encoding=encoding
-    )
+    reader = options.Reading(format, id_field, text_field, None, encoding).reader(docs)
     write = _json_line if as_json else _tab_line
     n_documents = n_empty = 0
     with (
-        _output(out, force=force) as file,
+        output(out, force=force) as file,
         reading_bar(reader, "encoding", enabled=not quiet) as read,
     ):
         for batch in _batches(read):
@@ -73,37 +66,3 @@ def _json_line(name: str, code: str) -> str:
 
 def _tab_line(name: str, code: str) -> str:
     return f"{name}\t{code}\n"
-
-
-@contextmanager
-def _output(path: str | None, *, force: bool) -> Iterator[TextIO]:
-    """Give a file to write to; one with a name appears whole or not at all."""
-    from vdsh.errors import OutputExistsError, WriteError
-
-    if path is None:
-        try:
-            yield sys.stdout
-            sys.stdout.flush()
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise WriteError(f"Could not write to standard output: {error.strerror}.") from error
-        return
-    if Path(path).exists() and not force:
-        raise OutputExistsError(f"'{path}' exists. Choose another file or use --force.")
-    draft = ""
-    try:
-        handle, draft = tempfile.mkstemp(prefix=".vdsh-", dir=Path(path).parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(draft, 0o644)
-        os.replace(draft, path)
-    except OSError as error:
-        raise WriteError(
-            f"Could not write '{path}': {error.strerror}. Nothing was left."
-        ) from error
-    finally:
-        if draft and os.path.exists(draft):
-            os.unlink(draft)

@@ -12,13 +12,17 @@ if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
 
 EXAMPLE = "Example: vdsh fit news.jsonl --model vdsh-s --bits 32 --out news-model"
+_MODELS = (
+    "vdsh, vdsh-s (learns from labels), vdsh-sp; or a baseline: "
+    "lsh, sph, sth, rbm, itq, ksh, shttm."
+)
 _LEAST_TO_HOLD_OUT = 100  # with fewer documents every one is needed for training
 
 
 def command(
     docs: options.Docs,
     out: Annotated[str, typer.Option(help="Folder to write the model to.", show_default=False)],
-    model: Annotated[str, typer.Option(help="vdsh, vdsh-s or vdsh-sp.")] = "vdsh",
+    model: Annotated[str, typer.Option(help=_MODELS)] = "vdsh",
     bits: Annotated[int, typer.Option(help="Length of the codes, a multiple of 8.")] = 32,
     preset: Annotated[
         str, typer.Option(help="`best` measured settings, or those of the `paper`.")
@@ -45,37 +49,23 @@ def command(
 ) -> None:
     """Learn a model from documents and write it to a folder."""
     from vdsh.codes import check_n_bits
-    from vdsh.documents import read_documents
     from vdsh.persistence import check_free
 
     check_n_bits(bits)
     check_free(out, force=force)
     hasher = _make(model, bits, preset, epochs, setting or [], seed, device)
 
-    def read(source: str) -> "list[Document]":
-        from vdsh.progress import reading_bar
-
-        reader = read_documents(
-            source,
-            format=format,
-            id_field=id_field,
-            text_field=text_field or "text",
-            labels_field=labels_field,
-            encoding=encoding,
-        )
-        with reading_bar(reader, "reading", enabled=not quiet) as documents:
-            return list(documents)
-
-    documents = read(docs)
+    reading = options.Reading(format, id_field, text_field, labels_field, encoding, quiet)
+    documents = reading.documents(docs)
     if validation is None:
         documents, held_out = _hold_out(documents, seed)
     else:
-        held_out = read(validation)
+        held_out = reading.documents(validation)
     source = "standard input" if docs == "-" else docs
     _fit(hasher, documents, held_out, source, quiet=quiet)
     hasher.save(out, force=force)
     _print_result(hasher, out, as_json=as_json)
-    if hasher.hasher_.interrupted_:
+    if getattr(hasher.hasher_, "interrupted_", False):
         raise typer.Exit(130)
 
 
@@ -95,7 +85,8 @@ def _make(
     if preset not in ("best", "paper"):
         raise InputError(f"--preset must be best or paper. Got '{preset}'.")
     settings: dict[str, Any] = paper_settings(model) if preset == "paper" else {}
-    settings |= {"device": device} | ({} if epochs is None else {"epochs": epochs})
+    settings |= {} if device == "auto" else {"device": device}
+    settings |= {} if epochs is None else {"epochs": epochs}
     hasher = TextHasher(
         model, bits, random_state=seed, **(settings | options.parse_settings(pairs))
     )
@@ -142,26 +133,31 @@ def _labels(documents: "list[Document]") -> list[Any] | None:
 
 
 def _print_result(hasher: "TextHasher", out: str, *, as_json: bool) -> None:
-    learned = hasher.hasher_
-    best = learned.history_[learned.best_epoch_ - 1]
+    facts, learned = hasher.training_, hasher.hasher_
+    history = getattr(learned, "history_", None)
+    best = history[learned.best_epoch_ - 1] if history else {}
     if as_json:
-        facts = {
-            "model": out,
-            "best_epoch": learned.best_epoch_,
-            "epochs": len(learned.history_),
-            "interrupted": learned.interrupted_,
-            "selected_on": learned.selected_on_,
-            **best,
-        }
-        typer.echo(json.dumps(facts | hasher.training_))
+        epochs = (
+            {
+                "best_epoch": learned.best_epoch_,
+                "epochs": len(history),
+                "interrupted": learned.interrupted_,
+                "selected_on": learned.selected_on_,
+                **best,
+            }
+            if history
+            else {}
+        )
+        typer.echo(json.dumps({"model": out} | epochs | facts))
         return
-    facts = hasher.training_
+    kept = f"; kept epoch {learned.best_epoch_} of {len(history)}" if history else ""
     typer.echo(
         f"Learned {hasher.n_bits}-bit codes from {facts['documents']:,} documents and "
-        f"{facts['terms']:,} terms; kept epoch {learned.best_epoch_} of {len(learned.history_)}."
+        f"{facts['terms']:,} terms{kept}."
     )
-    if learned.selected_on_ == "precision":
+    selected_on = getattr(learned, "selected_on_", "")
+    if selected_on == "precision":
         typer.echo(f"Precision at 100 on held-out documents: {best['validation']:.3f}")
-    elif learned.selected_on_ == "bound":
+    elif selected_on == "bound":
         typer.echo(f"Lower bound on held-out documents: {best['validation']:.1f} nats")
     typer.echo(f"The model is in {out}. Next: vdsh index {out} DOCS --store STORE")

@@ -27,18 +27,10 @@ def command(
     quiet: options.Quiet = False,
 ) -> None:
     """Add documents to a store, made when it is not there; the same id replaces."""
-    from vdsh.documents import read_documents
     from vdsh.progress import reading_bar
     from vdsh.store import open_store
 
-    reader = read_documents(
-        docs,
-        format=format,
-        id_field=id_field,
-        text_field=text_field or "text",
-        labels_field=labels_field,
-        encoding=encoding,
-    )
+    reader = options.Reading(format, id_field, text_field, labels_field, encoding).reader(docs)
     keep = "reference" if reference else "inside"
     written = 0
 

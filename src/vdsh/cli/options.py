@@ -1,11 +1,14 @@
 """Options that several verbs share, and how documents are read with them."""
 
 import json
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from vdsh.errors import InputError
+
+if TYPE_CHECKING:
+    from vdsh.documents import Document, DocumentReader
 
 Docs = Annotated[
     str,
@@ -28,6 +31,37 @@ Encoding = Annotated[str, typer.Option(help="Of the file's text.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON lines for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+
+
+class Reading(NamedTuple):
+    """The options that say how documents are read."""
+
+    format: str | None
+    id_field: str
+    text_field: list[str] | None
+    labels_field: str | None
+    encoding: str
+    quiet: bool = False
+
+    def reader(self, source: str) -> "DocumentReader":
+        """Open documents to go through one by one."""
+        from vdsh.documents import read_documents
+
+        return read_documents(
+            source,
+            format=self.format,
+            id_field=self.id_field,
+            text_field=self.text_field or "text",
+            labels_field=self.labels_field or "labels",
+            encoding=self.encoding,
+        )
+
+    def documents(self, source: str) -> "list[Document]":
+        """Read all documents, with a bar."""
+        from vdsh.progress import reading_bar
+
+        with reading_bar(self.reader(source), "reading", enabled=not self.quiet) as documents:
+            return list(documents)
 
 
 def parse_settings(pairs: list[str]) -> dict[str, Any]:

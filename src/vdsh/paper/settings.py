@@ -34,7 +34,12 @@ PAPER: dict[str, dict[str, Any]] = {
 }
 
 
-def paper_settings(model: str) -> dict[str, Any]:
+# What each baseline chooses among, on the validation documents of each corpus and length.
+# The threshold (median or sign) is chosen there too, at no cost.
+GRIDS: dict[str, list[dict[str, Any]]] = {}
+
+
+def paper_settings(model: str, dataset: str = "") -> dict[str, Any]:
     """Return the paper's settings of a model, as keywords for `TextHasher`.
 
     >>> paper_settings("vdsh")["learning_rate"]
@@ -42,4 +47,11 @@ def paper_settings(model: str) -> dict[str, Any]:
     """
     if model not in PAPER:
         raise InputError(f"The paper preset is for {', '.join(PAPER)}. Got '{model}'.")
-    return dict(PAPER[model])
+    return PAPER[model] | ({"hidden_size": 1500} if dataset == "rcv1" else {})
+
+
+def candidates(model: str, dataset: str, preset: str) -> list[dict[str, Any]]:
+    """Return the settings that a cell of a table chooses among."""
+    if model not in PAPER:
+        return GRIDS.get(model, [{}])
+    return [paper_settings(model, dataset) if preset == "paper" else {}]

@@ -1,0 +1,139 @@
+"""`vdsh evaluate`: how well a model's codes find documents that share a label."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vdsh.cli import options
+from vdsh.cli.output import check_new, output
+
+if TYPE_CHECKING:
+    from vdsh.evaluation import Comparison, Evaluation
+    from vdsh.pipeline import TextHasher
+
+Labelled = tuple[list[str], list[Any]]
+EXAMPLE = "Example: vdsh evaluate news-model 20newsgroups --against other-model"
+
+
+def command(
+    model: Annotated[str, typer.Argument(help="Folder of the model.", show_default=False)],
+    data: Annotated[
+        str,
+        typer.Argument(
+            help="A corpus of `vdsh datasets`, whose test documents search its training "
+            "documents; or labelled documents in a file, which search one another.",
+            show_default=False,
+        ),
+    ],
+    database: Annotated[
+        str | None, typer.Option(help="File of documents to search with those of DATA.")
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(help="Another model, compared on the same queries.")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", min=1, help="Nearest documents that count.")] = 100,
+    radius: Annotated[int, typer.Option(min=0, help="Largest distance that counts.")] = 2,
+    root: Annotated[str | None, typer.Option(help="Folder of the corpora.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the corpus's random split.")] = 0,
+    per_query: Annotated[
+        str | None, typer.Option(help="Write each query's values to this JSON file.")
+    ] = None,
+    format: options.Format = None,
+    id_field: options.IdField = "id",
+    text_field: options.TextField = None,
+    labels_field: options.LabelsField = "labels",
+    encoding: options.Encoding = "utf-8",
+    force: options.Force = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Measure precision, recall, MAP and NDCG of a model, exactly, ties included."""
+    from vdsh.datasets import DATASETS
+    from vdsh.evaluation import compare
+    from vdsh.pipeline import TextHasher
+
+    if per_query:
+        check_new(per_query, force=force)
+    documents: Labelled | None
+    hashers = [TextHasher.load(path) for path in filter(None, [model, against])]
+    if data in DATASETS and not Path(data).exists():
+        queries, documents = _of_dataset(data, root, seed)
+    else:
+        reading = options.Reading(format, id_field, text_field, labels_field, encoding, quiet)
+        queries, documents = _of_file(data, reading), None
+        if database:
+            documents = _of_file(database, reading)
+    found = [_measure(hasher, queries, documents, k, radius) for hasher in hashers]
+    if found[0].k < k:
+        typer.echo(
+            f"Only {found[0].k} documents can be found, so k is {found[0].k} instead of {k}.",
+            err=True,
+        )
+    comparison = None
+    if against:
+        name = f"precision@{found[0].k}"
+        comparison = compare(found[0].values[name], found[1].values[name])
+    if per_query:
+        values = {name: each.round(6).tolist() for name, each in found[0].values.items()}
+        with output(per_query, force=force) as file:
+            file.write(json.dumps(values) + "\n")
+    _print(found, comparison, as_json=as_json)
+
+
+def _of_dataset(name: str, root: str | None, seed: int) -> tuple[Labelled, Labelled]:
+    from vdsh.datasets import load
+    from vdsh.errors import InputError
+
+    data = load(name, root=root, seed=seed)
+    if data.test.texts is None or data.train.texts is None:
+        raise InputError(
+            f"'{name}' comes as term counts without texts, which a saved model cannot read. "
+            "Measure methods on it with: vdsh reproduce table1 --datasets " + name
+        )
+    return (data.test.texts, data.test.labels), (data.train.texts, data.train.labels)
+
+
+def _of_file(path: str, reading: options.Reading) -> Labelled:
+    documents = reading.documents(path)
+    return [d.text for d in documents], [d.labels for d in documents]
+
+
+def _measure(
+    hasher: "TextHasher", queries: Labelled, documents: Labelled | None, k: int, radius: int
+) -> "Evaluation":
+    from vdsh.evaluation.protocol import evaluate_among, evaluate_codes
+
+    codes = hasher.encode(queries[0])
+    if documents is None:
+        return evaluate_among(codes, queries[1], k=k, radius=radius)
+    return evaluate_codes(
+        codes, queries[1], hasher.encode(documents[0]), documents[1], k=k, radius=radius
+    )
+
+
+def _print(found: "list[Evaluation]", comparison: "Comparison | None", *, as_json: bool) -> None:
+    first = found[0]
+    if as_json:
+        facts: dict[str, Any] = {
+            "queries": first.n_queries,
+            "documents": first.n_documents,
+            "unlabelled": first.n_unlabelled,
+            "measures": first.means,
+        }
+        if comparison:
+            facts |= {"against": found[1].means, "comparison": comparison._asdict()}
+        typer.echo(json.dumps(facts))
+        return
+    left_out = f"; {first.n_unlabelled:,} without labels left out" if first.n_unlabelled else ""
+    typer.echo(f"{first.n_queries:,} queries, {first.n_documents:,} documents each{left_out}")
+    for name, value in first.means.items():
+        other = f"  {found[1].means[name]:.4f}" if len(found) > 1 else ""
+        typer.echo(f"  {name:<16} {value:.4f}{other}")
+    if comparison:
+        typer.echo(
+            f"Difference of precision@{first.k}: {comparison.difference:+.4f}, 95 % interval "
+            f"{comparison.low:+.4f} to {comparison.high:+.4f}, paired t-test "
+            f"p = {comparison.p_value:.2g}"
+        )

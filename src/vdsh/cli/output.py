@@ -1,0 +1,48 @@
+"""Where a verb writes: standard output, or a file that appears whole or not at all."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from vdsh.errors import OutputExistsError, WriteError
+
+
+def check_new(path: str, *, force: bool) -> None:
+    """Raise where a file is that should not be replaced."""
+    if Path(path).exists() and not force:
+        raise OutputExistsError(f"'{path}' exists. Choose another file or use --force.")
+
+
+@contextmanager
+def output(path: str | None, *, force: bool) -> Iterator[TextIO]:
+    """Give a file to write to; one with a name appears whole or not at all."""
+    if path is None:
+        try:
+            yield sys.stdout
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise WriteError(f"Could not write to standard output: {error.strerror}.") from error
+        return
+    check_new(path, force=force)
+    draft = ""
+    try:
+        handle, draft = tempfile.mkstemp(prefix=".vdsh-", dir=Path(path).parent)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(draft, 0o644)
+        os.replace(draft, path)
+    except OSError as error:
+        raise WriteError(
+            f"Could not write '{path}': {error.strerror}. Nothing was left."
+        ) from error
+    finally:
+        if draft and os.path.exists(draft):
+            os.unlink(draft)

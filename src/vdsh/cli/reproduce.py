@@ -1,0 +1,104 @@
+"""`vdsh reproduce`: the paper's tables and figures, from corpora to numbers."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from vdsh.cli import options
+
+if TYPE_CHECKING:
+    from vdsh.paper.reproduction import Reproduced
+
+EXAMPLE = "Example: vdsh reproduce table1 --datasets reuters20 --bits 16 32 --models vdsh-s lsh"
+
+
+class CLASS(TyperCommand):
+    """A command whose list options take several values at once: --bits 16 32."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Write `--bits 16 32` as `--bits 16 --bits 32`, which click understands."""
+        several = {name for p in self.params if getattr(p, "multiple", False) for name in p.opts}
+        return super().parse_args(ctx, list(_repeat(args, several)))
+
+
+def _repeat(args: list[str], several: set[str]) -> list[str]:
+    """Repeat an option's name before each of its values.
+
+    >>> _repeat(["table1", "--bits", "16", "32", "--quiet"], {"--bits"})
+    ['table1', '--bits', '16', '--bits', '32', '--quiet']
+    """
+    result: list[str] = []
+    current = ""
+    for position, arg in enumerate(args):
+        if arg.startswith("--"):
+            current = arg if arg in several else ""
+        elif current and args[position - 1] != current:
+            result.append(current)
+        result.append(arg)
+    return result
+
+
+def command(
+    name: Annotated[
+        str,
+        typer.Argument(help="table1, table2, figure2, figure3 or figure4.", show_default=False),
+    ],
+    datasets: Annotated[
+        list[str] | None, typer.Option(help="Corpora, see `vdsh datasets`; by default all four.")
+    ] = None,
+    bits: Annotated[list[int] | None, typer.Option(help="Lengths of the codes.")] = None,
+    models: Annotated[
+        list[str] | None, typer.Option(help="Methods, such as vdsh-s or lsh.")
+    ] = None,
+    seeds: Annotated[
+        list[int] | None, typer.Option(help="Of split and method; several are averaged.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Cells that run side by side.")] = 1,
+    out: Annotated[str, typer.Option(help="Folder for cells, tables and figures.")] = "results",
+    root: Annotated[
+        str | None, typer.Option(help="Folder of the corpora, else VDSH_DATA or a download.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    force: Annotated[bool, typer.Option("--force", help="Run finished cells again.")] = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Run the cells of a table or figure that are missing, then print and write it.
+
+    Finished cells are kept, so an interrupted run goes on where it stopped.
+    """
+    from vdsh.paper.reproduction import reproduce
+    from vdsh.paper.runner import Plan
+
+    plan = Plan(Path(out) / "cells", root, device, jobs, force, quiet)
+    try:
+        found = reproduce(
+            name, Path(out), plan, datasets=datasets, bits=bits, models=models, seeds=seeds
+        )
+    except KeyboardInterrupt:
+        typer.echo(
+            f"Finished cells are kept in {plan.results}: the same command goes on from there.",
+            err=True,
+        )
+        raise
+    _print(found, as_json=as_json)
+    if found.failed:
+        raise typer.Exit(1)
+
+
+def _print(found: "Reproduced", *, as_json: bool) -> None:
+    if as_json:
+        for sheet in found.sheets:
+            typer.echo(json.dumps(sheet._asdict(), ensure_ascii=False))
+    else:
+        from rich.console import Console
+
+        from vdsh.paper.sheets import show
+
+        show(found.sheets, Console())
+        typer.echo(f"Written: {', '.join(map(str, found.files))}")
+    for cell, reason in found.failed.items():
+        typer.echo(f"Error: {cell.dataset}/{cell.path.stem} was not made. {reason}", err=True)

@@ -1,0 +1,158 @@
+"""The protocol of the paper: test documents search training documents; a shared label is a hit."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from vdsh.codes import Codes
+from vdsh.errors import InputError
+from vdsh.hashers import Hasher
+from vdsh.labels import Labels, read_labels
+from vdsh.metrics import (
+    Tally,
+    average_precision,
+    cosine_precision,
+    ndcg_at,
+    precision_at,
+    precision_within,
+    random_precision,
+    recall_at,
+    recall_within,
+    tally,
+)
+from vdsh.text.weighting import inverse_document_frequency, weigh
+
+
+class Evaluation(NamedTuple):
+    """What was measured, query by query.
+
+    Attributes
+    ----------
+    values : dict of ndarray of shape (n_queries,)
+        Each measure's value per query, by names such as "precision@100" and "precision<=2".
+    n_queries, n_documents : int
+        How many were judged; documents without labels are not.
+    n_unlabelled : int
+        Queries and documents left out because their labels are not known.
+    k : int
+        The cut that was used: the one asked for, or the number of documents if that is less.
+    """
+
+    values: dict[str, NDArray[np.float64]]
+    n_queries: int
+    n_documents: int
+    n_unlabelled: int
+    k: int
+
+    @property
+    def means(self) -> dict[str, float]:
+        """The mean of each measure over the queries."""
+        return {name: float(values.mean()) for name, values in self.values.items()}
+
+
+def evaluate_codes(
+    query_codes: Codes,
+    query_labels: Sequence[Any],
+    codes: Codes,
+    labels: Sequence[Any],
+    *,
+    k: int = 100,
+    radius: int = 2,
+) -> Evaluation:
+    """Measure how well codes find documents that share a label with the query.
+
+    Parameters
+    ----------
+    query_codes, codes : uint8 ndarray of shape (n, n_bytes)
+        Packed codes of the queries and of the documents they search.
+    query_labels, labels : sequence
+        Per document a label, a list of labels, or None where unknown: such documents are left out.
+    k, radius : int
+        How many nearest documents count, and up to which distance.
+
+    Examples
+    --------
+    >>> codes = np.array([[0], [1], [255]], np.uint8)
+    >>> found = evaluate_codes(codes[:1], ["a"], codes, ["a", "b", "a"], k=2)
+    >>> found.means["precision@2"], found.means["recall<=2"]
+    (0.5, 0.5)
+    """
+    known = read_labels(labels)
+    queries = _judged(query_codes, read_labels(query_labels, known.names), "queries")
+    database = _judged(codes, known, "documents")
+    left_out = len(query_codes) - len(queries[0]) + len(codes) - len(database[0])
+    return summarise(tally(*queries, *database), k=k, radius=radius, n_unlabelled=left_out)
+
+
+def evaluate_among(
+    codes: Codes, labels: Sequence[Any], *, k: int = 100, radius: int = 2
+) -> Evaluation:
+    """Measure documents that search one another: each is a query, and never finds itself."""
+    known = read_labels(labels)
+    kept = _judged(codes, known, "documents")
+    if len(kept[0]) < 2:
+        raise InputError(f"Documents can search one another from two on. Got {len(kept[0])}.")
+    counts = tally(*kept, *kept).without_self(kept[1].sum(axis=1) > 0)
+    return summarise(counts, k=k, radius=radius, n_unlabelled=len(codes) - len(kept[0]))
+
+
+def evaluate_hasher(
+    hasher: Hasher,
+    queries: tuple[csr_array, Sequence[Any]],
+    documents: tuple[csr_array, Sequence[Any]],
+    *,
+    k: int = 100,
+    radius: int = 2,
+) -> Evaluation:
+    """Measure a trained hasher; queries and documents are pairs of counts and labels."""
+    query_codes, codes = hasher.encode_counts(queries[0]), hasher.encode_counts(documents[0])
+    return evaluate_codes(query_codes, queries[1], codes, documents[1], k=k, radius=radius)
+
+
+def summarise(counts: Tally, *, k: int, radius: int, n_unlabelled: int = 0) -> Evaluation:
+    """Compute every measure from a tally."""
+    n_queries, n_documents = len(counts.found), int(counts.found[0].sum())
+    cut = min(k, n_documents)
+    values = {
+        f"precision@{cut}": precision_at(counts, cut),
+        f"precision<={radius}": precision_within(counts, radius),
+        f"recall@{cut}": recall_at(counts, cut),
+        f"recall<={radius}": recall_within(counts, radius),
+        "MAP": average_precision(counts),
+        f"NDCG@{cut}": ndcg_at(counts, cut),
+    }
+    return Evaluation(values, n_queries, n_documents, n_unlabelled, cut)
+
+
+def yardsticks(
+    queries: tuple[csr_array, Sequence[Any]],
+    documents: tuple[csr_array, Sequence[Any]],
+    *,
+    k: int = 100,
+) -> dict[str, float]:
+    """Measure what codes are held against: a random order, and exact tf-idf cosine of all terms."""
+    labels = read_labels(documents[1])
+    query_labels = read_labels(queries[1], labels.names)
+    rows, query_rows = np.flatnonzero(labels.known), np.flatnonzero(query_labels.known)
+    idf = inverse_document_frequency(documents[0])
+    matrix, query_matrix = labels.matrix[rows], query_labels.matrix[query_rows]
+    terms = weigh(documents[0], "tfidf", idf)[rows]
+    query_terms = weigh(queries[0], "tfidf", idf)[query_rows]
+    cosine = cosine_precision(query_terms, query_matrix, terms, matrix, k=k)
+    chance = random_precision(query_matrix, matrix)
+    return {"random": float(chance.mean()), "exact tf-idf cosine": float(cosine.mean())}
+
+
+def _judged(codes: Codes, labels: Labels, what: str) -> tuple[Codes, NDArray[np.uint8]]:
+    """Keep the documents whose labels are known."""
+    if len(codes) != len(labels.known):
+        raise InputError(f"Got {len(codes)} {what} but {len(labels.known)} labels.")
+    if not labels.known.any():
+        raise InputError(
+            f"None of the {len(codes):,} {what} has labels, and relevance is a shared label. "
+            "Give labelled documents."
+        )
+    return codes[labels.known], labels.matrix[labels.known]

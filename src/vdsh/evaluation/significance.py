@@ -1,0 +1,82 @@
+"""Whether one method is better than another on the same queries, or was only lucky."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from vdsh.errors import InputError
+
+
+class Comparison(NamedTuple):
+    """Two methods on the same queries.
+
+    Attributes
+    ----------
+    difference : float
+        Mean of the first minus mean of the second.
+    p_value : float
+        Of the two-sided paired t-test: how likely a difference as large is if there is none.
+    low, high : float
+        Bootstrap interval of the difference.
+    """
+
+    difference: float
+    p_value: float
+    low: float
+    high: float
+
+
+def compare(
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    confidence: float = 0.95,
+    n_resamples: int = 2000,
+    random_state: int = 0,
+) -> Comparison:
+    """Compare per-query values of two methods: paired t-test and bootstrap interval.
+
+    Parameters
+    ----------
+    first, second : array-like of shape (n_queries,)
+        A measure of the same queries in the same order.
+    confidence : float
+        Of the interval.
+    n_resamples : int
+        How often queries are drawn with replacement (B. Efron, "Bootstrap Methods: Another Look
+        at the Jackknife", Annals of Statistics 1979; percentile interval).
+
+    Examples
+    --------
+    >>> compare([0.9, 0.8, 0.7, 0.9], [0.5, 0.5, 0.4, 0.4]).p_value < 0.01
+    True
+    """
+    gains = _paired(first, second)
+    rng = np.random.RandomState(random_state)
+    means = [gains[rng.randint(0, len(gains), len(gains))].mean() for _ in range(n_resamples)]
+    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Comparison(float(gains.mean()), p_value(first, second), float(low), float(high))
+
+
+def p_value(first: ArrayLike, second: ArrayLike) -> float:
+    """Return the p-value of the two-sided paired t-test.
+
+    Where all differences are the same the test has no spread to work with: the p-value is then
+    1 for no difference and 0 for any other.
+    """
+    gains = _paired(first, second)
+    if np.ptp(gains) == 0:
+        return 1.0 if gains[0] == 0 else 0.0
+    return float(stats.ttest_1samp(gains, 0.0).pvalue)
+
+
+def _paired(first: ArrayLike, second: ArrayLike) -> "np.typing.NDArray[np.float64]":
+    a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    if a.shape != b.shape or a.ndim != 1 or len(a) < 2:
+        raise InputError(
+            "A paired comparison needs two equally long lists of at least two values. "
+            f"Got shapes {a.shape} and {b.shape}."
+        )
+    return a - b

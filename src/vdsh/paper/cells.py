@@ -1,0 +1,235 @@
+"""One cell of a table: a method with a code length on a corpus, trained, tuned and measured.
+
+A method's settings are chosen on the validation documents; the test documents are looked at once,
+with the chosen settings. A finished cell is a JSON file, so an interrupted table goes on where it
+stopped, and every number can be traced to settings, seed, commit and queries.
+"""
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from vdsh.circumstances import circumstances
+from vdsh.codes import THRESHOLDS, Scores, binarize, pack, thresholds
+from vdsh.datasets import Split, load
+from vdsh.evaluation.protocol import Evaluation, evaluate_codes
+from vdsh.hashers import HASHERS, Hasher
+from vdsh.hashers.base import Progress
+from vdsh.paper.settings import PAPER, candidates
+from vdsh.text import BagOfWords
+
+K, RADIUS = 100, 2
+
+
+class Cell(NamedTuple):
+    """What to run.
+
+    Attributes
+    ----------
+    dataset, model : str
+    n_bits : int
+    seed : int
+        Of the split and of the method.
+    weighting : str
+        "" for the method's own.
+    preset : str
+        "paper" or "best", for the models that have both.
+    """
+
+    dataset: str
+    model: str
+    n_bits: int
+    seed: int = 0
+    weighting: str = ""
+    preset: str = "paper"
+
+    @property
+    def path(self) -> Path:
+        """Where the result is kept, below the folder of results.
+
+        >>> print(Cell("tmc", "vdsh", 32).path)
+        tmc/vdsh-32-seed0.json
+        """
+        extra = [self.weighting] * bool(self.weighting)
+        extra += [self.preset] * (self.preset != "paper")
+        name = "-".join([self.model, str(self.n_bits), *extra, f"seed{self.seed}"])
+        return Path(self.dataset) / f"{name}.json"
+
+
+class Part(NamedTuple):
+    """Documents as counts, with their labels."""
+
+    counts: csr_array
+    labels: Sequence[Any]
+
+
+class Counted(NamedTuple):
+    """A corpus as counts; the vocabulary is the training documents'."""
+
+    train: Part
+    validation: Part
+    test: Part
+    note: str
+
+
+class Trial(NamedTuple):
+    """A method fitted with some settings, and its scores of each part."""
+
+    hasher: Hasher
+    settings: dict[str, Any]
+    seconds: float
+    scores: dict[str, Scores]
+
+
+@lru_cache(maxsize=1)
+def count(dataset: str, seed: int, root: str | None = None) -> Counted:
+    """Load a corpus and count its terms."""
+    data = load(dataset, root=root, seed=seed, quiet=True)
+    splits = (data.train, data.validation, data.test)
+    if data.train.texts is None:
+        assert data.train.features is not None
+        kept = np.flatnonzero(np.bincount(data.train.features.indices, minlength=1))
+        parts = [Part(split.features[:, kept], split.labels) for split in splits]
+    else:
+        bag = BagOfWords().fit(data.train.texts)
+        parts = [Part(bag.transform(_texts(split)), split.labels) for split in splits]
+    return Counted(parts[0], parts[1], parts[2], data.note)
+
+
+def _texts(split: Split) -> list[str]:
+    assert split.texts is not None
+    return split.texts
+
+
+def fit(
+    cell: Cell,
+    data: Counted,
+    settings: dict[str, Any],
+    *,
+    device: str = "auto",
+    progress: Progress | None = None,
+) -> Trial:
+    """Train the cell's method and score all documents with it."""
+    kind = HASHERS[cell.model]
+    if cell.weighting:
+        settings = settings | {"weighting": cell.weighting}
+    if "device" in kind().get_params():
+        settings = settings | {"device": device}
+    hasher = kind(cell.n_bits, random_state=cell.seed, **settings)
+    started = time.monotonic()
+    hasher.fit(*data.train, validation=data.validation, progress=progress)
+    if getattr(hasher, "interrupted_", False):  # stopped by hand: half-trained is not a result
+        raise KeyboardInterrupt
+    seconds = time.monotonic() - started
+    scores = {name: hasher.scores(getattr(data, name).counts) for name in Counted._fields[:3]}
+    return Trial(hasher, settings, seconds, scores)
+
+
+def evaluate(trial: Trial, data: Counted, part: str, threshold: str) -> Evaluation:
+    """Measure one part's documents searching the training documents."""
+    cut = thresholds(trial.scores["train"], threshold)
+    codes = {name: pack(binarize(trial.scores[name], cut)) for name in ("train", part)}
+    queries: Part = getattr(data, part)
+    return evaluate_codes(
+        codes[part], queries.labels, codes["train"], data.train.labels, k=K, radius=RADIUS
+    )
+
+
+def run(
+    cell: Cell, *, root: str | None = None, device: str = "auto", progress: Progress | None = None
+) -> dict[str, Any]:
+    """Train every candidate, keep the best on validation, and measure it on the test documents."""
+    data = count(cell.dataset, cell.seed, root)
+    # Our models choose their epoch on validation and keep the preset's threshold.
+    choices = ("median",) if cell.model in PAPER else THRESHOLDS
+    best: tuple[float, Trial, str] | None = None
+    tried = []
+    for settings in candidates(cell.model, cell.dataset, cell.preset):
+        trial = fit(cell, data, settings, device=device, progress=progress)
+        for threshold in choices:
+            score = _precision(evaluate(trial, data, "validation", threshold)).mean()
+            tried.append(
+                {
+                    "settings": settings,
+                    "threshold": threshold,
+                    "validation": round(float(score), 4),
+                    "seconds": round(trial.seconds, 1),
+                }
+            )
+            if best is None or score > best[0]:
+                best = float(score), trial, threshold
+    assert best is not None
+    return _record(cell, data, best[1], best[2]) | {"tried": tried}
+
+
+def _record(cell: Cell, data: Counted, trial: Trial, chosen: str) -> dict[str, Any]:
+    found = {name: evaluate(trial, data, "test", name) for name in THRESHOLDS}
+    best = found[chosen]
+    per_query = {name: _permille(_precision(found[name])) for name in found}
+    return {
+        "cell": cell._asdict(),
+        "data": data.note,
+        "train": best.n_documents,
+        "queries": best.n_queries,
+        "unlabelled": best.n_unlabelled,
+        "terms": data.train.counts.shape[1],
+        "k": best.k,
+        "threshold": chosen,
+        "settings": {k: v for k, v in trial.hasher.get_params().items() if k != "random_state"},
+        "seconds": round(trial.seconds, 1),
+        "precision": {name: _mean(_precision(found[name])) for name in found},
+        "radius_precision": {
+            name: _mean(found[name].values[f"precision<={RADIUS}"]) for name in found
+        },
+        "measures": {name: round(value, 4) for name, value in best.means.items()},
+        "epoch": getattr(trial.hasher, "best_epoch_", None),
+        "circumstances": circumstances(),
+        "per_query_permille": {
+            **{f"precision@{best.k} {name}": values for name, values in per_query.items()},
+            f"precision<={RADIUS}": _permille(best.values[f"precision<={RADIUS}"]),
+        },
+    }
+
+
+def _precision(found: Evaluation) -> NDArray[np.float64]:
+    return found.values[f"precision@{found.k}"]
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    return round(float(values.mean()), 4)
+
+
+def _permille(values: NDArray[np.float64]) -> list[int]:
+    """Round to thousandths, as whole numbers: a third of the bytes."""
+    return [int(value) for value in np.rint(values * 1000)]
+
+
+def write(folder: Path, cell: Cell, result: dict[str, Any]) -> None:
+    """Keep a finished cell; the file is whole or absent."""
+    path = folder / cell.path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(f".{os.getpid()}.part")
+    long = {"per_query_permille"}
+    lines = [
+        f" {json.dumps(name)}: {json.dumps(value, separators=(',', ':') if name in long else None)}"
+        for name, value in result.items()
+    ]
+    draft.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    draft.replace(path)
+
+
+def read(folder: Path, cell: Cell) -> dict[str, Any] | None:
+    """Return a finished cell's result; None if there is none, or none that can be read."""
+    try:
+        result = json.loads((folder / cell.path).read_text(encoding="utf-8"))
+        return result if Cell(**result["cell"]) == cell else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,155 @@
+"""Figure 4: t-SNE of latent vectors on 20 Newsgroups, SHTTM beside VDSH-S, 32 bits.
+
+The points are the test documents, which neither method has seen, and the four posts that the
+paper names.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh import plots
+from vdsh.circumstances import circumstances
+from vdsh.datasets import Dataset, load
+from vdsh.paper import cells as one
+from vdsh.paper.cells import Cell
+from vdsh.paper.reference import METHODS
+from vdsh.paper.results import Request
+from vdsh.paper.runner import Plan
+from vdsh.paper.settings import candidates
+from vdsh.paper.sheets import Sheet
+
+DEFAULTS = Request(("20newsgroups",), (32,), ("shttm", "vdsh-s"))
+# Table 3 of the paper
+TITLES = (
+    "Trade rumor: Montreal/Ottawa/Phillie",
+    "NHL team leaders in +/-",
+    "Books For Sale [Ann Arbor, MI]",
+    "*** NeXTstation 8/105 For Sale ***",
+)
+_NEIGHBOURS = 10
+
+
+def cells(request: Request) -> list[Cell]:
+    """Return nothing: this figure is made of maps, see `compute`."""
+    return []
+
+
+def compute(request: Request, plan: Plan) -> None:
+    """Train both methods, lay their latent vectors out and keep the maps."""
+    for dataset in request.datasets:
+        for model in request.models:
+            cell = Cell(dataset, model, request.bits[0], request.seeds[0])
+            if plan.force or _read(plan.results, cell) is None:
+                _write(plan.results, cell, _map(cell, plan))
+
+
+def sheets(request: Request, folder: Path) -> list[Sheet]:
+    """Put numbers beside the picture: how pure neighbourhoods are, how near the named pairs."""
+    rows = [_row(model, found) for model, found in _maps(request, folder).items()]
+    header = ["method", f"same class among the {_NEIGHBOURS} nearest", "hockey pair", "sale pair"]
+    note = (
+        "Of the points on the map. A pair is given by the share of all points that lie nearer to "
+        "its first post than its second post does; 0 % is nearest."
+    )
+    return [Sheet("Maps of 20 Newsgroups", header, rows, note)] if rows else []
+
+
+def draw(request: Request, folder: Path, path: Path) -> None:
+    """Draw one panel a method."""
+    maps = _maps(request, folder)
+    if not maps:
+        return
+    first = next(iter(maps.values()))
+    notes = {row: f"{number}: {text}" for number, (row, text) in enumerate(_notes(first), 1)}
+    panels = {METHODS[model]: np.array(found["points"]) for model, found in maps.items()}
+    plots.maps(panels, first["labels"], notes, path)
+
+
+def _map(cell: Cell, plan: Plan) -> dict[str, Any]:
+    data = one.count(cell.dataset, cell.seed, plan.root)
+    finished = one.read(plan.results, cell)
+    settings = candidates(cell.model, cell.dataset, "paper")[0]
+    if finished:  # what validation chose for table 1
+        settings = max(finished["tried"], key=lambda tried: tried["validation"])["settings"]
+    trial = one.fit(cell, data, settings, device=plan.device)
+    scores = np.concatenate([trial.scores[name] for name in ("train", "validation", "test")])
+    corpus = load(cell.dataset, root=plan.root, seed=cell.seed, quiet=True)
+    titles, rows = _choose(corpus)
+    return {
+        "cell": cell._asdict(),
+        "data": data.note,
+        "settings": settings,
+        "circumstances": circumstances(),
+        "titles": titles,
+        "labels": [_label(corpus, row) for row in rows],
+        "points": plots.lay_out(scores[rows], seed=cell.seed).round(2).tolist(),
+    }
+
+
+def _choose(corpus: Dataset) -> tuple[dict[str, int], list[int]]:
+    """Take the test documents and the named posts; return the latters' places among them."""
+    texts = [text for part in corpus[1:4] for text in part.texts]
+    n_seen = len(texts) - len(corpus.test.ids)
+    rows = list(range(n_seen, len(texts)))
+    titles = {}
+    for title in TITLES:
+        found = [row for row, text in enumerate(texts) if f"Subject: {title}\n" in text]
+        if found:
+            rows += [found[0]] if found[0] < n_seen else []
+            titles[title] = rows.index(found[0])
+    return titles, rows
+
+
+def _label(corpus: Dataset, row: int) -> str:
+    labels = [label for part in corpus[1:4] for label in part.labels][row]
+    return (labels or ("none",))[0]
+
+
+def _row(model: str, found: dict[str, Any]) -> list[str]:
+    points, labels = np.array(found["points"]), np.array(found["labels"])
+    distances = np.linalg.norm(points[:, None] - points[None], axis=2)
+    nearest = np.argsort(distances, axis=1)[:, 1 : _NEIGHBOURS + 1]
+    purity = np.mean(labels[nearest] == labels[:, None])
+    pairs = [_nearer(distances, found["titles"], *TITLES[i : i + 2]) for i in (0, 2)]
+    return [METHODS[model], f"{purity:.1%}", *pairs]
+
+
+def _nearer(distances: NDArray[np.float64], titles: dict[str, int], first: str, second: str) -> str:
+    if first not in titles or second not in titles:
+        return "–"
+    row = distances[titles[first]]
+    return f"{np.mean(row < row[titles[second]]):.1%}"
+
+
+def _notes(found: dict[str, Any]) -> list[tuple[int, str]]:
+    return [(row, title) for title, row in found["titles"].items()]
+
+
+def _maps(request: Request, folder: Path) -> dict[str, dict[str, Any]]:
+    cell = Cell(request.datasets[0], "", request.bits[0], request.seeds[0])
+    found = {model: _read(folder, cell._replace(model=model)) for model in request.models}
+    return {model: result for model, result in found.items() if result is not None}
+
+
+def _path(folder: Path, cell: Cell) -> Path:
+    return folder / "maps" / f"{cell.dataset}-{cell.path.name}"
+
+
+def _read(folder: Path, cell: Cell) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = json.loads(_path(folder, cell).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found
+
+
+def _write(folder: Path, cell: Cell, result: dict[str, Any]) -> None:
+    path = _path(folder, cell)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".part")
+    draft.write_text(json.dumps(result) + "\n", encoding="utf-8")
+    draft.replace(path)

@@ -1,0 +1,115 @@
+"""Finished cells, read back as what tables and figures show."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.evaluation.significance import p_value
+from vdsh.paper import cells
+from vdsh.paper.cells import RADIUS, Cell
+from vdsh.paper.reference import METHODS, OURS
+
+LEVEL = 0.01  # of significance, as in the paper
+
+
+class Request(NamedTuple):
+    """Which part of a table or figure is asked for."""
+
+    datasets: tuple[str, ...]
+    bits: tuple[int, ...]
+    models: tuple[str, ...]
+    seeds: tuple[int, ...] = (0,)
+
+
+class Outcome(NamedTuple):
+    """A method's precision: the mean over seeds, and that of each query of all seeds."""
+
+    mean: float
+    per_query: NDArray[np.float64]
+
+
+class Results:
+    """The finished cells of a folder."""
+
+    def __init__(self, folder: Path, seeds: Sequence[int]) -> None:
+        self.folder, self.seeds = folder, seeds
+        self._read: dict[Cell, dict[str, Any] | None] = {}
+
+    def precision(self, cell: Cell, threshold: str = "") -> Outcome | None:
+        """Return precision at 100; by default with the threshold that validation chose."""
+        found = self._of_seeds(cell)
+        values = [
+            (
+                result["precision"][threshold or result["threshold"]],
+                result["per_query_permille"][
+                    f"precision@{result['k']} {threshold or result['threshold']}"
+                ],
+            )
+            for result in found
+        ]
+        return _outcome(values)
+
+    def radius_precision(self, cell: Cell) -> Outcome | None:
+        """Return precision within the radius; a query that finds nothing counts as 0."""
+        found = self._of_seeds(cell)
+        return _outcome(
+            [
+                (
+                    result["radius_precision"][result["threshold"]],
+                    result["per_query_permille"][f"precision<={RADIUS}"],
+                )
+                for result in found
+            ]
+        )
+
+    def data(self, wanted: Sequence[Cell]) -> str:
+        """Describe the data behind some cells, for the note below a table."""
+        notes = {r["data"] for cell in wanted for r in self._of_seeds(cell)}
+        notes |= {
+            f"only {r['k']} documents to find, so precision at {r['k']}"
+            for cell in wanted
+            for r in self._of_seeds(cell)
+            if r["k"] < cells.K
+        }
+        notes |= {
+            f"{r['unlabelled']:,} documents without labels were not judged"
+            for cell in wanted
+            for r in self._of_seeds(cell)
+            if r["unlabelled"]
+        }
+        return "; ".join(sorted(notes))
+
+    def best_baseline(self, cell: Cell, models: Sequence[str]) -> Outcome | None:
+        """Return the best of the methods that are not ours, for the same corpus and length."""
+        rivals = [m for m in models if m not in OURS and m in METHODS]
+        found = [self.precision(cell._replace(model=model)) for model in rivals]
+        return max((f for f in found if f), key=lambda outcome: outcome.mean, default=None)
+
+    def _of_seeds(self, cell: Cell) -> list[dict[str, Any]]:
+        found = [self._get(cell._replace(seed=seed)) for seed in self.seeds]
+        return [result for result in found if result is not None]
+
+    def _get(self, cell: Cell) -> dict[str, Any] | None:
+        if cell not in self._read:
+            self._read[cell] = cells.read(self.folder, cell)
+        return self._read[cell]
+
+
+def is_better(first: Outcome, second: Outcome) -> bool:
+    """Tell whether the first is significantly better (paired t-test, p < 0.01)."""
+    return first.mean > second.mean and p_value(first.per_query, second.per_query) < LEVEL
+
+
+def _outcome(values: Sequence[tuple[float, list[int]]]) -> Outcome | None:
+    if not values:
+        return None
+    means, queries = zip(*values, strict=True)
+    return Outcome(float(np.mean(means)), np.concatenate(queries) / 1000)
+
+
+def show(outcome: Outcome | None) -> str:
+    """Write a mean, or a dash where nothing was run."""
+    return f"{outcome.mean:.3f}" if outcome else "–"

@@ -1,0 +1,109 @@
+"""Running many cells: those that are finished are kept, the others run one by one or side by side.
+
+Processes are started anew (spawn), because torch and numba do not survive a fork.
+"""
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.progress import Progress as Bar
+
+from vdsh.errors import InputError, VdshError
+from vdsh.hashers.base import Report
+from vdsh.paper import cells
+from vdsh.paper.cells import Cell
+from vdsh.progress import counting_bar
+
+
+class Plan(NamedTuple):
+    """How to run cells.
+
+    Attributes
+    ----------
+    results : Path
+        The folder of finished cells.
+    root : str or None
+        The folder of the corpora.
+    device : str
+    jobs : int
+        Cells that run side by side.
+    force : bool
+        Run finished cells again.
+    quiet : bool
+    """
+
+    results: Path
+    root: str | None = None
+    device: str = "auto"
+    jobs: int = 1
+    force: bool = False
+    quiet: bool = False
+
+
+def run(wanted: Sequence[Cell], plan: Plan) -> dict[Cell, str]:
+    """Run the cells that are not finished; return those that failed, with the reason."""
+    if plan.jobs < 1:
+        raise InputError(f"jobs must be at least 1. Got {plan.jobs}.")
+    todo = [cell for cell in wanted if plan.force or cells.read(plan.results, cell) is None]
+    todo.sort(key=lambda cell: (cell.dataset, cell.seed))  # a corpus is read once
+    failed: dict[Cell, str] = {}
+    with counting_bar("cells", len(wanted), enabled=not plan.quiet) as bar:
+        bar.update(bar.task_ids[0], completed=len(wanted) - len(todo))
+        runner = _in_turn if plan.jobs == 1 or len(todo) < 2 else _side_by_side
+        for cell, error in runner(todo, plan, bar):
+            if error:
+                failed[cell] = error
+            bar.update(bar.task_ids[0], advance=1, description=f"cells, last {cell.path.stem}")
+    return failed
+
+
+def _in_turn(todo: Sequence[Cell], plan: Plan, bar: Bar) -> Iterator[tuple[Cell, str]]:
+    for cell in todo:
+
+        def show(report: Report, cell: Cell = cell) -> None:
+            step = f"{report.unit} {report.epoch}/{report.epochs}"
+            bar.update(bar.task_ids[0], description=f"{cell.dataset}/{cell.path.stem} {step}")
+
+        yield cell, _attempt(cell, plan, show)
+
+
+def _side_by_side(todo: Sequence[Cell], plan: Plan, bar: Bar) -> Iterator[tuple[Cell, str]]:
+    threads = max(1, (os.cpu_count() or 1) // plan.jobs)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(
+        plan.jobs, mp_context=context, initializer=_limit_threads, initargs=(threads,)
+    ) as pool:
+        running = {pool.submit(_attempt, cell, plan): cell for cell in todo}
+        try:
+            for future in as_completed(running):
+                yield running[future], future.result()
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _attempt(cell: Cell, plan: Plan, show: Callable[[Report], None] | None = None) -> str:
+    """Run and keep one cell; return what went wrong, or nothing."""
+    try:
+        result = cells.run(cell, root=plan.root, device=plan.device, progress=show)
+    except VdshError as error:
+        return str(error)
+    cells.write(plan.results, cell, result)
+    return ""
+
+
+def _limit_threads(threads: int) -> None:
+    """Give each process its share of the cores."""
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(threads)
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    try:
+        import torch
+    except ImportError:
+        return
+    torch.set_num_threads(threads)

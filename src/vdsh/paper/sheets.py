@@ -1,0 +1,97 @@
+"""Tables of text, written for Markdown, LaTeX and a terminal."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+
+class Sheet(NamedTuple):
+    """A table whose cells are texts.
+
+    Attributes
+    ----------
+    title : str
+    header : list of str
+    rows : list of list of str
+    note : str
+        What the reader must know to read it: the data, the marks.
+    """
+
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+    note: str = ""
+
+
+def markdown(sheets: Sequence[Sheet], *, level: int = 3) -> str:
+    """Write tables as Markdown, each below its title.
+
+    >>> print(markdown([Sheet("T", ["a", "b"], [["1", "2"]])]))
+    ### T
+    <BLANKLINE>
+    | a | b |
+    |---|---|
+    | 1 | 2 |
+    """
+    return "\n\n".join(_markdown(sheet, level) for sheet in sheets)
+
+
+def _markdown(sheet: Sheet, level: int) -> str:
+    lines = [_row(sheet.header), "|---" * len(sheet.header) + "|", *map(_row, sheet.rows)]
+    note = f"\n\n{sheet.note}" if sheet.note else ""
+    return f"{'#' * level} {sheet.title}\n\n" + "\n".join(lines) + note
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def latex(sheets: Sequence[Sheet]) -> str:
+    """Write tables as LaTeX, one `table` environment each."""
+    return "\n\n".join(_latex(sheet) for sheet in sheets) + "\n"
+
+
+def _latex(sheet: Sheet) -> str:
+    rows = [" & ".join(map(_escape, row)) + r" \\" for row in [sheet.header, *sheet.rows]]
+    return "\n".join(
+        [
+            r"\begin{table}[t]",
+            r"\centering",
+            rf"\begin{{tabular}}{{l{'c' * (len(sheet.header) - 1)}}}",
+            r"\hline",
+            rows[0],
+            r"\hline",
+            *rows[1:],
+            r"\hline",
+            r"\end{tabular}",
+            rf"\caption{{{_escape(' '.join(filter(None, [sheet.title + '.', sheet.note])))}}}",
+            r"\end{table}",
+        ]
+    )
+
+
+def _escape(text: str) -> str:
+    r"""Keep LaTeX from reading text as commands; marks become their commands.
+
+    >>> print(_escape("50 % †"))
+    50 \% $\dagger$
+    """
+    for character in r"\&%$#_{}":
+        text = text.replace(character, rf"\{character}")
+    marks = {"†": r"$\dagger$", "–": "--", "**": "", "≤": r"$\le$"}
+    for mark, command in marks.items():
+        text = text.replace(mark, command)
+    return text
+
+
+def show(sheets: Sequence[Sheet], console: Console) -> None:
+    """Print tables on a terminal."""
+    for sheet in sheets:
+        table = Table(
+            *sheet.header, title=sheet.title, caption=sheet.note or None, title_justify="left"
+        )
+        for row in sheet.rows:
+            table.add_row(*(cell.replace("**", "") for cell in row))
+        console.print(table)

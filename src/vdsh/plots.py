@@ -1,0 +1,140 @@
+"""Rows to figures: lines, bars and maps, drawn with matplotlib; maps laid out with openTSNE."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.errors import missing_package
+
+Panels = Mapping[str, Mapping[str, Sequence[float | None]]]
+_MARKERS = "osv^D<>Px*"
+
+
+def lines(panels: Panels, xs: Sequence[int], path: Path, *, x: str, y: str) -> None:
+    """Draw one panel a key, one line a series; x is spaced evenly.
+
+    Parameters
+    ----------
+    panels : {panel: {series: values}}
+        None where a value is missing.
+    xs : sequence of int
+        What the values stand above.
+    """
+    figure, axes = _grid(len(panels))
+    for axis, (title, series) in zip(axes, panels.items(), strict=False):
+        for number, (name, values) in enumerate(series.items()):
+            marker = _MARKERS[number % len(_MARKERS)]
+            axis.plot(range(len(xs)), _floats(values), marker=marker, ms=4, lw=1.3, label=name)
+        axis.set_xticks(range(len(xs)), [str(value) for value in xs])
+        axis.set(title=title, xlabel=x, ylabel=y, ylim=(0, 1))
+        axis.grid(alpha=0.3)
+    _finish(figure, axes, path)
+
+
+def bars(panels: Panels, names: Sequence[str], path: Path, *, y: str) -> None:
+    """Draw one panel a key, a group of bars a series, a bar a name."""
+    figure, axes = _grid(len(panels))
+    for axis, (title, series) in zip(axes, panels.items(), strict=False):
+        for number, name in enumerate(names):
+            values = _floats([values[number] for values in series.values()])
+            places = np.arange(len(series)) + 0.25 * (number - (len(names) - 1) / 2)
+            drawn = axis.bar(places, np.nan_to_num(values), 0.24, label=name)
+            axis.bar_label(drawn, [f"{value:.2f}" for value in values], fontsize=6)
+        axis.set_xticks(range(len(series)), list(series))
+        axis.set(title=title, ylabel=y, ylim=(0, 1.05))
+    _finish(figure, axes, path)
+
+
+def maps(
+    panels: Mapping[str, NDArray[np.float64]],
+    labels: Sequence[str],
+    notes: Mapping[int, str],
+    path: Path,
+) -> None:
+    """Draw points coloured by label, one panel a key, with some points called out.
+
+    Parameters
+    ----------
+    panels : {title: ndarray of shape (n, 2)}
+    labels : sequence of str
+        One a point.
+    notes : {row: text}
+        The points to name.
+    """
+    figure, axes = _grid(len(panels), size=6.5)
+    names = sorted(set(labels))
+    colours = np.array([names.index(label) for label in labels])
+    for axis, (title, points) in zip(axes, panels.items(), strict=False):
+        for number, name in enumerate(names):
+            of_label = points[colours == number]
+            axis.scatter(*of_label.T, s=5, color=_colour(number), label=name, linewidths=0)
+        _call_out(axis, points, notes)
+        axis.set(title=title, xticks=[], yticks=[])
+    _finish(figure, axes, path, columns=5)
+
+
+def _call_out(axis: Any, points: NDArray[np.float64], notes: Mapping[int, str]) -> None:
+    """Name some points in the margin below, with an arrow to each."""
+    for number, (row, text) in enumerate(notes.items()):
+        axis.annotate(
+            text,
+            points[row],
+            xytext=(0.02 + 0.5 * (number % 2), -0.03 - 0.045 * (number // 2)),
+            textcoords="axes fraction",
+            fontsize=7,
+            va="top",
+            arrowprops={"arrowstyle": "->", "lw": 0.8},
+        )
+        axis.scatter(*points[row], s=40, facecolors="none", edgecolors="black")
+
+
+def lay_out(vectors: NDArray[np.float32], *, seed: int = 0) -> NDArray[np.float64]:
+    """Place vectors on a plane by t-SNE.
+
+    L. van der Maaten and G. Hinton, "Visualizing Data using t-SNE", JMLR 2008; the implementation
+    is openTSNE's.
+    """
+    try:
+        from openTSNE import TSNE
+    except ImportError as error:
+        raise missing_package("A t-SNE map", "openTSNE", "plots") from error
+    embedding = TSNE(perplexity=30, random_state=seed, n_jobs=-1).fit(vectors)
+    return np.asarray(embedding, np.float64)
+
+
+def _grid(n_panels: int, size: float = 3.4) -> tuple[Any, list[Any]]:
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise missing_package("A figure", "matplotlib", "plots") from error
+    columns = min(2, n_panels)
+    rows = -(-n_panels // columns)
+    figure = Figure(figsize=(1.5 * size * columns, size * rows), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+    for unused in axes[n_panels:]:
+        unused.remove()
+    return figure, axes[:n_panels]
+
+
+def _finish(figure: Any, axes: Sequence[Any], path: Path, columns: int = 5) -> None:
+    handles, names = axes[0].get_legend_handles_labels()
+    figure.legend(
+        handles, names, loc="outside lower center", ncols=columns, fontsize=8, markerscale=1.5
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110, metadata={"Software": None})
+
+
+def _floats(values: Sequence[float | None]) -> NDArray[np.float64]:
+    return np.array([np.nan if value is None else value for value in values], np.float64)
+
+
+def _colour(number: int) -> Any:
+    from matplotlib import colormaps
+
+    return colormaps["tab20"](number % 20)
