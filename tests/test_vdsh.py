@@ -11,9 +11,11 @@ from vdsh.errors import InputError
 from vdsh.hashers import VDSH, VDSH_S, VDSH_SP, training
 from vdsh.hashers.base import Corpus
 from vdsh.hashers.batches import Documents, dense_batch, in_order, shuffled, sparse_batches
+from vdsh.hashers.neighbours import nearest
 from vdsh.hashers.network import Network, Posterior
 from vdsh.hashers.objective import L1, L2, L3, Weights, divergence
 from vdsh.labels import read_labels
+from vdsh.metrics import expected_precision
 from vdsh.paper.settings import PAPER
 from vdsh.text import BagOfWords, inverse_document_frequency, weigh
 
@@ -95,10 +97,13 @@ def test_unlabelled_documents_have_no_label_term(corpus_):
     torch.testing.assert_close(with_labels.value, without.value)
 
 
-def test_dense_batches_of_the_gpu_path_agree_with_sparse_ones(documents):
+@pytest.mark.parametrize("k", [0, 3])
+def test_dense_batches_of_the_gpu_path_agree_with_sparse_ones(corpus_, k):
     """The GPU's way of building a batch, run on the CPU, the last and partial batch included."""
+    neighbours = nearest(corpus_.inputs, k)[0] if k else None
+    documents = Documents.of(corpus_, "binary", CPU, neighbours)
     network = network_of(documents)
-    epoch = shuffled(documents, 0.3, torch.Generator().manual_seed(0))
+    epoch = shuffled(documents, 0.3, 0.4, torch.Generator().manual_seed(0))
     for number, sparse in enumerate(sparse_batches(epoch, 30)):
         dense = dense_batch(
             epoch, torch.tensor(number), 30, documents.n_terms, documents.largest_batch(30)
@@ -113,10 +118,38 @@ def test_dense_batches_of_the_gpu_path_agree_with_sparse_ones(documents):
 
 
 def test_word_dropout_hides_words_from_the_encoder_only(documents):
-    epoch = shuffled(documents, 0.5, torch.Generator().manual_seed(0))
+    epoch = shuffled(documents, 0.5, 0.0, torch.Generator().manual_seed(0))
     hidden = (epoch.inputs == 0).float().mean()
     assert 0.35 < hidden < 0.65
     assert (epoch.targets > 0).all()
+
+
+def test_a_share_of_each_target_comes_from_a_neighbour(corpus_):
+    neighbours = nearest(corpus_.inputs, 2)[0]
+    documents = Documents.of(corpus_, "binary", CPU, neighbours)
+    epoch = shuffled(documents, 0.0, 0.25, torch.Generator().manual_seed(0))
+    order = torch.randperm(80, generator=torch.Generator().manual_seed(0))
+    dense = corpus_.counts.toarray() > 0
+    drawn = set()
+    for batch, row in zip(sparse_batches(epoch, 1), order.tolist(), strict=True):
+        target = torch.zeros(documents.n_terms).index_add(0, batch.columns, batch.targets).numpy()
+        options = [0.75 * dense[row] + 0.25 * dense[other] for other in neighbours[row]]
+        matches = [i for i, option in enumerate(options) if np.allclose(target, option)]
+        assert matches
+        drawn.update(matches)
+        own = corpus_.inputs[[row]].toarray()[0]
+        seen = torch.zeros(documents.n_terms).index_add(0, batch.columns, batch.inputs).numpy()
+        assert np.allclose(seen, own)  # the encoder sees the document alone
+    assert drawn == {0, 1}
+
+
+@pytest.mark.parametrize("kind", [VDSH, VDSH_S, VDSH_SP])
+def test_training_with_neighbours_tells_topics_apart(kind):
+    texts, labels = toy_corpus()
+    counts = BagOfWords().fit_transform(texts)
+    hasher = kind(16, random_state=0, neighbor_share=0.5, **QUICK).fit(counts, labels)
+    codes, matrix = hasher.encode(counts), read_labels(labels).matrix
+    assert expected_precision(codes, matrix, codes, matrix, k=20).mean() > 0.95
 
 
 @pytest.mark.parametrize("log_variance", ["bounded", "free"])

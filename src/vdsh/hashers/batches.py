@@ -52,6 +52,8 @@ class Documents:
         What the decoder has to produce, for the same entries.
     labels : Labels or None
     device : torch.device
+    neighbours : int32 ndarray of shape (n_docs, k), optional
+        Rows of similar documents; a part of each target is then taken from one of them.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Documents:
         targets: NDArray[np.float32],
         labels: Labels | None,
         device: torch.device,
+        neighbours: NDArray[np.int32] | None = None,
     ) -> None:
         def tensor(array: NDArray[np.generic], dtype: torch.dtype) -> Tensor:
             return torch.as_tensor(array).to(device, dtype)
@@ -74,22 +77,34 @@ class Documents:
         matrix = np.zeros((self.n_docs, 0), np.uint8) if labels is None else labels.matrix
         known = np.zeros(self.n_docs, bool) if labels is None else labels.known
         self.labels, self.known = tensor(matrix, torch.float32), tensor(known, torch.float32)
+        self.neighbours = None if neighbours is None else tensor(neighbours, torch.int64)
 
     @classmethod
-    def of(cls, corpus: Corpus, target: str, device: torch.device) -> "Documents":
+    def of(
+        cls,
+        corpus: Corpus,
+        target: str,
+        device: torch.device,
+        neighbours: NDArray[np.int32] | None = None,
+    ) -> "Documents":
         """Take a corpus; the target is each word once ("binary") or as often as it occurs."""
         counts = corpus.counts.data
         targets = np.ones_like(counts) if target == "binary" else counts
-        return cls(corpus.inputs, targets, corpus.labels, device)
-
-    @property
-    def n_entries(self) -> int:
-        """How many non-zero entries all documents have."""
-        return len(self.columns)
+        return cls(corpus.inputs, targets, corpus.labels, device, neighbours)
 
     def largest_batch(self, batch_size: int) -> int:
-        """Bound the number of entries that `batch_size` documents can have."""
-        return int(self.lengths.topk(min(batch_size, self.n_docs)).values.sum())
+        """Bound the number of entries that `batch_size` documents can have in an epoch."""
+        return self._largest(min(batch_size, self.n_docs))
+
+    def largest_epoch(self) -> int:
+        """Bound the number of entries of an epoch."""
+        return self._largest(self.n_docs)
+
+    def _largest(self, n_docs: int) -> int:
+        lengths = self.lengths
+        if self.neighbours is not None:
+            lengths = lengths + self.lengths[self.neighbours].amax(1)
+        return int(lengths.topk(n_docs).values.sum())
 
 
 class Epoch(NamedTuple):
@@ -104,29 +119,59 @@ class Epoch(NamedTuple):
     known: Tensor  # (n_docs,)
 
 
+PER_ENTRY = ("rows", "columns", "inputs", "targets")  # the arrays of an epoch that grow with words
+
+
 def in_order(documents: Documents) -> Epoch:
     """Take the documents as they stand."""
     return _arrange(documents, torch.arange(documents.n_docs, device=documents.device))
 
 
-def shuffled(documents: Documents, word_dropout: float, generator: torch.Generator) -> Epoch:
+def shuffled(
+    documents: Documents, word_dropout: float, share: float, generator: torch.Generator
+) -> Epoch:
     """Take the documents in random order, each with some of its input words left out.
 
-    The targets keep every word: the encoder has to guess what it does not see.
+    The targets keep every word: the encoder has to guess what it does not see. Of each target
+    `share` comes from a neighbour drawn anew, where the documents have neighbours.
     """
     order = torch.randperm(documents.n_docs, generator=generator, device=documents.device)
-    epoch = _arrange(documents, order)
+    if documents.neighbours is None:
+        epoch = _arrange(documents, order)
+    else:
+        epoch = _with_neighbours(documents, order, share, generator)
     if not word_dropout:
         return epoch
     keep = 1 - word_dropout
-    chance = torch.rand(documents.n_entries, generator=generator, device=documents.device)
+    chance = torch.rand(len(epoch.inputs), generator=generator, device=documents.device)
     return epoch._replace(inputs=epoch.inputs * (chance < keep) / keep)
+
+
+def _with_neighbours(
+    documents: Documents, order: Tensor, share: float, generator: torch.Generator
+) -> Epoch:
+    """Put behind each document's entries those of a neighbour, as targets only."""
+    assert documents.neighbours is not None
+    n_docs, k = documents.neighbours.shape
+    drawn = torch.randint(k, (n_docs, 1), generator=generator, device=order.device)
+    neighbour = documents.neighbours[order].gather(1, drawn)[:, 0]
+    pairs = _arrange(documents, torch.stack([order, neighbour], 1).flatten())
+    own = (pairs.rows % 2 == 0).float()
+    return Epoch(
+        pairs.offsets[::2],
+        pairs.rows // 2,
+        pairs.columns,
+        pairs.inputs * own,
+        pairs.targets * (own * (1 - share) + (1 - own) * share),
+        pairs.labels[::2],
+        pairs.known[::2],
+    )
 
 
 def _arrange(documents: Documents, order: Tensor) -> Epoch:
     lengths = documents.lengths[order]
-    offsets = F.pad(lengths.cumsum(0), (1, 0))  # (n_docs + 1,)
-    size = documents.n_entries
+    offsets = F.pad(lengths.cumsum(0), (1, 0))  # (len(order) + 1,)
+    size = int(offsets[-1])
     shift = torch.repeat_interleave(
         documents.starts[order] - offsets[:-1], lengths, output_size=size
     )
@@ -218,8 +263,9 @@ def dense_batch(
 ) -> DenseBatch:
     """Scatter batch `number`, known only on the device, into blocks of fixed shape.
 
-    Entries beyond the batch go to spare places behind the block; no two entries share a place, so
-    the result does not depend on their order. Documents beyond the last are not `present`.
+    Entries beyond the batch go to spare places behind the block. At most two entries share a
+    place, a word of the document and of its neighbour, so the sum does not depend on their order.
+    Documents beyond the last are not `present`.
     """
     n_docs, device = len(epoch.known), number.device
     documents = number * batch_size + torch.arange(batch_size, device=device)
@@ -234,7 +280,8 @@ def dense_batch(
     place = torch.where(start + slots < stop, place, spare + slots)
 
     def block(values: Tensor) -> Tensor:
-        flat = torch.zeros(spare + capacity, device=device).scatter_(0, place, values[entries])
+        flat = torch.zeros(spare + capacity, device=device)
+        flat.scatter_add_(0, place, values[entries])
         return flat[:spare].view(batch_size, n_terms)
 
     return DenseBatch(

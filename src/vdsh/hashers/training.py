@@ -8,10 +8,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional as F
 
 from vdsh.errors import InputError
 from vdsh.hashers.base import Corpus, Progress, Report
 from vdsh.hashers.batches import (
+    PER_ENTRY,
     Batch,
     Documents,
     Epoch,
@@ -20,6 +22,7 @@ from vdsh.hashers.batches import (
     shuffled,
     sparse_batches,
 )
+from vdsh.hashers.neighbours import nearest
 from vdsh.hashers.network import Network
 from vdsh.hashers.objective import Weights, lower_bound
 from vdsh.hashers.validation import Judge
@@ -66,7 +69,7 @@ def train(
     """Fit the network of `hasher` to a corpus."""
     device = choose_device(hasher.device)
     generator = torch.Generator(device).manual_seed(seed)
-    documents = Documents.of(train, hasher.target, device)
+    documents = Documents.of(train, hasher.target, device, _neighbours(hasher, train, progress))
     network = _network(hasher, documents, seed).to(device)
     optimizer = torch.optim.Adam(
         network.parameters(),
@@ -79,11 +82,14 @@ def train(
     run = run_epoch(step, documents, hasher)
     judge = Judge.choose(hasher, train, validation, device)
 
+    def epochs(generator: torch.Generator) -> Epoch:
+        return shuffled(documents, hasher.word_dropout, hasher.neighbor_share, generator)
+
     history: list[dict[str, float | None]] = []
     best, interrupted = _Best(-np.inf, 0, {}), False
     try:
         for number in range(1, hasher.epochs + 1):
-            for done in run(shuffled(documents, hasher.word_dropout, generator)):
+            for done in run(epochs(generator)):
                 if progress:
                     last = history[-1]["validation"] if history else None
                     loss, kl = step.means()
@@ -125,6 +131,21 @@ def choose_device(device: str) -> torch.device:
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise InputError(f'No GPU is usable here. Got device={device!r}; use "cpu" or "auto".')
     return chosen
+
+
+def _neighbours(
+    hasher: "VDSH", train: Corpus, progress: Progress | None
+) -> NDArray[np.int32] | None:
+    """Find the documents that a part of each target comes from."""
+    if not hasher.neighbor_share:
+        return None
+
+    def show(done: float) -> None:
+        if progress:
+            progress(Report(1, 1, done, unit="neighbours"))
+
+    ids, _ = nearest(train.inputs, hasher.n_neighbors, progress=show)
+    return ids
 
 
 def _network(hasher: "VDSH", documents: Documents, seed: int) -> Network:
@@ -202,7 +223,7 @@ def _graphed_epochs(step: _Step, documents: Documents, hasher: "VDSH") -> Runner
     n_batches = -(-documents.n_docs // size)
     capacity = documents.largest_batch(size)
     number = torch.zeros((), dtype=torch.int64, device=documents.device)
-    buffer = in_order(documents)  # the graph reads the epoch from here
+    buffer = _room(in_order(documents), documents.largest_epoch())  # the graph reads from here
 
     def work() -> None:
         step(dense_batch(buffer, number, size, documents.n_terms, capacity))
@@ -212,7 +233,7 @@ def _graphed_epochs(step: _Step, documents: Documents, hasher: "VDSH") -> Runner
 
     def run(epoch: Epoch) -> Iterator[float]:
         for held, new in zip(buffer, epoch, strict=True):
-            held.copy_(new)
+            held[: len(new)].copy_(new)
         number.zero_()
         for i in range(1, n_batches + 1):
             graph.replay()
@@ -220,6 +241,13 @@ def _graphed_epochs(step: _Step, documents: Documents, hasher: "VDSH") -> Runner
                 yield i / n_batches
 
     return run
+
+
+def _room(epoch: Epoch, n_entries: int) -> Epoch:
+    """Lengthen the arrays of entries to what the largest epoch needs."""
+    extra = n_entries - len(epoch.columns)
+    longer = {name: F.pad(getattr(epoch, name), (0, extra)) for name in PER_ENTRY}
+    return epoch._replace(**longer)
 
 
 def _capture(work: Callable[[], None], step: _Step) -> torch.cuda.CUDAGraph:

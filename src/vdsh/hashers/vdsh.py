@@ -52,6 +52,11 @@ class VDSH(Hasher):
     word_dropout : float
         Share of a document's words that the encoder does not see in training; the decoder still
         has to produce them.
+    n_neighbors : int, default=10
+        Most similar training documents, by the cosine of what the encoder sees.
+    neighbor_share : float
+        Share of each reconstruction target that comes from one of them, drawn anew each epoch.
+        0 is the paper.
     n_samples : int, default=1
         M, the draws from Q(s | d) per document and step.
     kl_weight : float
@@ -99,6 +104,8 @@ class VDSH(Hasher):
         learning_rate: float = 1e-3,
         dropout: float = 0.2,
         word_dropout: float = 0.8,
+        n_neighbors: int = 10,
+        neighbor_share: float = 0.0,
         n_samples: int = 1,
         kl_weight: float = 0.3,
         kl_warmup: int = 5000,
@@ -118,6 +125,8 @@ class VDSH(Hasher):
         self.learning_rate = learning_rate
         self.dropout = dropout
         self.word_dropout = word_dropout
+        self.n_neighbors = n_neighbors
+        self.neighbor_share = neighbor_share
         self.n_samples = n_samples
         self.kl_weight = kl_weight
         self.kl_warmup = kl_warmup
@@ -173,10 +182,10 @@ class VDSH(Hasher):
             if getattr(self, name) not in allowed:
                 wanted = " or ".join(f'"{value}"' for value in allowed)
                 raise InputError(f"{name} must be {wanted}. Got {getattr(self, name)!r}.")
-        for name in ("hidden_size", "epochs", "patience", "batch_size", "n_samples"):
+        for name in ("hidden_size", "epochs", "patience", "batch_size", "n_samples", "n_neighbors"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1. Got {getattr(self, name)!r}.")
-        for name in ("dropout", "word_dropout"):
+        for name in ("dropout", "word_dropout", "neighbor_share"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"{name} must be from 0 to below 1. Got {getattr(self, name)!r}.")
 
@@ -221,6 +230,8 @@ class VDSH_S(VDSH):
         learning_rate: float = 1e-3,
         dropout: float = 0.2,
         word_dropout: float = 0.5,
+        n_neighbors: int = 10,
+        neighbor_share: float = 0.0,
         n_samples: int = 1,
         kl_weight: float = 1.0,
         kl_warmup: int = 5000,
@@ -242,6 +253,8 @@ class VDSH_S(VDSH):
             learning_rate=learning_rate,
             dropout=dropout,
             word_dropout=word_dropout,
+            n_neighbors=n_neighbors,
+            neighbor_share=neighbor_share,
             n_samples=n_samples,
             kl_weight=kl_weight,
             kl_warmup=kl_warmup,

@@ -21,6 +21,7 @@ _SHARED: dict[str, Any] = {
     "learning_rate": 1e-3,
     "dropout": 0.2,
     "word_dropout": 0.0,
+    "neighbor_share": 0.0,
     "n_samples": 1,
     "kl_weight": 1.0,
     "kl_warmup": 5000,
