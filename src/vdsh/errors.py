@@ -28,6 +28,10 @@ class WriteError(VdshError, OSError):
     """Writing failed (disk full, no permission); nothing half-written was left."""
 
 
+class DownloadError(VdshError, OSError):
+    """A file could not be downloaded, or is not the file it should be."""
+
+
 class FolderError(VdshError, ValueError):
     """A model folder is damaged, incomplete, or made by a newer version."""
 

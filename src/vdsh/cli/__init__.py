@@ -11,6 +11,7 @@ import typer
 
 from vdsh import __version__
 from vdsh.cli import (
+    datasets,
     delete,
     demo,
     duplicates,
@@ -59,7 +60,7 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 _VERBS: tuple[Any, ...] = (demo, fit, encode, index, search, within, delete, duplicates, info)
-_VERBS += (evaluate, reproduce)
+_VERBS += (datasets, evaluate, reproduce)
 for verb in _VERBS:
     name = verb.__name__.rpartition(".")[2]
     kind = getattr(verb, "CLASS", None)

@@ -87,9 +87,9 @@ def _train(data: "Dataset", seed: int, *, quiet: bool) -> "TextHasher":
 
     hasher = TextHasher("vdsh-s", n_bits=32, random_state=seed, **_SETTINGS)
     return hasher.fit(
-        data.train.texts,
+        data.train.texts or (),
         data.train.labels,
-        validation=(data.validation.texts, data.validation.labels),
+        validation=(data.validation.texts or (), data.validation.labels),
         progress=not quiet,
         source=data.note,
     )
@@ -129,7 +129,7 @@ def _make_store(path: Path, hasher: "TextHasher", data: "Dataset") -> "Store":
         shutil.rmtree(path)
     store = open_store(path, hasher)
     for part in (data.train, data.validation):
-        store.upsert(map(Document, *part))
+        store.upsert(map(Document, part.ids, part.texts or (), part.labels))
     return store
 
 
@@ -138,7 +138,8 @@ def _search(store: "Store", hasher: "TextHasher", data: "Dataset") -> list[dict[
     from vdsh.codes import to_hex
 
     searches = []
-    for name, text, labels in islice(zip(*data.test, strict=True), _N_QUERIES):
+    rows = zip(data.test.ids, data.test.texts or (), data.test.labels, strict=True)
+    for name, text, labels in islice(rows, _N_QUERIES):
         hits = [
             {"distance": hit.distance, **_summary(hit.id, hit.labels, hit.text)}
             for hit in store.search(text, k=3)

@@ -51,6 +51,7 @@ def command(
 ) -> None:
     """Measure precision, recall, MAP and NDCG of a model, exactly, ties included."""
     from vdsh.datasets import DATASETS
+    from vdsh.errors import MissingFileError, suggest
     from vdsh.evaluation import compare
     from vdsh.pipeline import TextHasher
 
@@ -58,6 +59,8 @@ def command(
         check_new(per_query, force=force)
     documents: Labelled | None
     hashers = [TextHasher.load(path) for path in filter(None, [model, against])]
+    if not Path(data).exists() and data != "-" and data not in DATASETS:
+        raise MissingFileError(f"No file and no dataset '{data}'. {suggest(data, DATASETS)}")
     if data in DATASETS and not Path(data).exists():
         queries, documents = _of_dataset(data, root, seed)
     else:

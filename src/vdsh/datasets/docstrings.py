@@ -15,7 +15,8 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from vdsh.datasets.base import Dataset, random_split
+from vdsh.datasets.base import Corpus, as_corpus
+from vdsh.datasets.source import Source
 from vdsh.documents import Document
 
 _LEAST_WORDS = 20
@@ -24,12 +25,12 @@ _SKIPPED = {"tests", "test", "testing", "_vendor", "vendored", "site-packages", 
 _SKIPPED |= {"idlelib", "lib2to3", "pip", "setuptools", "pkg_resources", "externals", "vdsh"}
 
 
-def load(root: Path | None, seed: int) -> Dataset:
-    """Load the docstrings as a data set; `root` is not needed."""
+def read(folder: Path) -> Corpus:
+    """Read the docstrings of this machine; the folder is not needed."""
     documents = collect()
     areas = len({document.labels for document in documents})
     note = f"{len(documents):,} docstrings of the installed packages in {areas} areas"
-    return random_split("docstrings", documents, seed, note)
+    return as_corpus(documents, note)
 
 
 def collect(
@@ -126,3 +127,16 @@ def _merge_small_areas(documents: Iterable[Document]) -> list[Document]:
             for document in documents
         ]
     return [document for document in documents if document.labels != ("",)]
+
+
+SOURCE = Source(
+    name="docstrings",
+    title="Docstrings of the standard library and the installed packages",
+    home="the Python environment itself",
+    licence="those of the packages",
+    citation="the packages",
+    used="docstrings of at least 20 words, each text once; the label is the area of the module",
+    documents=None,
+    labels=None,
+    read=read,
+)

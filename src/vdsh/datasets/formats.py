@@ -1,0 +1,201 @@
+"""The layout corpora are kept in: JSON lines, or LIBSVM lines `l1,l2 term:count ... # id`."""
+
+import gzip
+import json
+import os
+import re
+import tarfile
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from vdsh.documents import Document, read_documents
+from vdsh.errors import InputError, MissingFileError, VdshError, WriteError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+DOCUMENTS, COUNTS, VECTORS = "documents.jsonl.gz", "counts.svm.gz", "documents.svm.gz"
+LABELS = "labels.txt"
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+class Vectors(NamedTuple):
+    """What a file of LIBSVM lines holds.
+
+    Attributes
+    ----------
+    ids : list of str
+        What follows the `#` of each line.
+    numbers : list of tuple of int
+        The numbers before the first blank: labels, or whatever the file has there.
+    values : csr_array of shape (n_docs, n_terms)
+    """
+
+    ids: list[str]
+    numbers: list[tuple[int, ...]]
+    values: "csr_array"
+
+
+def read_stories(folder: Path) -> list[Document]:
+    """Read `documents.jsonl.gz`; the field `split` is "train" or "test"."""
+    return list(read_documents(folder / DOCUMENTS))
+
+
+def write_stories(folder: Path, documents: Iterable[Document]) -> None:
+    """Write `documents.jsonl.gz` in one step."""
+    with _replacing(folder / DOCUMENTS) as file:
+        for document in documents:
+            fields = {"id": document.id, "text": document.text, "labels": document.labels}
+            line = json.dumps(fields | document.metadata, ensure_ascii=False)
+            file.write(line.encode() + b"\n")
+
+
+def read_vectors(
+    path: Path, *, n_terms: int | None = None, dtype: type[np.generic] = np.float64
+) -> Vectors:
+    """Read LIBSVM lines, compressed or not."""
+    from scipy.sparse import csr_array
+    from sklearn.datasets import load_svmlight_file
+
+    with reading(path), _opened(path) as file:
+        lines = _Lines(file)
+        try:
+            values, numbers = load_svmlight_file(
+                lines, n_features=n_terms, multilabel=True, zero_based=False
+            )
+        except (ValueError, OverflowError) as error:
+            reason = str(error).rstrip(".")
+            place = f"'{path}', line {len(lines.ids)}"
+            raise InputError(f"{place}: not LIBSVM lines ({reason}).") from error
+    numbers = [tuple(map(int, row)) for row in numbers]
+    return Vectors(lines.ids, numbers, csr_array(values, dtype=dtype))
+
+
+def read_names(path: Path) -> list[str]:
+    """Read names, one a line, such as those of the labels."""
+    if not path.exists():
+        raise MissingFileError(f"No '{path}', which names the numbers in the file beside it.")
+    return path.read_text(encoding="utf-8").split()
+
+
+def name_labels(numbers: list[tuple[int, ...]], names: list[str]) -> list[tuple[str, ...] | None]:
+    """Turn label numbers into names."""
+    if max((max(row, default=0) for row in numbers), default=0) >= len(names):
+        raise InputError(f"A label number is beyond the {len(names)} names in {LABELS}.")
+    return [tuple(names[number] for number in row) for row in numbers]
+
+
+def parts_of(ids: Iterable[str]) -> list[str]:
+    """Read the published part off ids such as `train/17`.
+
+    >>> parts_of(["train/1", "test/1", "subset1/7"])
+    ['train', 'test', '']
+    """
+    return [name if (name := key.partition("/")[0]) in ("train", "test") else "" for key in ids]
+
+
+def write_counts(folder: Path, vectors: Vectors, names: list[str]) -> None:
+    """Write `labels.txt` and `counts.svm.gz`, the latter last and in one step."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / LABELS).write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+    bounds = vectors.values.indptr
+    with _replacing(folder / COUNTS) as file:
+        for row, (key, labels) in enumerate(zip(vectors.ids, vectors.numbers, strict=True)):
+            part = slice(bounds[row], bounds[row + 1])
+            terms = (vectors.values.indices[part] + 1).tolist()
+            counts = vectors.values.data[part].tolist()
+            pairs = " ".join(f"{j}:{n}" for j, n in zip(terms, counts, strict=True))
+            file.write(f"{','.join(map(str, labels))} {pairs} # {key}\n".encode())
+
+
+def as_counts(values: "csr_array") -> "csr_array":
+    """Undo a scaling of rows: the smallest value of each becomes 1, the others integers.
+
+    >>> from scipy.sparse import csr_array
+    >>> as_counts(csr_array([[0.0, 0.2, 0.4], [0.5, 0.5, 0.0]])).toarray().tolist()
+    [[0, 1, 2], [1, 1, 0]]
+    """
+    from scipy.sparse import csr_array
+
+    sizes = np.diff(values.indptr)
+    starts = values.indptr[:-1][sizes > 0]
+    least = np.minimum.reduceat(values.data, starts) if len(starts) else values.data
+    ratios = values.data / np.repeat(least, sizes[sizes > 0])
+    counts = np.rint(ratios).astype(np.int32)
+    if np.mean(np.abs(ratios - counts) > 0.02 * counts) > 0.01:
+        raise InputError("The vectors are no scaled counts: values are not multiples in their row.")
+    return csr_array((counts, values.indices, values.indptr), shape=values.shape)
+
+
+def clean(text: str) -> str:
+    """Blank control characters other than tab and newline."""
+    return _CONTROLS.sub(" ", text)
+
+
+def tar_files(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Read the files of a tar archive one by one; nothing is unpacked to disk."""
+    with reading(path), tarfile.open(path, "r:gz") as archive:
+        for member in archive:
+            file = archive.extractfile(member) if member.isfile() else None
+            if file:
+                yield member.name, file.read()
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what is wrong with a compressed file into a sentence."""
+    try:
+        yield
+    except (EOFError, zlib.error, tarfile.TarError, OSError) as error:
+        if isinstance(error, VdshError):
+            raise
+        reason = str(error).partition("\n")[0].rstrip(".:")
+        raise InputError(
+            f"'{path}' is cut off or damaged ({reason}). Delete it and download it again."
+        ) from error
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    import bz2
+
+    kinds: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
+    with kinds.get(path.suffix, open)(path, "rb") as file:
+        yield file
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[gzip.GzipFile]:
+    """Write a gzip file beside its place and rename it when it is whole."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with draft.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as file:
+            yield file
+        os.replace(draft, path)
+    except OSError as error:
+        if isinstance(error, VdshError):
+            raise
+        raise WriteError(f"Could not write '{path}': {error.strerror or error}.") from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+class _Lines:
+    """The lines of a file for scikit-learn's parser, keeping the ids that it skips."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file, self.ids = file, list[str]()
+        self.read = file.read  # the parser asks for it, and then only iterates
+
+    def __iter__(self) -> Iterator[bytes]:
+        for line in self.file:
+            before, _, key = line.partition(b"#")
+            if before.strip():
+                self.ids.append(key.strip().decode())
+                yield before

@@ -1,0 +1,124 @@
+"""RCV1-v2 (LYRL2004): Reuters newswire of 1996/97 as vectors of stems, 103 topics."""
+
+import gzip
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vdsh.datasets import formats
+from vdsh.datasets.base import Corpus, Split
+from vdsh.datasets.download import File
+from vdsh.datasets.source import Source
+from vdsh.errors import InputError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from vdsh.datasets.rcv1_counts import Recovered
+
+_PUBLISHED, _N_TERMS = 804_414, 47_236
+_FIGSHARE = "https://ndownloader.figshare.com/files/"
+
+
+def _vectors(part: str, number: int, sha256: str) -> File:
+    return File(f"lyrl2004_vectors_{part}.dat.gz", (f"{_FIGSHARE}{number}",), sha256)
+
+
+# Addresses and checksums are those of scikit-learn 1.9 (datasets/_rcv1.py).
+_VECTORS = (
+    _vectors("train", 5976057, "5468f656d0ba7a83afc7ad44841cf9a53048a5c083eedc005dcdb5cc768924ae"),
+    _vectors(
+        "test_pt0", 5976069, "ed40f7e418d10484091b059703eeb95ae3199fe042891dcec4be6696b9968374"
+    ),
+    _vectors(
+        "test_pt1", 5976066, "87700668ae45d45d5ca1ef6ae9bd81ab0f5ec88cc95dcef9ae7838f727a13aa6"
+    ),
+    _vectors(
+        "test_pt2", 5976063, "48143ac703cbe33299f7ae9f4995db49a258690f60e5debbff8995c34841c7f5"
+    ),
+    _vectors(
+        "test_pt3", 5976060, "dfcb0d658311481523c6e6ca0c3f5a3e1d3d12cde5d7a8ce629a9006ec7dbb39"
+    ),
+)
+_TOPICS = File(
+    "rcv1v2.topics.qrels.gz",
+    (f"{_FIGSHARE}5976048",),
+    "2a98e5e5d8b770bded93afc8930d88299474317fe14181aee1466cc754d0d1c1",
+)
+
+
+def read(folder: Path) -> Corpus:
+    """Read term counts, or recover them from the published weights."""
+    path, how = folder / formats.COUNTS, ""
+    if path.exists():
+        found = formats.read_vectors(path, n_terms=_N_TERMS, dtype=np.int32)
+    else:
+        found = formats.read_vectors(folder / formats.VECTORS, n_terms=_N_TERMS)
+        counts, reproduced = _recover(found.values)
+        found, how = found._replace(values=counts), f" ({reproduced:.2%} of them reproduced)"
+    labels = formats.name_labels(found.numbers, formats.read_names(folder / formats.LABELS))
+    note = (
+        f"RCV1-v2, term counts recovered from the published weights{how}, "
+        f"{len(found.ids):,} of {_PUBLISHED:,} documents"
+    )
+    return Corpus(Split(found.ids, None, labels, found.values), formats.parts_of(found.ids), note)
+
+
+def _recover(weights: "csr_array") -> "Recovered":
+    from vdsh.datasets.rcv1_counts import recover_counts  # numba takes a moment to load
+
+    return recover_counts(weights)
+
+
+def parse(folder: Path) -> None:
+    """Read the vector files (`ID term:weight ...`) and the topics (`TOPIC ID 1`)."""
+    from scipy.sparse import csr_array, vstack
+
+    topics = parse_topics(folder / _TOPICS.name)
+    names = sorted({name for row in topics.values() for name in row})
+    column = {name: number for number, name in enumerate(names)}
+    ids, blocks = [], []
+    for file in _VECTORS:
+        found = formats.read_vectors(folder / file.name, n_terms=_N_TERMS)
+        part = "train" if "train" in file.name else "test"
+        ids += [f"{part}/{key}" for (key,) in found.numbers]
+        blocks.append(found.values)
+    numbers = [tuple(sorted(column[name] for name in topics[_number(key)])) for key in ids]
+    counts, _ = _recover(csr_array(vstack(blocks, format="csr")))
+    formats.write_counts(folder, formats.Vectors(ids, numbers, counts), names)
+
+
+def parse_topics(path: Path) -> dict[int, list[str]]:
+    """Read which topics each document has."""
+    topics: dict[int, list[str]] = defaultdict(list)
+    with formats.reading(path), gzip.open(path, "rt", encoding="ascii") as file:
+        for number, line in enumerate(file, 1):
+            fields = line.split()
+            if len(fields) != 3 or not fields[1].isdigit():
+                raise InputError(f"'{path}', line {number}: not `TOPIC ID 1`: {line.strip()!r}.")
+            topics[int(fields[1])].append(fields[0])
+    return topics
+
+
+def _number(key: str) -> int:
+    return int(key.rpartition("/")[2])
+
+
+SOURCE = Source(
+    name="rcv1",
+    title="RCV1-v2 / LYRL2004, vectors",
+    home="http://www.ai.mit.edu/projects/jmlr/papers/volume5/lewis04a/lyrl2004_rcv1v2_README.htm",
+    licence="vectors distributed freely for research; the text needs an agreement with NIST",
+    citation="Lewis, Yang, Rose, Li, RCV1: A New Benchmark Collection for Text Categorization "
+    "Research, JMLR 5 (2004)",
+    used="all 103 topics; term counts are recovered from the published weights",
+    documents=_PUBLISHED,
+    labels=103,
+    read=read,
+    folder="rcv1",
+    layout=(formats.COUNTS, formats.VECTORS),
+    files=(*_VECTORS, _TOPICS),
+    parse=parse,
+)

@@ -1,0 +1,109 @@
+"""TMC (SIAM 2007 Text Mining Competition): aviation safety reports of NASA's ASRS, 22 labels."""
+
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+
+import numpy as np
+
+from vdsh.datasets import formats
+from vdsh.datasets.base import Corpus, Split, as_corpus
+from vdsh.datasets.download import File
+from vdsh.datasets.source import Source
+from vdsh.documents import Document
+from vdsh.errors import InputError
+
+_PUBLISHED = 28_596
+_NAMES = [f"class{number:02}" for number in range(1, 23)]  # the competition gave no names
+_LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multilabel/"
+_VECTORS = {
+    part: File(f"tmc2007_{part}.svm.bz2", (f"{_LIBSVM}tmc2007_{part}.svm.bz2",))
+    for part in ("train", "test")
+}
+_TEXTS = {
+    "train": (File("TrainingData.txt", ()), File("TrainCategoryMatrix.csv", ())),
+    "test": (File("TestData.txt", ()), File("TestTruth.csv", ())),
+}
+
+
+def read(folder: Path) -> Corpus:
+    """Read term counts, or where there are none the texts."""
+    if not (folder / formats.COUNTS).exists():
+        reports = formats.read_stories(folder)
+        return as_corpus(reports, _note("texts", len(reports)))
+    terms = folder / "counts_features.txt"
+    n_terms = len(formats.read_names(terms)) if terms.exists() else None
+    path = folder / formats.COUNTS
+    ids, numbers, features = formats.read_vectors(path, n_terms=n_terms, dtype=np.int32)
+    labels = formats.name_labels(numbers, formats.read_names(folder / formats.LABELS))
+    kind = "counts" if features.nnz and features.data.max() > 1 else "presence or absence"
+    note = _note(f"{kind} of {features.shape[1]:,} terms", len(ids))
+    return Corpus(Split(ids, None, labels, features), formats.parts_of(ids), note)
+
+
+def _note(what: str, n_docs: int) -> str:
+    return f"TMC (SIAM 2007), {what}, {n_docs:,} of {_PUBLISHED:,} documents"
+
+
+def parse(folder: Path) -> None:
+    """Read the competition's own files where they are, else LIBSVM's vectors."""
+    files = [folder / file.name for pair in _TEXTS.values() for file in pair]
+    if all(file.exists() for file in files):
+        reports = (
+            report
+            for part, (text, matrix) in _TEXTS.items()
+            for report in parse_reports(part, folder / text.name, folder / matrix.name)
+        )
+        formats.write_stories(folder, reports)
+    else:
+        formats.write_counts(folder, _read_libsvm(folder), _NAMES)
+
+
+def parse_reports(part: str, texts: Path, matrix: Path) -> Iterator[Document]:
+    """Read reports `N~text` and, in the same order, their rows of 22 numbers 1 or -1."""
+    with texts.open(encoding="latin-1") as reports, matrix.open() as rows:
+        pairs = zip_longest(filter(str.strip, reports), filter(str.strip, rows))
+        for line, (report, row) in enumerate(pairs, 1):
+            marks = row.strip().split(",") if row else []
+            if report is None or len(marks) != len(_NAMES):
+                raise InputError(
+                    f"'{matrix}', line {line}: {len(_NAMES)} numbers for a report of "
+                    f"'{texts.name}' were expected. Got {(row or '').strip()[:40]!r}."
+                )
+            names = zip(_NAMES, marks, strict=True)
+            labels = tuple(name for name, mark in names if int(mark) == 1)
+            text = formats.clean(report.partition("~")[2]).strip()
+            yield Document(f"{part}/{line}", text, labels, {"split": part})
+
+
+def _read_libsvm(folder: Path) -> formats.Vectors:
+    """Read the two files of unit-length vectors; labels count from 0."""
+    from scipy.sparse import csr_array, vstack
+
+    parts = {
+        part: formats.read_vectors(folder / file.name, n_terms=30_438)
+        for part, file in _VECTORS.items()
+    }
+    ids = [f"{part}/{i}" for part, found in parts.items() for i in range(1, len(found.ids) + 1)]
+    numbers = [row for found in parts.values() for row in found.numbers]
+    values = csr_array(vstack([found.values for found in parts.values()], format="csr"))
+    return formats.Vectors(ids, numbers, formats.as_counts(values))
+
+
+SOURCE = Source(
+    name="tmc",
+    title="SIAM 2007 Text Mining Competition (TMC2007)",
+    home="https://c3.nasa.gov/dashlink/resources/138/",
+    licence="none stated; published by NASA for research",
+    citation="SIAM 2007 Text Mining Competition data set, NASA DASHlink",
+    used="term counts where they are at hand, else the texts; the download is the version of the "
+    "LIBSVM data page (30,438 terms, rows of unit length turned back into counts)",
+    documents=_PUBLISHED,
+    labels=22,
+    read=read,
+    folder="tmc",
+    layout=(formats.COUNTS, formats.DOCUMENTS),
+    files=tuple(_VECTORS.values()),
+    by_hand=tuple(file for pair in _TEXTS.values() for file in pair),
+    parse=parse,
+)
