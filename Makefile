@@ -15,7 +15,7 @@ install: $(INSTALLED)  ## set up .venv with everything
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt pip
-	$(BIN)/python -m pip install --quiet -c constraints.txt --editable '.[train,parquet]' --group dev
+	$(BIN)/python -m pip install --quiet -c constraints.txt --editable '.[train,parquet,plots]' --group dev
 	@touch $@
 
 demo: $(INSTALLED)  ## learn from the docstrings of installed packages and search them

@@ -8,6 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from vdsh.paper.report import report
+
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"
 
@@ -19,15 +21,15 @@ def main() -> None:
 
 def pages() -> dict[Path, str]:
     """Return the pages with tables as they should read."""
-    readme, models, search = (
-        ROOT / name for name in ("README.md", "docs/models.md", "docs/search.md")
-    )
+    names = ("README.md", "docs/models.md", "docs/search.md", "docs/reproduction.md")
+    readme, models, search, reproduction = (ROOT / name for name in names)
     short = [quality_table(), search_table(("one query", "batch", "radius 2"), (1,)), speed_table()]
     long = [ranking_table(), search_table(), memory_table()]
     return {
         readme: _fill(readme.read_text(), "\n\n".join(short)),
         models: _fill(models.read_text(), quality_table()),
         search: _fill(search.read_text(), "\n\n".join(long)),
+        reproduction: _fill(reproduction.read_text(), report(ROOT / "results" / "cells")),
     }
 
 

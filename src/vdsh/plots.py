@@ -101,7 +101,8 @@ def lay_out(vectors: NDArray[np.float32], *, seed: int = 0) -> NDArray[np.float6
         from openTSNE import TSNE
     except ImportError as error:
         raise missing_package("A t-SNE map", "openTSNE", "plots") from error
-    embedding = TSNE(perplexity=30, random_state=seed, n_jobs=-1).fit(vectors)
+    perplexity = min(30, (len(vectors) - 1) / 3)
+    embedding = TSNE(perplexity=perplexity, random_state=seed, n_jobs=-1).fit(vectors)
     return np.asarray(embedding, np.float64)
 
 

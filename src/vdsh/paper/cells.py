@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 
 from vdsh.circumstances import circumstances
 from vdsh.codes import THRESHOLDS, Scores, binarize, pack, thresholds
-from vdsh.datasets import Split, load
+from vdsh.datasets import load
 from vdsh.evaluation.protocol import Evaluation, evaluate_codes
 from vdsh.hashers import HASHERS, Hasher
 from vdsh.hashers.base import Progress
@@ -89,24 +89,24 @@ class Trial(NamedTuple):
     scores: dict[str, Scores]
 
 
-@lru_cache(maxsize=1)
 def count(dataset: str, seed: int, root: str | None = None) -> Counted:
-    """Load a corpus and count its terms."""
+    """Load a corpus and count its terms; the last one is kept for the next cell."""
+    return _count(dataset, seed, root or os.environ.get("VDSH_DATA"))
+
+
+@lru_cache(maxsize=1)
+def _count(dataset: str, seed: int, root: str | None) -> Counted:
     data = load(dataset, root=root, seed=seed, quiet=True)
     splits = (data.train, data.validation, data.test)
-    if data.train.texts is None:
-        assert data.train.features is not None
+    if data.train.features is not None:
         kept = np.flatnonzero(np.bincount(data.train.features.indices, minlength=1))
-        parts = [Part(split.features[:, kept], split.labels) for split in splits]
+        matrices = [split.features[:, kept] for split in splits if split.features is not None]
     else:
-        bag = BagOfWords().fit(data.train.texts)
-        parts = [Part(bag.transform(_texts(split)), split.labels) for split in splits]
+        texts = [split.texts for split in splits if split.texts is not None]
+        bag = BagOfWords().fit(texts[0])
+        matrices = [bag.transform(part) for part in texts]
+    parts = [Part(X, split.labels) for X, split in zip(matrices, splits, strict=True)]
     return Counted(parts[0], parts[1], parts[2], data.note)
-
-
-def _texts(split: Split) -> list[str]:
-    assert split.texts is not None
-    return split.texts
 
 
 def fit(

@@ -92,7 +92,7 @@ def _map(cell: Cell, plan: Plan) -> dict[str, Any]:
 
 def _choose(corpus: Dataset) -> tuple[dict[str, int], list[int]]:
     """Take the test documents and the named posts; return the latters' places among them."""
-    texts = [text for part in corpus[1:4] for text in part.texts]
+    texts = [text for part in corpus[1:4] for text in part.texts or ()]
     n_seen = len(texts) - len(corpus.test.ids)
     rows = list(range(n_seen, len(texts)))
     titles = {}

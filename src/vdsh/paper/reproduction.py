@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vdsh.codes import check_n_bits
-from vdsh.datasets import DATASETS
+from vdsh.datasets import find
 from vdsh.errors import InputError, suggest
 from vdsh.hashers import HASHERS
 from vdsh.paper import figure2, figure3, figure4, runner, table1, table2
@@ -84,9 +84,10 @@ def reproduce(
         Where finished cells are kept and how the others run.
     """
     _check(name, ITEMS, "table or figure")
-    for wanted, known, what in ((datasets, DATASETS, "dataset"), (models, HASHERS, "method")):
-        for each in wanted or ():
-            _check(each, known, what)
+    for dataset in datasets or ():
+        find(dataset)
+    for model in models or ():
+        _check(model, HASHERS, "method")
     item = ITEMS[name]
     request = Request(
         tuple(dict.fromkeys(datasets or item.defaults.datasets)),

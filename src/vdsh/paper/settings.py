@@ -37,7 +37,14 @@ PAPER: dict[str, dict[str, Any]] = {
 
 # What each baseline chooses among, on the validation documents of each corpus and length.
 # The threshold (median or sign) is chosen there too, at no cost.
-GRIDS: dict[str, list[dict[str, Any]]] = {}
+GRIDS: dict[str, list[dict[str, Any]]] = {
+    "sth": [
+        {"n_neighbors": 25, "C": 1.0},  # the method's own paper
+        {"n_neighbors": 25, "C": 0.1},
+        {"n_neighbors": 100, "C": 0.1},
+        {"n_neighbors": 200, "C": 0.03},
+    ],
+}
 
 
 def paper_settings(model: str, dataset: str = "") -> dict[str, Any]:

@@ -1,0 +1,262 @@
+"""The paper's tables and figures on corpora small enough to run in seconds."""
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import toy_corpus
+from vdsh.errors import InputError
+from vdsh.paper import cells
+from vdsh.paper.cells import Cell
+from vdsh.paper.figure4 import TITLES
+from vdsh.paper.reference import BITS, DATASETS, METHODS, OURS, TABLE1, TABLE2
+from vdsh.paper.reproduction import ITEMS, reproduce
+from vdsh.paper.results import Request, Results, is_better
+from vdsh.paper.runner import Plan
+from vdsh.paper.sheets import Sheet, latex
+from vdsh.paper.table1 import sheets
+
+
+def write_corpus(folder: Path, documents: list[dict]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with gzip.open(folder / "documents.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(document) + "\n" for document in documents)
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    """A data folder with the two-topic corpus in the place of Reuters."""
+    texts, labels = toy_corpus(240)
+    documents = [
+        {"id": f"d{i}", "text": text, "labels": [label], "split": "train"}
+        for i, (text, label) in enumerate(zip(texts, labels, strict=True))
+    ]
+    write_corpus(tmp_path / "data" / "reuters", documents)
+    monkeypatch.setenv("VDSH_DATA", str(tmp_path / "data"))
+    return tmp_path / "data"
+
+
+TABLE = ["reproduce", "table1", "--datasets", "reuters20", "--models", "vdsh-s", "lsh"]
+
+
+def test_a_table_is_run_printed_and_written(vdsh, root, tmp_path):
+    result = vdsh(*TABLE, "--bits", 8, 16)
+    assert result.returncode == 0, result.stderr
+    assert "VDSH-S" in result.stdout and "0.912 /" in result.stdout  # the paper's 16 bits
+    for name in ("table1.md", "table1.tex"):
+        assert "20 most frequent categories" in (tmp_path / "results" / name).read_text()
+    found = sorted(p.name for p in (tmp_path / "results/cells/reuters20").iterdir())
+    assert found == [f"{m}-{n}-seed0.json" for m in ("lsh", "vdsh-s") for n in (16, 8)]
+
+
+def test_a_cell_keeps_what_is_needed_to_trace_and_compare_it(vdsh, root, tmp_path):
+    vdsh(*TABLE, "--bits", 8)
+    cell = json.loads((tmp_path / "results/cells/reuters20/vdsh-s-8-seed0.json").read_text())
+    assert cell["cell"]["seed"] == 0
+    assert cell["settings"]["learning_rate"] == 0.001
+    assert set(cell["circumstances"]) >= {"commit", "date", "machine", "versions"}
+    assert "seed 0" in cell["data"]
+    queries = cell["per_query_permille"]["precision@100 median"]
+    assert len(queries) == cell["queries"] == 24
+    assert np.mean(queries) / 1000 == pytest.approx(cell["precision"]["median"], abs=1e-3)
+    assert [tried["validation"] for tried in cell["tried"]]
+
+
+def test_finished_cells_are_not_run_again(vdsh, root, tmp_path, monkeypatch):
+    vdsh(*TABLE, "--bits", 8)
+
+    def fail(*_, **__):
+        raise AssertionError("a finished cell was run again")
+
+    monkeypatch.setattr(cells, "run", fail)
+    assert vdsh(*TABLE, "--bits", 8).returncode == 0
+
+
+def test_an_interrupted_table_goes_on_where_it_stopped(vdsh, root, tmp_path, monkeypatch):
+    run, done = cells.run, []
+
+    def stop_at_the_second(cell, **options):
+        if done:
+            raise KeyboardInterrupt
+        done.append(cell)
+        return run(cell, **options)
+
+    monkeypatch.setattr(cells, "run", stop_at_the_second)
+    result = vdsh(*TABLE, "--bits", 8)
+    assert result.returncode == 130
+    assert "the same command goes on from there" in result.stderr
+    (kept,) = (tmp_path / "results/cells/reuters20").iterdir()
+    before = kept.stat().st_mtime_ns
+    monkeypatch.setattr(cells, "run", run)
+    assert vdsh(*TABLE, "--bits", 8).returncode == 0
+    assert kept.stat().st_mtime_ns == before
+    assert len(list(kept.parent.iterdir())) == 2
+
+
+def test_a_damaged_cell_is_run_again(vdsh, root, tmp_path):
+    vdsh(*TABLE, "--bits", 8)
+    path = tmp_path / "results/cells/reuters20/lsh-8-seed0.json"
+    path.write_text(path.read_text()[:100])
+    assert vdsh(*TABLE, "--bits", 8).returncode == 0
+    assert json.loads(path.read_text())["cell"]["model"] == "lsh"
+
+
+def test_cells_run_side_by_side_give_the_same_numbers(root, tmp_path):
+    for jobs in (1, 2):
+        plan = Plan(tmp_path / str(jobs), str(root), "cpu", jobs, quiet=True)
+        options = {"datasets": ["reuters20"], "bits": [8, 16], "models": ["lsh", "sph"]}
+        assert not reproduce("table1", tmp_path / "out", plan, **options).failed
+    for path in (tmp_path / "1").rglob("*.json"):
+        other = tmp_path / "2" / path.relative_to(tmp_path / "1")
+        assert json.loads(path.read_text())["precision"] == pytest.approx(
+            json.loads(other.read_text())["precision"]
+        )
+
+
+def test_seeds_are_averaged_over_their_own_splits(root, tmp_path):
+    plan = Plan(tmp_path / "cells", str(root), "cpu", quiet=True)
+    reproduce(
+        "table1", tmp_path, plan, datasets=["reuters20"], bits=[8], models=["lsh"], seeds=[1, 2]
+    )
+    outcome = Results(tmp_path / "cells", [1, 2]).precision(Cell("reuters20", "lsh", 8))
+    each = [Results(tmp_path / "cells", [s]).precision(Cell("reuters20", "lsh", 8)) for s in (1, 2)]
+    assert outcome.mean == pytest.approx(np.mean([one.mean for one in each]))
+    assert len(outcome.per_query) == 48
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["tabel1"], "No table or figure 'tabel1'. Did you mean 'table1'?"),
+        (["table1", "--datasets", "reuter20"], "No dataset 'reuter20'. Did you mean 'reuters20'?"),
+        (["table1", "--models", "vdshs"], "No method 'vdshs'. Did you mean 'vdsh-s'?"),
+        (["table1", "--bits", "12"], "n_bits must be a multiple of 8 from 8 to 1024. Got 12."),
+        (["table1", "--jobs", "0"], "jobs must be at least 1. Got 0."),
+    ],
+)
+def test_wrong_names_are_refused_with_a_suggestion(vdsh, arguments, sentence):
+    result = vdsh("reproduce", *arguments)
+    assert result.returncode == 1
+    assert sentence in result.stderr
+
+
+def test_unlabelled_documents_are_not_judged_and_the_table_says_so(vdsh, root, tmp_path):
+    texts, labels = toy_corpus(240)
+    documents = [
+        {"id": f"d{i}", "text": text, "labels": [label] if i % 4 else None}
+        for i, (text, label) in enumerate(zip(texts, labels, strict=True))
+    ]
+    write_corpus(root / "reuters", documents)
+    result = vdsh("reproduce", "table1", "--datasets", "reuters", "--bits", 8, "--models", "vdsh-s")
+    assert result.returncode == 0, result.stderr
+    assert (
+        "documents without labels were not judged" in (tmp_path / "results/table1.md").read_text()
+    )
+
+
+def test_a_corpus_without_labels_fails_with_a_sentence(vdsh, root):
+    documents = [{"id": f"d{i}", "text": text} for i, text in enumerate(toy_corpus()[0])]
+    write_corpus(root / "reuters", documents)
+    result = vdsh("reproduce", "table1", "--datasets", "reuters", "--bits", 8, "--models", "vdsh-s")
+    assert result.returncode == 1
+    assert "reuters/vdsh-s-8-seed0 was not made." in result.stderr
+    assert "labels" in result.stderr
+
+
+def test_fewer_than_k_documents_are_all_counted_and_the_table_says_so(vdsh, root, tmp_path):
+    texts, labels = toy_corpus(80)
+    rows = enumerate(zip(texts, labels, strict=True))
+    write_corpus(
+        root / "reuters", [{"id": f"d{i}", "text": t, "labels": [y]} for i, (t, y) in rows]
+    )
+    vdsh("reproduce", "table1", "--datasets", "reuters", "--bits", 8, "--models", "lsh")
+    note = "only 64 documents to find, so precision at 64"
+    assert note in (tmp_path / "results/table1.md").read_text()
+
+
+def test_a_missing_corpus_is_said_before_anything_else(vdsh, root):
+    result = vdsh("reproduce", "table1", "--datasets", "tmc", "--bits", 8, "--models", "lsh")
+    assert result.returncode == 1
+    assert "tmc" in result.stderr and "VDSH_DATA" in result.stderr
+
+
+def test_table_2_and_figures_2_and_3_come_from_cells(vdsh, root, tmp_path):
+    vdsh("reproduce", "table2", "--datasets", "reuters20", "--bits", 8, "--models", "vdsh")
+    assert "median" in (tmp_path / "results/table2.md").read_text()
+    common = ["--datasets", "reuters20", "--bits", 8]
+    assert vdsh("reproduce", "figure2", *common, "--models", "lsh", "vdsh").returncode == 0
+    assert vdsh("reproduce", "figure3", *common, "--models", "vdsh").returncode == 0
+    for name in ("figure2.png", "figure3.png"):
+        assert (tmp_path / "results" / name).read_bytes().startswith(b"\x89PNG")
+    assert "TFIDF" in (tmp_path / "results/figure3.md").read_text()
+
+
+def test_figure_4_maps_test_documents_and_names_the_papers_posts(vdsh, root, tmp_path):
+    texts, labels = toy_corpus(240)
+    posts = [
+        {"id": f"{y}/{i}", "text": f"From: a@b\nSubject: post {i}\n\n{t}", "labels": [y]}
+        for i, (t, y) in enumerate(zip(texts, labels, strict=True))
+    ]
+    for post, title in zip(posts[1::2], TITLES, strict=False):
+        post["text"] = post["text"].replace("post", title + "\nX-Old:", 1)
+    write_corpus(root / "20newsgroups", posts)
+    result = vdsh("reproduce", "figure4", "--bits", 8)
+    assert result.returncode == 0, result.stderr
+    found = json.loads(
+        (tmp_path / "results/cells/maps/20newsgroups-vdsh-s-8-seed0.json").read_text()
+    )
+    assert len(found["points"]) == len(found["labels"]) >= 24
+    assert set(found["titles"]) == set(TITLES)
+    assert (tmp_path / "results/figure4.png").read_bytes().startswith(b"\x89PNG")
+    assert "hockey pair" in (tmp_path / "results/figure4.md").read_text()
+
+
+def test_the_mark_needs_a_significant_difference(tmp_path):
+    rng = np.random.default_rng(0)
+    near = rng.integers(400, 600, 200)
+    made = {"lsh": near, "vdsh-s": near + 30, "vdsh-sp": near + rng.integers(-100, 101, 200)}
+    for model, values in made.items():
+        _keep(tmp_path, Cell("tmc", model, 8), values)
+    results = Results(tmp_path, [0])
+    better, unsure, base = (
+        results.precision(Cell("tmc", model, 8)) for model in ("vdsh-s", "vdsh-sp", "lsh")
+    )
+    assert is_better(better, base) and not is_better(unsure, base)
+    (sheet,) = sheets(Request(("tmc",), (8,), tuple(made)), tmp_path)
+    assert ["†" in row[1] for row in sheet.rows] == [False, True, False]
+
+
+def _keep(folder: Path, cell: Cell, permille) -> None:
+    mean = float(np.mean(permille)) / 1000
+    result = {
+        "cell": cell._asdict(),
+        "data": "made up",
+        "k": 100,
+        "unlabelled": 0,
+        "threshold": "median",
+        "precision": {"median": mean},
+        "per_query_permille": {"precision@100 median": [int(v) for v in permille]},
+    }
+    cells.write(folder, cell, result)
+
+
+def test_the_papers_numbers_are_complete():
+    assert set(TABLE1) == set(TABLE2) == set(DATASETS)
+    for rows in TABLE1.values():
+        assert set(rows) == set(METHODS) - {"itq"}
+        assert all(len(row) == len(BITS) for row in rows.values())
+    assert all(set(rows) == set(OURS) for rows in TABLE2.values())
+    assert len(ITEMS["table1"].cells(ITEMS["table1"].defaults)) == 200
+
+
+def test_latex_is_escaped():
+    text = latex([Sheet("50 % of a_b", ["m", "8 bits"], [["x&y", "0.5 †"]])])
+    assert r"50 \% of a\_b" in text and r"x\&y & 0.5 $\dagger$ \\" in text
+
+
+def test_an_unknown_name_raises_from_python_too(tmp_path):
+    with pytest.raises(InputError, match="No table or figure"):
+        reproduce("figure9", tmp_path, Plan(tmp_path))
