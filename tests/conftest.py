@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from vdsh import TextHasher
 from vdsh.cli import app
+from vdsh.hashers import HASHERS
 
 SPACE = "orbit rocket shuttle launch moon crew astronaut satellite".split()
 SPORT = "goal match player season team coach referee stadium".split()
@@ -25,6 +26,12 @@ def toy_corpus(n_docs: int = 80, seed: int = 0) -> tuple[list[str], list[str]]:
 
 
 QUICK = {"epochs": 12, "hidden_size": 32, "batch_size": 16, "device": "cpu"}
+
+
+def quick(model: str, **settings: object) -> dict[str, object]:
+    """Settings for a quick fit; those that a method does not have are left out."""
+    known = HASHERS[model]().get_params()
+    return {name: value for name, value in (QUICK | settings).items() if name in known}
 
 
 @pytest.fixture

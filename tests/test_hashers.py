@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from conftest import QUICK, toy_corpus
+from conftest import quick, toy_corpus
 from vdsh.errors import InputError
 from vdsh.hashers import HASHERS
 from vdsh.labels import read_labels
@@ -19,10 +19,7 @@ every_hasher = pytest.mark.parametrize("name", HASHERS)
 
 
 def make(name, n_bits=16, **settings):
-    """A quick hasher; settings that a method does not have are left out."""
-    known = HASHERS[name]().get_params()
-    wanted = {key: value for key, value in (QUICK | settings).items() if key in known}
-    return HASHERS[name](n_bits, random_state=0, **wanted)
+    return HASHERS[name](n_bits, random_state=0, **quick(name, **settings))
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from safetensors.numpy import load_file, save_file
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from conftest import QUICK, toy_corpus
+from conftest import QUICK, quick, toy_corpus
 from vdsh import TextHasher
 from vdsh.errors import FolderError, InputError, MissingFileError, OutputExistsError
 from vdsh.hashers import HASHERS
@@ -17,7 +17,7 @@ from vdsh.pipeline import EmptyDocumentWarning
 @pytest.mark.parametrize("model", HASHERS)
 def test_a_saved_model_gives_the_same_codes(model, corpus, tmp_path):
     texts, labels = corpus
-    hasher = TextHasher(model, n_bits=16, random_state=0, **QUICK).fit(texts, labels)
+    hasher = TextHasher(model, n_bits=16, random_state=0, **quick(model)).fit(texts, labels)
     hasher.save(tmp_path / "model")
     loaded = TextHasher.load(tmp_path / "model")
     assert (loaded.encode(texts) == hasher.encode(texts)).all()

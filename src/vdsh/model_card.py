@@ -87,8 +87,8 @@ def _quality(hasher: "Hasher") -> str:
 
 
 def _epochs(hasher: "Hasher") -> str:
-    if not hasattr(hasher, "history_"):
-        return "not trained in epochs"
+    if not hasattr(hasher, "best_epoch_"):
+        return "all of the training was kept"
     text = f"weights of epoch {hasher.best_epoch_} of {len(hasher.history_)}"
     return text + (", training was interrupted by hand" if hasher.interrupted_ else "")
 

@@ -134,7 +134,7 @@ def _labels(documents: "list[Document]") -> list[Any] | None:
 
 def _print_result(hasher: "TextHasher", out: str, *, as_json: bool) -> None:
     facts, learned = hasher.training_, hasher.hasher_
-    history = getattr(learned, "history_", None)
+    history = learned.history_ if hasattr(learned, "best_epoch_") else None
     best = history[learned.best_epoch_ - 1] if history else {}
     if as_json:
         epochs = (
