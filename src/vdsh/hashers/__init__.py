@@ -1,12 +1,39 @@
 """The hashing methods, by the name that `TextHasher` and the command line use."""
 
 from vdsh.hashers.base import Hasher
+from vdsh.hashers.itq import ITQ
+from vdsh.hashers.ksh import KSH
+from vdsh.hashers.lsh import LSH
+from vdsh.hashers.rbm import StackedRBM
+from vdsh.hashers.selftaught import SelfTaughtHashing
+from vdsh.hashers.shttm import SHTTM
+from vdsh.hashers.spectral import SpectralHashing
 from vdsh.hashers.vdsh import VDSH, VDSH_S, VDSH_SP
 
 HASHERS: dict[str, type[Hasher]] = {
     "vdsh": VDSH,
     "vdsh-s": VDSH_S,
     "vdsh-sp": VDSH_SP,
+    "rbm": StackedRBM,
+    "ksh": KSH,
+    "shttm": SHTTM,
+    "lsh": LSH,
+    "sph": SpectralHashing,
+    "sth": SelfTaughtHashing,
+    "itq": ITQ,
 }
 
-__all__ = ["HASHERS", "VDSH", "VDSH_S", "VDSH_SP", "Hasher"]
+__all__ = [
+    "HASHERS",
+    "ITQ",
+    "KSH",
+    "LSH",
+    "SHTTM",
+    "VDSH",
+    "VDSH_S",
+    "VDSH_SP",
+    "Hasher",
+    "SelfTaughtHashing",
+    "SpectralHashing",
+    "StackedRBM",
+]

@@ -44,6 +44,12 @@ GRIDS: dict[str, list[dict[str, Any]]] = {
         {"n_neighbors": 100, "C": 0.1},
         {"n_neighbors": 200, "C": 0.03},
     ],
+    "rbm": [{"noise": 4.0}, {"noise": 1.0}],
+    "ksh": [{"ridge": 0.1}, {"ridge": 1.0}],
+    "shttm": [
+        {"topic_weight": 1e-3, "absent_weight": 1e-3},
+        {"topic_weight": 1e-3, "absent_weight": 1e-2},
+    ],
 }
 
 
