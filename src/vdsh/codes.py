@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from vdsh.errors import InputError
 
 MAX_BITS = 1024
-THRESHOLDS = ("median", "sign")
+FIXED = ("median", "sign")  # thresholds that follow from the scores alone
+THRESHOLDS = (*FIXED, "best")
 
 Bits = NDArray[np.uint8]
 Codes = NDArray[np.uint8]
@@ -27,8 +28,16 @@ def check_n_bits(n_bits: object) -> int:
     return int(n_bits)  # type: ignore[call-overload,no-any-return]
 
 
+def check_threshold(method: object) -> None:
+    """Raise when there is no such way to learn thresholds."""
+    if method not in THRESHOLDS:
+        raise InputError(f"threshold must be one of {', '.join(THRESHOLDS)}. Got {method!r}.")
+
+
 def thresholds(scores: Scores, method: str) -> Scores:
-    """Learn one threshold per bit; a score above it gives 1.
+    """Learn one threshold per bit from scores alone; a score above it gives 1.
+
+    The third way, `best`, needs labels as well: see `vdsh.hashers.calibration`.
 
     Parameters
     ----------
@@ -47,7 +56,7 @@ def thresholds(scores: Scores, method: str) -> Scores:
     if method == "sign":
         # The largest float below zero: "above it" then means "not negative", as in the paper.
         return np.full(scores.shape[1], np.nextafter(np.float32(0), np.float32(-1)), np.float32)
-    raise InputError(f"threshold must be one of {', '.join(THRESHOLDS)}. Got {method!r}.")
+    raise InputError(f"threshold must be one of {', '.join(FIXED)}. Got {method!r}.")
 
 
 def binarize(scores: Scores, thresholds: Scores) -> Bits:

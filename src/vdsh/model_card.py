@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vdsh import __version__
+from vdsh.codes import FIXED
+from vdsh.hashers.health import describe
 
 if TYPE_CHECKING:
     from vdsh.hashers import Hasher
@@ -34,7 +36,9 @@ codes = hasher.encode(["a text", "another text"])   # uint8, shape (2, {n_bytes}
 ## Quality
 - {quality}
 - {epochs}
+- {thresholds}
 - {balance}
+- {health}
 
 ## Settings
 {settings}
@@ -58,9 +62,11 @@ def model_card(
         validation=facts["validation_documents"],
         terms=facts["terms"],
         labels=_labels(hasher),
-        quality=_quality(hasher),
+        quality=_quality(hasher, recalibrated="recalibrated" in facts),
         epochs=_epochs(hasher),
+        thresholds=_thresholds(hasher, facts.get("recalibrated")),
         balance=_balance(hasher),
+        health=_health(hasher),
         settings="\n".join(f"- {name}: {value}" for name, value in sorted(settings.items())),
     )
 
@@ -73,14 +79,15 @@ def _labels(hasher: "Hasher") -> str:
     return f"{len(names)} labels: {shown}"
 
 
-def _quality(hasher: "Hasher") -> str:
+def _quality(hasher: "Hasher", *, recalibrated: bool) -> str:
     kind, history = getattr(hasher, "selected_on_", ""), getattr(hasher, "history_", [])
     if not kind:
         return "not validated: no documents were held out"
     score = history[hasher.best_epoch_ - 1]["validation"]
     if kind == "precision":
+        when = "" if hasher.threshold in FIXED and not recalibrated else " in training"
         return (
-            f"precision at 100 on the validation documents: {score:.3f} "
+            f"precision at 100 on the validation documents{when}: {score:.3f} "
             "(share of the 100 nearest training documents with a label in common)"
         )
     return f"lower bound per validation document: {score:.1f} nats"
@@ -91,6 +98,31 @@ def _epochs(hasher: "Hasher") -> str:
         return "all of the training was kept"
     text = f"weights of epoch {hasher.best_epoch_} of {len(hasher.history_)}"
     return text + (", training was interrupted by hand" if hasher.interrupted_ else "")
+
+
+def _thresholds(hasher: "Hasher", again: dict[str, Any] | None) -> str:
+    measured = getattr(hasher, "calibration_", {})
+    text = f"{hasher.threshold} thresholds"
+    if hasher.threshold == "best" and not measured:
+        text = "median thresholds: there were no labels to choose the best with"
+    if again:
+        source = f" of {again['source']}" if again["source"] else ""
+        text += (
+            f", learned again on {again['created']} from {again['documents']:,} documents{source} "
+            "(codes differ from those before: index again what was indexed then)"
+        )
+    if measured:
+        text += (
+            f"; precision at 100 on validation documents {measured['after']:.3f}, "
+            f"{measured['before']:.3f} with {'those before' if again else 'median ones'}"
+        )
+    return text
+
+
+def _health(hasher: "Hasher") -> str:
+    if not hasattr(hasher, "unused_bits_"):
+        return "not looked for unused and duplicated bits: made by an older version"
+    return describe(hasher.n_bits, hasher.unused_bits_, hasher.duplicated_bits_)
 
 
 def _balance(hasher: "Hasher") -> str:

@@ -17,6 +17,7 @@ from vdsh.codes import Bits, Codes, unpack
 from vdsh.errors import FolderError, InputError, suggest
 from vdsh.hashers import HASHERS, Hasher
 from vdsh.hashers.base import Progress
+from vdsh.hashers.health import LEAST_TO_WARN, BitHealthWarning, describe
 from vdsh.model_card import model_card
 from vdsh.persistence import Folder, check_free, read_folder, write_folder
 from vdsh.progress import training_bar
@@ -36,6 +37,21 @@ def warn_of_empty(n_empty: int, n_documents: int) -> None:
             f"{n_empty} of {n_documents} documents have no known word; "
             "they get the code of an empty document.",
             EmptyDocumentWarning,
+            stacklevel=3,
+        )
+
+
+def warn_of_bits(hasher: Hasher, n_documents: int) -> None:
+    """Warn where bits are unused or duplicated, though there were documents enough to learn from.
+
+    Below 1,000 training documents nothing is said: few documents cannot fill many bits.
+    """
+    unused, duplicated = hasher.unused_bits_, hasher.duplicated_bits_
+    if n_documents >= LEAST_TO_WARN and (unused or duplicated):
+        warnings.warn(
+            f"Bits are wasted: {describe(hasher.n_bits, unused, duplicated)}. The codes are as "
+            "good as shorter ones; take fewer bits, more documents or other settings.",
+            BitHealthWarning,
             stacklevel=3,
         )
 
@@ -112,14 +128,46 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
             with training_bar(enabled=progress) as report:
                 hasher.fit(counts, labels, validation=held_out, progress=report)
         self.vectorizer_, self.hasher_ = vectorizer, hasher
-        self.training_ = {
+        self.training_: dict[str, Any] = {
             "source": source,
             "documents": counts.shape[0],
             "validation_documents": 0 if held_out is None else held_out[0].shape[0],
             "terms": counts.shape[1],
             "words_per_document": float(counts.sum() / counts.shape[0]),
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "created": _now(),
         }
+        warn_of_bits(hasher, counts.shape[0])
+        return self
+
+    def recalibrate(
+        self,
+        texts: Sequence[str],
+        labels: Sequence[Any] | None = None,
+        *,
+        threshold: str = "median",
+        validation: tuple[Sequence[str], Sequence[Any] | None] | Sequence[str] | None = None,
+        source: str = "",
+    ) -> Self:
+        """Learn new thresholds for a trained model, without training it again.
+
+        Codes change, so what was indexed with the model before must be indexed again.
+
+        Parameters
+        ----------
+        texts, labels, validation, source
+            As for `fit`; the vocabulary stays. With labels for both, precision at 100 of the
+            validation texts is measured with the thresholds before and after.
+        threshold : {"median", "sign", "best"}, default="median"
+            Becomes the model's setting. "best" needs the labels.
+        """
+        check_is_fitted(self, "hasher_")
+        counts = self.vectorizer_.transform(texts)
+        warn_of_empty(_count_empty(counts), counts.shape[0])
+        held_out = _held_out(self.vectorizer_, validation)
+        self.hasher_.recalibrate(counts, labels, threshold=threshold, validation=held_out)
+        self.set_params(threshold=threshold)
+        facts = {"source": source, "documents": counts.shape[0], "created": _now()}
+        self.training_ = self.training_ | {"recalibrated": facts}
         return self
 
     def encode(self, texts: Sequence[str]) -> Codes:
@@ -222,6 +270,10 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         text = {name: value for name, value in self.settings.items() if name in of_text}
         rest = {name: value for name, value in self.settings.items() if name in of_hasher}
         return BagOfWords(**text), kind(n_bits=self.n_bits, random_state=self.random_state, **rest)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _count_empty(counts: csr_array) -> int:

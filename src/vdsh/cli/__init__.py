@@ -20,6 +20,7 @@ from vdsh.cli import (
     fit,
     index,
     info,
+    recalibrate,
     reproduce,
     search,
     within,
@@ -60,7 +61,7 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 _VERBS: tuple[Any, ...] = (demo, fit, encode, index, search, within, delete, duplicates, info)
-_VERBS += (datasets, evaluate, reproduce)
+_VERBS += (datasets, evaluate, recalibrate, reproduce)
 for verb in _VERBS:
     name = verb.__name__.rpartition(".")[2]
     kind = getattr(verb, "CLASS", None)

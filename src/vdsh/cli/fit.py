@@ -16,7 +16,6 @@ _MODELS = (
     "vdsh, vdsh-s (learns from labels), vdsh-sp; or a baseline: "
     "lsh, sph, sth, rbm, itq, ksh, shttm."
 )
-_LEAST_TO_HOLD_OUT = 100  # with fewer documents every one is needed for training
 
 
 def command(
@@ -58,7 +57,7 @@ def command(
     reading = options.Reading(format, id_field, text_field, labels_field, encoding, quiet)
     documents = reading.documents(docs)
     if validation is None:
-        documents, held_out = _hold_out(documents, seed)
+        documents, held_out = options.hold_out(documents, seed)
     else:
         held_out = reading.documents(validation)
     source = "standard input" if docs == "-" else docs
@@ -94,19 +93,6 @@ def _make(
     return hasher
 
 
-def _hold_out(
-    documents: "list[Document]", seed: int
-) -> "tuple[list[Document], list[Document] | None]":
-    """Set a random tenth aside for validation."""
-    import numpy as np
-
-    if len(documents) < _LEAST_TO_HOLD_OUT:
-        return documents, None
-    order = np.random.RandomState(seed).permutation(len(documents))
-    cut = len(documents) // 10
-    return [documents[i] for i in np.sort(order[cut:])], [documents[i] for i in order[:cut]]
-
-
 def _fit(
     hasher: "TextHasher",
     documents: "list[Document]",
@@ -115,21 +101,14 @@ def _fit(
     *,
     quiet: bool,
 ) -> None:
-    validation = None
-    if held_out is not None:
-        validation = [d.text for d in held_out], _labels(held_out)
+    texts, labels = options.texts_and_labels(documents)
     hasher.fit(
-        [document.text for document in documents],
-        _labels(documents),
-        validation=validation,
+        texts,
+        labels,
+        validation=None if held_out is None else options.texts_and_labels(held_out),
         progress=not quiet,
         source=source,
     )
-
-
-def _labels(documents: "list[Document]") -> list[Any] | None:
-    labels = [document.labels for document in documents]
-    return labels if any(label is not None for label in labels) else None
 
 
 def _print_result(hasher: "TextHasher", out: str, *, as_json: bool) -> None:

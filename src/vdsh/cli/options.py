@@ -10,6 +10,8 @@ from vdsh.errors import InputError
 if TYPE_CHECKING:
     from vdsh.documents import Document, DocumentReader
 
+LEAST_TO_HOLD_OUT = 100  # with fewer documents every one is needed to learn from
+
 Docs = Annotated[
     str,
     typer.Argument(
@@ -62,6 +64,26 @@ class Reading(NamedTuple):
 
         with reading_bar(self.reader(source), "reading", enabled=not self.quiet) as documents:
             return list(documents)
+
+
+def hold_out(
+    documents: "list[Document]", seed: int
+) -> "tuple[list[Document], list[Document] | None]":
+    """Set a random tenth aside for validation."""
+    import numpy as np
+
+    if len(documents) < LEAST_TO_HOLD_OUT:
+        return documents, None
+    order = np.random.RandomState(seed).permutation(len(documents))
+    cut = len(documents) // 10
+    return [documents[i] for i in np.sort(order[cut:])], [documents[i] for i in order[:cut]]
+
+
+def texts_and_labels(documents: "list[Document]") -> tuple[list[str], list[Any] | None]:
+    """Divide documents; the labels are None where no document has any."""
+    labels = [document.labels for document in documents]
+    known = any(label is not None for label in labels)
+    return [document.text for document in documents], labels if known else None
 
 
 def parse_settings(pairs: list[str]) -> dict[str, Any]:

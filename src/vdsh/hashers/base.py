@@ -10,8 +10,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from vdsh.codes import Bits, Codes, Scores, binarize, check_n_bits, pack, thresholds
+from vdsh.codes import Bits, Codes, Scores, binarize, check_n_bits, check_threshold, pack
 from vdsh.errors import InputError
+from vdsh.hashers.bench import Bench
+from vdsh.hashers.calibration import calibrate
+from vdsh.hashers.health import bit_health, sample
 from vdsh.labels import Labels, read_labels
 from vdsh.text.weighting import inverse_document_frequency, weigh
 
@@ -82,6 +85,12 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         Share of the training documents that have a 1 there.
     n_distinct_codes_ : int
         How many different codes the training documents have.
+    unused_bits_, duplicated_bits_ : list
+        Bits that tell no documents apart, and pairs of a bit and the earlier one that it repeats;
+        see `vdsh.hashers.health`.
+    calibration_ : dict
+        Precision at 100 of the validation documents `before` the thresholds were chosen (median
+        ones, or those of the model that is recalibrated) and `after`; empty if not measured.
     """
 
     supervised: ClassVar[bool] = False
@@ -104,27 +113,55 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
             Per document a label, a list of labels, or None where unknown. An unsupervised hasher
             never learns from them but may use them to measure itself on the validation data.
         validation : tuple (X, y), optional
-            Held-out documents to choose the best epoch with; y may be None.
+            Held-out documents to choose the best epoch with, and the thresholds where
+            `threshold` is "best"; y may be None.
         progress : callable, optional
             Called with a `Report` now and then.
         """
-        n_bits = check_n_bits(self.n_bits)
+        check_n_bits(self.n_bits)
+        check_threshold(self.threshold)
         counts = self._validate(X, reset=True)
-        if counts.shape[0] < n_bits:
-            raise InputError(
-                f"{n_bits} bits need at least {n_bits} documents to learn from. "
-                f"Got n_samples = {counts.shape[0]}."
-            )
+        self._check_enough(counts)
         labels = self._check_labels(y, counts.shape[0])
         if self.weighting == "tfidf":
             self.idf_ = inverse_document_frequency(counts)
         train = Corpus(self._weigh(counts), counts, labels)
-        self._fit(train, self._validation_corpus(validation, labels), progress)
+        held_out = self._validation_corpus(validation, labels)
+        self._fit(train, held_out, progress)
         scores = self._scores(train.inputs)
-        self.thresholds_ = thresholds(scores, self.threshold)
-        bits = binarize(scores, self.thresholds_)
-        self.bit_balance_ = bits.mean(axis=0, dtype=np.float32)
-        self.n_distinct_codes_ = len(np.unique(pack(bits), axis=0))
+        bench = self._bench(scores, train, held_out) if self.threshold == "best" else None
+        self.thresholds_, self.calibration_ = calibrate(scores, self.threshold, bench)
+        self._look_at_bits(scores, train)
+        return self
+
+    def recalibrate(
+        self, X: Any, y: Any = None, *, threshold: str = "median", validation: Any = None
+    ) -> Self:
+        """Learn new thresholds from documents, and nothing else; codes change.
+
+        Parameters
+        ----------
+        X, y, validation
+            As for `fit`; "best" needs both with labels.
+        threshold : {"median", "sign", "best"}
+            Becomes the hasher's setting.
+        """
+        check_is_fitted(self, "thresholds_")
+        check_threshold(threshold)
+        counts = self._validate(X, reset=False)
+        self._check_enough(counts)
+        labels = None if y is None else _read_labels(y, counts.shape[0])
+        train = Corpus(self._weigh(counts), counts, labels)
+        scores = self._scores(train.inputs)
+        bench = self._bench(scores, train, self._validation_corpus(validation, labels))
+        if threshold == "best" and bench is None:
+            raise InputError(
+                "The best thresholds are chosen by precision, which needs labels: give labelled "
+                "documents and labelled validation documents, or choose median or sign."
+            )
+        cut, measured = calibrate(scores, threshold, bench, self.thresholds_)
+        self.threshold, self.thresholds_, self.calibration_ = threshold, cut, measured
+        self._look_at_bits(scores, train)
         return self
 
     def transform(self, X: Any) -> Bits:
@@ -158,10 +195,39 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         )
         counts = csr_array(X)
         counts.sum_duplicates()
+        if counts.nnz < 2**31:  # slicing columns leaves wide indices, which few libraries take
+            counts.indices = counts.indices.astype(np.int32, copy=False)
+            counts.indptr = counts.indptr.astype(np.int32, copy=False)
         return counts
 
     def _weigh(self, counts: csr_array) -> csr_array:
         return weigh(counts, self.weighting, getattr(self, "idf_", None))
+
+    def _bench(self, scores: Scores, train: Corpus, validation: Corpus | None) -> Bench | None:
+        """Prepare to measure thresholds; None where labels are missing."""
+        if validation is None:
+            return None
+        queries = self._scores(validation.inputs)
+        return Bench.of(scores, train.labels, queries, validation.labels)
+
+    def _look_at_bits(self, scores: Scores, train: Corpus) -> None:
+        """Note how balanced, used and different the bits of the training documents are."""
+        bits = binarize(scores, self.thresholds_)
+        self.bit_balance_ = bits.mean(axis=0, dtype=np.float32)
+        self.n_distinct_codes_ = len(np.unique(pack(bits), axis=0))
+        noise = None
+        if hasattr(self, "posterior"):  # a variational model knows how unsure its scores are
+            rows = sample(len(scores), 1_000)
+            noise = (self.posterior(train.counts[rows]).sigma ** 2).mean(axis=0)
+        health = bit_health(scores, bits, noise)
+        self.unused_bits_, self.duplicated_bits_ = health.unused, health.duplicated
+
+    def _check_enough(self, counts: csr_array) -> None:
+        if counts.shape[0] < self.n_bits:
+            raise InputError(
+                f"{self.n_bits} bits need at least {self.n_bits} documents to learn from. "
+                f"Got n_samples = {counts.shape[0]}."
+            )
 
     def _check_labels(self, y: Any, n_docs: int) -> Labels | None:
         """Read the labels and see that a supervised hasher can learn something from them."""
@@ -172,9 +238,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
                     "learns from labels. Give them, or choose an unsupervised model (vdsh)."
                 )
             return None
-        labels = read_labels(y)
-        if len(labels.known) != n_docs:
-            raise InputError(f"Got {n_docs} documents but {len(labels.known)} labels.")
+        labels = _read_labels(y, n_docs)
         if self.supervised and len(labels.names) < 2:
             raise InputError(
                 f"{type(self).__name__} needs at least two different labels (1 class or none "
@@ -197,3 +261,10 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         tags.target_tags.required = self.supervised
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _read_labels(y: Any, n_docs: int) -> Labels:
+    labels = read_labels(y)
+    if len(labels.known) != n_docs:
+        raise InputError(f"Got {n_docs} documents but {len(labels.known)} labels.")
+    return labels

@@ -60,7 +60,9 @@ class Judge:
     def _precision(self, network: Network) -> float:
         """Measure precision at 100 of validation documents searching the training documents."""
         database, queries = means(network, self.train), means(network, self.queries)
-        cut = thresholds(database, self.hasher.threshold)
+        kind = self.hasher.threshold
+        # "best" is a search of its own, after training.
+        cut = thresholds(database, "median" if kind == "best" else kind)
         codes, query_codes = pack(binarize(database, cut)), pack(binarize(queries, cut))
         labels, query_labels = self.labels
         return float(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vdsh.circumstances import circumstances
-from vdsh.codes import THRESHOLDS, Scores, binarize, pack, thresholds
+from vdsh.codes import FIXED, Scores, binarize, pack, thresholds
 from vdsh.datasets import load
 from vdsh.evaluation.protocol import Evaluation, evaluate_codes
 from vdsh.hashers import HASHERS, Hasher
@@ -149,7 +149,7 @@ def run(
     """Train every candidate, keep the best on validation, and measure it on the test documents."""
     data = count(cell.dataset, cell.seed, root)
     # Our models choose their epoch on validation and keep the preset's threshold.
-    choices = ("median",) if cell.model in PAPER else THRESHOLDS
+    choices = ("median",) if cell.model in PAPER else FIXED
     best: tuple[float, Trial, str] | None = None
     tried = []
     for settings in candidates(cell.model, cell.dataset, cell.preset):
@@ -171,7 +171,7 @@ def run(
 
 
 def _record(cell: Cell, data: Counted, trial: Trial, chosen: str) -> dict[str, Any]:
-    found = {name: evaluate(trial, data, "test", name) for name in THRESHOLDS}
+    found = {name: evaluate(trial, data, "test", name) for name in FIXED}
     best = found[chosen]
     per_query = {name: _permille(_precision(found[name])) for name in found}
     return {

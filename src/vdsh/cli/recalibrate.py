@@ -1,0 +1,91 @@
+"""`vdsh recalibrate`: learn new thresholds for a trained model, without training it again."""
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vdsh.cli import options
+
+if TYPE_CHECKING:
+    from vdsh.pipeline import TextHasher
+
+EXAMPLE = "Example: vdsh recalibrate news-model news.jsonl --threshold best --out news-model-2"
+
+
+def command(
+    model: Annotated[str, typer.Argument(help="Folder of the model.", show_default=False)],
+    docs: options.Docs,
+    out: Annotated[str, typer.Option(help="Folder to write the new model to.", show_default=False)],
+    threshold: Annotated[
+        str,
+        typer.Option(
+            help="median (balanced bits), sign, or best: chosen for precision on held-out "
+            "documents, which needs labels."
+        ),
+    ] = "best",
+    validation: Annotated[
+        str | None,
+        typer.Option(help="File of held-out documents; by default a tenth of the others."),
+    ] = None,
+    seed: Annotated[
+        int,
+        typer.Option(
+            help="Of the choice of held-out documents; with the seed and the documents of "
+            "`vdsh fit` they are those that the model was not trained on."
+        ),
+    ] = 0,
+    format: options.Format = None,
+    id_field: options.IdField = "id",
+    text_field: options.TextField = None,
+    labels_field: options.LabelsField = "labels",
+    encoding: options.Encoding = "utf-8",
+    force: options.Force = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Learn a trained model's thresholds anew from documents and write it as another model."""
+    from vdsh.codes import check_threshold
+    from vdsh.persistence import check_free
+    from vdsh.pipeline import TextHasher
+
+    check_threshold(threshold)
+    check_free(out, force=force)
+    hasher = TextHasher.load(model)
+    reading = options.Reading(format, id_field, text_field, labels_field, encoding, quiet)
+    documents = reading.documents(docs)
+    if validation is None:
+        documents, held_out = options.hold_out(documents, seed)
+    else:
+        held_out = reading.documents(validation)
+    texts, labels = options.texts_and_labels(documents)
+    hasher.recalibrate(
+        texts,
+        labels,
+        threshold=threshold,
+        validation=None if held_out is None else options.texts_and_labels(held_out),
+        source="standard input" if docs == "-" else docs,
+    )
+    hasher.save(out, force=force)
+    _print_result(hasher, model, out, as_json=as_json)
+
+
+def _print_result(hasher: "TextHasher", model: str, out: str, *, as_json: bool) -> None:
+    facts: dict[str, Any] = hasher.training_["recalibrated"]
+    measured = hasher.hasher_.calibration_
+    threshold = hasher.hasher_.threshold
+    if as_json:
+        precision = {f"precision_{name}": value for name, value in measured.items()}
+        typer.echo(json.dumps({"model": out, "threshold": threshold} | precision | facts))
+        return
+    typer.echo(f"Learned {threshold} thresholds from {facts['documents']:,} documents.")
+    if measured:
+        chosen = " (which chose the thresholds)" if threshold == "best" else ""
+        typer.echo(
+            f"Precision at 100 on held-out documents{chosen}: "
+            f"{measured['before']:.3f} before, {measured['after']:.3f} now"
+        )
+    typer.echo(
+        f"The model is in {out}. Codes are not those of {model}: index again what was indexed with "
+        f"it, vdsh index {out} DOCS --store STORE"
+    )

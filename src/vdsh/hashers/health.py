@@ -1,0 +1,127 @@
+"""Bit health: which bits of a code say nothing, and which say what another one says."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.codes import Bits, Scores
+
+LEAST_TO_WARN = 1_000  # below, documents are too few for many different bits, and that is no fault
+_MOST_DOCUMENTS = 20_000
+_SAME = 0.9  # correlation from which two bits count as one
+_COLLAPSED = 0.01  # signal to noise below which a dimension is unused
+_CONSTANT = 0.01  # share of documents that differ, below which a bit is constant
+
+
+class BitHealthWarning(UserWarning):
+    """Some bits of a trained model are unused or duplicated."""
+
+
+class BitHealth(NamedTuple):
+    """What each bit contributes.
+
+    Attributes
+    ----------
+    balance : ndarray of shape (n_bits,)
+        Share of the documents that have a 1.
+    entropy : ndarray of shape (n_bits,)
+        Of each bit on its own; 1 is the most, for a balance of one half.
+    spread : ndarray of shape (n_bits,)
+        Variance of a bit's scores over the documents, divided by the noise.
+    unused : list of int
+        Bits that tell no documents apart: nearly constant, or a collapsed dimension.
+    duplicated : list of [int, int]
+        Bits that repeat an earlier one or its opposite, each with the first such bit.
+    """
+
+    balance: NDArray[np.float64]
+    entropy: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    unused: list[int]
+    duplicated: list[list[int]]
+
+    def describe(self) -> str:
+        """Say in a sentence how the bits are."""
+        return describe(len(self.balance), self.unused, self.duplicated)
+
+
+def bit_health(scores: Scores, bits: Bits, noise: Scores | None = None) -> BitHealth:
+    """Look for unused and duplicated bits.
+
+    Parameters
+    ----------
+    scores, bits : ndarray of shape (n_docs, n_bits)
+        Of training documents; of many, a fixed sample is looked at.
+    noise : ndarray of shape (n_bits,), optional
+        Variance that a score has within a document, sigma^2 of a variational model. A dimension
+        whose mean hardly varies between documents compared with it has collapsed to the prior
+        (the "active units" of Y. Burda, R. Grosse and R. Salakhutdinov, ICLR 2016), and the
+        median would still cut it into two balanced halves. By default the variance of the
+        median bit.
+
+    Examples
+    --------
+    >>> scores = np.random.RandomState(0).normal(size=(50, 4)).astype(np.float32)
+    >>> scores[:, 2], scores[:, 3] = 0, -scores[:, 1]
+    >>> health = bit_health(scores, (scores > 0).view(np.uint8))
+    >>> health.unused, health.duplicated
+    ([2], [[3, 1]])
+    >>> health.describe()
+    '1 of 4 bits tells no documents apart (2), 1 repeats another (3)'
+    """
+    rows = sample(len(scores), _MOST_DOCUMENTS)
+    scores, bits = scores[rows], bits[rows]
+    balance = bits.mean(axis=0, dtype=np.float64)
+    variance = scores.var(axis=0, dtype=np.float64)
+    scale = np.full(len(variance), np.median(variance)) if noise is None else noise
+    spread = variance / np.maximum(scale, np.finfo(np.float32).tiny)
+    constant = np.minimum(balance, 1 - balance) < _CONSTANT
+    dead = constant | (spread < _COLLAPSED)
+    unused = [int(bit) for bit in np.flatnonzero(dead)]
+    return BitHealth(balance, _entropy(balance), spread, unused, _duplicated(bits, dead))
+
+
+def describe(n_bits: int, unused: list[int], duplicated: list[list[int]]) -> str:
+    """Say in a sentence how many bits are unused or duplicated, and which.
+
+    >>> describe(32, [], [])
+    'all 32 bits are in use and differ from one another'
+    """
+    parts = []
+    if unused:
+        verb = "tells" if len(unused) == 1 else "tell"
+        parts.append(f"{len(unused)} of {n_bits} bits {verb} no documents apart ({_some(unused)})")
+    if duplicated:
+        verb = "repeats" if len(duplicated) == 1 else "repeat"
+        count = f"{len(duplicated)}" if parts else f"{len(duplicated)} of {n_bits} bits"
+        parts.append(f"{count} {verb} another ({_some([bit for bit, _ in duplicated])})")
+    return ", ".join(parts) or f"all {n_bits} bits are in use and differ from one another"
+
+
+def sample(n_docs: int, most: int) -> NDArray[np.intp]:
+    """Choose at most so many rows, always the same ones."""
+    if n_docs <= most:
+        return np.arange(n_docs)
+    return np.sort(np.random.RandomState(0).choice(n_docs, most, replace=False))
+
+
+def _entropy(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    q = np.clip(p, np.finfo(float).tiny, 1), np.clip(1 - p, np.finfo(float).tiny, 1)
+    entropy: NDArray[np.float64] = -(p * np.log2(q[0]) + (1 - p) * np.log2(q[1]))
+    return entropy
+
+
+def _duplicated(bits: Bits, dead: NDArray[np.bool_]) -> list[list[int]]:
+    """Find the used bits that are strongly correlated with an earlier used one."""
+    used = np.flatnonzero(~dead)
+    if len(used) < 2:
+        return []
+    alike = np.abs(np.corrcoef(bits[:, used].astype(np.float32), rowvar=False)) > _SAME
+    alike &= np.tri(len(used), k=-1, dtype=bool)
+    later = np.flatnonzero(alike.any(axis=1))
+    return [[int(used[j]), int(used[alike[j].argmax()])] for j in later]
+
+
+def _some(bits: list[int]) -> str:
+    return ", ".join(map(str, bits[:8])) + (", ..." if len(bits) > 8 else "")

@@ -1,0 +1,277 @@
+"""Thresholds chosen for the classes, and models that get new ones."""
+
+import json
+import os
+from itertools import product
+
+import numpy as np
+import pytest
+
+from conftest import quick, toy_corpus
+from vdsh import TextHasher
+from vdsh.codes import binarize, pack, thresholds
+from vdsh.errors import InputError
+from vdsh.hashers import HASHERS
+from vdsh.hashers.bench import Bench, Judged
+from vdsh.hashers.calibration import CalibrationWarning, best_thresholds, candidates
+from vdsh.labels import read_labels
+from vdsh.metrics import expected_precision
+
+
+def judged(n_docs, shares, n_bits=8, noise=0.5, seed=0):
+    """Scores in which each class has its own mean, and classes are as large as `shares` say."""
+    rng = np.random.default_rng(seed)
+    means = np.random.default_rng(5).choice([-1.0, 1.0], (len(shares), n_bits))
+    classes = rng.choice(len(shares), n_docs, p=shares)
+    scores = means[classes] + noise * rng.normal(size=(n_docs, n_bits))
+    return Judged(scores.astype(np.float32), np.eye(len(shares), dtype=np.uint8)[classes])
+
+
+def slow_precision(bench, cut):
+    codes, queries = (pack(binarize(part.scores, cut)) for part in (bench.documents, bench.queries))
+    labels = bench.queries.labels, bench.documents.labels
+    return expected_precision(queries, labels[0], codes, labels[1], k=bench.k)
+
+
+@pytest.mark.parametrize("n_bits", [8, 24, 72, 256])
+@pytest.mark.parametrize("k", [1, 20, 1000])
+def test_a_candidate_is_measured_as_metrics_would(n_bits, k):
+    sides = (judged(n, [0.5, 0.3, 0.2], n_bits, seed=seed) for n, seed in ((150, 0), (40, 1)))
+    bench = Bench(*sides, k=k)
+    cut = thresholds(bench.documents.scores, "median")
+    places, bit = bench.places(cut), 5
+    choices = np.unique(candidates(bench.documents.scores)[:, bit])
+    found = bench.candidate_precision(places, bit, cut, choices)
+    for choice, precision in zip(choices, found.T, strict=True):
+        changed = cut.copy()
+        changed[bit] = choice
+        assert np.allclose(precision, slow_precision(bench, changed))
+        assert np.isclose(bench.precision(changed), slow_precision(bench, changed).mean())
+
+
+def test_moving_a_threshold_keeps_the_distances_true():
+    bench = Bench(judged(60, [0.7, 0.3]), judged(30, [0.7, 0.3], seed=1))
+    cut = thresholds(bench.documents.scores, "median")
+    places, old = bench.places(cut), cut[3]
+    cut[3] = np.float32(0.7)
+    bench.move(places, 3, old, cut[3])
+    assert (places == bench.places(cut)).all()
+
+
+def test_ascent_finds_what_all_combinations_contain():
+    documents, queries = (judged(n, [0.1, 0.9], 2, noise=1.0, seed=n) for n in (80, 60))
+    bench = Bench(documents, queries, k=10)
+    every = [np.array(cut, np.float32) for cut in product(*candidates(documents.scores).T)]
+    precisions = [bench.precision(cut) for cut in every]
+    best, worst = max(precisions), min(precisions)
+    found = bench.precision(best_thresholds(documents.scores, bench, errors=0))
+    assert found <= best
+    assert found > best - 0.05 * (best - worst)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_best_is_never_worse_than_median_and_sign_on_validation(seed):
+    bench = Bench(
+        judged(300, [0.6, 0.3, 0.1], noise=1.5, seed=seed),
+        judged(100, [0.6, 0.3, 0.1], noise=1.5, seed=seed + 10),
+        k=20,
+    )
+    scores = bench.documents.scores
+    best = bench.precision(best_thresholds(scores, bench))
+    assert best >= max(bench.precision(thresholds(scores, name)) for name in ("median", "sign"))
+
+
+def test_a_class_of_a_tenth_gets_a_better_cut_than_the_median():
+    shares = [0.1, 0.9]
+    train, queries, test = (judged(n, shares, seed=n) for n in (1000, 200, 300))
+    bench = Bench(train, queries)
+    cut = best_thresholds(train.scores, bench)
+    unseen = Bench(train, test)
+    assert unseen.precision(cut) > unseen.precision(thresholds(train.scores, "median")) + 0.02
+    assert unseen.precision(cut) > 0.98
+
+
+def test_the_choice_is_the_same_every_time():
+    bench = Bench(judged(300, [0.2, 0.8], noise=1), judged(100, [0.2, 0.8], noise=1, seed=1))
+    first, second = (best_thresholds(bench.documents.scores, bench) for _ in range(2))
+    assert (first == second).all()
+
+
+def test_scores_without_labels_of_any_use_move_few_thresholds():
+    rng = np.random.default_rng(0)
+    scores = [rng.normal(size=(n, 32)).astype(np.float32) for n in (500, 100)]
+    labels = [np.eye(4, dtype=np.uint8)[rng.integers(4, size=len(part))] for part in scores]
+    bench = Bench(*(Judged(*part) for part in zip(scores, labels, strict=True)))
+    careful, greedy = (
+        (best_thresholds(scores[0], bench, errors=errors)[:, None] != np.stack(
+            [thresholds(scores[0], name) for name in ("median", "sign")], 1)).all(axis=1).sum()
+        for errors in (3.0, 0.0)
+    )  # fmt: skip
+    assert careful < 6 < greedy
+
+
+def test_only_labelled_documents_are_judged_and_at_most_so_many():
+    scores = np.arange(80, dtype=np.float32).reshape(10, 8)
+    labels = read_labels([None, "a"] * 5)
+    assert Judged.sample(scores, labels, 100).scores[:, 0].tolist() == [8, 24, 40, 56, 72]
+    assert len(Judged.sample(scores, labels, 3).labels) == 3
+    assert Bench.of(scores, labels, scores, read_labels([None] * 10)) is None
+    assert Bench.of(scores, None, scores, labels) is None
+
+
+def unbalanced(seed):
+    """A toy corpus in which a quarter of the texts is about space."""
+    texts, labels = toy_corpus(320, seed)
+    rows = [i for i in range(320) if labels[i] == "sport" or i % 6 == 0]
+    return [texts[i] for i in rows], [labels[i] for i in rows]
+
+
+@pytest.mark.parametrize("model", HASHERS)
+def test_every_hasher_can_be_recalibrated_saved_and_loaded(model, tmp_path):
+    texts, labels = unbalanced(0)
+    hasher = TextHasher(model, 8, random_state=0, **quick(model)).fit(texts, labels)
+    kept = {k: v for k, v in vars(hasher.hasher_).items() if isinstance(v, np.ndarray)}
+    hasher.recalibrate(texts, labels, threshold="best", validation=unbalanced(1), source="x.jsonl")
+    for name in kept.keys() - {"thresholds_", "bit_balance_"}:
+        assert kept[name] is getattr(hasher.hasher_, name)
+    measured = hasher.hasher_.calibration_
+    assert measured["after"] >= measured["before"]
+    hasher.save(tmp_path / "m")
+    loaded = TextHasher.load(tmp_path / "m")
+    assert (loaded.encode(texts) == hasher.encode(texts)).all()
+    assert np.allclose(hasher.transform(texts).mean(axis=0), loaded.hasher_.bit_balance_)
+    assert loaded.get_params()["threshold"] == loaded.hasher_.threshold == "best"
+    card = (tmp_path / "m" / "README.md").read_text()
+    assert "best thresholds, learned again on" in card
+    assert f"from {len(texts)} documents of x.jsonl" in card
+
+
+def test_recalibrating_with_the_same_documents_and_setting_changes_nothing(corpus):
+    hasher = TextHasher("lsh", 16, random_state=0).fit(*corpus)
+    before = hasher.encode(corpus[0])
+    assert (hasher.recalibrate(corpus[0]).encode(corpus[0]) == before).all()
+    signs = hasher.recalibrate(corpus[0], threshold="sign").transform(corpus[0])
+    counts = hasher.vectorizer_.transform(corpus[0])
+    assert (signs == (hasher.hasher_.scores(counts) >= 0)).all()
+
+
+def test_fit_chooses_the_best_thresholds_on_validation():
+    (texts, labels), validation = unbalanced(0), unbalanced(1)
+    hashers = [
+        TextHasher("lsh", 8, random_state=0, threshold=threshold).fit(
+            texts, labels, validation=validation
+        )
+        for threshold in ("median", "best")
+    ]
+    median, best = (
+        expected_precision(
+            hasher.encode(validation[0]), read_labels(validation[1]).matrix,
+            hasher.encode(texts), read_labels(labels).matrix,
+        ).mean()
+        for hasher in hashers
+    )  # fmt: skip
+    assert best > median
+    assert hashers[1].hasher_.calibration_ == pytest.approx({"before": median, "after": best})
+
+
+def test_a_network_is_judged_by_its_median_while_it_trains(corpus):
+    texts, labels = corpus
+    parts = {"validation": (texts[60:], labels[60:])}
+    median, best = (
+        TextHasher("vdsh", 8, random_state=0, threshold=threshold, **quick("vdsh")).fit(
+            texts[:60], labels[:60], **parts
+        )
+        for threshold in ("median", "best")
+    )
+    assert median.hasher_.history_ == best.hasher_.history_
+
+
+def test_fit_without_validation_labels_takes_the_median_and_says_so(corpus, tmp_path):
+    texts, labels = corpus
+    hasher = TextHasher("lsh", 8, random_state=0, threshold="best")
+    median = TextHasher("lsh", 8, random_state=0).fit(texts).hasher_.thresholds_
+    for given in ({"labels": labels}, {"validation": (texts[:9], labels[:9])}):
+        with pytest.warns(CalibrationWarning, match="there are none: took the median"):
+            hasher.fit(texts, **given)
+        assert (hasher.hasher_.thresholds_ == median).all()
+    hasher.save(tmp_path / "m")
+    assert "median thresholds: there were no labels" in (tmp_path / "m" / "README.md").read_text()
+
+
+def test_recalibrating_without_labels_is_refused_and_changes_nothing(corpus):
+    hasher = TextHasher("lsh", 8, random_state=0).fit(corpus[0])
+    before = hasher.encode(corpus[0])
+    with pytest.raises(InputError, match="needs labels"):
+        hasher.recalibrate(*corpus, threshold="best")
+    with pytest.raises(InputError, match="median, sign, best. Got 'mean'"):
+        hasher.recalibrate(*corpus, threshold="mean")
+    with pytest.raises(InputError, match="at least 8 documents"):
+        hasher.recalibrate(corpus[0][:5])
+    with pytest.raises(InputError, match="80 documents but 3 labels"):
+        hasher.recalibrate(corpus[0], ["a", "b", "c"])
+    assert hasher.hasher_.threshold == "median"
+    assert (hasher.encode(corpus[0]) == before).all()
+
+
+@pytest.fixture
+def files(tmp_path, model_folder):
+    """A labelled file, one without labels and a small one."""
+    texts, labels = unbalanced(0)
+    rows = [{"text": text, "labels": label} for text, label in zip(texts, labels, strict=True)]
+    unlabelled = [{"text": text} for text in texts]
+    for name, part in (("d", rows), ("bare", unlabelled), ("small", rows[:50])):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, part)))
+    return model_folder
+
+
+def test_the_verb_writes_a_new_model_and_tells_what_changed(vdsh, files, tmp_path):
+    result = vdsh("recalibrate", files, "d.jsonl", "--out", "n")
+    assert result.returncode == 0, result.stderr
+    assert "Learned best thresholds from" in result.stdout
+    assert "before" in result.stdout
+    assert "index again what was indexed with it" in result.stdout
+    loaded = TextHasher.load(tmp_path / "n")
+    assert loaded.hasher_.threshold == "best"
+    assert TextHasher.load(files).hasher_.threshold == "median"
+    again = vdsh("recalibrate", files, "d.jsonl", "--out", "n", "--force", "--json",
+                 "--threshold", "sign", "--validation", "small.jsonl")  # fmt: skip
+    facts = json.loads(again.stdout)
+    assert facts["threshold"] == "sign"
+    assert 0 < facts["precision_after"] <= 1
+    assert facts["documents"] == len(unbalanced(0)[0])
+
+
+def test_documents_without_labels_are_enough_for_the_median(vdsh, files):
+    result = vdsh("recalibrate", files, "bare.jsonl", "--out", "n", "--threshold", "median")
+    assert result.returncode == 0, result.stderr
+    assert "Precision" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["d.jsonl", "--threshold", "mean"], "must be one of median, sign, best. Got 'mean'"),
+        (["bare.jsonl"], "needs labels"),
+        (["small.jsonl"], "needs labels"),
+        (["missing.jsonl"], "No file or folder 'missing.jsonl'"),
+        (["d.jsonl", "--out", "taken"], "'taken' exists"),
+        (["d.jsonl", "--out", "taken", "--force"], "is not a vdsh model"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_leaves_nothing(arguments, message, vdsh, files, tmp_path):
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "notes.txt").write_text("mine")
+    before = sorted(os.listdir(tmp_path))
+    result = vdsh(
+        "recalibrate", files, *arguments, *([] if "--out" in arguments else ["--out", "n"])
+    )
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: ")
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_a_missing_model_is_said(vdsh, files):
+    result = vdsh("recalibrate", "nowhere", "d.jsonl", "--out", "n")
+    assert (result.returncode, "No model at 'nowhere'" in result.stderr) == (1, True)
