@@ -15,7 +15,6 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
@@ -23,11 +22,10 @@ from threadpoolctl import threadpool_limits
 from vdsh.codes import Bits, Scores
 from vdsh.errors import InputError
 from vdsh.hashers.base import Corpus, Hasher, Progress, Report
-from vdsh.jit import available_threads, in_threads
+from vdsh.hashers.neighbours import nearest
 
 Doubles = NDArray[np.float64]
 
-_BLOCK = 256  # documents whose cosines to all others are in memory at once
 _SMALL = 4  # with fewer than so many documents per eigenvector a full solver is the faster one
 _ROUNDING = 1e-8  # of a vector's largest entry
 _LEAST_SHARE = 0.1  # of the documents, on the smaller side of a cut
@@ -132,21 +130,10 @@ def neighbour_graph(inputs: csr_array, n_neighbors: int) -> csr_array:
     csr_array of shape (n_docs, n_docs)
         Symmetric, with nothing on the diagonal.
     """
-    unit = normalize(inputs)
-    transposed = csr_array(unit.T)
     n_docs = inputs.shape[0]
-    k = min(n_neighbors, n_docs - 1)
-
-    def nearest(first: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        cosines = (unit[first : first + _BLOCK] @ transposed).toarray()
-        rows = np.arange(len(cosines))
-        cosines[rows, first + rows] = -1
-        ids = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
-        return ids, np.maximum(np.take_along_axis(cosines, ids, axis=1), 0)
-
-    found = in_threads(nearest, range(0, n_docs, _BLOCK), available_threads())
-    ids, cosines = (np.concatenate(part).ravel() for part in zip(*found, strict=True))
-    graph = csr_array((cosines, ids, np.arange(0, n_docs * k + 1, k)), shape=(n_docs, n_docs))
+    ids, cosines = nearest(inputs, n_neighbors)
+    places = np.arange(0, ids.size + 1, ids.shape[1])
+    graph = csr_array((cosines.ravel(), ids.ravel(), places), shape=(n_docs, n_docs))
     graph.eliminate_zeros()
     return csr_array(graph.maximum(graph.T))
 
