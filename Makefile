@@ -35,7 +35,7 @@ format: $(INSTALLED)  ## rewrite files in our style
 
 bench: $(INSTALLED)  ## measure again what the documentation claims (VDSH_DATA names the corpora)
 	$(BIN)/python -m pip install --quiet -c constraints.txt --group bench
-	for name in startup text training quality search store ranking; do \
+	for name in startup text training quality search store ranking reproduction; do \
 		$(BIN)/python benchmarks/bench_$$name.py || exit 1; done
 	$(BIN)/python benchmarks/tables.py
 
