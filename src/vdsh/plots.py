@@ -64,7 +64,7 @@ def maps(
     notes : {row: text}
         The points to name.
     """
-    figure, axes = _grid(len(panels), size=6.5)
+    figure, axes = _grid(len(panels), size=5)
     names = sorted(set(labels))
     colours = np.array([names.index(label) for label in labels])
     for axis, (title, points) in zip(axes, panels.items(), strict=False):
@@ -77,18 +77,14 @@ def maps(
 
 
 def _call_out(axis: Any, points: NDArray[np.float64], notes: Mapping[int, str]) -> None:
-    """Name some points in the margin below, with an arrow to each."""
-    for number, (row, text) in enumerate(notes.items()):
+    """Write numbers beside some points, and below what they stand for."""
+    for number, row in enumerate(notes, 1):
+        axis.scatter(*points[row], s=50, facecolors="none", edgecolors="black")
         axis.annotate(
-            text,
-            points[row],
-            xytext=(0.02 + 0.5 * (number % 2), -0.03 - 0.045 * (number // 2)),
-            textcoords="axes fraction",
-            fontsize=7,
-            va="top",
-            arrowprops={"arrowstyle": "->", "lw": 0.8},
+            str(number), points[row], (6, 6), textcoords="offset points", weight="bold", fontsize=11
         )
-        axis.scatter(*points[row], s=40, facecolors="none", edgecolors="black")
+    lines = [f"{number}: {text}" for number, text in enumerate(notes.values(), 1)]
+    axis.set_xlabel("\n".join(lines), loc="left", fontsize=8)
 
 
 def lay_out(vectors: NDArray[np.float32], *, seed: int = 0) -> NDArray[np.float64]:

@@ -23,7 +23,7 @@ from vdsh.paper.settings import candidates
 from vdsh.paper.sheets import Sheet
 
 DEFAULTS = Request(("20newsgroups",), (32,), ("shttm", "vdsh-s"))
-# Table 3 of the paper
+# Table 3 of the paper; of the second there are only answers ("Re: ...") in the bydate version
 TITLES = (
     "Trade rumor: Montreal/Ottawa/Phillie",
     "NHL team leaders in +/-",
@@ -64,7 +64,7 @@ def draw(request: Request, folder: Path, path: Path) -> None:
     if not maps:
         return
     first = next(iter(maps.values()))
-    notes = {row: f"{number}: {text}" for number, (row, text) in enumerate(_notes(first), 1)}
+    notes = {row: title for title, row in first["titles"].items()}
     panels = {METHODS[model]: np.array(found["points"]) for model, found in maps.items()}
     plots.maps(panels, first["labels"], notes, path)
 
@@ -97,7 +97,8 @@ def _choose(corpus: Dataset) -> tuple[dict[str, int], list[int]]:
     rows = list(range(n_seen, len(texts)))
     titles = {}
     for title in TITLES:
-        found = [row for row, text in enumerate(texts) if f"Subject: {title}\n" in text]
+        lines = (f"Subject: {title}\n", f"Subject: Re: {title}\n")
+        found = [row for line in lines for row, text in enumerate(texts) if line in text]
         if found:
             rows += [found[0]] if found[0] < n_seen else []
             titles[title] = rows.index(found[0])
@@ -123,10 +124,6 @@ def _nearer(distances: NDArray[np.float64], titles: dict[str, int], first: str, 
         return "–"
     row = distances[titles[first]]
     return f"{np.mean(row < row[titles[second]]):.1%}"
-
-
-def _notes(found: dict[str, Any]) -> list[tuple[int, str]]:
-    return [(row, title) for title, row in found["titles"].items()]
 
 
 def _maps(request: Request, folder: Path) -> dict[str, dict[str, Any]]:
