@@ -17,7 +17,7 @@ def report(folder: Path, seeds: Sequence[int] = (0,)) -> str:
     parts = [markdown(summary(folder, seeds), level=2)]
     for name, item in ITEMS.items():
         request = item.defaults._replace(seeds=tuple(seeds))
-        figure = f"\n\n![{name}](figures/{name}.png)" if item.draw else ""
+        figure = f"\n\n![{name}](../results/{name}.png)" if item.draw else ""
         tables = markdown(item.sheets(request, folder), level=3)
         parts.append(f"## {name[:-1].capitalize()} {name[-1]}{figure}\n\n{tables}")
     return "\n\n".join(parts)
