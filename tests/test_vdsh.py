@@ -35,13 +35,14 @@ def documents(corpus_):
     return Documents.of(corpus_, "counts", CPU)
 
 
-def network_of(documents, *, private=False, n_labels=2, bounded=True):
+def network_of(documents, *, private=False, n_labels=2, bounded=True, decoder_size=0):
     return Network(
         documents.n_terms,
         8,
         16,
         n_labels=n_labels,
         private=private,
+        decoder_size=decoder_size,
         bounded=bounded,
         dropout=0.0,
         generator=torch.Generator().manual_seed(0),
@@ -143,11 +144,21 @@ def test_a_share_of_each_target_comes_from_a_neighbour(corpus_):
     assert drawn == {0, 1}
 
 
+def test_a_deep_decoder_sees_little_more_than_signs(documents):
+    network = network_of(documents, decoder_size=6)
+    s = torch.tensor([[[5.0] * 8 + [-5.0] * 8, [9.0] * 8 + [-9.0] * 8]])  # (1, 2, K)
+    words, labels = network.word_logits(s), network.label_logits(s)
+    assert words.shape == (1, 2, documents.n_terms)
+    torch.testing.assert_close(words[:, 0], words[:, 1], atol=1e-3, rtol=0)
+    torch.testing.assert_close(labels[:, 0], labels[:, 1], atol=1e-3, rtol=0)
+
+
+@pytest.mark.parametrize("settings", [{"neighbor_share": 0.5}, {"decoder_size": 20, "epochs": 40}])
 @pytest.mark.parametrize("kind", [VDSH, VDSH_S, VDSH_SP])
-def test_training_with_neighbours_tells_topics_apart(kind):
+def test_training_beyond_the_paper_tells_topics_apart(kind, settings):
     texts, labels = toy_corpus()
     counts = BagOfWords().fit_transform(texts)
-    hasher = kind(16, random_state=0, neighbor_share=0.5, **QUICK).fit(counts, labels)
+    hasher = kind(16, random_state=0, **(QUICK | settings)).fit(counts, labels)
     codes, matrix = hasher.encode(counts), read_labels(labels).matrix
     assert expected_precision(codes, matrix, codes, matrix, k=20).mean() > 0.95
 

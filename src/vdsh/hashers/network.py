@@ -36,6 +36,10 @@ class Network(nn.Module):
         L; 0 leaves the label decoder out.
     private : bool
         Whether there is a private latent vector v.
+    decoder_size : int
+        D; 0 decodes words from s by one linear layer, as the paper does. Otherwise a hidden layer
+        of D nodes decodes tanh(s), and labels come from tanh(s) too: the decoders then see little
+        more than signs, which is what the code keeps.
     bounded : bool
         Whether log sigma^2 goes through a sigmoid (the authors' code) or is free (the paper).
     dropout : float
@@ -52,12 +56,14 @@ class Network(nn.Module):
         *,
         n_labels: int,
         private: bool,
+        decoder_size: int,
         bounded: bool,
         dropout: float,
         generator: torch.Generator,
     ) -> None:
         super().__init__()
         self.bounded, self.keep, self.private = bounded, 1 - dropout, private
+        self.deep = decoder_size > 0
 
         def weights(rows: int, columns: int) -> nn.Parameter:
             return nn.Parameter(
@@ -74,7 +80,9 @@ class Network(nn.Module):
         if private:
             self.W5, self.b5 = weights(hidden_size, n_bits), bias(n_bits)  # mu of v
             self.W6, self.b6 = weights(hidden_size, n_bits), bias(n_bits)  # log sigma of v
-        self.G, self.b_words = weights(n_bits, n_terms), bias(n_terms)
+        if self.deep:
+            self.D, self.b_decoder = weights(n_bits, decoder_size), bias(decoder_size)
+        self.G, self.b_words = weights(decoder_size or n_bits, n_terms), bias(n_terms)
         if n_labels:
             self.U, self.b_labels = weights(n_bits, n_labels), bias(n_labels)
 
@@ -97,11 +105,13 @@ class Network(nn.Module):
 
     def word_logits(self, s: Tensor) -> Tensor:
         """Decode words: s of shape (M, B, K) to unnormalised log P(w | s) of shape (M, B, V)."""
+        if self.deep:
+            s = torch.relu(torch.tanh(s) @ self.D + self.b_decoder)  # (M, B, D)
         return s @ self.G + self.b_words
 
     def label_logits(self, s: Tensor) -> Tensor:
         """Decode labels: s of shape (M, B, K) to the log-odds of each label, (M, B, L)."""
-        return s @ self.U + self.b_labels
+        return (torch.tanh(s) if self.deep else s) @ self.U + self.b_labels
 
     def _normal(
         self, t2: Tensor, W: Tensor, b: Tensor, W_sigma: Tensor, b_sigma: Tensor

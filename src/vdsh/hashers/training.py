@@ -155,6 +155,7 @@ def _network(hasher: "VDSH", documents: Documents, seed: int) -> Network:
         hasher.n_bits,
         n_labels=documents.labels.shape[1] if hasher.supervised else 0,
         private=hasher.private,
+        decoder_size=hasher.decoder_size,
         bounded=hasher.log_variance == "bounded",
         dropout=hasher.dropout,
         generator=torch.Generator().manual_seed(seed),

@@ -37,6 +37,9 @@ class VDSH(Hasher):
         What turns the mean of a latent dimension into a bit.
     hidden_size : int, default=1000
         Nodes in each of the two hidden layers.
+    decoder_size : int, default=0
+        Nodes of a hidden layer in the word decoder, which then sees tanh(s), so that short codes
+        can say more with their signs. 0 is the paper's linear decoder of s.
     epochs : int, default=30
         Passes over the training documents, at most.
     patience : int, default=10
@@ -76,8 +79,10 @@ class VDSH(Hasher):
     ----------
     W1_, b1_, W2_, b2_, W3_, b3_, W4_, b4_ : ndarray
         The encoder; W3_ gives mu, W4_ the spread.
-    G_, b_words_ : ndarray of shape (n_bits, n_terms) and (n_terms,)
-        The word decoder.
+    G_, b_words_ : ndarray of shape (n_bits or decoder_size, n_terms) and (n_terms,)
+        The word decoder's last layer.
+    D_, b_decoder_ : ndarray of shape (n_bits, decoder_size) and (decoder_size,)
+        Its hidden layer, where it has one.
     history_ : list of dict
         Loss, divergence and validation score of each epoch.
     best_epoch_ : int
@@ -97,6 +102,7 @@ class VDSH(Hasher):
         weighting: str = "tfidf",
         threshold: str = "median",
         hidden_size: int = 1000,
+        decoder_size: int = 0,
         epochs: int = 30,
         patience: int = 10,
         selection: str = "precision",
@@ -118,6 +124,7 @@ class VDSH(Hasher):
         self.weighting = weighting
         self.threshold = threshold
         self.hidden_size = hidden_size
+        self.decoder_size = decoder_size
         self.epochs = epochs
         self.patience = patience
         self.selection = selection
@@ -185,6 +192,8 @@ class VDSH(Hasher):
         for name in ("hidden_size", "epochs", "patience", "batch_size", "n_samples", "n_neighbors"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1. Got {getattr(self, name)!r}.")
+        if self.decoder_size < 0:
+            raise InputError(f"decoder_size must be 0 or more. Got {self.decoder_size!r}.")
         for name in ("dropout", "word_dropout", "neighbor_share"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"{name} must be from 0 to below 1. Got {getattr(self, name)!r}.")
@@ -223,6 +232,7 @@ class VDSH_S(VDSH):
         weighting: str = "tfidf",
         threshold: str = "median",
         hidden_size: int = 1000,
+        decoder_size: int = 0,
         epochs: int = 30,
         patience: int = 10,
         selection: str = "precision",
@@ -246,6 +256,7 @@ class VDSH_S(VDSH):
             weighting=weighting,
             threshold=threshold,
             hidden_size=hidden_size,
+            decoder_size=decoder_size,
             epochs=epochs,
             patience=patience,
             selection=selection,

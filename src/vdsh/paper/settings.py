@@ -15,6 +15,7 @@ _SHARED: dict[str, Any] = {
     "weighting": "tfidf",
     "threshold": "median",
     "hidden_size": 1000,
+    "decoder_size": 0,
     "epochs": 30,
     "patience": 30,
     "batch_size": 100,
