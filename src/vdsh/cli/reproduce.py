@@ -44,7 +44,10 @@ def _repeat(args: list[str], several: set[str]) -> list[str]:
 def command(
     name: Annotated[
         str,
-        typer.Argument(help="table1, table2, figure2, figure3 or figure4.", show_default=False),
+        typer.Argument(
+            help="table1, table2, figure2, figure3, figure4, or defaults (ours beside them).",
+            show_default=False,
+        ),
     ],
     datasets: Annotated[
         list[str] | None, typer.Option(help="Corpora, see `vdsh datasets`; by default all four.")

@@ -135,7 +135,8 @@ def fit(
 
 def evaluate(trial: Trial, data: Counted, part: str, threshold: str) -> Evaluation:
     """Measure one part's documents searching the training documents."""
-    cut = thresholds(trial.scores["train"], threshold)
+    own = threshold == trial.hasher.threshold
+    cut = trial.hasher.thresholds_ if own else thresholds(trial.scores["train"], threshold)
     codes = {name: pack(binarize(trial.scores[name], cut)) for name in ("train", part)}
     queries: Part = getattr(data, part)
     return evaluate_codes(
@@ -148,13 +149,12 @@ def run(
 ) -> dict[str, Any]:
     """Train every candidate, keep the best on validation, and measure it on the test documents."""
     data = count(cell.dataset, cell.seed, root)
-    # Our models choose their epoch on validation and keep the preset's threshold.
-    choices = ("median",) if cell.model in PAPER else FIXED
     best: tuple[float, Trial, str] | None = None
     tried = []
     for settings in candidates(cell.model, cell.dataset, cell.preset):
         trial = fit(cell, data, settings, device=device, progress=progress)
-        for threshold in choices:
+        # Our models choose their epoch on validation and keep the preset's threshold.
+        for threshold in (trial.hasher.threshold,) if cell.model in PAPER else FIXED:
             score = _precision(evaluate(trial, data, "validation", threshold)).mean()
             tried.append(
                 {
@@ -171,7 +171,7 @@ def run(
 
 
 def _record(cell: Cell, data: Counted, trial: Trial, chosen: str) -> dict[str, Any]:
-    found = {name: evaluate(trial, data, "test", name) for name in FIXED}
+    found = {name: evaluate(trial, data, "test", name) for name in dict.fromkeys((*FIXED, chosen))}
     best = found[chosen]
     per_query = {name: _permille(_precision(found[name])) for name in found}
     return {

@@ -89,6 +89,23 @@ TABLE2: dict[str, dict[str, tuple[float, float]]] = {
     "tmc": {"vdsh": (0.7108, 0.7162), "vdsh-s": (0.7883, 0.7879), "vdsh-sp": (0.7891, 0.7761)},
 }
 
+# Later methods, unsupervised, as published (with their authors' preprocessing), from 16 bits on:
+# AMMI: K. Stratos and S. Wiseman, "Learning Discrete Structured Representations by Adversarially
+# Maximizing Mutual Information", ICML 2020. SNUH: Z. Ou et al., "Integrating Semantics and
+# Neighborhood Information with Graph-Driven Generative Models for Document Retrieval", ACL 2021.
+LATER: dict[str, dict[str, tuple[float | None, ...]]] = {
+    "AMMI": {
+        "reuters20": (None, 0.817, 0.845, 0.851, 0.860),
+        "tmc": (None, 0.710, 0.742, 0.752, 0.763),
+        "20newsgroups": (None, 0.552, 0.596, 0.640, 0.662),
+    },
+    "SNUH": {
+        "reuters20": (None, 0.807, 0.831, 0.848, 0.855),
+        "tmc": (None, 0.720, 0.745, 0.764, 0.766),
+        "20newsgroups": (None, 0.548, 0.638, 0.648, 0.676),
+    },
+}
+
 
 def published(dataset: str, model: str, n_bits: int) -> float | None:
     """Return the paper's precision at 100, or None where it has no number.

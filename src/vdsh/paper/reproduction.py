@@ -8,7 +8,7 @@ from vdsh.codes import check_n_bits
 from vdsh.datasets import find
 from vdsh.errors import InputError, suggest
 from vdsh.hashers import HASHERS
-from vdsh.paper import figure2, figure3, figure4, runner, table1, table2
+from vdsh.paper import defaults, figure2, figure3, figure4, runner, table1, table2
 from vdsh.paper.cells import Cell
 from vdsh.paper.results import Request
 from vdsh.paper.runner import Plan
@@ -51,6 +51,7 @@ ITEMS = {
     "figure2": Item.of(figure2),
     "figure3": Item.of(figure3),
     "figure4": Item.of(figure4),
+    "defaults": Item.of(defaults),
 }
 
 
