@@ -112,3 +112,11 @@ def test_scores_are_sums_of_centred_gaussian_kernels():
 def test_bad_settings_are_refused(setting, message):
     with pytest.raises(InputError, match=message):
         KSH(8, **setting).fit(np.eye(10), ["a", "b"] * 5)
+
+
+def test_a_matrix_in_which_no_direction_stands_out_still_gives_one():
+    """More bits than labels can fill leave a flat residue, on which ARPACK gives up."""
+    flat = -np.eye(200)
+    vector = top_eigenvector(flat, np.random.RandomState(0))
+    assert np.linalg.norm(vector) == pytest.approx(1)
+    assert np.isfinite(top_eigenvector(np.zeros((200, 200)), np.random.RandomState(0))).all()

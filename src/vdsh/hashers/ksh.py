@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.linalg import ArpackError, eigsh
 from sklearn.utils import check_random_state
 
 from vdsh.codes import Scores
@@ -243,12 +243,14 @@ class Residue:
 def top_eigenvector(matrix: NDArray[np.float64], rng: np.random.RandomState) -> Scores:
     """Maximise a'Ma over unit vectors a: with M = F'RF the relaxation that leaves out the signs."""
     size = len(matrix)
-    if size <= _DENSE:
-        vector = eigh(matrix, subset_by_index=(size - 1, size - 1))[1][:, 0]
-        vector *= rng.choice((-1, 1))
-    else:
-        vector = eigsh(matrix, 1, which="LA", v0=rng.normal(size=size), tol=1e-3)[1][:, 0]
-    return vector.astype(np.float32)
+    if size > _DENSE:
+        try:
+            vector = eigsh(matrix, 1, which="LA", v0=rng.normal(size=size), tol=1e-3)[1][:, 0]
+            return vector.astype(np.float32)
+        except ArpackError:  # nothing stands out any more: more bits than the labels can fill
+            pass
+    vector = eigh(matrix, subset_by_index=(size - 1, size - 1))[1][:, 0]
+    return (vector * rng.choice((-1, 1))).astype(np.float32)
 
 
 def smoothed_cost(features: Floats, residue: Residue, direction: Floats) -> float:
