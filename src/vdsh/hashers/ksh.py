@@ -250,7 +250,8 @@ def top_eigenvector(matrix: NDArray[np.float64], rng: np.random.RandomState) -> 
         except ArpackError:  # nothing stands out any more: more bits than the labels can fill
             pass
     vector = eigh(matrix, subset_by_index=(size - 1, size - 1))[1][:, 0]
-    return (vector * rng.choice((-1, 1))).astype(np.float32)
+    vector *= rng.choice((-1, 1))
+    return vector.astype(np.float32)
 
 
 def smoothed_cost(features: Floats, residue: Residue, direction: Floats) -> float:
