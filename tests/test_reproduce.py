@@ -43,7 +43,7 @@ TABLE = ["reproduce", "table1", "--datasets", "reuters20", "--models", "vdsh-s",
 
 
 def test_a_table_is_run_printed_and_written(vdsh, root, tmp_path):
-    result = vdsh(*TABLE, "--bits", 8, 16)
+    result = vdsh(*TABLE, "--bits", 8, 16, "-q")
     assert result.returncode == 0, result.stderr
     assert "VDSH-S" in result.stdout and "0.912 /" in result.stdout  # the paper's 16 bits
     for name in ("table1.md", "table1.tex"):

@@ -27,13 +27,13 @@ class CLASS(TyperCommand):
 def _repeat(args: list[str], several: set[str]) -> list[str]:
     """Repeat an option's name before each of its values.
 
-    >>> _repeat(["table1", "--bits", "16", "32", "--quiet"], {"--bits"})
-    ['table1', '--bits', '16', '--bits', '32', '--quiet']
+    >>> _repeat(["table1", "--bits", "16", "32", "-q"], {"--bits"})
+    ['table1', '--bits', '16', '--bits', '32', '-q']
     """
     result: list[str] = []
     current = ""
     for position, arg in enumerate(args):
-        if arg.startswith("--"):
+        if arg.startswith("-"):
             current = arg if arg in several else ""
         elif current and args[position - 1] != current:
             result.append(current)
