@@ -213,8 +213,12 @@ def _permille(values: NDArray[np.float64]) -> list[int]:
 
 
 def write(folder: Path, cell: Cell, result: dict[str, Any]) -> None:
-    """Keep a finished cell; the file is whole or absent."""
-    path = folder / cell.path
+    """Keep a finished cell."""
+    write_json(folder / cell.path, result)
+
+
+def write_json(path: Path, result: dict[str, Any]) -> None:
+    """Write a result, a line for each of its fields; the file is whole or absent."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(f".{os.getpid()}.part")
     long = {"per_query_permille"}

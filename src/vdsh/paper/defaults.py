@@ -5,7 +5,7 @@ from pathlib import Path
 from vdsh.paper.cells import Cell
 from vdsh.paper.reference import BITS, DATASETS, LATER, METHODS, OURS, published
 from vdsh.paper.results import Request, Results, show
-from vdsh.paper.sheets import Sheet
+from vdsh.paper.sheets import Sheet, number
 
 DEFAULTS = Request(("20newsgroups", "reuters20", "tmc", "rcv1"), BITS, OURS, (0, 1, 2))
 
@@ -33,21 +33,17 @@ def _sheet(dataset: str, request: Request, folder: Path) -> Sheet:
         name = METHODS.get(model, model)
         wanted = [Cell(dataset, model, n, preset="best") for n in request.bits]
         rows.append(
-            [f"{name}, paper", *(_number(published(dataset, model, n)) for n in request.bits)]
+            [f"{name}, paper", *(number(published(dataset, model, n)) for n in request.bits)]
         )
         preset = [first.precision(Cell(dataset, model, n)) for n in request.bits]
         rows.append([f"{name}, paper's settings here", *map(show, preset)])
         rows.append([f"**{name}, defaults**", *(show(ours.precision(cell)) for cell in wanted)])
     for name, numbers in LATER.items():
         values = dict(zip(BITS, numbers.get(dataset, ()), strict=False))
-        rows.append([f"{name}, published", *(_number(values.get(n)) for n in request.bits)])
+        rows.append([f"{name}, published", *(number(values.get(n)) for n in request.bits)])
     used = ours.data(
         [Cell(dataset, m, n, preset="best") for m in request.models for n in request.bits]
     )
     note = f"Defaults: mean of seeds {', '.join(map(str, request.seeds))}. Data: {used}."
     title = f"Precision at 100, {DATASETS.get(dataset, dataset)}"
     return Sheet(title, ["method", *(f"{n} bits" for n in request.bits)], rows, note)
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"

@@ -44,7 +44,7 @@ def compute(request: Request, plan: Plan) -> None:
         for model in request.models:
             cell = Cell(dataset, model, request.bits[0], request.seeds[0])
             if plan.force or _read(plan.results, cell) is None:
-                _write(plan.results, cell, _map(cell, plan))
+                one.write_json(_path(plan.results, cell), _map(cell, plan))
 
 
 def sheets(request: Request, folder: Path) -> list[Sheet]:
@@ -142,11 +142,3 @@ def _read(folder: Path, cell: Cell) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return found
-
-
-def _write(folder: Path, cell: Cell, result: dict[str, Any]) -> None:
-    path = _path(folder, cell)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(".part")
-    draft.write_text(json.dumps(result) + "\n", encoding="utf-8")
-    draft.replace(path)

@@ -7,7 +7,7 @@ from vdsh.paper.cells import Cell
 from vdsh.paper.reference import BITS, DATASETS, METHODS, OURS, published
 from vdsh.paper.reproduction import ITEMS
 from vdsh.paper.results import Outcome, Results, is_better
-from vdsh.paper.sheets import Sheet, markdown
+from vdsh.paper.sheets import Sheet, markdown, number
 
 _NEAR = 0.05  # a baseline this far below the paper asks for an explanation
 
@@ -62,9 +62,9 @@ def _exceptions(title: str, cells: Sequence[Cell], results: Results) -> Sheet:
             DATASETS[cell.dataset],
             METHODS[cell.model],
             str(cell.n_bits),
-            _number(published(*cell[:3])),
-            _number(_mean(results.precision(cell))),
-            _number(_mean(results.best_baseline(cell, list(METHODS)))),
+            number(published(*cell[:3])),
+            number(_mean(results.precision(cell))),
+            number(_mean(results.best_baseline(cell, list(METHODS)))),
         ]
         for cell in cells
     ]
@@ -87,10 +87,6 @@ def _is_best(cell: Cell, results: Results) -> bool:
 
 def _mean(outcome: Outcome | None) -> float | None:
     return outcome.mean if outcome else None
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
 
 
 def _share(some: Sequence[Cell], of: Sequence[Cell]) -> str:

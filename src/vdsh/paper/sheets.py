@@ -25,6 +25,15 @@ class Sheet(NamedTuple):
     note: str = ""
 
 
+def number(value: float | None) -> str:
+    """Write three digits, or a dash where there is no number.
+
+    >>> number(0.5), number(None)
+    ('0.500', '–')
+    """
+    return "–" if value is None else f"{value:.3f}"
+
+
 def markdown(sheets: Sequence[Sheet], *, level: int = 3) -> str:
     """Write tables as Markdown, each below its title.
 
