@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from vdsh.codes import Bits, Codes, Scores, binarize, check_n_bits, check_threshold, pack
-from vdsh.errors import InputError
+from vdsh.errors import InputError, missing_package
 from vdsh.hashers.bench import Bench
 from vdsh.hashers.calibration import calibrate
 from vdsh.hashers.health import bit_health, sample
@@ -261,6 +262,16 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         tags.target_tags.required = self.supervised
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def trainer(name: str) -> Any:
+    """Import a module of this folder that trains with torch, or say how to install torch."""
+    try:
+        return import_module(f"vdsh.hashers.{name}")
+    except ImportError as error:
+        if error.name != "torch":
+            raise
+        raise missing_package("Training", "torch", "train") from error
 
 
 def _read_labels(y: Any, n_docs: int) -> Labels:

@@ -13,8 +13,8 @@ from scipy.special import expit
 from sklearn.utils import check_random_state
 
 from vdsh.codes import Scores
-from vdsh.errors import InputError, missing_package
-from vdsh.hashers.base import Corpus, Hasher, Progress
+from vdsh.errors import InputError
+from vdsh.hashers.base import Corpus, Hasher, Progress, trainer
 from vdsh.hashers.encoder import tiled_product
 
 LENGTH = 100.0  # words that a document is scaled to
@@ -91,14 +91,8 @@ class StackedRBM(Hasher):
 
     def _fit(self, train: Corpus, validation: Corpus | None, progress: Progress | None) -> None:
         self._check_settings()
-        try:
-            from vdsh.hashers import rbm_training
-        except ImportError as error:
-            if error.name != "torch":
-                raise
-            raise missing_package("Training", "torch", "train") from error
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        weights, self.history_ = rbm_training.train(
+        weights, self.history_ = trainer("rbm_training").train(
             self, scale_lengths(train.inputs), seed, progress
         )
         for name, array in weights.items():

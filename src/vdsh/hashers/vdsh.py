@@ -12,8 +12,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from vdsh.codes import Scores
-from vdsh.errors import InputError, missing_package
-from vdsh.hashers.base import Corpus, Hasher, Progress
+from vdsh.errors import InputError
+from vdsh.hashers.base import Corpus, Hasher, Progress, trainer
 from vdsh.hashers.encoder import encode
 
 
@@ -157,14 +157,8 @@ class VDSH(Hasher):
 
     def _fit(self, train: Corpus, validation: Corpus | None, progress: Progress | None) -> None:
         self._check_settings()
-        try:
-            from vdsh.hashers import training
-        except ImportError as error:
-            if error.name != "torch":
-                raise
-            raise missing_package("Training", "torch", "train") from error
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        trained = training.train(self, train, validation, seed, progress)
+        trained = trainer("training").train(self, train, validation, seed, progress)
         for name, array in trained.weights.items():
             setattr(self, f"{name}_", array)
         self.history_ = trained.history
