@@ -31,7 +31,7 @@ def test_search_filters_and_prints_json(vdsh, store):
     found = [json.loads(line) for line in result.stdout.splitlines()]
     assert len(found) == 3
     assert all(hit["labels"] == ["sport"] and hit["metadata"]["year"] >= 2000 for hit in found)
-    assert set(found[0]) == {"id", "distance", "text", "labels", "metadata"}
+    assert set(found[0]) == {"id", "distance", "text", "labels", "metadata", "code"}
 
 
 def test_search_by_code_and_by_expected_distance(vdsh, store, model_folder):

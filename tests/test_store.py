@@ -175,7 +175,8 @@ def test_ties_are_broken_by_id(store):
 
 def test_a_hit_carries_its_document(years):
     (hit,) = years.search(code(3), k=1)
-    assert hit == ("d3", 0, "text 3", ("odd", "all"), {"year": 1993}, None)
+    expected = ("d3", 0, "text 3", ("odd", "all"), {"year": 1993}, None, code(3).tobytes().hex())
+    assert hit == expected
 
 
 def test_k_larger_than_the_store_returns_all(years):

@@ -29,6 +29,8 @@ class Hit(NamedTuple):
     metadata : dict
     expected : float or None
         The expected distance, where hits were ranked by it.
+    code : str
+        Its code in hex.
     """
 
     id: str
@@ -37,6 +39,7 @@ class Hit(NamedTuple):
     labels: tuple[str, ...] | None
     metadata: dict[str, Any]
     expected: float | None = None
+    code: str = ""
 
 
 class Duplicates(NamedTuple):

@@ -74,12 +74,14 @@ class Snapshot:
 
     def hits(self, pairs: Pairs, expected: Sequence[float] | None = None) -> list[Hit]:
         """Fetch documents that were found."""
-        rows = {row[0]: row[1:] for row in self._look_up(COLUMNS, [id for id, _ in pairs])}
+        found = self._look_up(f"{COLUMNS}, code", [id for id, _ in pairs])
+        rows = {row[0]: row[1:] for row in found}
         hits = []
         for i, (id, distance) in enumerate(pairs):
-            text, labels, metadata = rows[id]
+            text, labels, metadata, code = rows[id]
             mean = None if expected is None else expected[i]
-            hits.append(Hit(id, distance, text, read_labels(labels), json.loads(metadata), mean))
+            known, fields = read_labels(labels), json.loads(metadata)
+            hits.append(Hit(id, distance, text, known, fields, mean, code.hex()))
         return hits
 
     def _compile(self, where: Where) -> Sql:
