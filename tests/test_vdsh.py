@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from conftest import QUICK, toy_corpus
+from vdsh.codes import pack
 from vdsh.errors import InputError
 from vdsh.hashers import VDSH, VDSH_S, VDSH_SP, training
 from vdsh.hashers.base import Corpus
@@ -14,6 +15,7 @@ from vdsh.hashers.batches import Documents, dense_batch, in_order, shuffled, spa
 from vdsh.hashers.neighbours import nearest
 from vdsh.hashers.network import Network, Posterior
 from vdsh.hashers.objective import L1, L2, L3, Weights, divergence
+from vdsh.hashers.validation import precision
 from vdsh.labels import read_labels
 from vdsh.metrics import expected_precision
 from vdsh.paper.settings import PAPER
@@ -302,3 +304,13 @@ def test_gpu_training_is_repeatable_and_as_good(corpus_):
 )
 def test_the_paper_preset_names_settings_that_exist(name, kind):
     assert set(PAPER[name]) <= set(kind().get_params())
+
+
+def test_precision_on_the_device_is_that_of_the_metrics():
+    rng = np.random.RandomState(0)
+    bits = [rng.randint(0, 2, (n, 16)).astype(np.uint8) for n in (300, 700)]
+    labels = [rng.randint(0, 2, (n, 5)).astype(np.uint8) for n in (300, 700)]
+    relevant = torch.as_tensor(labels[0] @ labels[1].T > 0)
+    found = precision(*(torch.as_tensor(part) > 0 for part in bits), relevant)
+    wanted = expected_precision(pack(bits[0]), labels[0], pack(bits[1]), labels[1])
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-5)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Scores, binarize, pack, to_words
+from vdsh.hashers.health import sample
 from vdsh.jit import kernel, popcount, spread
 from vdsh.labels import Labels
 
@@ -31,8 +32,7 @@ class Judged(NamedTuple):
     def sample(cls, scores: Scores, labels: Labels, most: int) -> "Judged":
         """Take at most so many documents with known labels, always the same ones."""
         rows = np.flatnonzero(labels.known)
-        if len(rows) > most:
-            rows = np.sort(np.random.RandomState(0).choice(rows, most, replace=False))
+        rows = rows[sample(len(rows), most)]
         return cls(scores[rows], labels.matrix[rows])
 
 

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -68,6 +69,18 @@ def train(
 ) -> Trained:
     """Fit the network of `hasher` to a corpus."""
     device = choose_device(hasher.device)
+    with _fast_products(device):
+        return _train(hasher, train, validation, seed, progress, device)
+
+
+def _train(
+    hasher: "VDSH",
+    train: Corpus,
+    validation: Corpus | None,
+    seed: int,
+    progress: Progress | None,
+    device: torch.device,
+) -> Trained:
     generator = torch.Generator(device).manual_seed(seed)
     documents = Documents.of(train, hasher.target, device, _neighbours(hasher, train, progress))
     network = _network(hasher, documents, seed).to(device)
@@ -118,6 +131,18 @@ def train(
         )
     weights = {name: value.cpu().numpy() for name, value in best.weights.items()}
     return Trained(weights, history, best.epoch, judge.kind if judge else "", interrupted)
+
+
+@contextmanager
+def _fast_products(device: torch.device) -> Iterator[None]:
+    """Let a GPU multiply matrices in TF32, which training does not feel; a CPU stays exact."""
+    before = torch.get_float32_matmul_precision()
+    if device.type == "cuda":
+        torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def choose_device(device: str) -> torch.device:

@@ -1,34 +1,36 @@
-"""Scoring a network on validation documents, to keep its best epoch. Test data is never seen."""
+"""Scoring a network on validation documents, to keep its best epoch. Test data is never seen.
 
-from typing import TYPE_CHECKING, Any
+All of it happens on the device that trains: a GPU does not wait for the host between epochs.
+"""
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from vdsh.codes import Scores, binarize, pack, thresholds
+from vdsh.codes import FIXED
 from vdsh.hashers.base import Corpus
 from vdsh.hashers.batches import Documents, in_order, sparse_batches
+from vdsh.hashers.health import sample
 from vdsh.hashers.network import Network
 from vdsh.hashers.objective import Weights, lower_bound
 from vdsh.labels import Labels
-from vdsh.metrics import expected_precision
 
 if TYPE_CHECKING:
     from vdsh.hashers.vdsh import VDSH
 
-_ENCODE = 1024  # documents encoded at a time
+_ENCODE, _COMPARE = 1024, 256  # documents encoded, and queries compared, at a time
 _MOST_DOCUMENTS, _MOST_QUERIES = 20_000, 2_000  # what a validation looks at, at most
 
 
 class Judge:
     """Scores the network on validation data: precision where labels allow it, else the bound."""
 
-    def __init__(
-        self, hasher: "VDSH", kind: str, train: Documents, queries: Documents, labels: Any
-    ) -> None:
+    def __init__(self, hasher: "VDSH", kind: str, train: Documents, queries: Documents) -> None:
         self.hasher, self.kind = hasher, kind
-        self.train, self.queries, self.labels = train, queries, labels
+        self.train, self.queries = train, queries
+        self.relevant = queries.labels @ train.labels.T > 0  # (n_queries, n_docs)
 
     @classmethod
     def choose(
@@ -39,16 +41,10 @@ class Judge:
             return None
         labels = (_known(train.labels), _known(validation.labels))
         kind = "precision" if hasher.selection == "precision" and all(labels) else "bound"
-        rng = np.random.RandomState(0)
-        database = _subset(train, _MOST_DOCUMENTS, kind, rng)
-        queries = _subset(validation, _MOST_QUERIES, kind, rng)
-        return cls(
-            hasher,
-            kind,
-            Documents.of(database, hasher.target, device),
-            Documents.of(queries, hasher.target, device),
-            (database.labels, queries.labels),
-        )
+        database = _subset(train, _MOST_DOCUMENTS, kind)
+        queries = _subset(validation, _MOST_QUERIES, kind)
+        parts = (Documents.of(part, hasher.target, device) for part in (database, queries))
+        return cls(hasher, kind, *parts)
 
     def score(self, network: Network, seed: int) -> float:
         """Return the validation score; more is better."""
@@ -61,13 +57,13 @@ class Judge:
         """Measure precision at 100 of validation documents searching the training documents."""
         database, queries = means(network, self.train), means(network, self.queries)
         kind = self.hasher.threshold
-        # "best" is a search of its own, after training.
-        cut = thresholds(database, "median" if kind == "best" else kind)
-        codes, query_codes = pack(binarize(database, cut)), pack(binarize(queries, cut))
-        labels, query_labels = self.labels
-        return float(
-            expected_precision(query_codes, query_labels.matrix, codes, labels.matrix).mean()
-        )
+        # "best" is a search of its own, after training, that starts from the better of these.
+        scores = []
+        for name in FIXED if kind == "best" else (kind,):
+            cut = _median(database) if name == "median" else torch.zeros_like(database[0])
+            found = precision(queries > cut, database > cut, self.relevant)
+            scores.append(float(found.mean()))
+        return max(scores)
 
     def _bound(self, network: Network, seed: int) -> float:
         """Compute the lower bound per validation document, with the same noise every time."""
@@ -85,22 +81,50 @@ def _known(labels: Labels | None) -> bool:
     return labels is not None and bool(labels.known.any())
 
 
-def _subset(corpus: Corpus, most: int, kind: str, rng: np.random.RandomState) -> Corpus:
+def _subset(corpus: Corpus, most: int, kind: str) -> Corpus:
     """Take at most so many documents; for precision only those whose labels are known."""
     rows = np.arange(corpus.inputs.shape[0])
     if kind == "precision" and corpus.labels is not None:
         rows = rows[corpus.labels.known]
-    if len(rows) > most:
-        rows = np.sort(rng.choice(rows, most, replace=False))
+    rows = rows[sample(len(rows), most)]
     labels = None if corpus.labels is None else corpus.labels.take(rows)
     return Corpus(corpus.inputs[rows], corpus.counts[rows], labels)
 
 
-def means(network: Network, documents: Documents) -> Scores:
+def means(network: Network, documents: Documents) -> Tensor:
     """Encode documents to the mean mu of Q(s | d), of shape (n_docs, K)."""
     batches = sparse_batches(in_order(documents), _ENCODE)
-    parts: list[Tensor] = []
     with torch.no_grad():
-        for batch in batches:
-            parts.append(network.posterior(network.hidden(batch, None)).mu)
-    return torch.cat(parts).cpu().numpy()
+        return torch.cat([network.posterior(network.hidden(batch, None)).mu for batch in batches])
+
+
+def precision(queries: Tensor, documents: Tensor, relevant: Tensor, *, k: int = 100) -> Tensor:
+    """Compute each query's expected precision at k, as `vdsh.metrics` does, on any device.
+
+    Parameters
+    ----------
+    queries, documents : bool tensor of shape (n, K)
+        Their bits.
+    relevant : bool tensor of shape (n_queries, n_docs)
+    """
+    k = min(k, len(documents))
+    signs = [2 * bits.float() - 1 for bits in (queries, documents)]  # 1 and -1
+    n_bits, parts = queries.shape[1], []
+    for first in range(0, len(queries), _COMPARE):
+        rows = slice(first, first + _COMPARE)
+        distance = n_bits - signs[0][rows] @ signs[1].T  # twice the Hamming distance
+        place = distance.round().long() + relevant[rows]
+        ones = torch.ones((), dtype=torch.int32, device=place.device).expand_as(place)
+        counts = torch.zeros(len(place), 2 * n_bits + 2, dtype=torch.int32, device=place.device)
+        counts = counts.scatter_add_(1, place, ones).view(-1, n_bits + 1, 2)
+        found = counts.sum(-1)  # (B, K + 1)
+        before = found.cumsum(1) - found
+        taken = ((k - before) / found.clamp(min=1)).clamp(0, 1)
+        parts.append((counts[..., 1] * taken).sum(1) / k)
+    return torch.cat(parts)
+
+
+def _median(scores: Tensor) -> Tensor:
+    """Compute the median of each column, the mean of the middle two where there are two."""
+    ordered, n = scores.sort(dim=0).values, len(scores)
+    return (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
