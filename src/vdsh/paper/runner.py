@@ -7,6 +7,7 @@ import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing.queues import Queue
 from pathlib import Path
 from typing import NamedTuple
 
@@ -72,10 +73,12 @@ def _in_turn(todo: Sequence[Cell], plan: Plan, bar: Bar) -> Iterator[tuple[Cell,
 
 
 def _side_by_side(todo: Sequence[Cell], plan: Plan, bar: Bar) -> Iterator[tuple[Cell, str]]:
-    threads = max(1, (os.cpu_count() or 1) // plan.jobs)
     context = multiprocessing.get_context("spawn")
+    shares: Queue[set[int]] = context.Queue()
+    for i in range(plan.jobs):
+        shares.put(_share(i, plan.jobs))
     with ProcessPoolExecutor(
-        plan.jobs, mp_context=context, initializer=_limit_threads, initargs=(threads,)
+        plan.jobs, mp_context=context, initializer=_take_cores, initargs=(shares,)
     ) as pool:
         running = {pool.submit(_attempt, cell, plan): cell for cell in todo}
         try:
@@ -84,6 +87,12 @@ def _side_by_side(todo: Sequence[Cell], plan: Plan, bar: Bar) -> Iterator[tuple[
         except KeyboardInterrupt:
             pool.shutdown(cancel_futures=True)
             raise
+
+
+def _share(i: int, jobs: int) -> set[int]:
+    """Deal out the cores this process may use; with more jobs than cores some are shared."""
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0]
+    return set(cores[i::jobs]) or {cores[i % len(cores)]}
 
 
 def _attempt(cell: Cell, plan: Plan, show: Callable[[Report], None] | None = None) -> str:
@@ -96,14 +105,17 @@ def _attempt(cell: Cell, plan: Plan, show: Callable[[Report], None] | None = Non
     return ""
 
 
-def _limit_threads(threads: int) -> None:
-    """Give each process its share of the cores."""
+def _take_cores(shares: "Queue[set[int]]") -> None:
+    """Give each process its share of the cores; numba and BLAS make a thread for each."""
     from threadpoolctl import threadpool_limits
 
-    threadpool_limits(threads)
-    os.environ["OMP_NUM_THREADS"] = str(threads)
+    cores = shares.get()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, cores)
+    threadpool_limits(len(cores))
+    os.environ["OMP_NUM_THREADS"] = str(len(cores))
     try:
         import torch
     except ImportError:
         return
-    torch.set_num_threads(threads)
+    torch.set_num_threads(len(cores))
