@@ -16,6 +16,7 @@ from vdsh.paper.reference import BITS, DATASETS, METHODS, OURS, TABLE1, TABLE2
 from vdsh.paper.reproduction import ITEMS, reproduce
 from vdsh.paper.results import Request, Results, is_better
 from vdsh.paper.runner import Plan
+from vdsh.paper.settings import GRIDS, PAPER
 from vdsh.paper.sheets import Sheet, latex
 from vdsh.paper.table1 import sheets
 
@@ -35,6 +36,8 @@ def root(tmp_path, monkeypatch):
         for i, (text, label) in enumerate(zip(texts, labels, strict=True))
     ]
     write_corpus(tmp_path / "data" / "reuters", documents)
+    for preset in PAPER.values():
+        monkeypatch.setitem(preset, "epochs", 5)  # a toy needs no more
     monkeypatch.setenv("VDSH_DATA", str(tmp_path / "data"))
     return tmp_path / "data"
 
@@ -94,6 +97,22 @@ def test_an_interrupted_table_goes_on_where_it_stopped(vdsh, root, tmp_path, mon
     assert vdsh(*TABLE, "--bits", 8).returncode == 0
     assert kept.stat().st_mtime_ns == before
     assert len(list(kept.parent.iterdir())) == 2
+
+
+def test_a_cell_with_a_new_candidate_trains_only_that_one(vdsh, root, tmp_path, monkeypatch):
+    table = ["reproduce", "table1", "--datasets", "reuters20", "--models", "ksh", "--bits", 8]
+    monkeypatch.setitem(GRIDS, "ksh", [{"ridge": 0.1}])
+    vdsh(*table)
+    path = tmp_path / "results/cells/reuters20/ksh-8-seed0.json"
+    before = json.loads(path.read_text())
+    monkeypatch.setitem(GRIDS, "ksh", [{"ridge": 0.1}, {"ridge": 1e9}])
+    fits, fit = [], cells.fit
+    monkeypatch.setattr(cells, "fit", lambda *a, **o: fits.append(a[2]) or fit(*a, **o))
+    assert vdsh(*table).returncode == 0
+    after = json.loads(path.read_text())
+    assert fits == [{"ridge": 1e9}]
+    assert [one["settings"] for one in after["tried"]][::2] == [{"ridge": 0.1}, {"ridge": 1e9}]
+    assert after["precision"] == before["precision"]  # the new one is no better
 
 
 def test_a_damaged_cell_is_run_again(vdsh, root, tmp_path):

@@ -145,29 +145,44 @@ def evaluate(trial: Trial, data: Counted, part: str, threshold: str) -> Evaluati
 
 
 def run(
-    cell: Cell, *, root: str | None = None, device: str = "auto", progress: Progress | None = None
+    cell: Cell,
+    *,
+    root: str | None = None,
+    device: str = "auto",
+    progress: Progress | None = None,
+    previous: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Train every candidate, keep the best on validation, and measure it on the test documents."""
+    """Train every candidate, keep the best on validation, and measure it on the test documents.
+
+    Candidates that the `previous` result has tried are not trained again.
+    """
     data = count(cell.dataset, cell.seed, root)
-    best: tuple[float, Trial, str] | None = None
-    tried = []
-    for settings in candidates(cell.model, cell.dataset, cell.preset):
+    tried = list(previous["tried"]) if previous else []
+    best: tuple[Trial, str] | None = None
+    for settings in _untried(cell, tried):
         trial = fit(cell, data, settings, device=device, progress=progress)
         # Our models choose their epoch on validation and keep the preset's threshold.
         for threshold in (trial.hasher.threshold,) if cell.model in PAPER else FIXED:
-            score = _precision(evaluate(trial, data, "validation", threshold)).mean()
+            score = float(_precision(evaluate(trial, data, "validation", threshold)).mean())
+            if score > max((one["validation"] for one in tried), default=-1.0):
+                best = trial, threshold
             tried.append(
                 {
                     "settings": settings,
                     "threshold": threshold,
-                    "validation": round(float(score), 4),
+                    "validation": round(score, 4),
                     "seconds": round(trial.seconds, 1),
                 }
             )
-            if best is None or score > best[0]:
-                best = float(score), trial, threshold
-    assert best is not None
-    return _record(cell, data, best[1], best[2]) | {"tried": tried}
+    if best is not None:
+        return _record(cell, data, *best) | {"tried": tried}
+    assert previous is not None
+    return previous | {"tried": tried}
+
+
+def _untried(cell: Cell, tried: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    known = [one["settings"] for one in tried]
+    return [one for one in candidates(cell.model, cell.dataset, cell.preset) if one not in known]
 
 
 def _record(cell: Cell, data: Counted, trial: Trial, chosen: str) -> dict[str, Any]:
@@ -231,9 +246,22 @@ def write_json(path: Path, result: dict[str, Any]) -> None:
 
 
 def read(folder: Path, cell: Cell) -> dict[str, Any] | None:
-    """Return a finished cell's result; None if there is none, or none that can be read."""
+    """Return a cell's result; None if there is none, or none that can be read."""
     try:
         result = json.loads((folder / cell.path).read_text(encoding="utf-8"))
         return result if Cell(**result["cell"]) == cell else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def is_finished(cell: Cell, result: dict[str, Any]) -> bool:
+    """Tell whether a result has tried all candidates of today."""
+    return not _untried(cell, result["tried"])
+
+
+def usable(cell: Cell, result: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return an earlier result to go on from, unless it has tried what is no candidate now."""
+    if result is None:
+        return None
+    today = candidates(cell.model, cell.dataset, cell.preset)
+    return result if all(one["settings"] in today for one in result["tried"]) else None

@@ -49,7 +49,7 @@ def run(wanted: Sequence[Cell], plan: Plan) -> dict[Cell, str]:
     """Run the cells that are not finished; return those that failed, with the reason."""
     if plan.jobs < 1:
         raise InputError(f"jobs must be at least 1. Got {plan.jobs}.")
-    todo = [cell for cell in wanted if plan.force or cells.read(plan.results, cell) is None]
+    todo = [cell for cell in wanted if plan.force or not _finished(cell, plan)]
     todo.sort(key=lambda cell: (cell.dataset, cell.seed))  # a corpus is read once
     failed: dict[Cell, str] = {}
     with counting_bar("cells", len(wanted), enabled=not plan.quiet) as bar:
@@ -89,6 +89,11 @@ def _side_by_side(todo: Sequence[Cell], plan: Plan, bar: Bar) -> Iterator[tuple[
             raise
 
 
+def _finished(cell: Cell, plan: Plan) -> bool:
+    result = cells.read(plan.results, cell)
+    return result is not None and cells.is_finished(cell, result)
+
+
 def _share(i: int, jobs: int) -> set[int]:
     """Deal out the cores this process may use; with more jobs than cores some are shared."""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0]
@@ -98,7 +103,10 @@ def _share(i: int, jobs: int) -> set[int]:
 def _attempt(cell: Cell, plan: Plan, show: Callable[[Report], None] | None = None) -> str:
     """Run and keep one cell; return what went wrong, or nothing."""
     try:
-        result = cells.run(cell, root=plan.root, device=plan.device, progress=show)
+        previous = None if plan.force else cells.usable(cell, cells.read(plan.results, cell))
+        result = cells.run(
+            cell, root=plan.root, device=plan.device, progress=show, previous=previous
+        )
     except VdshError as error:
         return str(error)
     cells.write(plan.results, cell, result)

@@ -6,9 +6,10 @@ a binary reconstruction target, sigma^2 bounded to (1, e), and a weight of the d
 from 0 over the first 5,000 updates, of one document each. The label weight is ours; a plain sum
 under-uses the labels (see docs/decisions.md). What then is still open, each cell of a table chooses
 on its validation documents, as the baselines choose their settings: whether dropout also hides
-words from the encoder (the paper does not say which layers have it), and, for smaller corpora, how
-many documents make a batch: 100, or so few that an epoch has about 300 updates, because 30 epochs
-of 7,000 documents would else be two thousand updates, a hundredth of the authors'.
+words from the encoder (the paper does not say which layers have it), whether the divergence takes
+as many documents or as many updates to reach its weight as the authors', and, for smaller corpora,
+how many documents make a batch: 100, or so few that an epoch has about 300 updates, because 30
+epochs of 7,000 documents would else be two thousand updates, a hundredth of the authors'.
 """
 
 from typing import Any
@@ -80,7 +81,11 @@ def candidates(model: str, dataset: str, preset: str) -> list[dict[str, Any]]:
 
 
 def _open_questions(dataset: str) -> list[dict[str, Any]]:
-    choices: list[dict[str, Any]] = [{"word_dropout": 0.0}, {"word_dropout": 0.2}]
+    choices: list[dict[str, Any]] = [
+        {"word_dropout": 0.0},
+        {"word_dropout": 0.2},
+        {"word_dropout": 0.2, "kl_warmup": 5000},
+    ]
     if size := _SMALLER_BATCHES.get(dataset):
         choices.append({"word_dropout": 0.2, "batch_size": size, "kl_warmup": 5000 // size})
     return choices
