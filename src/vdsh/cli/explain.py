@@ -1,0 +1,171 @@
+"""`vdsh explain`: what the bits of a model say, why a text has its code, why two texts agree."""
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vdsh.cli import options
+from vdsh.errors import InputError
+
+if TYPE_CHECKING:
+    from vdsh.explain import BitExplanation, PairExplanation, TextBit, TextExplanation, Word
+    from vdsh.pipeline import TextHasher
+
+EXAMPLE = 'Example: vdsh explain news-model "shuttle launch" --other "a probe in orbit"'
+
+
+def command(
+    model: Annotated[str, typer.Argument(help="Folder of the model.", show_default=False)],
+    text: Annotated[
+        str | None,
+        typer.Argument(help="A text to explain; without one, the bits.", show_default=False),
+    ] = None,
+    other: Annotated[
+        str | None, typer.Option(help="A second text: say where the two codes agree, and why.")
+    ] = None,
+    bit: Annotated[
+        int | None, typer.Option(help="Only this bit, counted from 0, with the words' weights.")
+    ] = None,
+    words: Annotated[
+        int | None, typer.Option(help="How many words to list.  [default: 10, 5 per bit of a text]")
+    ] = None,
+    health: Annotated[
+        str | None,
+        typer.Option(help="Documents to measure balance and correlation of the bits on."),
+    ] = None,
+    format: options.Format = None,
+    text_field: options.TextField = None,
+    encoding: options.Encoding = "utf-8",
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Print the words behind each bit, or which words of a text set which of its bits."""
+    _check(text, other, bit, health)
+    from vdsh.explain import as_fields, explain_bits, explain_pair, explain_text
+    from vdsh.pipeline import TextHasher
+
+    hasher = TextHasher.load(model)
+    chosen = _choose(hasher, bit)
+    if text is None:
+        reading = options.Reading(format, "id", text_field, None, encoding, quiet)
+        texts = None if health is None else [d.text for d in reading.documents(health)]
+        bits = explain_bits(hasher, n_words=10 if words is None else words, texts=texts)
+        bits = [bits[i] for i in chosen]
+        if as_json:
+            _echo(json.dumps(as_fields(one), ensure_ascii=False) for one in bits)
+        else:
+            _echo(_bit_lines(bits[0]) if bit is not None else _bits_lines(hasher, bits))
+    elif other is None:
+        found = explain_text(hasher, text, n_words=5 if words is None else words)
+        found = found._replace(bits=[found.bits[i] for i in chosen])
+        _echo([json.dumps(as_fields(found), ensure_ascii=False)] if as_json else _text_lines(found))
+    else:
+        pair = explain_pair(hasher, text, other, n_words=5 if words is None else words)
+        _echo([json.dumps(as_fields(pair), ensure_ascii=False)] if as_json else _pair_lines(pair))
+
+
+def _check(text: str | None, other: str | None, bit: int | None, health: str | None) -> None:
+    if other is not None and text is None:
+        raise InputError("--other is the second text. Give the first one after the model.")
+    if other is not None and bit is not None:
+        raise InputError("--bit explains one bit of a model or of one text. Leave --other out.")
+    if health is not None and text is not None:
+        raise InputError("--health measures the bits of a model. Leave the text out.")
+
+
+def _choose(hasher: "TextHasher", bit: int | None) -> list[int]:
+    """Check the bit here: its number is an option, and the model may take a while to explain."""
+    from vdsh.explain import check_bit
+
+    return list(range(hasher.n_bits)) if bit is None else [check_bit(hasher, bit)]
+
+
+def _echo(lines: Iterable[str]) -> None:
+    for line in lines:
+        typer.echo(line)
+
+
+def _bits_lines(hasher: "TextHasher", bits: "list[BitExplanation]") -> Iterable[str]:
+    """One row for each value of each bit."""
+    from vdsh.hashers.health import describe
+
+    yield "bit  value  share  words that push it there"
+    for one in bits:
+        sides = ((1, one.balance, one.ones), (0, 1 - one.balance, one.zeros))
+        for value, share, words in sides:
+            name = f"{one.bit:>3}" if value else "   "
+            yield f"{name}      {value}  {share:>4.0%}   {_names(words)}"
+    unused = [one.bit for one in bits if one.unused]
+    repeats = [[one.bit, twin] for one in bits for twin in one.duplicates if twin < one.bit]
+    yield f"\n{describe(len(bits), unused, repeats).capitalize()}."
+    if bits[0].correlation is not None:
+        one = max(bits, key=lambda bit: abs(bit.correlation or 0))
+        yield f"The most alike are bits {one.bit} and {one.correlated}: r = {one.correlation:.2f}."
+
+
+def _bit_lines(one: "BitExplanation") -> Iterable[str]:
+    yield f"bit {one.bit}"
+    yield f"balance      {one.balance:.3f} of the documents have a 1"
+    yield f"entropy      {one.entropy:.3f} of 1"
+    if one.correlation is not None:
+        yield f"correlation  {one.correlation:.2f} with bit {one.correlated}, the most alike"
+    if one.unused:
+        yield "unused       it tells no documents apart"
+    if one.duplicates:
+        yield f"duplicates   {', '.join(map(str, one.duplicates))}"
+    yield f"encoder  1   {_weights(one.ones)}"
+    yield f"         0   {_weights(one.zeros)}"
+    if one.decoder_ones is not None and one.decoder_zeros is not None:
+        yield f"decoder  1   {_weights(one.decoder_ones)}"
+        yield f"         0   {_weights(one.decoder_zeros)}"
+
+
+def _text_lines(found: "TextExplanation") -> Iterable[str]:
+    yield f"code        {found.code}"
+    if found.confidence is not None:
+        yield (
+            f"confidence  {found.confidence:.2f}: a draw from Q(s | d) is expected to change "
+            f"{found.expected_wrong:.1f} bits"
+        )
+    yield "\nbit  value  P(1)  words for (+) and against (-) that value"
+    yield from map(_text_bit, found.bits)
+
+
+def _text_bit(one: "TextBit") -> str:
+    chance = "   -" if one.probability is None else f"{one.probability:.2f}"
+    words = "  ".join(f"{'+' if word.weight > 0 else '-'}{word.word}" for word in one.words)
+    return f"{one.bit:>3}  {one.value:>5}  {chance}  {words}"
+
+
+def _pair_lines(pair: "PairExplanation") -> Iterable[str]:
+    agreement = pair.agreement
+    n_bits = len(agreement.agree) + len(agreement.differ)
+    yield f"codes     {pair.text.code}  {pair.other.code}"
+    yield f"distance  {len(agreement.differ)} of {n_bits} bits"
+    yield f"differ    {', '.join(map(str, agreement.differ)) or 'none'}"
+    if not agreement.shared_words:
+        yield "\nNo word of both texts pushes a bit to the same value in both."
+        return
+    width = max(len(word.word) for word in agreement.shared_words)
+    yield f"\n{'word':<{width}}  weight  bits on which it makes them agree"
+    for word in agreement.shared_words:
+        yield f"{word.word:<{width}}  {word.weight:>6.2f}  {' '.join(map(str, word.bits))}"
+    yield from _differing(pair)
+
+
+def _differing(pair: "PairExplanation") -> Iterable[str]:
+    """Say for each bit that differs which words push it to either side."""
+    for bit in pair.agreement.differ:
+        sides: list[Any] = [pair.text.bits[bit], pair.other.bits[bit]]
+        said = (f"{one.value} by {_names(w for w in one.words if w.weight > 0)}" for one in sides)
+        yield f"bit {bit} differs: {', '.join(said)}"
+
+
+def _names(words: "Iterable[Word]") -> str:
+    return " ".join(word.word for word in words) or "no word"
+
+
+def _weights(words: "Iterable[Word]") -> str:
+    return "  ".join(f"{word.word} {word.weight:.3f}" for word in words) or "no word"

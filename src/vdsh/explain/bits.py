@@ -1,0 +1,125 @@
+"""What each bit says: the words that push it to 1 and to 0, and whether it does its work."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.codes import Bits, Scores, binarize
+from vdsh.errors import InputError
+from vdsh.explain.decoder import has_decoder
+from vdsh.explain.effects import decoder_effects, encoder_effects
+from vdsh.explain.results import BitExplanation, Word
+from vdsh.explain.words import check_n_words, strongest
+from vdsh.hashers.health import bit_health
+
+if TYPE_CHECKING:
+    from vdsh.hashers import Hasher
+    from vdsh.pipeline import TextHasher
+
+
+def explain_bits(
+    hasher: "TextHasher", *, n_words: int = 10, texts: Sequence[str] | None = None
+) -> list[BitExplanation]:
+    """Say what each bit stands for.
+
+    Parameters
+    ----------
+    hasher : TextHasher
+    n_words : int, default=10
+        How many words to list for each value, at most.
+    texts : sequence of str, optional
+        Documents to measure the bits on; without them balance, entropy, unused and duplicated
+        bits are those of the training documents, and correlations are not known.
+    """
+    check_n_words(n_words)
+    inner, words = hasher.hasher_, hasher.vectorizer_.vocabulary_
+    state = _trained(inner) if texts is None else _measured(hasher, texts)
+    response = _both_sides(encoder_effects(inner), words, n_words)
+    decoded: list[Any] = [(None, None)] * inner.n_bits
+    if has_decoder(inner):
+        decoded = _both_sides(decoder_effects(inner), words, n_words)
+    return [
+        BitExplanation(bit, *response[bit], *decoded[bit], **state.of(bit))
+        for bit in range(inner.n_bits)
+    ]
+
+
+def explain_bit(
+    hasher: "TextHasher", bit: int, *, n_words: int = 10, texts: Sequence[str] | None = None
+) -> BitExplanation:
+    """Say what one bit stands for; see `explain_bits`, which takes no longer for all of them."""
+    return explain_bits(hasher, n_words=n_words, texts=texts)[check_bit(hasher, bit)]
+
+
+def check_bit(hasher: "TextHasher", bit: int) -> int:
+    """Return the number of a bit, or raise where the model has none such."""
+    n_bits = hasher.hasher_.n_bits
+    if not 0 <= bit < n_bits:
+        raise InputError(f"There is no bit {bit}: the bits of this model are 0 to {n_bits - 1}.")
+    return bit
+
+
+def _both_sides(
+    effects: Scores, words: NDArray[np.str_], n_words: int
+) -> list[tuple[list[Word], list[Word]]]:
+    return [(strongest(row, words, n_words), strongest(-row, words, n_words)) for row in effects]
+
+
+class _State(NamedTuple):
+    """How the bits do: each of shape (n_bits,), correlations of shape (n_bits, n_bits)."""
+
+    balance: NDArray[np.floating[Any]]
+    entropy: NDArray[np.float64]
+    unused: list[int]
+    duplicated: list[list[int]]
+    correlation: NDArray[np.float64] | None
+
+    def of(self, bit: int) -> dict[str, Any]:
+        """Take what concerns one bit, as the fields of a `BitExplanation`."""
+        first = {earlier for later, earlier in self.duplicated if bit in (later, earlier)}
+        twins = {twin for pair in self.duplicated if pair[1] in first for twin in pair} - {bit}
+        fields: dict[str, Any] = {
+            "balance": float(self.balance[bit]),
+            "entropy": float(self.entropy[bit]),
+            "unused": bit in self.unused,
+            "duplicates": sorted(twins),
+        }
+        if self.correlation is not None:
+            like = int(np.abs(self.correlation[bit]).argmax())
+            fields |= {"correlation": float(self.correlation[bit, like]), "correlated": like}
+        return fields
+
+
+def _trained(hasher: "Hasher") -> _State:
+    balance = hasher.bit_balance_.astype(np.float64)
+    share = np.stack([balance, 1 - balance])
+    entropy = -(share * np.log2(np.maximum(share, np.finfo(float).tiny))).sum(axis=0)
+    return _State(balance, entropy, hasher.unused_bits_, hasher.duplicated_bits_, None)
+
+
+def _measured(hasher: "TextHasher", texts: Sequence[str]) -> _State:
+    if len(texts) < 2:
+        raise InputError(f"At least two documents are needed to measure bits. Got {len(texts)}.")
+    inner: Any = hasher.hasher_
+    counts = hasher.vectorizer_.transform(texts)
+    scores = inner.scores(counts)
+    bits = binarize(scores, inner.thresholds_)
+    noise = None
+    if hasattr(inner, "posterior"):
+        noise = (inner.posterior(counts[:1000]).sigma ** 2).mean(axis=0)
+    health = bit_health(scores, bits, noise)
+    return _State(
+        health.balance, health.entropy, health.unused, health.duplicated, _correlations(bits)
+    )
+
+
+def _correlations(bits: Bits) -> NDArray[np.float64]:
+    """Correlate bits with one another; a constant bit, and a bit with itself, with 0."""
+    centred = bits - bits.mean(axis=0)
+    length = np.sqrt((centred**2).sum(axis=0))
+    scaled = centred / np.where(length > 0, length, 1)
+    correlation: NDArray[np.float64] = scaled.T @ scaled
+    np.fill_diagonal(correlation, 0)
+    return correlation

@@ -1,0 +1,82 @@
+"""Draws from the generative model: latent vectors, word distributions, bags of words."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.codes import Scores, binarize, pack, to_hex
+from vdsh.errors import InputError
+from vdsh.explain.decoder import check_decoder, word_log_probabilities
+from vdsh.explain.latent import Rng, draw
+from vdsh.explain.results import Sample
+from vdsh.explain.words import check_n_words, strongest
+
+if TYPE_CHECKING:
+    from vdsh.pipeline import TextHasher
+
+
+def sample(
+    hasher: "TextHasher",
+    n: int = 3,
+    *,
+    label: str | None = None,
+    code: str | None = None,
+    text: str | None = None,
+    n_words: int = 10,
+    length: int = 50,
+    random_state: int = 0,
+) -> list[Sample]:
+    """Draw documents from the generative model.
+
+    Parameters
+    ----------
+    hasher : TextHasher
+        A model with a decoder: vdsh, vdsh-s or vdsh-sp.
+    n : int, default=3
+        How many.
+    label : str, optional
+        Draw where this label, and no other, is probable; for vdsh-s and vdsh-sp.
+    code : str, optional
+        Draw where documents with this code (in hex) are.
+    text : str, optional
+        Draw where the model places this text, from Q(s | d).
+    n_words : int, default=10
+        How many of the most probable words to list.
+    length : int, default=50
+        Words in a bag.
+    random_state : int, default=0
+        The same number gives the same draws.
+
+    Returns
+    -------
+    list of Sample
+        From the prior where neither label, code nor text is given; at most one may be.
+    """
+    inner = check_decoder(hasher)
+    check_n_words(n_words)
+    if n < 1 or length < 1:
+        raise InputError(f"n and length must be at least 1. Got {n} and {length}.")
+    if not 0 <= random_state < 2**32:
+        raise InputError(f"The seed must be from 0 to 2**32 - 1. Got {random_state}.")
+    rng = np.random.RandomState(random_state)
+    s, v = draw(hasher, n, rng, label=label, code=code, text=text)
+    codes = to_hex(pack(binarize(s, inner.thresholds_)))
+    log_p = word_log_probabilities(inner, s if v is None else s + v)
+    middle = word_log_probabilities(inner, inner.thresholds_[None])
+    words, chances = hasher.vectorizer_.vocabulary_, np.exp(log_p)
+    gains = chances * (log_p - middle)
+    return [
+        Sample(
+            codes[i],
+            strongest(chances[i], words, n_words),
+            strongest(gains[i], words, n_words),
+            _bag(chances[i], words, length, rng),
+        )
+        for i in range(n)
+    ]
+
+
+def _bag(chances: Scores, words: NDArray[np.str_], length: int, rng: Rng) -> list[str]:
+    p = chances.astype(np.float64)
+    return [str(word) for word in rng.choice(words, length, p=p / p.sum())]
