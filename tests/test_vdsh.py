@@ -115,9 +115,12 @@ def test_dense_batches_of_the_gpu_path_agree_with_sparse_ones(corpus_, k):
         assert dense.present.sum() == n
         torch.testing.assert_close(dense.project(network.W1)[:n], sparse.project(network.W1))
         logits = torch.randn(2, 30, documents.n_terms, generator=torch.Generator().manual_seed(1))
-        torch.testing.assert_close(
-            dense.log_likelihood(logits)[:, :n], sparse.log_likelihood(logits[:, :n])
-        )
+        logits.requires_grad_()
+        found = [dense.log_likelihood(logits)[:, :n], sparse.log_likelihood(logits[:, :n])]
+        torch.testing.assert_close(*found)
+        weights = torch.linspace(-1, 2, 2 * n).view(2, n)
+        slopes = [torch.autograd.grad((one * weights).sum(), logits)[0] for one in found]
+        torch.testing.assert_close(*slopes)
 
 
 def test_word_dropout_hides_words_from_the_encoder_only(documents):
@@ -141,7 +144,7 @@ def test_a_share_of_each_target_comes_from_a_neighbour(corpus_):
         assert matches
         drawn.update(matches)
         own = corpus_.inputs[[row]].toarray()[0]
-        seen = torch.zeros(documents.n_terms).index_add(0, batch.columns, batch.inputs).numpy()
+        seen = torch.zeros(documents.n_terms).index_add(0, batch.seen, batch.inputs).numpy()
         assert np.allclose(seen, own)  # the encoder sees the document alone
     assert drawn == {0, 1}
 
