@@ -104,7 +104,7 @@ def _thresholds(hasher: "Hasher", again: dict[str, Any] | None) -> str:
     measured = getattr(hasher, "calibration_", {})
     text = f"{hasher.threshold} thresholds"
     if hasher.threshold == "best" and not measured:
-        text = "median thresholds: there were no labels to choose the best with"
+        text = f"{hasher.plain_threshold} thresholds: there were no labels to choose the best with"
     if again:
         source = f" of {again['source']}" if again["source"] else ""
         text += (
@@ -114,7 +114,7 @@ def _thresholds(hasher: "Hasher", again: dict[str, Any] | None) -> str:
     if measured:
         text += (
             f"; precision at 100 on validation documents {measured['after']:.3f}, "
-            f"{measured['before']:.3f} with {'those before' if again else 'median ones'}"
+            f"{measured['before']:.3f} with {'those before' if again else f'{hasher.plain_threshold} ones'}"
         )
     return text
 

@@ -90,7 +90,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         Bits that tell no documents apart, and pairs of a bit and the earlier one that it repeats;
         see `vdsh.hashers.health`.
     calibration_ : dict
-        Precision at 100 of the validation documents `before` the thresholds were chosen (median
+        Precision at 100 of the validation documents `before` the thresholds were chosen (plain
         ones, or those of the model that is recalibrated) and `after`; empty if not measured.
     """
 
@@ -115,7 +115,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
             never learns from them but may use them to measure itself on the validation data.
         validation : tuple (X, y), optional
             Held-out documents to choose the best epoch with, and the thresholds where
-            `threshold` is "best"; y may be None.
+            `threshold` is "best"; y may be None, and the thresholds are then plain ones.
         progress : callable, optional
             Called with a `Report` now and then.
         """
@@ -131,7 +131,8 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         self._fit(train, held_out, progress)
         scores = self._scores(train.inputs)
         bench = self._bench(scores, train, held_out) if self.threshold == "best" else None
-        self.thresholds_, self.calibration_ = calibrate(scores, self.threshold, bench)
+        plain = self.plain_threshold
+        self.thresholds_, self.calibration_ = calibrate(scores, self.threshold, bench, plain=plain)
         self._look_at_bits(scores, train)
         return self
 
@@ -181,6 +182,11 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def encode_counts(self, counts: csr_array) -> Codes:
         """Hash counts known to be good: what `encode` does, without looking at them first."""
         return pack(binarize(self._scores(self._weigh(counts)), self.thresholds_))
+
+    @property
+    def plain_threshold(self) -> str:
+        """What "best" falls back to without labelled validation documents."""
+        return "median"
 
     @abstractmethod
     def _fit(self, train: Corpus, validation: Corpus | None, progress: Progress | None) -> None:

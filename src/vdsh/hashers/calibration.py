@@ -5,8 +5,6 @@ half of them and joins small ones. Here each threshold moves where validation qu
 documents with a label in common, the other bits staying as they are.
 """
 
-import warnings
-
 import numpy as np
 
 from vdsh.codes import FIXED, Scores, thresholds
@@ -17,12 +15,13 @@ _LEAST_GAIN = 1e-4  # ends the climb where all queries gain the same next to not
 _LEAST_QUERIES, _MOST_SWEEPS = 20, 5
 
 
-class CalibrationWarning(UserWarning):
-    """The thresholds asked for could not be chosen; others were taken."""
-
-
 def calibrate(
-    scores: Scores, method: str, bench: Bench | None, before: Scores | None = None
+    scores: Scores,
+    method: str,
+    bench: Bench | None,
+    before: Scores | None = None,
+    *,
+    plain: str = "median",
 ) -> tuple[Scores, dict[str, float]]:
     """Learn thresholds and measure them.
 
@@ -32,9 +31,11 @@ def calibrate(
         Scores of the training documents.
     method : {"median", "sign", "best"}
     bench : Bench or None
-        Without one nothing is measured, and `best` is the median, with a warning.
+        Without one nothing is measured, and `best` is the `plain` way.
     before : ndarray of shape (n_bits,), optional
-        Thresholds to compare with; by default median ones.
+        Thresholds to compare with; by default those of the `plain` way.
+    plain : {"median", "sign"}
+        The way that suits the model where nothing can be measured.
 
     Returns
     -------
@@ -43,16 +44,9 @@ def calibrate(
         Precision at 100 `before` and `after`; empty without a bench.
     """
     if bench is None:
-        if method == "best":
-            warnings.warn(
-                "The best thresholds are chosen on validation documents with labels, and there "
-                "are none: took the median.",
-                CalibrationWarning,
-                stacklevel=3,
-            )
-        return thresholds(scores, "median" if method == "best" else method), {}
+        return thresholds(scores, plain if method == "best" else method), {}
     cut = best_thresholds(scores, bench) if method == "best" else thresholds(scores, method)
-    old = thresholds(scores, "median") if before is None else before
+    old = thresholds(scores, plain) if before is None else before
     return cut, {"before": bench.precision(old), "after": bench.precision(cut)}
 
 

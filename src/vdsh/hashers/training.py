@@ -92,7 +92,8 @@ def _train(
     )
     step = _Step(hasher, network, optimizer, generator)
     run_epoch = _graphed_epochs if device.type == "cuda" else _plain_epochs
-    run = run_epoch(step, documents, hasher)
+    run = run_epoch(step, documents, hasher.batch_size or usual_batch_size(documents.n_docs))
+    n_epochs = hasher.epochs or usual_epochs(documents.n_docs)
     judge = Judge.choose(hasher, train, validation, device)
 
     def epochs(generator: torch.Generator) -> Epoch:
@@ -101,13 +102,13 @@ def _train(
     history: list[dict[str, float | None]] = []
     best, interrupted = _Best(-np.inf, 0, {}), False
     try:
-        for number in range(1, hasher.epochs + 1):
+        for number in range(1, n_epochs + 1):
             for done in run(epochs(generator)):
                 if progress:
                     last = history[-1]["validation"] if history else None
                     loss, kl = step.means()
                     kind = judge.kind if judge else ""
-                    progress(Report(number, hasher.epochs, done, loss, kl, last, kind))
+                    progress(Report(number, n_epochs, done, loss, kl, last, kind))
             loss, kl = step.means(reset=True)
             if not np.isfinite(loss):
                 raise InputError(
@@ -125,7 +126,7 @@ def _train(
             raise
         interrupted = True
         warnings.warn(
-            f"Training stopped in epoch {number} of {hasher.epochs}; "
+            f"Training stopped in epoch {number} of {n_epochs}; "
             f"kept the model of epoch {best.epoch}.",
             stacklevel=2,
         )
@@ -156,6 +157,24 @@ def choose_device(device: str) -> torch.device:
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise InputError(f'No GPU is usable here. Got device={device!r}; use "cpu" or "auto".')
     return chosen
+
+
+def usual_batch_size(n_docs: int) -> int:
+    """Choose a batch size: 200, or what makes 800 batches of a large corpus, up to 1,000.
+
+    >>> [usual_batch_size(n) for n in (10_000, 400_000, 800_000)]
+    [200, 500, 1000]
+    """
+    return min(max(200, n_docs // 800), 1000)
+
+
+def usual_epochs(n_docs: int) -> int:
+    """Choose how many epochs show three million documents, from 5 to 50.
+
+    >>> [usual_epochs(n) for n in (10_000, 100_000, 800_000)]
+    [50, 30, 5]
+    """
+    return min(max(5, 3_000_000 // n_docs), 50)
 
 
 def _neighbours(
@@ -231,21 +250,21 @@ class _Step:
 Runner = Callable[[Epoch], Iterator[float]]
 
 
-def _plain_epochs(step: _Step, documents: Documents, hasher: "VDSH") -> Runner:
+def _plain_epochs(step: _Step, documents: Documents, size: int) -> Runner:
     """Run epochs batch by batch on sparse batches (CPU)."""
-    n_batches = -(-documents.n_docs // hasher.batch_size)
+    n_batches = -(-documents.n_docs // size)
 
     def run(epoch: Epoch) -> Iterator[float]:
-        for number, batch in enumerate(sparse_batches(epoch, hasher.batch_size), 1):
+        for number, batch in enumerate(sparse_batches(epoch, size), 1):
             step(batch)
             yield number / n_batches
 
     return run
 
 
-def _graphed_epochs(step: _Step, documents: Documents, hasher: "VDSH") -> Runner:
+def _graphed_epochs(step: _Step, documents: Documents, size: int) -> Runner:
     """Run epochs as one captured CUDA graph per batch, replayed without any work on the host."""
-    size = min(hasher.batch_size, documents.n_docs)
+    size = min(size, documents.n_docs)
     n_batches = -(-documents.n_docs // size)
     capacity = documents.largest_batch(size)
     number = torch.zeros((), dtype=torch.int64, device=documents.device)

@@ -33,22 +33,28 @@ class VDSH(Hasher):
         Length of the codes, a multiple of 8.
     weighting : {"tfidf", "tf", "binary", "given"}, default="tfidf"
         What the encoder sees; "given" takes the values as they are.
-    threshold : {"median", "sign"}, default="median"
-        What turns the mean of a latent dimension into a bit.
+    threshold : {"median", "sign", "best"}
+        What turns the mean of a latent dimension into a bit: its median over the training
+        documents, 0, or what gives the best precision on labelled validation documents (where
+        there are none: 0, or the median with the paper's decoder). By default "sign"; "best" in
+        the supervised models. "median" suits the paper's decoder.
     hidden_size : int, default=1000
         Nodes in each of the two hidden layers.
-    decoder_size : int, default=0
-        Nodes of a hidden layer in the word decoder, which then sees tanh(s), so that short codes
-        can say more with their signs. 0 is the paper's linear decoder of s.
-    epochs : int, default=30
-        Passes over the training documents, at most.
+    decoder_size : int, default=200
+        Nodes of a hidden layer in the word decoder, which then sees tanh(s), so that the signs,
+        which are all that a code keeps, say as much as they can. 0 is the paper's linear decoder
+        of s.
+    epochs : int, optional
+        Passes over the training documents, at most. By default as many as show three million
+        documents, from 5 to 50.
     patience : int, default=10
         Stop after so many epochs without a better validation score.
     selection : {"precision", "bound"}, default="precision"
         What the validation data measures: precision at 100 (needs labels there; without them the
         bound is taken) or the lower bound.
-    batch_size : int, default=100
-    learning_rate : float, default=1e-3
+    batch_size : int, optional
+        By default 200, more for a large corpus: as many as make 800 batches of it, up to 1,000.
+    learning_rate : float, default=2e-3
         Step size of Adam.
     dropout : float, default=0.2
         Share of the second hidden layer dropped in training.
@@ -64,7 +70,7 @@ class VDSH(Hasher):
         M, the draws from Q(s | d) per document and step.
     kl_weight : float
         Weight of the divergence; 1 is the lower bound proper.
-    kl_warmup : int, default=5000
+    kl_warmup : int, default=50
         Updates over which that weight rises from 0.
     log_variance : {"bounded", "free"}, default="bounded"
         "bounded" keeps sigma^2 between 1 and e as in the authors' code, "free" is the paper's text.
@@ -100,21 +106,21 @@ class VDSH(Hasher):
         n_bits: int = 32,
         *,
         weighting: str = "tfidf",
-        threshold: str = "median",
+        threshold: str = "sign",
         hidden_size: int = 1000,
-        decoder_size: int = 0,
-        epochs: int = 30,
+        decoder_size: int = 200,
+        epochs: int | None = None,
         patience: int = 10,
         selection: str = "precision",
-        batch_size: int = 100,
-        learning_rate: float = 1e-3,
+        batch_size: int | None = None,
+        learning_rate: float = 2e-3,
         dropout: float = 0.2,
         word_dropout: float = 0.8,
         n_neighbors: int = 10,
-        neighbor_share: float = 0.0,
+        neighbor_share: float = 0.5,
         n_samples: int = 1,
-        kl_weight: float = 0.3,
-        kl_warmup: int = 5000,
+        kl_weight: float = 0.03,
+        kl_warmup: int = 50,
         log_variance: str = "bounded",
         target: str = "binary",
         random_state: Any = None,
@@ -155,6 +161,10 @@ class VDSH(Hasher):
         mu, sigma = self.posterior(X)
         return ndtr((mu - self.thresholds_) / sigma)
 
+    @property
+    def plain_threshold(self) -> str:
+        return "sign" if self.decoder_size else "median"
+
     def _fit(self, train: Corpus, validation: Corpus | None, progress: Progress | None) -> None:
         self._check_settings()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -184,8 +194,9 @@ class VDSH(Hasher):
                 wanted = " or ".join(f'"{value}"' for value in allowed)
                 raise InputError(f"{name} must be {wanted}. Got {getattr(self, name)!r}.")
         for name in ("hidden_size", "epochs", "patience", "batch_size", "n_samples", "n_neighbors"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1. Got {getattr(self, name)!r}.")
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} must be at least 1. Got {value!r}.")
         if self.decoder_size < 0:
             raise InputError(f"decoder_size must be 0 or more. Got {self.decoder_size!r}.")
         for name in ("dropout", "word_dropout", "neighbor_share"):
@@ -224,21 +235,21 @@ class VDSH_S(VDSH):
         n_bits: int = 32,
         *,
         weighting: str = "tfidf",
-        threshold: str = "median",
+        threshold: str = "best",
         hidden_size: int = 1000,
-        decoder_size: int = 0,
-        epochs: int = 30,
+        decoder_size: int = 200,
+        epochs: int | None = None,
         patience: int = 10,
         selection: str = "precision",
-        batch_size: int = 100,
-        learning_rate: float = 1e-3,
+        batch_size: int | None = None,
+        learning_rate: float = 2e-3,
         dropout: float = 0.2,
         word_dropout: float = 0.5,
         n_neighbors: int = 10,
         neighbor_share: float = 0.0,
         n_samples: int = 1,
         kl_weight: float = 1.0,
-        kl_warmup: int = 5000,
+        kl_warmup: int = 50,
         label_weight: float = 100.0,
         log_variance: str = "bounded",
         target: str = "binary",
