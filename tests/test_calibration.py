@@ -12,7 +12,7 @@ from vdsh import TextHasher
 from vdsh.codes import binarize, pack, thresholds
 from vdsh.errors import InputError
 from vdsh.hashers import HASHERS
-from vdsh.hashers.bench import Bench, Judged
+from vdsh.hashers.bench import Bench, Judged, usual_k
 from vdsh.hashers.calibration import best_thresholds, candidates
 from vdsh.labels import read_labels
 from vdsh.metrics import expected_precision
@@ -166,7 +166,7 @@ def test_fit_chooses_the_best_thresholds_on_validation():
     median, best = (
         expected_precision(
             hasher.encode(validation[0]), read_labels(validation[1]).matrix,
-            hasher.encode(texts), read_labels(labels).matrix,
+            hasher.encode(texts), read_labels(labels).matrix, k=usual_k(len(texts)),
         ).mean()
         for hasher in hashers
     )  # fmt: skip
@@ -174,16 +174,20 @@ def test_fit_chooses_the_best_thresholds_on_validation():
     assert hashers[1].hasher_.calibration_ == pytest.approx({"before": median, "after": best})
 
 
-def test_a_network_is_judged_by_its_median_while_it_trains(corpus):
+def test_a_network_is_judged_by_the_better_of_median_and_sign_while_it_trains(corpus):
     texts, labels = corpus
     parts = {"validation": (texts[60:], labels[60:])}
-    median, best = (
-        TextHasher("vdsh", 8, random_state=0, threshold=threshold, **quick("vdsh")).fit(
-            texts[:60], labels[:60], **parts
-        )
-        for threshold in ("median", "best")
+    median, sign, best = (
+        [
+            epoch["validation"]
+            for epoch in TextHasher("vdsh", 8, random_state=0, threshold=name, **quick("vdsh"))
+            .fit(texts[:60], labels[:60], **parts)
+            .hasher_.history_
+        ]
+        for name in ("median", "sign", "best")
     )
-    assert median.hasher_.history_ == best.hasher_.history_
+    n_epochs = min(map(len, (median, sign, best)))  # patience may end one of them earlier
+    assert best[:n_epochs] == list(map(max, median[:n_epochs], sign[:n_epochs]))
 
 
 def test_fit_without_validation_labels_takes_the_median_and_says_so(corpus, tmp_path):

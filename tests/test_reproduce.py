@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,14 +10,14 @@ import pytest
 
 from conftest import toy_corpus
 from vdsh.errors import InputError
-from vdsh.paper import cells
-from vdsh.paper.cells import Cell
+from vdsh.paper import cells, semisupervised
+from vdsh.paper.cells import Cell, Part, _show_some
 from vdsh.paper.figure4 import TITLES
 from vdsh.paper.reference import BITS, DATASETS, METHODS, OURS, TABLE1, TABLE2
 from vdsh.paper.reproduction import ITEMS, reproduce
 from vdsh.paper.results import Request, Results, is_better
 from vdsh.paper.runner import Plan
-from vdsh.paper.settings import GRIDS, PAPER
+from vdsh.paper.settings import ABLATIONS, GRIDS, PAPER
 from vdsh.paper.sheets import Sheet, latex
 from vdsh.paper.table1 import sheets
 
@@ -211,6 +212,26 @@ def test_table_2_and_figures_2_and_3_come_from_cells(vdsh, root, tmp_path):
     for name in ("figure2.png", "figure3.png"):
         assert (tmp_path / "results" / name).read_bytes().startswith(b"\x89PNG")
     assert "TFIDF" in (tmp_path / "results/figure3.md").read_text()
+
+
+def test_few_labels_and_single_changes_have_tables(vdsh, root, tmp_path, monkeypatch):
+    monkeypatch.setitem(ABLATIONS, "vdsh", {"median": {"threshold": "median"}})
+    monkeypatch.setattr(semisupervised, "SHARES", (10, 100))  # 1 % of the toy is one document
+    common = ["--datasets", "reuters20", "--bits", 8, "--seeds", 0]
+    assert vdsh("reproduce", "semisupervised", *common, "--models", "vdsh-s").returncode == 0
+    rows = (tmp_path / "results/semisupervised.md").read_text()
+    assert "VDSH, no labels" in rows and "VDSH-S, 10 % of the labels" in rows
+    assert vdsh("reproduce", "ablation", *common, "--models", "vdsh").returncode == 0
+    assert re.search(
+        r"\| median \| 0\.\d+ \([+-]0\.\d+\) \|", Path("results/ablation.md").read_text()
+    )
+
+
+def test_hidden_labels_are_not_seen():
+    part = Part(np.zeros((200, 3)), ["a"] * 200)
+    seen = _show_some(part, Cell("reuters20", "vdsh-s", 8, labelled=10)).labels
+    assert sum(label is not None for label in seen) == 20
+    assert _show_some(part, Cell("reuters20", "vdsh-s", 8)).labels == part.labels
 
 
 def test_figure_4_maps_test_documents_and_names_the_papers_posts(vdsh, root, tmp_path):

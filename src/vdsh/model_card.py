@@ -112,9 +112,10 @@ def _thresholds(hasher: "Hasher", again: dict[str, Any] | None) -> str:
             "(codes differ from those before: index again what was indexed then)"
         )
     if measured:
+        old = "those before" if again else f"{hasher.plain_threshold} ones"
         text += (
             f"; precision at 100 on validation documents {measured['after']:.3f}, "
-            f"{measured['before']:.3f} with {'those before' if again else f'{hasher.plain_threshold} ones'}"
+            f"{measured['before']:.3f} with {old}"
         )
     return text
 

@@ -45,7 +45,8 @@ def command(
     name: Annotated[
         str,
         typer.Argument(
-            help="table1, table2, figure2, figure3, figure4, or defaults (ours beside them).",
+            help="table1, table2, figure2, figure3, figure4 of the paper; our defaults beside "
+            "them, their ablation, or semisupervised.",
             show_default=False,
         ),
     ],

@@ -36,6 +36,17 @@ class Judged(NamedTuple):
         return cls(scores[rows], labels.matrix[rows])
 
 
+def usual_k(n_docs: int) -> int:
+    """Choose how many found documents to judge: 100, a tenth of them where few have labels.
+
+    With labels on 150 documents the first 100 say nothing about the order.
+
+    >>> usual_k(150), usual_k(10_000)
+    (15, 100)
+    """
+    return min(100, max(1, n_docs // 10))
+
+
 class Bench:
     """Measures thresholds: validation queries search training documents.
 
@@ -58,10 +69,9 @@ class Bench:
         """Make a bench of a fixed sample; None where labels are missing on one side."""
         if labels is None or known is None or not labels.known.any() or not known.known.any():
             return None
-        return cls(
-            Judged.sample(scores, labels, _MOST_DOCUMENTS),
-            Judged.sample(query_scores, known, _MOST_QUERIES),
-        )
+        documents = Judged.sample(scores, labels, _MOST_DOCUMENTS)
+        queries = Judged.sample(query_scores, known, _MOST_QUERIES)
+        return cls(documents, queries, k=usual_k(len(documents.scores)))
 
     def precision(self, cut: Scores) -> float:
         """Measure expected precision at k with these thresholds, as `metrics` does."""

@@ -12,6 +12,7 @@ from torch import Tensor
 from vdsh.codes import FIXED
 from vdsh.hashers.base import Corpus
 from vdsh.hashers.batches import Documents, in_order, sparse_batches
+from vdsh.hashers.bench import usual_k
 from vdsh.hashers.health import sample
 from vdsh.hashers.network import Network
 from vdsh.hashers.objective import Weights, lower_bound
@@ -31,6 +32,7 @@ class Judge:
         self.hasher, self.kind = hasher, kind
         self.train, self.queries = train, queries
         self.relevant = queries.labels @ train.labels.T > 0  # (n_queries, n_docs)
+        self.k = usual_k(train.n_docs)
 
     @classmethod
     def choose(
@@ -61,7 +63,7 @@ class Judge:
         scores = []
         for name in FIXED if kind == "best" else (kind,):
             cut = _median(database) if name == "median" else torch.zeros_like(database[0])
-            found = precision(queries > cut, database > cut, self.relevant)
+            found = precision(queries > cut, database > cut, self.relevant, k=self.k)
             scores.append(float(found.mean()))
         return max(scores)
 

@@ -163,6 +163,7 @@ class VDSH(Hasher):
 
     @property
     def plain_threshold(self) -> str:
+        """The sign where the decoder sees signs, else the paper's median."""
         return "sign" if self.decoder_size else "median"
 
     def _fit(self, train: Corpus, validation: Corpus | None, progress: Progress | None) -> None:

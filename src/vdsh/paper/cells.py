@@ -41,7 +41,9 @@ class Cell(NamedTuple):
     weighting : str
         "" for the method's own.
     preset : str
-        "paper" or "best", for the models that have both.
+        "paper", "best" (our defaults) or one of `settings.ABLATIONS`, for our models.
+    labelled : int
+        Percent of the training and validation documents whose labels may be seen.
     """
 
     dataset: str
@@ -50,6 +52,7 @@ class Cell(NamedTuple):
     seed: int = 0
     weighting: str = ""
     preset: str = "paper"
+    labelled: int = 100
 
     @property
     def path(self) -> Path:
@@ -60,6 +63,7 @@ class Cell(NamedTuple):
         """
         extra = [self.weighting] * bool(self.weighting)
         extra += [self.preset] * (self.preset != "paper")
+        extra += [f"{self.labelled}percent"] * (self.labelled != 100)
         name = "-".join([self.model, str(self.n_bits), *extra, f"seed{self.seed}"])
         return Path(self.dataset) / f"{name}.json"
 
@@ -125,12 +129,23 @@ def fit(
         settings = settings | {"device": device}
     hasher = kind(cell.n_bits, random_state=cell.seed, **settings)
     started = time.monotonic()
-    hasher.fit(*data.train, validation=data.validation, progress=progress)
+    train, validation = (_show_some(part, cell) for part in (data.train, data.validation))
+    hasher.fit(*train, validation=validation, progress=progress)
     if getattr(hasher, "interrupted_", False):  # stopped by hand: half-trained is not a result
         raise KeyboardInterrupt
     seconds = time.monotonic() - started
     scores = {name: hasher.scores(getattr(data, name).counts) for name in Counted._fields[:3]}
     return Trial(hasher, settings, seconds, scores)
+
+
+def _show_some(part: Part, cell: Cell) -> Part:
+    """Hide the labels of all but the cell's share of the documents."""
+    if cell.labelled == 100:
+        return part
+    n_docs = len(part.labels)
+    n_shown = max(1, n_docs * cell.labelled // 100)
+    shown = set(np.random.RandomState(cell.seed).permutation(n_docs)[:n_shown].tolist())
+    return Part(part.counts, [label if i in shown else None for i, label in enumerate(part.labels)])
 
 
 def evaluate(trial: Trial, data: Counted, part: str, threshold: str) -> Evaluation:

@@ -8,7 +8,17 @@ from vdsh.codes import check_n_bits
 from vdsh.datasets import find
 from vdsh.errors import InputError, suggest
 from vdsh.hashers import HASHERS
-from vdsh.paper import defaults, figure2, figure3, figure4, runner, table1, table2
+from vdsh.paper import (
+    ablation,
+    defaults,
+    figure2,
+    figure3,
+    figure4,
+    runner,
+    semisupervised,
+    table1,
+    table2,
+)
 from vdsh.paper.cells import Cell
 from vdsh.paper.results import Request
 from vdsh.paper.runner import Plan
@@ -16,7 +26,7 @@ from vdsh.paper.sheets import Sheet, latex, markdown
 
 
 class Item(NamedTuple):
-    """A table or figure of the paper.
+    """A table or figure, of the paper or about our defaults.
 
     Attributes
     ----------
@@ -52,6 +62,8 @@ ITEMS = {
     "figure3": Item.of(figure3),
     "figure4": Item.of(figure4),
     "defaults": Item.of(defaults),
+    "ablation": Item.of(ablation),
+    "semisupervised": Item.of(semisupervised),
 }
 
 

@@ -60,6 +60,29 @@ GRIDS: dict[str, list[dict[str, Any]]] = {
 }
 
 
+# Our defaults with one thing changed, to see what each is worth.
+ABLATIONS: dict[str, dict[str, dict[str, Any]]] = {
+    "vdsh": {
+        "paper-decoder": {"decoder_size": 0, "threshold": "median"},
+        "median": {"threshold": "median"},
+        "no-neighbours": {"neighbor_share": 0.0},
+        "no-word-dropout": {"word_dropout": 0.0},
+        "full-divergence": {"kl_weight": 1.0},
+        "slow-divergence": {"kl_warmup": 5000},
+        "small-batches": {"batch_size": 100, "learning_rate": 1e-3},
+    },
+    "vdsh-s": {
+        "paper-decoder": {"decoder_size": 0},
+        "median": {"threshold": "median"},
+        "sign": {"threshold": "sign"},
+        "neighbours": {"neighbor_share": 0.5},
+        "no-word-dropout": {"word_dropout": 0.0},
+        "label-weight-1": {"label_weight": 1.0},
+        "slow-divergence": {"kl_warmup": 5000},
+    },
+}
+
+
 def paper_settings(model: str, dataset: str = "") -> dict[str, Any]:
     """Return the paper's settings of a model, as keywords for `TextHasher`.
 
@@ -76,7 +99,7 @@ def candidates(model: str, dataset: str, preset: str) -> list[dict[str, Any]]:
     if model not in PAPER:
         return GRIDS.get(model, [{}])
     if preset != "paper":
-        return [{}]
+        return [ABLATIONS.get(model, {}).get(preset, {})]
     return [paper_settings(model, dataset) | choice for choice in _open_questions(dataset)]
 
 
