@@ -1,50 +1,24 @@
-import json
-import multiprocessing
-import os
-import sqlite3
-import subprocess
-import sys
+"""What every store must do, asked of all engines."""
+
 import threading
 
 import numpy as np
 import pytest
 
+from engines import code, codes_of, doc, ids
 from vdsh import Document, TextHasher
-from vdsh.errors import FolderError, InputError, MissingFileError, WriteError
+from vdsh.errors import InputError, MissingFileError
 from vdsh.store import Duplicates, fingerprint, open_store
 from vdsh.store import local as local_module
+from vdsh.store import remote as remote_module
 
 # Texts here are not about words.
 pytestmark = pytest.mark.filterwarnings("ignore::vdsh.pipeline.EmptyDocumentWarning")
 
-FORK = multiprocessing.get_context("forkserver")
-FORK.set_forkserver_preload(["vdsh.store"])  # import once, not in every child
-
-
-def code(number):
-    return np.frombuffer(int(number).to_bytes(2, "big"), np.uint8)
-
-
-def codes_of(*numbers):
-    return np.array([code(number) for number in numbers]).reshape(-1, 2)
-
-
-def doc(id, text="", labels=None, **metadata):
-    return Document(id, text, labels, metadata)
-
-
-def ids(hits):
-    return [hit.id for hit in hits]
-
 
 @pytest.fixture
-def folder(tmp_path):
-    return tmp_path / "store"
-
-
-@pytest.fixture
-def store(folder, fitted):
-    with open_store(folder, fitted) as store:
+def store(place, fitted):
+    with open_store(place, fitted) as store:
         yield store
 
 
@@ -59,8 +33,10 @@ def years(store):
     return store
 
 
-def index_files(folder):
-    return sorted(folder.glob("index-*.vdsh"))
+@pytest.fixture
+def small_batches(monkeypatch):
+    for module in (local_module, remote_module):
+        monkeypatch.setattr(module, "BATCH", 10)
 
 
 # -- the life of a document ---------------------------------------------------------------------
@@ -126,12 +102,11 @@ def test_a_deleted_id_can_come_back(years):
     assert years.count() == 10
 
 
-def test_upsert_reads_a_stream_and_reports_each_commit(store, folder, monkeypatch):
-    monkeypatch.setattr(local_module, "BATCH", 10)
+def test_upsert_reads_a_stream_and_reports_each_commit(store, place, small_batches):
     seen = []
 
     def report(n_committed):
-        with open_store(folder) as other:
+        with open_store(place) as other:
             seen.append((n_committed, other.count()))
 
     n_written = store.upsert((doc(f"{i:02}") for i in range(25)), progress=report)
@@ -139,8 +114,7 @@ def test_upsert_reads_a_stream_and_reports_each_commit(store, folder, monkeypatc
     assert seen == [(10, 10), (20, 20), (25, 25)]
 
 
-def test_an_error_in_the_stream_keeps_earlier_batches(store, monkeypatch):
-    monkeypatch.setattr(local_module, "BATCH", 10)
+def test_an_error_in_the_stream_keeps_earlier_batches(store, small_batches):
     documents = [doc(f"{i:02}") for i in range(15)] + [doc("")]
     with pytest.raises(InputError, match="must not be empty"):
         store.upsert(iter(documents))
@@ -155,13 +129,13 @@ def test_documents_come_in_the_order_of_ids(store):
     assert [d.id for batch in batches for d in batch] == sorted(names)
 
 
-def test_info(years, fitted, folder):
+def test_info(years, fitted):
     info = years.info()
     assert (info["documents"], info["bits"], info["labels"]) == (10, 16, 3)
     assert info["fields"] == ["year"]
     assert info["model"]["fingerprint"] == fingerprint(fitted)
     assert info["model"]["kept"] == "inside"
-    assert info["bytes"] >= (folder / "store.sqlite").stat().st_size
+    assert info["bytes"] > 1000
 
 
 # -- searching ----------------------------------------------------------------------------------
@@ -405,8 +379,6 @@ def test_filters_of_any_size(years):
         years.count(deep)
     assert years.count({"or": [{"year": 1990 + i} for i in range(3000)]}) == 10
     assert years.count({"id": {"in": [f"d{i}" for i in range(30_000)]}}) == 10
-    with pytest.raises(InputError, match="too long"):
-        years.count({"id": {"in": [f"d{i}" for i in range(300_000)]}})
 
 
 # -- near-duplicates ------------------------------------------------------------------------------
@@ -450,86 +422,56 @@ def test_duplicates_may_be_deleted_while_they_are_listed(years):
 # -- the model ------------------------------------------------------------------------------------
 
 
-def test_a_store_opens_with_its_own_model(store, folder, fitted, corpus):
+def test_a_store_opens_with_its_own_model(store, place):
     store.upsert([doc("a", "orbit moon")])
     store.close()
-    with open_store(folder) as again:
+    with open_store(place) as again:
         assert again.search("orbit moon", k=1)[0].distance == 0
 
 
-def test_a_code_query_never_loads_the_model(years, folder):
-    years.close()
-    for file in (folder / "model").iterdir():
-        file.write_bytes(b"")
-    with open_store(folder) as store:
-        assert ids(store.search(code(4), k=1)) == ["d4"]
-        assert store.count() == 10
-        with pytest.raises(FolderError):
-            store.search("text")
-
-
-def test_another_model_is_refused(store, folder, corpus):
+def test_another_model_is_refused(store, place, corpus):
     other = TextHasher("vdsh", n_bits=8, epochs=1, hidden_size=8, device="cpu").fit(corpus[0])
     with pytest.raises(InputError, match="was made with another model .16 bits") as caught:
-        open_store(folder, other)
+        open_store(place, other)
     assert "(8 bits" in str(caught.value)
     assert "Open it without a model" in str(caught.value)
 
 
-def test_the_same_model_is_accepted_from_memory_and_disk(store, folder, fitted, model_folder):
-    for hasher in (fitted, model_folder, str(model_folder), folder / "model", None):
-        with open_store(folder, hasher) as opened:
+def test_the_same_model_is_accepted_from_memory_and_disk(store, place, fitted, model_folder):
+    for hasher in (fitted, model_folder, str(model_folder), None):
+        with open_store(place, hasher) as opened:
             assert opened.count() == 0
 
 
-def test_a_referenced_model_stays_where_it_is(folder, model_folder):
-    with open_store(folder, model_folder, keep_model="reference") as store:
+def test_a_referenced_model_stays_where_it_is(place, model_folder):
+    with open_store(place, model_folder, keep_model="reference") as store:
         store.upsert([doc("a", "orbit moon")])
         assert store.info()["model"]["path"] == str(model_folder)
-    assert not (folder / "model").exists()
-    with open_store(folder) as store:
+    with open_store(place) as store:
         assert store.search("orbit moon")[0].distance == 0
 
 
-def test_a_reference_needs_a_path(folder, fitted):
+def test_a_reference_needs_a_path(place, fitted):
     with pytest.raises(InputError, match='"reference" needs the path'):
-        open_store(folder, fitted, keep_model="reference")
+        open_store(place, fitted, keep_model="reference")
     with pytest.raises(InputError, match="keep_model must be"):
-        open_store(folder, fitted, keep_model="outside")
+        open_store(place, fitted, keep_model="outside")
 
 
-def test_a_model_that_was_exchanged_is_noticed(store, folder, corpus):
-    store.close()
-    other = TextHasher("vdsh", n_bits=16, epochs=1, hidden_size=8, device="cpu").fit(corpus[0])
-    other.save(folder / "model", force=True)
-    with open_store(folder) as again, pytest.raises(FolderError, match="is not the one this store"):
-        again.search("orbit")
-
-
-def test_fingerprint_survives_saving_and_sees_every_change(fitted, model_folder):
-    loaded = TextHasher.load(model_folder)
-    assert fingerprint(loaded) == fingerprint(fitted)
-    loaded.hasher_.thresholds_ = loaded.hasher_.thresholds_ + np.float32(1e-6)
-    assert fingerprint(loaded) != fingerprint(fitted)
-    loaded = TextHasher.load(model_folder)
-    loaded.vectorizer_.vocabulary_ = loaded.vectorizer_.vocabulary_[::-1]
-    assert fingerprint(loaded) != fingerprint(fitted)
-
-
-def test_what_is_no_model_is_refused(folder):
+def test_what_is_no_model_is_refused(place, tmp_path):
     with pytest.raises(InputError, match="hasher must be a TextHasher or the path"):
-        open_store(folder, 5)
+        open_store(place, 5)
     with pytest.raises(InputError, match="has not learned anything yet"):
-        open_store(folder, TextHasher())
+        open_store(place, TextHasher())
     with pytest.raises(MissingFileError, match="No model at"):
-        open_store(folder, folder / "nowhere")
+        open_store(place, tmp_path / "nowhere")
 
 
 # -- documents that cannot be stored ------------------------------------------------------------
 
 
 def test_an_id_of_any_form(store):
-    names = ["x" * 10_000, "a\x00b", "a\x00c", "a", "7", "007", "7.0", "1e3", "' OR 1", "é", " "]
+    names = ["x" * 600, "a\x00b", "a\x00c", "a", "7", "007", "7.0", "1e3", "' OR 1", "é", " "]
     store.upsert([doc(name, f"text\x00{i}") for i, name in enumerate(names)])
     assert store.count() == len(names)
     for i, name in enumerate(names):
@@ -601,58 +543,11 @@ def test_ids_must_be_strings(years):
 # -- places -------------------------------------------------------------------------------------
 
 
-def test_no_store_there(folder):
+def test_no_store_there(place):
     with pytest.raises(MissingFileError, match="No store at"):
-        open_store(folder)
-    assert not folder.exists()
-    with pytest.raises(InputError, match="no store of the kind 'redis'"):
-        open_store("redis://somewhere")
-
-
-def test_a_place_that_is_taken(tmp_path, fitted, model_folder):
-    file = tmp_path / "notes.txt"
-    file.write_text("mine")
-    with pytest.raises(FolderError, match="is a file, but a store is a folder"):
-        open_store(file, fitted)
-    with pytest.raises(FolderError, match="is not a store: it has no store.sqlite, but notes.txt"):
-        open_store(tmp_path, fitted)
-    with pytest.raises(FolderError, match="is not a store"):
-        open_store(model_folder, fitted)
-    assert [f.name for f in tmp_path.iterdir()] == ["notes.txt"]
-
-
-def test_an_empty_folder_becomes_a_store(tmp_path, fitted):
-    with open_store(tmp_path, fitted) as store:
-        assert store.count() == 0
-
-
-def test_another_sqlite_file_is_not_a_store(folder, fitted):
-    folder.mkdir()
-    with sqlite3.connect(folder / "store.sqlite") as connection:
-        connection.execute("CREATE TABLE mine(x)")
-    connection.close()
-    with pytest.raises(FolderError, match="is an SQLite file but not of a store"):
-        open_store(folder, fitted)
-
-
-def test_a_store_of_a_newer_format(store, folder):
-    store.close()
-    with sqlite3.connect(folder / "store.sqlite") as connection:
-        connection.execute("UPDATE meta SET value = '99' WHERE key = 'format'")
-    connection.close()
-    with pytest.raises(FolderError, match="has format 99; this version reads up to 1. Upgrade"):
-        open_store(folder)
-
-
-def test_making_a_store_can_be_interrupted(folder, fitted):
-    folder.mkdir()
-    fitted.save(folder / "model")
-    (folder / "store.sqlite").touch()
-    with pytest.raises(FolderError, match="was never finished"):
-        open_store(folder)
-    with open_store(folder, fitted) as store:
-        store.upsert([doc("a")])
-        assert store.count() == 1
+        open_store(place)
+    with pytest.raises(MissingFileError, match="No store at"):  # the first try left nothing
+        open_store(place)
 
 
 def test_a_closed_store_says_so(years):
@@ -662,224 +557,6 @@ def test_a_closed_store_says_so(years):
         years.search(code(0))
     with pytest.raises(InputError, match="is closed"):
         years.upsert([doc("a")])
-
-
-def test_a_corrupt_database_is_left_as_it_is(years, folder):
-    years.close()
-    file = folder / "store.sqlite"
-    whole = file.read_bytes()
-    for damaged in (b"not a database" * 1000, whole[:5000], b"\xff" * 200 + whole[200:]):
-        file.write_bytes(damaged)
-        with pytest.raises(FolderError, match="is damaged.*It was left as it is"):
-            open_store(folder).search(code(0))
-        assert file.read_bytes() == damaged
-    file.write_bytes(whole)
-    with open_store(folder) as store:
-        assert store.count() == 10
-
-
-# -- the index file -------------------------------------------------------------------------------
-
-
-def test_the_index_file_is_used(years, folder, monkeypatch):
-    years.close()
-    (file,) = index_files(folder)
-    assert file.stat().st_mode == (folder / "store.sqlite").stat().st_mode
-    monkeypatch.setattr("vdsh.store.mirror.Mirror._build", None)
-    with open_store(folder) as store:
-        assert ids(store.search(code(7), k=1)) == ["d7"]
-
-
-@pytest.mark.parametrize("damage", ["missing", "empty", "cut", "flipped", "other"])
-def test_a_bad_index_file_is_made_anew(years, folder, damage):
-    years.close()
-    (file,) = index_files(folder)
-    content = file.read_bytes()
-    if damage == "missing":
-        file.unlink()
-    elif damage == "flipped":
-        file.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
-    else:
-        file.write_bytes({"empty": b"", "cut": content[:-50], "other": b"x" * 999}[damage])
-    with open_store(folder) as store:
-        assert ids(store.search(code(7), k=2)) == ["d7", "d3"]
-        assert len(store.within(code(0), radius=16)) == 10
-
-
-def test_an_old_index_file_is_brought_up_to_date(years, folder):
-    years.close()
-    (file,) = index_files(folder)
-    old = file.read_bytes()
-    with open_store(folder) as store:
-        store.upsert([doc("new"), doc("d3")], codes_of(0xFF, 0xF0))
-        store.delete(["d5", "new2"])
-    for newer in index_files(folder):
-        newer.unlink()
-    file.write_bytes(old)
-    with open_store(folder) as store:
-        found = {hit.id: hit.distance for hit in store.search(code(0), k=20)}
-        assert found == {f"d{i}": i.bit_count() for i in range(10) if i != 5} | {"new": 8, "d3": 4}
-
-
-def test_an_index_file_from_the_future_is_forgotten(years, folder):
-    """As after an older copy of the database was put back."""
-    years.close()
-    before = (folder / "store.sqlite").read_bytes()
-    with open_store(folder) as store:
-        store.upsert([doc(f"lost{i}") for i in range(5)], codes_of(*[7] * 5))
-    (folder / "store.sqlite").write_bytes(before)
-    with open_store(folder) as store:
-        store.upsert([doc(f"kept{i}") for i in range(5)], codes_of(*[7] * 5))
-        assert ids(store.search(code(7), k=6)) == ["d7", *(f"kept{i}" for i in range(5))]
-
-
-def test_a_stranger_s_index_file_is_not_used(years, folder, tmp_path, fitted):
-    years.close()
-    with open_store(tmp_path / "other", fitted) as other:
-        other.upsert([doc(f"x{i}") for i in range(10)], codes_of(*range(10)))
-    (file,), (strange,) = index_files(folder), index_files(tmp_path / "other")
-    file.unlink()
-    (folder / strange.name).write_bytes(strange.read_bytes())
-    with open_store(folder) as store:
-        assert ids(store.search(code(7), k=1)) == ["d7"]
-
-
-def test_small_changes_do_not_rewrite_the_index_file(years, folder):
-    years.upsert([doc(f"more{i}") for i in range(200)])
-    years.close()
-    files = index_files(folder)
-    with open_store(folder) as store:
-        store.delete(["d1"])
-        store.search(code(0))
-    assert index_files(folder) == files
-    with open_store(folder) as store:
-        store.delete([f"more{i}" for i in range(100)])
-    assert len(index_files(folder)) == 1
-    assert index_files(folder) != files
-
-
-# -- disks and processes ---------------------------------------------------------------------------
-
-
-def run_python(script, *arguments):
-    result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script, *map(str, arguments)],
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout)
-
-
-READ_ONLY = """
-import json, os, sys
-import numpy as np
-from vdsh import Document
-from vdsh.errors import VdshError
-from vdsh.store import open_store
-with open_store(sys.argv[1]) as store:
-    store.search(np.zeros(2, np.uint8))  # load all modules while the user may
-if os.getuid() == 0:
-    os.setuid(65534)
-answers = []
-with open_store(sys.argv[1]) as store:
-    answers += [store.count(), [hit.id for hit in store.search(np.zeros(2, np.uint8), k=2)]]
-    answers += [store.info()["read_only"]]
-    for change in (lambda: store.upsert([Document("x", "")], np.zeros((1, 2), np.uint8)),
-                   lambda: store.delete(["d1"])):
-        try:
-            change()
-        except VdshError as error:
-            answers.append(f"{type(error).__name__}: {error}")
-print(json.dumps(answers))
-"""
-
-
-def test_a_read_only_folder_can_be_searched(years, folder, tmp_path):
-    years.close()
-    before = sorted(file.name for file in folder.iterdir())
-    for place in (folder, *folder.parents):
-        if place.stat().st_uid == os.getuid() and not place.stat().st_mode & 0o005:
-            place.chmod(0o755)
-    folder.chmod(0o555)
-    try:
-        count, found, read_only, *refusals = run_python(READ_ONLY, folder)
-    finally:
-        folder.chmod(0o755)
-    assert (count, found, read_only) == (10, ["d0", "d1"], True)
-    assert len(refusals) == 2
-    assert all(r.startswith("WriteError: ") and "is read-only" in r for r in refusals)
-    assert sorted(file.name for file in folder.iterdir()) == before
-
-
-FULL_DISK = """
-import json, resource, sys
-import numpy as np
-from vdsh import Document
-from vdsh.errors import WriteError
-from vdsh.store import local, open_store
-local.BATCH = 100
-documents = (Document(f"{i}", "x" * 1000) for i in range(50_000))
-committed = [0]
-with open_store(sys.argv[1]) as store:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (3_000_000, 3_000_000))
-    try:
-        store.upsert(documents, np.zeros((50_000, 2), np.uint8), progress=committed.append)
-    except WriteError as error:
-        count = store.count()
-        print(json.dumps([str(error), committed[-1], count]))
-"""
-
-
-def test_a_full_disk_keeps_what_was_committed(store, folder):
-    store.close()
-    sentence, committed, count = run_python(FULL_DISK, folder)
-    assert "Could not read or write" in sentence
-    assert "What was committed before is kept" in sentence
-    assert 0 < committed == count < 50_000
-    with open_store(folder) as again:
-        assert again.count() == committed
-        assert again.get(f"{committed - 1}").text == "x" * 1000
-        assert len(again.within(code(0), radius=0)) == committed
-        again.upsert([doc("more")])
-        assert again.count() == committed + 1
-
-
-def test_a_second_writer_waits_and_then_says_so(years, folder):
-    other = sqlite3.connect(folder / "store.sqlite", isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    with open_store(folder, wait=0.1) as store:
-        with pytest.raises(WriteError, match="Another process is writing to .* waited 0.1 s"):
-            store.upsert([doc("a")])
-        assert store.count() == 10  # readers do not wait
-        other.execute("COMMIT")
-        store.upsert([doc("a")])
-    other.close()
-    assert years.count() == 11
-
-
-def write_many(folder, name, n_batches, size):
-    with open_store(folder) as store:
-        for batch in range(n_batches):
-            documents = [doc(f"{name}-{batch}-{i}", batch=batch) for i in range(size)]
-            store.upsert(documents, np.full((size, 2), batch, np.uint8))
-
-
-def test_two_processes_write_and_a_third_reads_whole_batches(store, folder):
-    write_many(folder, "first", 1, 40)
-    writers = [FORK.Process(target=write_many, args=(folder, name, 25, 40)) for name in "ab"]
-    for writer in writers:
-        writer.start()
-    counts = [0]
-    while any(writer.is_alive() for writer in writers):
-        counts.append(store.count())
-        assert len(store.within(code(0), radius=16)) % 40 == 0
-        assert len(store.within(code(0), radius=16, where={"batch": {"<": 5}})) % 40 == 0
-    for writer in writers:
-        writer.join()
-        assert writer.exitcode == 0
-    assert counts == sorted(counts)
-    assert all(count % 40 == 0 for count in counts)
-    assert store.count() == len(store.within(code(0), radius=16)) == 51 * 40
 
 
 def test_threads_may_share_a_store(years):
@@ -900,10 +577,3 @@ def test_threads_may_share_a_store(years):
         thread.join()
     assert not failures
     assert years.count() == 10 + 4 * 20
-
-
-def test_a_person_can_read_the_tables(years, folder):
-    connection = sqlite3.connect(folder / "store.sqlite")
-    row = connection.execute("SELECT id, labels, metadata FROM documents WHERE id = 'd3'")
-    assert row.fetchone() == ("d3", '["odd", "all"]', '{"year":1993}')
-    connection.close()

@@ -1,6 +1,5 @@
 """A store beside a model that anyone can check: a dict from id to document and code."""
 
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from engines import ENGINES
 from vdsh import Document
 from vdsh.errors import InputError
 from vdsh.store import open_store
@@ -123,11 +123,11 @@ class StoreMachine(RuleBasedStateMachine):
     """Any sequence of changes leaves a store that answers as the model does."""
 
     model_folder: Path
+    engine: str
 
     @initialize()
     def create(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.path = Path(self.folder.name) / "store"
+        self.path = self.new_place(self.engine)
         self.store = open_store(self.path, self.model_folder, keep_model="reference")
         self.reader = open_store(self.path)
         self.model = {}
@@ -178,10 +178,10 @@ class StoreMachine(RuleBasedStateMachine):
         self.store.close()
         self.store = open_store(self.path)
 
-    @precondition(lambda self: any(self.path.glob("index-*")))
+    @precondition(lambda self: any(Path(self.path).glob("index-*")))
     @rule(keep=st.integers(0, 400))
     def damage_the_index_file(self, keep):
-        for file in self.path.glob("index-*"):
+        for file in Path(self.path).glob("index-*"):
             whole = file.read_bytes()
             file.unlink()  # it may be mapped: write to a new file
             file.write_bytes(whole[:keep])
@@ -200,7 +200,6 @@ class StoreMachine(RuleBasedStateMachine):
         if hasattr(self, "store"):
             self.store.close()
             self.reader.close()
-            self.folder.cleanup()
 
 
 def as_code(pair):
@@ -211,15 +210,17 @@ def distance(one, other):
     return sum((a ^ b).bit_count() for a, b in zip(one, other, strict=True))
 
 
-def test_any_sequence_of_changes_agrees_with_a_dict(model_folder):
+@pytest.mark.parametrize("engine", ENGINES)
+def test_any_sequence_of_changes_agrees_with_a_dict(engine, new_place, model_folder):
     class Machine(StoreMachine):
         pass
 
-    Machine.model_folder = model_folder
+    Machine.model_folder, Machine.engine = model_folder, engine
+    Machine.new_place = staticmethod(new_place)
     run_state_machine_as_test(
         Machine,
         settings=settings(
-            max_examples=60,
+            max_examples=60 if engine == "local" else 20,
             stateful_step_count=20,
             deadline=None,
             suppress_health_check=list(HealthCheck),

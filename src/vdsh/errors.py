@@ -32,6 +32,10 @@ class DownloadError(VdshError, OSError):
     """A file could not be downloaded, or is not the file it should be."""
 
 
+class EngineError(VdshError, ConnectionError):
+    """A database server cannot be reached, or does not do what it was asked."""
+
+
 class FolderError(VdshError, ValueError):
     """A model folder is damaged, incomplete, or made by a newer version."""
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from vdsh.codes import Codes
     from vdsh.store import Hit
 
-Store = Annotated[str, typer.Argument(help="Folder of the store.", show_default=False)]
+Store = Annotated[str, typer.Argument(help="Folder or URL of the store.", show_default=False)]
 Text = Annotated[
     str | None, typer.Argument(help="What to look for; or give --code.", show_default=False)
 ]
@@ -72,7 +72,7 @@ def print_hits(hits: "list[Hit]", *, as_json: bool) -> None:
     """Print a table for people or JSON lines for programs."""
     if as_json:
         for hit in hits:
-            typer.echo(json.dumps(as_fields(hit), ensure_ascii=False))
+            typer.echo(json.dumps(hit.as_fields(), ensure_ascii=False))
         return
     if not hits:
         typer.echo("Nothing found.", err=True)
@@ -83,14 +83,6 @@ def print_hits(hits: "list[Hit]", *, as_json: bool) -> None:
     for hit, tag in zip(hits, tags, strict=True):
         name, label = _cut(hit.id, width), _cut(tag, tag_width)
         typer.echo(f"{hit.distance:>3}  {name:<{width}}  {label:<{tag_width}}  {snippet(hit.text)}")
-
-
-def as_fields(hit: "Hit") -> dict[str, Any]:
-    """Give a hit as the JSON object that command line and server share."""
-    fields = hit._asdict()
-    if fields["expected"] is None:
-        del fields["expected"]
-    return fields
 
 
 def snippet(text: str) -> str:

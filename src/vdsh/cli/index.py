@@ -14,7 +14,7 @@ EXAMPLE = "Example: vdsh index news-model news.jsonl --store news-store"
 def command(
     model: Annotated[str, typer.Argument(help="Model folder.", show_default=False)],
     docs: options.Docs,
-    store: Annotated[str, typer.Option(help="Folder of the store.", show_default=False)],
+    store: Annotated[str, typer.Option(help="Folder or URL of the store.", show_default=False)],
     reference: Annotated[
         bool, typer.Option("--reference", help="Remember where the model is, do not copy it.")
     ] = False,
@@ -28,7 +28,7 @@ def command(
 ) -> None:
     """Add documents to a store, made when it is not there; the same id replaces."""
     from vdsh.progress import reading_bar
-    from vdsh.store import open_store
+    from vdsh.store import open_store, without_password
 
     reader = options.Reading(format, id_field, text_field, labels_field, encoding).reader(docs)
     keep = "reference" if reference else "inside"
@@ -47,8 +47,9 @@ def command(
         if written:
             typer.echo(f"{written:,} documents were committed before and are kept.", err=True)
         raise
+    shown = without_password(store)
     if as_json:
-        typer.echo(json.dumps({"store": store, "written": written, "documents": total}))
+        typer.echo(json.dumps({"store": shown, "written": written, "documents": total}))
     else:
-        typer.echo(f"Wrote {written:,} documents; the store {store} holds {total:,}.")
-        typer.echo(f'Next: vdsh search {store} "some text" -k 10')
+        typer.echo(f"Wrote {written:,} documents; the store {shown} holds {total:,}.")
+        typer.echo(f'Next: vdsh search {shown} "some text" -k 10')

@@ -1,23 +1,35 @@
-"""Stores: documents with their codes on disk, searched by text or code.
+"""Stores: documents with their codes on disk or on a server, searched by text or code.
 
 `base` is the contract, `local` the store in a folder. It is made of `database` (the SQLite file),
 `rows` (documents as table rows), `mirror` (the index that follows the table), `where` (filters),
 `snapshot` (one state, searched), `model`, `duplicates`, and `opening`, which puts it together.
+`remote` is the store on a server; what it asks of one is `engine`, which `postgres` and `milvus`
+fill in. `copying` moves documents from one store to another.
 """
 
 import os
-import re
 from typing import TYPE_CHECKING
 
-from vdsh.errors import InputError
+from vdsh.store.addresses import Address, read_address, without_password
 from vdsh.store.base import Duplicates, Hit, Store
+from vdsh.store.copying import Copied, copy_store
 from vdsh.store.model import fingerprint
-from vdsh.store.opening import open_local
+from vdsh.store.opening import open_local, open_remote
 
 if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
+    from vdsh.store.engine import Engine
 
-__all__ = ["Duplicates", "Hit", "Store", "fingerprint", "open_store"]
+__all__ = [
+    "Copied",
+    "Duplicates",
+    "Hit",
+    "Store",
+    "copy_store",
+    "fingerprint",
+    "open_store",
+    "without_password",
+]
 
 
 def open_store(
@@ -31,22 +43,35 @@ def open_store(
 
     Parameters
     ----------
-    path : path
-        The store's folder.
+    path : path or URL
+        The store's folder, `milvus://host:19530/collection`, `milvus-lite:file.db` or
+        `postgresql://user:password@host/database?table=name`.
     hasher : TextHasher, path of a model folder, or None
         The model that makes the codes; None takes the one the store was made with, loaded when
         a text has to be encoded.
     keep_model : {"inside", "reference"}, default="inside"
         Whether a new store gets a copy of the model, or remembers only its path and fingerprint.
     wait : float, default=30
-        Seconds to wait for another process that is writing.
+        Seconds to wait for another process that is writing, or for a server that went away.
 
     Returns
     -------
     Store
         Close it, or use it as a context manager.
     """
-    scheme = re.match(r"([a-z][a-z0-9+-]+)://", os.fspath(path))
-    if scheme:
-        raise InputError(f"There is no store of the kind '{scheme[1]}'. Give the path of a folder.")
-    return open_local(path, hasher, keep_model=keep_model, wait=wait)
+    address = read_address(os.fspath(path))
+    if address is None:
+        return open_local(path, hasher, keep_model=keep_model, wait=wait)
+    may_create = hasher is not None
+    return open_remote(_connect(address, wait, may_create), hasher, keep_model=keep_model)
+
+
+def _connect(address: Address, wait: float, may_create: bool) -> "Engine":
+    """Connect to an engine; its driver is imported now."""
+    if address.scheme == "postgresql":
+        from vdsh.store.postgres import Postgres
+
+        return Postgres(address, wait=wait)
+    from vdsh.store.milvus import connect
+
+    return connect(address, wait=wait, may_create=may_create)

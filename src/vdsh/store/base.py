@@ -2,13 +2,17 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.errors import InputError
+
+if TYPE_CHECKING:
+    from vdsh.pipeline import TextHasher
+    from vdsh.store.model import StoreModel
 
 Query = str | Codes
 Where = Mapping[str, Any]
@@ -41,6 +45,20 @@ class Hit(NamedTuple):
     expected: float | None = None
     code: str = ""
 
+    def as_fields(self) -> dict[str, Any]:
+        """Give the JSON object that command line and server share."""
+        fields = self._asdict()
+        if self.expected is None:
+            del fields["expected"]
+        return fields
+
+
+class Within(NamedTuple):
+    """The nearest documents within a radius, and how many there are in all."""
+
+    hits: list[Hit]
+    total: int
+
 
 class Duplicates(NamedTuple):
     """Documents that are nearly the same.
@@ -62,6 +80,13 @@ class Store(ABC):
 
     Use it as a context manager, or call `close`.
     """
+
+    _model: "StoreModel"
+
+    @property
+    def hasher(self) -> "TextHasher":
+        """The model that makes the codes, loaded when first used."""
+        return self._model.hasher
 
     @abstractmethod
     def upsert(
@@ -127,6 +152,24 @@ class Store(ABC):
     def within(self, query: Query, radius: int = 2, *, where: Where | None = None) -> list[Hit]:
         """Find every document within `radius` bits of a text or a code, nearest first."""
 
+    def within_at_most(
+        self, query: Query, radius: int, limit: int, *, where: Where | None = None
+    ) -> Within:
+        """Find the `limit` nearest documents within a radius, and count all of them."""
+        hits = self.within(query, radius, where=where)
+        return Within(hits[:limit], len(hits))
+
+    def find(self, id: str) -> Hit | None:
+        """Return a document with its code, as a hit of distance 0, or None where there is none."""
+        n_bytes = next((codes.shape[1] for _, codes in self.codes(1)), 0)
+        nothing = np.zeros(n_bytes, np.uint8)
+        found = self.search(nothing, 1, where={"id": id}) if n_bytes else []
+        return found[0]._replace(distance=0) if found else None
+
+    def labels(self) -> list[str]:
+        """List the labels that documents have, in order."""
+        return sorted({x for batch in self.documents() for d in batch for x in d.labels or ()})
+
     @abstractmethod
     def documents(self, batch_size: int = 1000) -> Iterator[list[Document]]:
         """Iterate over all documents in the order of their ids.
@@ -137,6 +180,12 @@ class Store(ABC):
     @abstractmethod
     def codes(self, batch_size: int = 10_000) -> Iterator[tuple[list[str], Codes]]:
         """Iterate over ids and codes, in the order of the ids."""
+
+    @abstractmethod
+    def entries(
+        self, after: str = "", batch_size: int = 1000
+    ) -> Iterator[tuple[list[Document], Codes]]:
+        """Iterate over documents with their codes, in the order of ids, those above `after`."""
 
     @abstractmethod
     def duplicates(self, radius: int = 0) -> Iterator[Duplicates]:

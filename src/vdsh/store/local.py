@@ -13,12 +13,12 @@ from vdsh.codes import Codes, expected_distances
 from vdsh.documents import Document
 from vdsh.errors import InputError, VdshError
 from vdsh.search.checks import check_count
-from vdsh.store.base import Duplicates, Hit, Query, Store, Where, check_code, check_rank
+from vdsh.store.base import Duplicates, Hit, Query, Store, Where, Within, check_code, check_rank
 from vdsh.store.database import Database
 from vdsh.store.duplicates import find_duplicates
 from vdsh.store.mirror import Mirror
 from vdsh.store.model import StoreModel
-from vdsh.store.rows import COLUMNS, Rows, check_id, read_labels, to_document, to_rows
+from vdsh.store.rows import COLUMNS, Rows, check_codes, check_id, read_labels, to_document, to_rows
 from vdsh.store.snapshot import Snapshot
 
 BATCH = 2000  # documents a transaction
@@ -66,7 +66,7 @@ class LocalStore(Store):
     ) -> int:
         """Add documents in batches of 2,000, each committed before the next is read."""
         if codes is not None:
-            self._check_codes(codes, documents)
+            check_codes(codes, documents, self._model.n_bits)
         n_written = 0
         for batch in _batches(documents):
             some = None if codes is None else codes[n_written : n_written + len(batch)]
@@ -123,6 +123,28 @@ class LocalStore(Store):
             snapshot = Snapshot(connection, where)
             return snapshot.hits(snapshot.within(self._mirror.follow(connection), code, radius))
 
+    def within_at_most(
+        self, query: Query, radius: int, limit: int, *, where: Where | None = None
+    ) -> Within:
+        """Find the `limit` nearest documents within a radius; only these are fetched."""
+        radius, limit = check_count("radius", radius, 0), check_count("limit", limit, 1)
+        code = self._code(query)
+        with self._reading() as connection:
+            snapshot = Snapshot(connection, where)
+            pairs = snapshot.within(self._mirror.follow(connection), code, radius)
+            return Within(snapshot.hits(pairs[:limit]), len(pairs))
+
+    def find(self, id: str) -> Hit | None:
+        """Return a document with its code, as a hit of distance 0, or None where there is none."""
+        with self._reading() as connection:
+            there = connection.execute("SELECT 1 FROM documents WHERE id = ?", (check_id(id),))
+            return Snapshot(connection).hits([(id, 0)])[0] if there.fetchone() else None
+
+    def labels(self) -> list[str]:
+        """List the labels that documents have, in order."""
+        with self._reading() as connection:
+            return sorted(_labels(connection))
+
     def documents(self, batch_size: int = 1000) -> Iterator[list[Document]]:
         """Iterate over all documents in the order of their ids."""
         for rows in self._pages(COLUMNS, check_count("batch_size", batch_size, 1)):
@@ -132,6 +154,15 @@ class LocalStore(Store):
         """Iterate over ids and codes, in the order of the ids."""
         for rows in self._pages("id, code", check_count("batch_size", batch_size, 1)):
             yield self._split(rows)
+
+    def entries(
+        self, after: str = "", batch_size: int = 1000
+    ) -> Iterator[tuple[list[Document], Codes]]:
+        """Iterate over documents with their codes, those with an id above `after`."""
+        size = check_count("batch_size", batch_size, 1)
+        for rows in self._pages(f"{COLUMNS}, code", size, after):
+            _, codes = self._split([(row[0], row[-1]) for row in rows])
+            yield [to_document(row[:-1]) for row in rows], codes
 
     def duplicates(self, radius: int = 0) -> Iterator[Duplicates]:
         """Find groups of documents within `radius` bits of the one that is kept."""
@@ -145,7 +176,7 @@ class LocalStore(Store):
         with self._reading() as connection:
             n_documents = Snapshot(connection).count()
             fields = connection.execute("SELECT name FROM fields ORDER BY name").fetchall()
-            labels = connection.execute("SELECT DISTINCT labels FROM documents").fetchall()
+            n_labels = len(_labels(connection))
         folder = self._database.folder
         return {
             "path": str(folder),
@@ -157,7 +188,7 @@ class LocalStore(Store):
                 "path": str(self._model.folder),
             },
             "fields": [name for (name,) in fields],
-            "labels": len({label for (some,) in labels for label in read_labels(some) or ()}),
+            "labels": n_labels,
             "bytes": sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()),
             "format": int(self._meta["format"]),
             "read_only": self._database.read_only,
@@ -212,25 +243,9 @@ class LocalStore(Store):
             return code
         return check_code(query, self._model.n_bits)
 
-    def _check_codes(self, codes: Any, documents: Iterable[Document]) -> None:
-        shape, kind = np.shape(codes), getattr(codes, "dtype", None)
-        if kind != np.uint8 or len(shape) != 2:
-            raise InputError(
-                "codes must be a uint8 array of shape (n_docs, n_bytes). "
-                f"Got {kind or type(codes).__name__} of shape {shape}."
-            )
-        if 8 * shape[1] != self._model.n_bits:
-            raise InputError(
-                f"This store holds {self._model.n_bits}-bit codes but the new ones have "
-                f"{8 * shape[1]}. Encode the documents with the store's own model."
-            )
-        if isinstance(documents, Sequence) and len(documents) != shape[0]:
-            raise InputError(f"There are {shape[0]} codes but {len(documents)} documents.")
-
-    def _pages(self, columns: str, size: int) -> Iterator[list[Any]]:
-        """Read all rows in the order of ids, a page in a transaction of its own."""
+    def _pages(self, columns: str, size: int, last: str = "") -> Iterator[list[Any]]:
+        """Read rows above an id in the order of ids, a page in a transaction of its own."""
         query = f"SELECT {columns} FROM documents WHERE id > ? ORDER BY id LIMIT ?"
-        last = ""
         while True:
             with self._reading() as connection:
                 rows = connection.execute(query, (last, size)).fetchall()
@@ -243,6 +258,11 @@ class LocalStore(Store):
         packed = bytearray().join([code for _, code in rows])
         codes = np.frombuffer(packed, np.uint8).reshape(len(rows), self._model.n_bits // 8)
         return [id for id, _ in rows], codes
+
+
+def _labels(connection: Connection) -> set[str]:
+    labels = connection.execute("SELECT DISTINCT labels FROM documents")
+    return {label for (some,) in labels for label in read_labels(some) or ()}
 
 
 def _batches(items: Iterable[T]) -> Iterator[list[T]]:

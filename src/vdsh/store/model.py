@@ -3,8 +3,8 @@
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,19 +55,28 @@ class StoreModel:
     ----------
     n_bits : int
     fingerprint : str
-    folder : Path
-        Where it is kept.
+    folder : path
+        Where it is kept, for people and for `load`.
     hasher : TextHasher, optional
         The model itself, where it is in memory already.
+    load : callable, optional
+        How it is loaded from its place; by default as a model folder.
     """
 
     def __init__(
-        self, n_bits: int, fingerprint: str, folder: Path, hasher: "TextHasher | None" = None
+        self,
+        n_bits: int,
+        fingerprint: str,
+        folder: str | os.PathLike[str],
+        hasher: "TextHasher | None" = None,
+        *,
+        load: "Callable[[Any], TextHasher]" = load_hasher,
     ) -> None:
         self.n_bits = n_bits
         self.fingerprint = fingerprint
         self.folder = folder
         self._given = hasher
+        self._load = load
         self.n_empty = 0  # texts without a known word, since the last warning
 
     @cached_property
@@ -75,7 +84,7 @@ class StoreModel:
         """The model, loaded when first used."""
         if self._given is not None:
             return self._given
-        hasher = load_hasher(self.folder)
+        hasher = self._load(self.folder)
         if fingerprint(hasher) != self.fingerprint:
             raise FolderError(
                 f"The model in '{self.folder}' is not the one this store was made with "

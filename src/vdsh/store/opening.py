@@ -1,6 +1,7 @@
-"""Open a local store, or make one, with the model that belongs to it."""
+"""Open a store, or make one, with the model that belongs to it."""
 
 import os
+import tempfile
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from vdsh.errors import FolderError, InputError, MissingFileError, OutputExistsError, WriteError
 from vdsh.store.database import FILE, FORMAT, Database
+from vdsh.store.engine import Engine
 from vdsh.store.local import LocalStore
 from vdsh.store.model import StoreModel, fingerprint, load_hasher
+from vdsh.store.remote import RemoteStore
 
 if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
@@ -22,8 +25,7 @@ def open_local(
     path: str | os.PathLike[str], hasher: Any, *, keep_model: str, wait: float
 ) -> LocalStore:
     """Do what `vdsh.store.open_store` says, for a folder."""
-    if keep_model not in KEEPING:
-        raise InputError(f'keep_model must be "inside" or "reference". Got {keep_model!r}.')
+    _check_keeping(keep_model)
     folder = Path(path)
     if not _holds_store(folder) and hasher is None:
         raise MissingFileError(
@@ -41,6 +43,34 @@ def open_local(
     except BaseException:
         database.close()
         raise
+
+
+def open_remote(engine: Engine, hasher: Any, *, keep_model: str) -> RemoteStore:
+    """Do what `vdsh.store.open_store` says, for an engine; close it where that fails."""
+    try:
+        _check_keeping(keep_model)
+        meta = engine.meta()
+        if not meta:
+            if hasher is None:
+                raise MissingFileError(
+                    f"No store at '{engine.shown}'. Give a model to make one: "
+                    f"open_store(url, hasher), or vdsh index MODEL DOCS --store '{engine.shown}'."
+                )
+            meta = _create_remote(engine, hasher, keep_model)
+        if int(meta["format"]) > FORMAT:
+            raise FolderError(
+                f"'{engine.shown}' has format {meta['format']}; this version reads up to {FORMAT}. "
+                "Upgrade vdsh to open it."
+            )
+        return RemoteStore(engine, meta, _find_remote_model(engine, meta, hasher))
+    except BaseException:
+        engine.close()
+        raise
+
+
+def _check_keeping(keep_model: Any) -> None:
+    if keep_model not in KEEPING:
+        raise InputError(f'keep_model must be "inside" or "reference". Got {keep_model!r}.')
 
 
 def _holds_store(folder: Path) -> bool:
@@ -66,23 +96,35 @@ def _create(database: Database, hasher: Any, keep_model: str) -> dict[str, str]:
     if hasher is None:
         raise FolderError(f"The store '{database.folder}' was never finished. Give it a model.")
     model = load_hasher(hasher)
-    if keep_model == "reference":
-        if not isinstance(hasher, str | os.PathLike):
-            raise InputError('keep_model="reference" needs the path of a model folder as hasher.')
-        place = str(Path(hasher).absolute())
-    else:
-        place = MODEL
+    meta = _new_meta(hasher, model, keep_model)
+    if keep_model == "inside":
         _keep_inside(database.folder / MODEL, model)
-    return database.create(
-        {
-            "format": str(FORMAT),
-            "uuid": uuid.uuid4().hex,
-            "n_bits": str(model.hasher_.n_bits),
-            "fingerprint": fingerprint(model),
-            "keep_model": keep_model,
-            "model": place,
-        }
-    )
+    return database.create(meta)
+
+
+def _create_remote(engine: Engine, hasher: Any, keep_model: str) -> dict[str, str]:
+    model = load_hasher(hasher)
+    meta = _new_meta(hasher, model, keep_model)
+    if keep_model == "reference":
+        return engine.create(meta, {})
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(Path(folder, MODEL))
+        files = {file.name: file.read_bytes() for file in Path(folder, MODEL).iterdir()}
+    return engine.create(meta, files)
+
+
+def _new_meta(hasher: Any, model: "TextHasher", keep_model: str) -> dict[str, str]:
+    """Write down what a store has to remember."""
+    if keep_model == "reference" and not isinstance(hasher, str | os.PathLike):
+        raise InputError('keep_model="reference" needs the path of a model folder as hasher.')
+    return {
+        "format": str(FORMAT),
+        "uuid": uuid.uuid4().hex,
+        "n_bits": str(model.hasher_.n_bits),
+        "fingerprint": fingerprint(model),
+        "keep_model": keep_model,
+        "model": str(Path(hasher).absolute()) if keep_model == "reference" else MODEL,
+    }
 
 
 def _keep_inside(place: Path, model: "TextHasher") -> None:
@@ -97,19 +139,37 @@ def _keep_inside(place: Path, model: "TextHasher") -> None:
 
 def _find_model(folder: Path, meta: Mapping[str, str], hasher: Any) -> StoreModel:
     """Return the store's model; one that was given must be the same."""
-    n_bits, made_with = int(meta["n_bits"]), meta["fingerprint"]
     place = folder.absolute() / meta["model"]  # an absolute path stays as it is
-    if hasher is None or _is_path_of(hasher, place):
-        return StoreModel(n_bits, made_with, place)
-    model = load_hasher(hasher)
-    given = fingerprint(model)
-    if given != made_with:
+    given = None if hasher is None or _is_path_of(hasher, place) else load_hasher(hasher)
+    _check_same(str(folder), meta, given)
+    return StoreModel(int(meta["n_bits"]), meta["fingerprint"], place, given)
+
+
+def _find_remote_model(engine: Engine, meta: Mapping[str, str], hasher: Any) -> StoreModel:
+    n_bits, made_with, place = int(meta["n_bits"]), meta["fingerprint"], meta["model"]
+    given = None if hasher is None else load_hasher(hasher)
+    _check_same(engine.shown, meta, given)
+    if meta["keep_model"] == "reference":
+        return StoreModel(n_bits, made_with, place, given)
+
+    def load(_: Any) -> "TextHasher":
+        with tempfile.TemporaryDirectory() as folder:
+            for name, content in engine.files().items():
+                Path(folder, Path(name).name).write_bytes(content)
+            return load_hasher(folder)
+
+    return StoreModel(n_bits, made_with, engine.shown, given, load=load)
+
+
+def _check_same(shown: str, meta: Mapping[str, str], model: "TextHasher | None") -> None:
+    """Raise where a model was given that is not the one the store was made with."""
+    n_bits, made_with = int(meta["n_bits"]), meta["fingerprint"]
+    if model is not None and (given := fingerprint(model)) != made_with:
         raise InputError(
-            f"'{folder}' was made with another model ({n_bits} bits, {made_with[:12]}) than the "
+            f"'{shown}' was made with another model ({n_bits} bits, {made_with[:12]}) than the "
             f"one given ({model.hasher_.n_bits} bits, {given[:12]}). Open it without a model, or "
             "index the documents into a new store."
         )
-    return StoreModel(n_bits, made_with, place, model)
 
 
 def _is_path_of(hasher: Any, place: Path) -> bool:

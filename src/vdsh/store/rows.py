@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.errors import InputError
@@ -16,10 +18,11 @@ Row = tuple[str, str, str | None, str, bytes]  # id, text, labels, metadata, cod
 
 
 class Rows(NamedTuple):
-    """Rows to write, one an id, and the names of all metadata fields in them."""
+    """Rows to write, one an id, their documents, and the names of all metadata fields in them."""
 
     rows: list[Row]
     fields: set[str]
+    documents: list[Document]
 
 
 def to_rows(
@@ -33,6 +36,7 @@ def to_rows(
         raise InputError(f"There are more documents than codes: {show(documents[-1].id)} has none.")
     fields: set[str] = set()
     rows: dict[str, Row] = {}
+    kept: dict[str, Document] = {}
     packed, size = codes.tobytes(), codes.shape[1]
     for i, document in enumerate(documents):
         labels = None if document.labels is None else _labels_json(document)
@@ -40,7 +44,25 @@ def to_rows(
         fields.update(document.metadata)
         code = packed[i * size : (i + 1) * size]
         rows[document.id] = (document.id, document.text, labels, metadata, code)
-    return Rows(list(rows.values()), fields)
+        kept[document.id] = document
+    return Rows(list(rows.values()), fields, list(kept.values()))
+
+
+def check_codes(codes: Any, documents: Iterable[Document], n_bits: int) -> None:
+    """Raise unless these can be the codes of the documents."""
+    shape, kind = np.shape(codes), getattr(codes, "dtype", None)
+    if kind != np.uint8 or len(shape) != 2:
+        raise InputError(
+            "codes must be a uint8 array of shape (n_docs, n_bytes). "
+            f"Got {kind or type(codes).__name__} of shape {shape}."
+        )
+    if 8 * shape[1] != n_bits:
+        raise InputError(
+            f"This store holds {n_bits}-bit codes but the new ones have {8 * shape[1]}. "
+            "Encode the documents with the store's own model."
+        )
+    if isinstance(documents, Sequence) and len(documents) != shape[0]:
+        raise InputError(f"There are {shape[0]} codes but {len(documents)} documents.")
 
 
 def _check_documents(documents: Sequence[Document]) -> None:

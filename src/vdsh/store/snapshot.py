@@ -12,7 +12,8 @@ from vdsh.errors import InputError
 from vdsh.search import HammingIndex, Hits
 from vdsh.store.base import Hit, Where
 from vdsh.store.rows import COLUMNS, read_labels
-from vdsh.store.where import Sql, to_sql
+from vdsh.store.where import parse
+from vdsh.store.where_sqlite import Sql, to_sql
 
 PER_STATEMENT = 500  # ids looked up at a time
 LONGEST = 900_000  # characters of a condition; SQLite takes a million
@@ -86,7 +87,7 @@ class Snapshot:
 
     def _compile(self, where: Where) -> Sql:
         fields = {name for (name,) in self._connection.execute("SELECT name FROM fields")}
-        condition = to_sql(where, fields)
+        condition = to_sql(parse(where, fields))
         n_values, length = len(condition.parameters), len(condition.text)
         most = self._connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) - PER_STATEMENT
         if n_values > most or length > LONGEST:

@@ -1,0 +1,157 @@
+"""The ids and codes of a store as a file of another program."""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vdsh.codes import Codes, to_hex
+from vdsh.errors import InputError, missing_package, suggest
+from vdsh.export.files import drafts
+from vdsh.store import Store
+
+ROWS = 10_000  # in a row group of Parquet, or in a batch
+
+
+class Exported(NamedTuple):
+    """What was written.
+
+    Attributes
+    ----------
+    path : str
+    ids : str or None
+        The file of the ids, one JSON text a line, in the order of the codes; None where `path`
+        holds the ids itself.
+    documents : int
+    """
+
+    path: str
+    ids: str | None
+    documents: int
+
+
+Progress = Callable[[int], None]
+
+
+def export_codes(
+    store: Store,
+    to: str,
+    path: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Exported:
+    """Write the codes of all documents, in the order of their ids.
+
+    Parameters
+    ----------
+    store : Store
+    to : {"faiss", "npy", "parquet", "hex"}
+        `faiss` is an IndexBinaryFlat and `npy` a uint8 array of shape (n_docs, n_bytes), each
+        with a file of ids beside it. `parquet` has the columns id, code, text, labels and
+        metadata; `hex` a line for each document, its id and its code.
+    path : path
+    force : bool, default=False
+        Replace files that are there.
+    progress : callable, optional
+        Called with the number of documents read so far.
+    """
+    if to not in FORMATS:
+        raise InputError(f"No format '{to}'. {suggest(to, FORMATS)}")
+    place = Path(path)
+    if to in ("parquet", "hex"):
+        with drafts(place, force=force) as (draft,):
+            n_documents = FORMATS[to](store, draft, progress)
+        return Exported(str(place), None, n_documents)
+    ids_place = place.with_name(f"{place.stem}.ids.jsonl")
+    with drafts(place, ids_place, force=force) as (draft, ids_draft):
+        ids, codes = _all(store, progress)
+        FORMATS[to](codes, draft)
+        with ids_draft.open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(id, ensure_ascii=False) + "\n" for id in ids)
+    return Exported(str(place), str(ids_place), len(ids))
+
+
+def _all(store: Store, progress: Progress | None) -> tuple[list[str], Codes]:
+    ids: list[str] = []
+    parts = [np.zeros((0, store.info()["bits"] // 8), np.uint8)]
+    for some, codes in _counted(store.codes(ROWS), progress):
+        ids += some
+        parts.append(codes)
+    return ids, np.concatenate(parts)
+
+
+def _write_faiss(codes: Codes, path: Path) -> None:
+    try:
+        import faiss
+    except ImportError:
+        raise missing_package("A faiss file", "faiss-cpu", "export") from None
+    index = faiss.IndexBinaryFlat(8 * codes.shape[1])
+    index.add(codes)
+    faiss.write_index_binary(index, str(path))
+
+
+def _write_npy(codes: Codes, path: Path) -> None:
+    with path.open("wb") as file:
+        np.save(file, codes)
+
+
+def _write_hex(store: Store, path: Path, progress: Progress | None) -> int:
+    n_documents = 0
+    with path.open("w", encoding="utf-8") as file:
+        for ids, codes in _counted(store.codes(ROWS), progress):
+            lines = zip(ids, to_hex(codes), strict=True)
+            file.writelines(f"{id}\t{code}\n" for id, code in lines)
+            n_documents += len(ids)
+    return n_documents
+
+
+def _write_parquet(store: Store, path: Path, progress: Progress | None) -> int:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise missing_package("A Parquet file", "pyarrow", "parquet") from None
+    code_type = pa.binary(store.info()["bits"] // 8)
+    columns = [("id", pa.string()), ("code", code_type), ("text", pa.string())]
+    columns += [("labels", pa.list_(pa.string())), ("metadata", pa.string())]
+    schema = pa.schema(columns)
+    n_documents = 0
+    with closing(pq.ParquetWriter(path, schema)) as writer:
+        for documents, codes in _counted(store.entries(batch_size=ROWS), progress):
+            rows = [
+                {
+                    "id": document.id,
+                    "code": code.tobytes(),
+                    "text": document.text,
+                    "labels": None if document.labels is None else list(document.labels),
+                    "metadata": json.dumps(document.metadata, ensure_ascii=False),
+                }
+                for document, code in zip(documents, codes, strict=True)
+            ]
+            writer.write_table(pa.Table.from_pylist(rows, schema))
+            n_documents += len(documents)
+    return n_documents
+
+
+def _counted(
+    batches: Iterator[tuple[list[Any], Codes]], progress: Progress | None
+) -> Iterator[tuple[list[Any], Codes]]:
+    n_read = 0
+    for some, codes in batches:
+        n_read += len(some)
+        if progress is not None:
+            progress(n_read)
+        yield some, codes
+
+
+FORMATS: dict[str, Callable[..., Any]] = {
+    "faiss": _write_faiss,
+    "npy": _write_npy,
+    "parquet": _write_parquet,
+    "hex": _write_hex,
+}

@@ -1,0 +1,130 @@
+"""Where a store is: the path of a folder, or the URL of an engine."""
+
+import re
+from typing import NamedTuple
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from vdsh.errors import InputError, suggest
+
+SCHEMES = ("milvus", "milvus-lite", "postgresql")
+ALIASES = {"postgres": "postgresql"}
+FORMS = "milvus://host:19530/collection, milvus-lite:file.db, postgresql://host/database?table=name"
+URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://|(milvus-lite):")
+PASSWORD = re.compile(r"(//[^:/?#]*):[^/?#]*@")
+PASSWORD_OPTION = re.compile(r"([?&]\w*(?:password|token)=)[^&]*")
+
+
+class Address(NamedTuple):
+    """The URL of an engine, taken apart.
+
+    Attributes
+    ----------
+    scheme : str
+        One of `SCHEMES`.
+    place : str
+        Host and port, or the file.
+    name : str
+        What follows the host: a database or a collection.
+    user, password : str
+    options : dict of str
+        What follows the question mark.
+    shown : str
+        The URL without the password, for messages.
+    """
+
+    scheme: str
+    place: str
+    name: str
+    user: str
+    password: str
+    options: dict[str, str]
+    shown: str
+
+    def option(self, name: str, default: str, known: tuple[str, ...] = ()) -> str:
+        """Return an option; raise where its value is not among those that are known."""
+        value = self.options.get(name, default)
+        if known and value not in known:
+            raise InputError(f"?{name}= must be {' or '.join(known)}. Got '{value}'.")
+        return value
+
+    def check_options(self, known: tuple[str, ...]) -> None:
+        """Raise for an option that nobody would read."""
+        for name in self.options:
+            if name not in known:
+                raise InputError(f"'{self.shown}' has no option '{name}'. {suggest(name, known)}")
+
+    def without_options(self, names: tuple[str, ...]) -> str:
+        """Write the URL again, with the password and without some options."""
+        kept = {name: value for name, value in self.options.items() if name not in names}
+        password = f":{quote(self.password, safe='')}" if self.password else ""
+        login = f"{quote(self.user, safe='')}{password}@" if self.user or password else ""
+        query = f"?{urlencode(kept, quote_via=quote)}" if kept else ""
+        return f"{self.scheme}://{login}{self.place}/{quote(self.name)}{query}"
+
+
+def read_address(path: str) -> Address | None:
+    """Take the URL of an engine apart; return None for what is a path.
+
+    >>> read_address("news-store") is None
+    True
+    >>> address = read_address("postgresql://ann:secret@db/news?table=posts")
+    >>> address.shown, address.name, address.options
+    ('postgresql://ann:***@db/news?table=posts', 'news', {'table': 'posts'})
+    """
+    found = URL.match(path)
+    if not found:
+        return None
+    given = (found[1] or found[2]).lower()
+    scheme = ALIASES.get(given, given)
+    if scheme not in SCHEMES:
+        raise InputError(
+            f"There is no store of the kind '{given}'. {suggest(given, SCHEMES)} "
+            f"Give the path of a folder, or one of {FORMS}."
+        )
+    if scheme == "milvus-lite":
+        return _file_address(path)
+    return _host_address(scheme, path)
+
+
+def without_password(path: str) -> str:
+    """Write a path or URL so that it can be shown.
+
+    >>> without_password("milvus://root:Milvus@localhost:19530/news")
+    'milvus://root:***@localhost:19530/news'
+    """
+    if not URL.match(path):
+        return path
+    return PASSWORD_OPTION.sub(r"\1***", PASSWORD.sub(r"\1:***@", path))
+
+
+def _file_address(path: str) -> Address:
+    file, _, query = path.partition(":")[2].removeprefix("//").partition("?")
+    if not file:
+        raise InputError("milvus-lite: needs a file, such as milvus-lite:news.db.")
+    return Address("milvus-lite", file, "", "", "", _options(path, query), path)
+
+
+def _host_address(scheme: str, path: str) -> Address:
+    shown = without_password(path)
+    try:
+        parts = urlsplit(path)
+        _ = parts.port
+    except ValueError as error:
+        raise InputError(
+            f"'{shown}' is not a URL: {str(error).replace(path, shown)}. "
+            "Write special characters of a password in percent form, such as %40 for @."
+        ) from None
+    login, _, place = parts.netloc.rpartition("@")
+    user, _, password = login.partition(":")
+    name = unquote(parts.path.removeprefix("/"))
+    options = _options(path, parts.query)
+    return Address(scheme, place, name, unquote(user), unquote(password), options, shown)
+
+
+def _options(path: str, query: str) -> dict[str, str]:
+    try:
+        return dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
+    except ValueError:
+        raise InputError(
+            f"The options of '{without_password(path)}' must be name=value, joined by &."
+        ) from None

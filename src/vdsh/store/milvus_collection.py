@@ -1,0 +1,125 @@
+"""The documents' collection of a store in Milvus: found by code, or read in the order of ids.
+
+Milvus gives documents of one distance in any order and at most 16,384 of them. So the whole group
+at the distance of the k-th hit is fetched and put in the order of ids; where it is larger than
+that, it is fetched id range by id range, from the lowest on.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from vdsh.codes import Codes
+from vdsh.store.milvus_session import Session
+
+MOST = 16_384  # rows in one answer of Milvus
+
+Pairs = list[tuple[int, str]]  # distance, key
+
+
+class DocumentCollection:
+    """Reads a collection; ids are keys, and filters are expressions.
+
+    Parameters
+    ----------
+    session : Session
+    name : str
+
+    Attributes
+    ----------
+    params : dict
+        What the index wants to know when it is searched.
+    """
+
+    def __init__(self, session: Session, name: str) -> None:
+        self._session = session
+        self.name = name
+        self.params: dict[str, Any] = {}
+
+    def nearest(self, code: Codes, k: int, text: str) -> Pairs:
+        """Return the k nearest; all of those at the last distance were looked at."""
+        if k > MOST:
+            return sorted(self._all_pairs(code, text))[:k]
+        pairs = self._search(code, text, k)
+        if len(pairs) < k:
+            return sorted(pairs)
+        last = max(pairs)[0]
+        nearer = [pair for pair in pairs if pair[0] < last]
+        ties = self._lowest(code, last, k - len(nearer), text)
+        # An approximate index may find some in one search only.
+        return sorted({*pairs, *ties})[:k]
+
+    def within(self, code: Codes, radius: int, text: str) -> Pairs:
+        """Return all within a radius."""
+        pairs = self._search(code, text, MOST, (0, radius))
+        if len(pairs) == MOST:  # there may be more
+            ranges = self._id_ranges(text)
+            found = [self._search(code, inside, MOST, (0, radius)) for inside in ranges]
+            pairs = [pair for some in found for pair in some]
+        return sorted(pairs)
+
+    def page(self, last: str, text: str, size: int, fields: list[str]) -> list[dict[str, Any]]:
+        """Return the rows with the lowest ids above one."""
+        above = f'id > "{last}"'
+        expression = f"{above} and ({text})" if text else above
+        # As its own iterator asks, so that these are the lowest ids and not just any.
+        best = {"iterator": "True", "reduce_stop_for_best": "True"}
+        rows = self.query(expression, fields, limit=size, **best)
+        return sorted(rows, key=lambda row: row["id"])
+
+    def pages(self, text: str, size: int, fields: list[str]) -> Iterator[list[dict[str, Any]]]:
+        """Yield all rows in the order of their ids, page by page."""
+        last = ""
+        while page := self.page(last, text, size, fields):
+            yield page
+            last = page[-1]["id"]
+
+    def query(self, text: str, fields: list[str], **options: Any) -> list[dict[str, Any]]:
+        """Return the rows that pass an expression."""
+        rows = self._session.call("query", self.name, filter=text, output_fields=fields, **options)
+        return list(rows)
+
+    def count(self, text: str) -> int:
+        """Count the rows that pass an expression."""
+        (row,) = self.query(text, ["count(*)"])
+        return int(row["count(*)"])
+
+    def _lowest(self, code: Codes, distance: int, n: int, text: str) -> Pairs:
+        """Return the n lowest ids at a distance."""
+        pairs = self._search(code, text, MOST, (distance, distance))
+        if len(pairs) < MOST:
+            return sorted(pairs)[:n]
+        found: Pairs = []
+        for inside in self._id_ranges(text):
+            found += sorted(self._search(code, inside, MOST, (distance, distance)))
+            if len(found) >= n:
+                break
+        return found[:n]
+
+    def _all_pairs(self, code: Codes, text: str) -> Pairs:
+        return [
+            pair for inside in self._id_ranges(text) for pair in self._search(code, inside, MOST)
+        ]
+
+    def _id_ranges(self, text: str) -> Iterator[str]:
+        """Yield expressions for ranges of ids, in order, each few enough for one answer."""
+        for page in self.pages(text, MOST - 1, ["id"]):
+            inside = f'id >= "{page[0]["id"]}" and id <= "{page[-1]["id"]}"'
+            yield f"{inside} and ({text})" if text else inside
+
+    def _search(
+        self, code: Codes, text: str, limit: int, between: tuple[int, int] | None = None
+    ) -> Pairs:
+        params = dict(self.params)
+        if between is not None:
+            low, high = between  # Milvus finds distances from range_filter to below radius
+            params |= {"radius": min(high, 8 * len(code)) + 1, "range_filter": low}
+        (hits,) = self._session.call(
+            "search",
+            self.name,
+            data=[code.tobytes()],
+            limit=limit,
+            filter=text,
+            anns_field="code",
+            search_params={"metric_type": "HAMMING", "params": params},
+        )
+        return [(round(hit["distance"]), hit["id"]) for hit in hits]

@@ -1,0 +1,17 @@
+"""What is used of pymilvus, imported in one place that says how to install it."""
+
+import logging
+
+from vdsh.errors import missing_package
+
+try:
+    from grpc import RpcError
+    from pymilvus import DataType, MilvusClient
+    from pymilvus.exceptions import MilvusException
+    from pymilvus.milvus_client.index import IndexParams
+except ImportError as _error:
+    raise missing_package("A store in Milvus", "pymilvus", "milvus") from _error
+
+__all__ = ["DataType", "IndexParams", "MilvusClient", "MilvusException", "RpcError"]
+
+logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it prints what it also raises

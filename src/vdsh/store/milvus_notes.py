@@ -1,0 +1,109 @@
+"""The second collection of a store in Milvus: texts under keys that sort by what they are about."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from vdsh.store.milvus_driver import IndexParams
+from vdsh.store.milvus_keys import from_key, to_key
+from vdsh.store.milvus_session import Session
+from vdsh.store.milvus_tables import LONGEST, chunks, file_notes, note, notes_schema, read_files
+
+MESSAGE = 16_000_000  # bytes
+PAGE = 200  # notes of up to 64 KB in an answer
+MANY_KEYS = 1000
+
+
+class Notes:
+    """Reads and writes notes: meta/NAME, field/=NAME, label/=NAME, is/=WHAT, model/..., piece/...
+
+    Parameters
+    ----------
+    session : Session
+    name : str
+        Of the collection.
+    """
+
+    def __init__(self, session: Session, name: str) -> None:
+        self._session = session
+        self.name = name
+        self._seen: dict[str, set[str]] = {}  # names that are surely noted
+
+    def create(self) -> None:
+        """Make the collection, unless it is there."""
+        self.create_collection(self.name, notes_schema(), "nothing", "BIN_FLAT", {})
+        self._session.load(self.name)
+
+    def create_collection(
+        self, name: str, schema: Any, vector: str, kind: str, params: Mapping[str, Any]
+    ) -> None:
+        """Make a collection with its index, unless it is there; each answer shows all writes."""
+        index = IndexParams()
+        index.add_index(vector, index_type=kind, metric_type="HAMMING", params=dict(params))
+        self._session.call("create_collection", name, schema=schema, consistency_level="Strong")
+        self._session.call("create_index", name, index, sync=False)
+
+    def write(self, prefix: str, values: Mapping[str, str]) -> None:
+        """Write notes."""
+        rows = [note(prefix + key, value) for key, value in values.items()]
+        for part in chunks(rows, MESSAGE):
+            self._session.call("upsert", self.name, part)
+
+    def under(self, prefix: str) -> dict[str, str]:
+        """Read all notes under a prefix, without it in their names."""
+        return {key.removeprefix(prefix): value for key, value in self._under(prefix)}
+
+    def look_up(self, keys: Sequence[str]) -> dict[str, str]:
+        """Read some notes."""
+        found: dict[str, str] = {}
+        for first in range(0, len(keys), PAGE):
+            some = ", ".join([f'"{key}"' for key in keys[first : first + PAGE]])
+            rows = self._query(f"key in [{some}]")
+            found |= {row["key"]: row["value"] for row in rows}
+        return found
+
+    def remove(self, keys: Sequence[str]) -> None:
+        """Delete notes."""
+        for first in range(0, len(keys), MANY_KEYS):
+            some = ", ".join([f'"{key}"' for key in keys[first : first + MANY_KEYS]])
+            self._session.call("delete", self.name, filter=f"key in [{some}]")
+
+    def names(self, prefix: str) -> set[str]:
+        """Read the names that were noted under a prefix, by this process or another."""
+        names = {from_key(key.removeprefix(f"{prefix}=")) for key, _ in self._under(prefix)}
+        self._seen.setdefault(prefix, set()).update(names)
+        return names
+
+    def note_names(self, prefix: str, names: Collection[str]) -> None:
+        """Note names that are not noted yet."""
+        seen = self._seen.setdefault(prefix, set())
+        new = {name: f"{prefix}={to_key(name)}" for name in set(names) - seen}
+        self.write("", {key: "" for key in new.values() if len(key) <= LONGEST})
+        seen.update(new)
+
+    def write_files(self, fingerprint: str, files: Mapping[str, bytes]) -> None:
+        """Write a model's files."""
+        for part in chunks(list(file_notes(f"model/{fingerprint}/", files)), MESSAGE):
+            self._session.call("upsert", self.name, part)
+
+    def files(self, fingerprint: str) -> dict[str, bytes]:
+        """Read a model's files."""
+        prefix = f"model/{fingerprint}/"
+        return read_files(prefix, self._under(prefix))
+
+    def _under(self, prefix: str) -> Iterator[tuple[str, str]]:
+        """Yield the notes under a prefix, in order; it ends in a slash."""
+        last, end = prefix, prefix[:-1] + chr(ord("/") + 1)
+        while rows := self._query(
+            f'key > "{last}" and key < "{end}"',
+            limit=PAGE,
+            iterator="True",
+            reduce_stop_for_best="True",
+        ):
+            rows.sort(key=lambda row: str(row["key"]))
+            yield from ((row["key"], row["value"]) for row in rows)
+            last = rows[-1]["key"]
+
+    def _query(self, text: str, **options: Any) -> list[dict[str, Any]]:
+        fields = ["key", "value"]
+        rows = self._session.call("query", self.name, filter=text, output_fields=fields, **options)
+        return list(rows)

@@ -1,0 +1,149 @@
+"""A session with Milvus: calls tried again where the server went away, errors as sentences."""
+
+import time
+from contextlib import nullcontext, suppress
+from typing import Any
+
+from vdsh.errors import EngineError
+from vdsh.store import milvus_lite
+from vdsh.store.addresses import Address
+from vdsh.store.milvus_driver import MilvusClient, MilvusException, RpcError
+
+LONGEST_CALL = 10.0  # seconds until a call without an answer is made again
+OPENED_IN = 3.0  # seconds to try when a store is opened
+PAUSE = 0.1
+# Otherwise gRPC remembers for a while that a server was away, for all connections to it.
+OWN_CHANNEL = {"grpc.use_local_subchannel_pool": 1}
+LOST = ("Fail connecting", "UNAVAILABLE", "DEADLINE_EXCEEDED", "Retry timeout", "closed channel")
+CLOSED = "should create connection first"  # after a vain attempt to get the connection back
+NOT_LOADED = ("not loaded", "NotLoad")  # after a restart
+REFUSED = ("auth", "Auth", "permission", "UNAUTHENTICATED")
+
+
+class Session:
+    """A connection to Milvus, or to a Milvus Lite of our own, made anew when it breaks.
+
+    Parameters
+    ----------
+    address : Address
+    wait : float
+        Seconds to try again after the connection was lost.
+
+    Attributes
+    ----------
+    loaded : list of str
+        Collections that must be in the server's memory; they are loaded again after a restart.
+    """
+
+    def __init__(self, address: Address, *, wait: float) -> None:
+        self._address = address
+        self._wait = wait
+        self.loaded: list[str] = []
+        self._lite = None
+        if address.scheme == "milvus-lite":
+            self._lite = milvus_lite.acquire(address.place)
+        # An upsert of Milvus Lite deletes first: nobody may look in between.
+        self._turn: Any = nullcontext() if self._lite is None else self._lite.turn
+        self._client: Any = None
+        try:
+            self._client = self._connect()
+        except BaseException:
+            self.close()
+            raise
+
+    def call(self, method: str, *arguments: Any, **options: Any) -> Any:
+        """Call a method of the client; it must be harmless to call it twice."""
+        deadline = time.monotonic() + self._wait
+        while True:
+            try:
+                timeout = min(self._wait, LONGEST_CALL)
+                with self._turn:
+                    return getattr(self._client, method)(*arguments, timeout=timeout, **options)
+            except (MilvusException, RpcError, ValueError) as error:
+                if not _was_lost(error):
+                    raise self._explain(error) from error
+                if time.monotonic() + PAUSE > deadline:
+                    raise self._gave_up(error) from error
+            time.sleep(PAUSE)
+            self._reconnect()
+
+    def load(self, *collections: str) -> None:
+        """Bring collections into the server's memory, now and after each restart."""
+        self.loaded = [*collections]
+        for name in collections:
+            self.call("load_collection", name)
+
+    def close(self) -> None:
+        """Close the connection; a second call does nothing."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+        if self._lite is not None:
+            milvus_lite.release(self._lite)
+            self._lite = None
+
+    def _connect(self) -> Any:
+        address = self._address
+        if self._lite is not None:
+            return self._open(self._lite.uri)
+        secure = address.option("secure", "false", ("true", "false")) == "true"
+        uri = f"{'https' if secure else 'http'}://{address.place}"
+        token = f"{address.user}:{address.password}" if address.user else ""
+        return self._open(uri, token=token, db_name=address.option("database", ""))
+
+    def _open(self, uri: str, **options: Any) -> Any:
+        """Connect; for a moment gRPC may still think that a server is away which is back."""
+        deadline = time.monotonic() + min(self._wait, OPENED_IN)
+        while True:
+            try:
+                return self._try_to_open(uri, options)
+            except (MilvusException, RpcError, ValueError) as error:
+                reason = self._reason(error)
+            refused = any(word in reason for word in REFUSED)
+            if refused or time.monotonic() + PAUSE > deadline:
+                away = "Is the server running, and can it be reached from here?"
+                advice = "Check the user and the password." if refused else away
+                shown = self._address.shown
+                raise EngineError(f"Could not connect to '{shown}': {reason}. {advice}")
+            time.sleep(PAUSE)
+
+    def _try_to_open(self, uri: str, options: dict[str, Any]) -> Any:
+        timeout = min(self._wait, LONGEST_CALL)
+        client = MilvusClient(uri, timeout=timeout, grpc_options=OWN_CHANNEL, **options)
+        client.list_collections(timeout=timeout)
+        return client
+
+    def _reconnect(self) -> None:
+        """Try to get the connection back; failing is left to the next call."""
+        try:
+            if self._lite is not None:
+                self._lite.revive()
+            with suppress(MilvusException):  # it may be closed already
+                self._client.close()
+            self._client = self._connect()
+            for name in self.loaded:
+                self._client.load_collection(name, timeout=LONGEST_CALL)
+        except (EngineError, MilvusException, RpcError, ValueError):
+            time.sleep(PAUSE)
+
+    def _explain(self, error: Exception) -> EngineError:
+        return EngineError(f"Milvus at '{self._address.shown}' refused: {self._reason(error)}.")
+
+    def _gave_up(self, error: Exception) -> EngineError:
+        reason = "the server does not answer" if CLOSED in str(error) else self._reason(error)
+        return EngineError(
+            f"Lost the connection to '{self._address.shown}' and did not get it back in "
+            f"{self._wait:g} s ({reason}). What was committed before is kept; the same can be "
+            "done again."
+        )
+
+    def _reason(self, error: Exception) -> str:
+        """Take the first line of a driver's message; a password is never in it."""
+        text = getattr(error, "message", None) or str(error)
+        reason = str(text).strip().partition("\n")[0].rstrip(".")
+        return reason.replace(self._address.password, "***") if self._address.password else reason
+
+
+def _was_lost(error: Exception) -> bool:
+    text = str(error)
+    return any(word in text for word in (*LOST, CLOSED, *NOT_LOADED))

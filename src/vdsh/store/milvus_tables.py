@@ -1,0 +1,151 @@
+"""The two collections of a store in Milvus, and how documents lie in them.
+
+One holds the documents. Milvus keeps texts of up to 65,535 bytes, so a larger document is cut into
+pieces, which lie in the second collection; there are also the model's files and what the store
+says about itself. Pieces are written before the document that needs them and under a new name each
+time, so a document is always whole.
+"""
+
+import base64
+import json
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from vdsh.documents import Document
+from vdsh.errors import InputError
+from vdsh.search.id_kinds import show
+from vdsh.store.milvus_driver import DataType, MilvusClient
+from vdsh.store.milvus_keys import from_key, to_key
+from vdsh.store.rows import Row
+from vdsh.store.where_milvus import fields_of, whole
+
+LONGEST = 65_535  # bytes of a text in Milvus
+PIECE = 16_000  # characters of a piece: at most 64,000 bytes
+FILE_PIECE = 48_000  # bytes of a file, 64,000 characters in base64
+LONGEST_PARTITION = 1000
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
+
+
+class Entry(NamedTuple):
+    """A row of the documents' collection, and its pieces where it is too long for one.
+
+    `is_partial` says that its `fields` do not say everything.
+    """
+
+    row: dict[str, Any]
+    pieces: list[str]
+    is_partial: bool
+
+
+def check_name(name: str) -> str:
+    """Return the name of a collection, or say why it is none."""
+    if not NAME.fullmatch(name):
+        raise InputError(
+            "The name of a Milvus collection must be letters, digits and _, and not begin with a "
+            f"digit. Got '{name}'."
+        )
+    return name
+
+
+def documents_schema(n_bits: int, *, partitioned: bool) -> Any:
+    """Describe the documents' collection."""
+    schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
+    schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=LONGEST)
+    schema.add_field("code", DataType.BINARY_VECTOR, dim=n_bits)
+    schema.add_field("document", DataType.VARCHAR, max_length=LONGEST)
+    schema.add_field("pieces", DataType.VARCHAR, max_length=100)
+    schema.add_field("fields", DataType.JSON)
+    if partitioned:
+        length = LONGEST_PARTITION
+        schema.add_field("part", DataType.VARCHAR, max_length=length, is_partition_key=True)
+    return schema
+
+
+def notes_schema() -> Any:
+    """Describe the collection of everything else; Milvus wants a vector in each."""
+    schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
+    schema.add_field("key", DataType.VARCHAR, is_primary=True, max_length=LONGEST)
+    schema.add_field("value", DataType.VARCHAR, max_length=LONGEST)
+    schema.add_field("nothing", DataType.BINARY_VECTOR, dim=8)
+    return schema
+
+
+def note(key: str, value: str = "") -> dict[str, Any]:
+    """Make a row of the second collection."""
+    return {"key": key, "value": value, "nothing": b"\0"}
+
+
+def to_entry(row: Row, document: Document, partition: str | None) -> Entry:
+    """Make a row of a document."""
+    id, text, labels, metadata, code = row
+    key = to_key(id)
+    if len(key) > LONGEST:
+        raise InputError(f"The id {show(id)} is too long for Milvus: {len(id.encode()):,} bytes.")
+    body = f"[{json.dumps(text, ensure_ascii=False)},{labels or 'null'},{metadata}]"
+    pieces: list[str] = []
+    if len(body) > LONGEST // 4 and len(body.encode()) > LONGEST:
+        pieces = [body[i : i + PIECE] for i in range(0, len(body), PIECE)]
+    known = None if labels is None else json.loads(labels)
+    length = len(labels or "") + len(metadata)
+    fields = fields_of(known, document.metadata, length=length)
+    name = f"{uuid.uuid4().hex}:{len(pieces)}" if pieces else ""
+    values: dict[str, Any] = {"id": key, "code": code, "pieces": name}
+    values["fields"] = orjson.dumps(fields).decode()
+    values["document"] = "" if pieces else body
+    if partition is not None:
+        values["part"] = partition_of(document.metadata.get(partition))
+    return Entry(values, pieces, "partial" in fields)
+
+
+def partition_of(value: Any) -> str:
+    """Name the partition of a value: documents with the same value share one."""
+    text = value if isinstance(value, str) else json.dumps(whole(value))
+    return to_key(text)[:LONGEST_PARTITION]
+
+
+def piece_keys(name: str) -> list[str]:
+    """List the keys of a document's pieces."""
+    tag, _, count = name.partition(":")
+    return [f"piece/{tag}/{number:06}" for number in range(int(count))]
+
+
+def to_document(key: str, body: str) -> Document:
+    """Make a document of its row or its joined pieces."""
+    text, labels, metadata = json.loads(body)
+    return Document(from_key(key), text, None if labels is None else tuple(labels), metadata)
+
+
+def file_notes(prefix: str, files: Mapping[str, bytes]) -> Iterator[dict[str, Any]]:
+    """Make the rows of a model's files."""
+    for name, content in files.items():
+        for number, first in enumerate(range(0, max(len(content), 1), FILE_PIECE)):
+            piece = base64.b64encode(content[first : first + FILE_PIECE]).decode()
+            yield note(f"{prefix}{to_key(name)}/{number:08}", piece)
+
+
+def read_files(prefix: str, rows: Iterable[tuple[str, str]]) -> dict[str, bytes]:
+    """Join the pieces of files; rows are in the order of their keys."""
+    files: dict[str, bytearray] = {}
+    for key, value in rows:
+        name = from_key(key.removeprefix(prefix).rpartition("/")[0])
+        files.setdefault(name, bytearray()).extend(base64.b64decode(value))
+    return {name: bytes(content) for name, content in files.items()}
+
+
+def chunks(rows: Sequence[dict[str, Any]], most_bytes: int) -> Iterator[list[dict[str, Any]]]:
+    """Divide rows so that each part is small enough for one message."""
+    part: list[dict[str, Any]] = []
+    size = 0
+    for row in rows:
+        length = sum(len(value) for value in row.values() if isinstance(value, str | bytes))
+        if part and size + 4 * length > most_bytes:
+            yield part
+            part, size = [], 0
+        part.append(row)
+        size += 4 * length  # a character has up to four bytes
+    if part:
+        yield part

@@ -1,0 +1,125 @@
+"""A session with PostgreSQL: transactions, tried again where that is safe, errors as sentences."""
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from vdsh.errors import EngineError, FolderError, VdshError, WriteError, missing_package
+from vdsh.store.addresses import Address
+
+try:
+    import psycopg
+    from psycopg import Connection, Cursor
+except ImportError as _error:
+    raise missing_package("A store in PostgreSQL", "psycopg", "postgres") from _error
+
+OWN_OPTIONS = ("table", "index")
+CONFLICTS = ("40001", "40P01", "42P07", "23505")  # also: somebody made the same tables just now
+RETRIED = (*CONFLICTS, "57P01", "57P02", "57P03", "53300")  # restarts, crowds
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
+DISK_FULL = ("53100", "53200", "58030")
+NOT_OURS = ("42P01", "42703", "42883")
+
+T = TypeVar("T")
+
+
+class Session:
+    """One connection, made anew when it breaks.
+
+    Parameters
+    ----------
+    address : Address
+    wait : float
+        Seconds to try again after a connection was lost.
+    """
+
+    def __init__(self, address: Address, *, wait: float) -> None:
+        self._address = address
+        self._wait = wait
+        self._url = address.without_options(OWN_OPTIONS)
+        self._connection = self._connect()
+
+    def run(self, work: Callable[[Cursor[Any]], T]) -> T:
+        """Do some work in a transaction; all of it is done again where the connection was lost.
+
+        Work must leave the same state when it is done twice: a commit that was not heard of may
+        have happened.
+        """
+        deadline, pause = time.monotonic() + self._wait, FIRST_PAUSE
+        while True:
+            try:
+                return self._attempt(work)
+            except (psycopg.Error, EngineError) as error:
+                if not self._may_pass(error) or time.monotonic() + pause > deadline:
+                    raise self._explain(error) from error
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def close(self) -> None:
+        """Close the connection; a second call does nothing."""
+        self._connection.close()
+
+    def _attempt(self, work: Callable[[Cursor[Any]], T]) -> T:
+        if self._connection.closed:
+            self._connection = self._connect()
+        connection = self._connection
+        with connection.transaction(), connection.cursor(binary=True) as cursor:
+            return work(cursor)
+
+    def _connect(self) -> "Connection[Any]":
+        settings: dict[str, Any] = {
+            "connect_timeout": max(2, min(10, int(self._wait))),
+            "keepalives_idle": 30,
+            "application_name": "vdsh",
+        }
+        given = {n: v for n, v in settings.items() if n not in self._address.options}
+        try:
+            # Prepared statements would not survive a pooler such as pgbouncer.
+            return psycopg.connect(
+                self._url, autocommit=True, prepare_threshold=None, client_encoding="utf8", **given
+            )
+        except psycopg.Error as error:
+            raise EngineError(self._refusal(error)) from None
+
+    def _may_pass(self, error: Exception) -> bool:
+        """Say whether trying again may help."""
+        if isinstance(error, psycopg.Error) and error.sqlstate is not None:
+            return error.sqlstate in RETRIED
+        return self._connection.closed
+
+    def _refusal(self, error: Exception) -> str:
+        reason = self._reason(error).rpartition("FATAL:")[2].strip()
+        if "password" in reason or "authentication" in reason:
+            advice = "Check the user and the password."
+        elif "does not exist" in reason:
+            advice = "Check the name, or make it first."
+        else:
+            advice = "Is the server running, and can it be reached from here?"
+        return f"Could not connect to '{self._address.shown}': {reason}. {advice}"
+
+    def _explain(self, error: Exception) -> VdshError:
+        if isinstance(error, VdshError):
+            return error
+        shown, reason = self._address.shown, self._reason(error)
+        code = getattr(error, "sqlstate", None)
+        if code in DISK_FULL:
+            return WriteError(
+                f"PostgreSQL at '{shown}' could not write: {reason}. What was committed before "
+                "is kept. Give it more space."
+            )
+        if code in NOT_OURS:
+            return FolderError(
+                f"The tables of '{shown}' are not those of a store ({reason}). Choose another "
+                "name by ?table=."
+            )
+        if self._connection.closed:
+            return EngineError(
+                f"Lost the connection to '{shown}' and did not get it back in {self._wait:g} s "
+                f"({reason}). What was committed before is kept; the same can be done again."
+            )
+        return EngineError(f"PostgreSQL at '{shown}' refused: {reason}.")
+
+    def _reason(self, error: Exception) -> str:
+        """Take the first line of a driver's message; a password is never in it."""
+        reason = str(error).strip().partition("\n")[0].rstrip(".")
+        return reason.replace(self._address.password, "***") if self._address.password else reason

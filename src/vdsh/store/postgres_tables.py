@@ -1,0 +1,146 @@
+"""The tables of a store in PostgreSQL, and the statements on them; names are quoted by psycopg."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from psycopg.sql import SQL, Composed, Identifier
+
+from vdsh.errors import InputError
+
+LONGEST_NAME = 50  # bytes; PostgreSQL cuts names off at 63, and ours get endings
+PARTS = ("", "_meta", "_fields", "_model")
+
+# `metadata` is the JSON as it was given, `fields` what filters look at; see `where_postgres`.
+SCHEMA = (
+    'CREATE TABLE {documents} (id text COLLATE "C" PRIMARY KEY, text text NOT NULL,'
+    " labels text[], metadata json NOT NULL, fields jsonb NOT NULL, code {bits} NOT NULL)",
+    "CREATE TABLE {meta} (key text PRIMARY KEY, value text NOT NULL)",
+    'CREATE TABLE {fields} (name text COLLATE "C" PRIMARY KEY)',
+    "CREATE TABLE {model} (name text, piece int, data bytea NOT NULL, PRIMARY KEY (name, piece))",
+)
+UPSERT = """
+INSERT INTO {documents} (id, text, labels, metadata, fields, code)
+SELECT id, text,
+  CASE WHEN labels IS NOT NULL THEN ARRAY(SELECT jsonb_array_elements_text(labels::jsonb)) END,
+  metadata::json, fields::jsonb, code::{bits}
+FROM json_to_recordset(%s::json)
+  AS new(id text, text text, labels text, metadata text, fields text, code text)
+ON CONFLICT (id) DO UPDATE SET text = excluded.text, labels = excluded.labels,
+  metadata = excluded.metadata, fields = excluded.fields, code = excluded.code
+"""
+NOTE_FIELDS = "INSERT INTO {fields} SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING"
+NEAREST = """
+SELECT {columns}, distance FROM (
+  SELECT id, {distance}::int AS distance FROM {documents} WHERE CONDITION
+  ORDER BY distance, id LIMIT %s
+) AS nearest JOIN {documents} USING (id) ORDER BY distance, id
+"""
+# The graph gives ties in any order, so the nearest are put in order once more.
+NEAREST_BY_GRAPH = """
+SELECT {columns}, distance FROM (
+  SELECT id, {distance}::int AS distance FROM {documents} WHERE CONDITION
+  ORDER BY {distance} LIMIT %s
+) AS nearest JOIN {documents} USING (id) ORDER BY distance, id
+"""
+WITHIN = """
+SELECT {columns}, distance FROM (
+  SELECT *, {distance}::int AS distance FROM {documents} WHERE CONDITION
+) AS near WHERE distance <= %s ORDER BY distance, id
+"""
+
+
+class Vector(NamedTuple):
+    """The extension pgvector: its version, and the schema its operators are in."""
+
+    version: str
+    schema: str
+
+
+class Tables:
+    """The tables of one store.
+
+    Parameters
+    ----------
+    name : str
+        Of the documents' table, with its schema in front where it is not the default one; the
+        other tables get endings.
+
+    Attributes
+    ----------
+    all : list of str
+        The quoted names of all tables, the documents' first and the meta table second.
+    graph : str
+        The quoted name of the index for approximate search.
+    """
+
+    def __init__(self, name: str) -> None:
+        parts = name.split(".")
+        if not all(parts) or len(parts) > 2 or "\x00" in name or len(name.encode()) > LONGEST_NAME:
+            raise InputError(
+                f"?table= must be a name, or schema.name, of up to {LONGEST_NAME} bytes. "
+                f"Got '{name}'."
+            )
+        *schema, table = parts
+        self.name = name
+        self._names = [Identifier(*schema, table + ending) for ending in PARTS]
+        self._graph = Identifier(f"{table}_hnsw")
+        self.graph = Identifier(*schema, f"{table}_hnsw").as_string(None)
+        self.all = [name.as_string(None) for name in self._names]
+
+    def sql(self, query: str, **more: Any) -> Composed:
+        """Put the tables' names into a statement."""
+        documents, meta, fields, model = self._names
+        columns = SQL("id, text, labels, metadata::text, code")
+        return SQL(query).format(
+            documents=documents, meta=meta, fields=fields, model=model, columns=columns, **more
+        )
+
+    def create(self, n_bits: int) -> Iterator[Composed]:
+        """Give the statements that make the tables."""
+        for statement in SCHEMA:
+            yield self.sql(statement, bits=_bit_type(n_bits))
+
+    def create_graph(self, vector: Vector | None) -> Composed:
+        """Give the statement that makes the index for approximate search."""
+        assert vector is not None
+        return self.sql(
+            "CREATE INDEX IF NOT EXISTS {name} ON {documents} USING hnsw (code {operators})",
+            name=self._graph,
+            operators=Identifier(vector.schema, "bit_hamming_ops"),
+        )
+
+    def upsert(self, n_bits: int) -> Composed:
+        """Give the statement that writes a batch; its parameter is a JSON array of objects."""
+        return self.sql(UPSERT, bits=_bit_type(n_bits))
+
+    def note_fields(self) -> Composed:
+        """Give the statement that notes the names of fields."""
+        return self.sql(NOTE_FIELDS)
+
+    def nearest(self, vector: Vector | None, condition: str, n_bits: int) -> Composed:
+        """Give the query for the nearest: the code, the condition's parameters, how many."""
+        return self._search(NEAREST, condition, _distance(vector, n_bits))
+
+    def nearest_by_graph(self, vector: Vector | None, condition: str, n_bits: int) -> Composed:
+        """Give the approximate query: the code, the condition's parameters, the code, how many."""
+        return self._search(NEAREST_BY_GRAPH, condition, _distance(vector, n_bits))
+
+    def within(self, vector: Vector | None, condition: str, n_bits: int) -> Composed:
+        """Give the query by radius: the code, the condition's parameters, the radius."""
+        return self._search(WITHIN, condition, _distance(vector, n_bits))
+
+    def _search(self, query: str, condition: str, distance: Composed) -> Composed:
+        return self.sql(query.replace("CONDITION", condition), distance=distance)
+
+
+def _bit_type(n_bits: int) -> SQL:
+    return SQL(f"bit({int(n_bits)})")
+
+
+def _distance(vector: Vector | None, n_bits: int) -> Composed:
+    """Give the number of differing bits; the code's parameter is inside."""
+    bits = _bit_type(n_bits)
+    if vector is None:
+        return SQL("bit_count(code # %s::{})").format(bits)
+    hamming = SQL("(code OPERATOR({}.<~>) %s::{})")
+    return hamming.format(Identifier(vector.schema), bits)

@@ -1,0 +1,244 @@
+"""A store on a database server: what all engines share."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from threading import RLock
+from typing import Any, TypeVar
+
+import numpy as np
+
+from vdsh.codes import Codes, expected_distances, from_hex
+from vdsh.documents import Document
+from vdsh.errors import InputError
+from vdsh.search.checks import check_count
+from vdsh.store.base import Duplicates, Hit, Query, Store, Where, check_code, check_rank
+from vdsh.store.duplicates import find_duplicates
+from vdsh.store.engine import Engine, Found, Stored
+from vdsh.store.model import StoreModel
+from vdsh.store.rows import Rows, check_codes, check_id, to_rows
+from vdsh.store.where import Tree, parse
+
+BATCH = 2000  # documents a transaction
+CANDIDATES = 1000  # at least so many are re-ordered by expected distance
+
+T = TypeVar("T")
+Page = TypeVar("Page", list[Stored], list[tuple[str, bytes]])
+
+
+class RemoteStore(Store):
+    """A store on a database server; made by `open_store`.
+
+    It may be used from several threads, which take turns.
+
+    Parameters
+    ----------
+    engine : Engine
+    meta : mapping of str
+        What the store says about itself.
+    model : StoreModel
+    """
+
+    def __init__(self, engine: Engine, meta: Mapping[str, str], model: StoreModel) -> None:
+        self._engine = engine
+        self._meta = meta
+        self._model = model
+        self._lock = RLock()
+        self._closed = False
+
+    def __repr__(self) -> str:
+        return f"<RemoteStore '{self._engine.shown}', {self._model.n_bits} bits>"
+
+    def upsert(
+        self,
+        documents: Iterable[Document],
+        codes: Codes | None = None,
+        *,
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Add documents in batches of 2,000, each committed before the next is read."""
+        if codes is not None:
+            check_codes(codes, documents, self._model.n_bits)
+        n_written = 0
+        for batch in _batches(documents):
+            some = None if codes is None else codes[n_written : n_written + len(batch)]
+            self._write(to_rows(batch, some, self._model.encode))
+            n_written += len(batch)
+            if progress is not None:
+                progress(n_written)
+        self._model.warn_of_empty(n_written)
+        if codes is not None and len(codes) > n_written:
+            raise InputError(f"There are {len(codes)} codes but only {n_written} documents.")
+        return n_written
+
+    def delete(self, ids: Iterable[str]) -> int:
+        """Delete documents; return how many were there."""
+        if isinstance(ids, str):
+            raise InputError(f"ids must be a list of ids. Got one string: [{ids!r}] is a list.")
+        n_deleted = 0
+        for batch in _batches(ids):
+            n_deleted += self._remove(sorted({check_id(id) for id in batch}))
+        return n_deleted
+
+    def get(self, id: str) -> Document | None:
+        """Return a document, or None where there is none of that id."""
+        found = self._look_up(id)
+        return found and found.document
+
+    def find(self, id: str) -> Hit | None:
+        """Return a document with its code, as a hit of distance 0, or None where there is none."""
+        found = self._look_up(id)
+        return found and _hit(Found(0, found))
+
+    def count(self, where: Where | None = None) -> int:
+        """Count all documents, or those that match a filter."""
+        return self._ask(lambda engine: engine.count(_tree(engine, where)))
+
+    def labels(self) -> list[str]:
+        """List the labels that documents have, in order."""
+        return self._ask(lambda engine: engine.labels())
+
+    def search(
+        self, query: Query, k: int = 10, *, where: Where | None = None, rank: str = "distance"
+    ) -> list[Hit]:
+        """Find the k documents nearest to a text or a code; see `Store.search`."""
+        k = check_count("k", k, 1)
+        check_rank(rank, query)
+        code = self._code(query)
+        if isinstance(query, str) and rank == "expected":
+            hits = self._nearest(code, max(4 * k, CANDIDATES), where)
+            return _by_expected_distance(hits, self._model.bit_probabilities(query))[:k]
+        return self._nearest(code, k, where)
+
+    def within(self, query: Query, radius: int = 2, *, where: Where | None = None) -> list[Hit]:
+        """Find every document within `radius` bits of a text or a code, nearest first."""
+        radius = check_count("radius", radius, 0)
+        code = self._code(query)
+        found = self._ask(lambda engine: engine.within(code, radius, _tree(engine, where)))
+        return [_hit(one) for one in found]
+
+    def documents(self, batch_size: int = 1000) -> Iterator[list[Document]]:
+        """Iterate over all documents in the order of their ids."""
+        size = check_count("batch_size", batch_size, 1)
+        for page in self._pages(lambda engine, last: engine.page(last, size)):
+            yield [stored.document for stored in page]
+
+    def codes(self, batch_size: int = 10_000) -> Iterator[tuple[list[str], Codes]]:
+        """Iterate over ids and codes, in the order of the ids."""
+        size = check_count("batch_size", batch_size, 1)
+        for page in self._pages(lambda engine, last: engine.code_page(last, size)):
+            yield self._split(page)
+
+    def entries(
+        self, after: str = "", batch_size: int = 1000
+    ) -> Iterator[tuple[list[Document], Codes]]:
+        """Iterate over documents with their codes, those with an id above `after`."""
+        size = check_count("batch_size", batch_size, 1)
+        for page in self._pages(lambda engine, last: engine.page(last, size), after):
+            _, codes = self._split([(stored.document.id, stored.code) for stored in page])
+            yield [stored.document for stored in page], codes
+
+    def duplicates(self, radius: int = 0) -> Iterator[Duplicates]:
+        """Find groups of documents within `radius` bits of the one that is kept.
+
+        All codes are fetched and compared here: the engine has no better way.
+        """
+        radius = check_count("radius", radius, 0)
+        ids: list[str] = []
+        parts = [np.zeros((0, self._model.n_bits // 8), np.uint8)]
+        for some, codes in self.codes():
+            ids += some
+            parts.append(codes)
+        return find_duplicates(ids, np.concatenate(parts), radius)
+
+    def info(self) -> dict[str, Any]:
+        """Describe the store: documents, bits, model, fields, labels, engine."""
+        return self._ask(self._info)
+
+    def close(self) -> None:
+        """Give the connection back."""
+        with self._lock:
+            self._closed = True
+            self._engine.close()
+
+    def _ask(self, work: Callable[[Engine], T]) -> T:
+        with self._lock:
+            if self._closed:
+                raise InputError(f"The store '{self._engine.shown}' is closed. Open it again.")
+            return work(self._engine)
+
+    def _write(self, rows: Rows) -> None:
+        self._ask(lambda engine: engine.write(rows))
+
+    def _remove(self, ids: list[str]) -> int:
+        return self._ask(lambda engine: engine.remove(ids))
+
+    def _look_up(self, id: str) -> Stored | None:
+        found = self._ask(lambda engine: engine.look_up([check_id(id)]))
+        return found[0] if found else None
+
+    def _nearest(self, code: Codes, k: int, where: Where | None) -> list[Hit]:
+        found = self._ask(lambda engine: engine.nearest(code, k, _tree(engine, where)))
+        return [_hit(one) for one in found]
+
+    def _info(self, engine: Engine) -> dict[str, Any]:
+        facts = engine.facts()
+        return {
+            "path": engine.shown,
+            "engine": facts["engine"],
+            "search": facts["search"],
+            "documents": engine.count(None),
+            "bits": self._model.n_bits,
+            "model": {
+                "fingerprint": self._model.fingerprint,
+                "kept": self._meta["keep_model"],
+                "path": str(self._model.folder),
+            },
+            "fields": sorted(engine.fields()),
+            "labels": len(engine.labels()),
+            "bytes": facts["bytes"],
+            "format": int(self._meta["format"]),
+            "read_only": False,
+        }
+
+    def _code(self, query: Query) -> Codes:
+        if isinstance(query, str):
+            code: Codes = self._model.encode([query])[0]
+            self._model.warn_of_empty(1)
+            return code
+        return check_code(query, self._model.n_bits)
+
+    def _pages(self, read: Callable[..., Page], last: str = "") -> Iterator[Page]:
+        while page := self._ask(partial(read, last=last)):
+            yield page
+            end = page[-1]
+            last = end.document.id if isinstance(end, Stored) else end[0]
+
+    def _split(self, pairs: Sequence[tuple[str, bytes]]) -> tuple[list[str], Codes]:
+        packed = bytearray().join([code for _, code in pairs])
+        codes = np.frombuffer(packed, np.uint8).reshape(len(pairs), self._model.n_bits // 8)
+        return [id for id, _ in pairs], codes
+
+
+def _tree(engine: Engine, where: Where | None) -> Tree | None:
+    return None if where is None else parse(where, engine.fields())
+
+
+def _hit(found: Found) -> Hit:
+    document, code = found.stored
+    labels, metadata = document.labels, document.metadata
+    return Hit(document.id, found.distance, document.text, labels, metadata, None, code.hex())
+
+
+def _by_expected_distance(hits: list[Hit], probabilities: Any) -> list[Hit]:
+    if not hits:
+        return []
+    expected = expected_distances(from_hex([hit.code for hit in hits]), probabilities).tolist()
+    ranked = [hit._replace(expected=e) for hit, e in zip(hits, expected, strict=True)]
+    return sorted(ranked, key=lambda hit: (hit.expected, hit.distance, hit.id))
+
+
+def _batches(items: Iterable[T]) -> Iterator[list[T]]:
+    iterator = iter(items)
+    while batch := list(islice(iterator, BATCH)):
+        yield batch

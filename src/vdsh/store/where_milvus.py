@@ -1,0 +1,186 @@
+"""Filters as Milvus expressions over the columns `id` and `fields`.
+
+Milvus cannot say everything a filter can. An expression may therefore let too many documents pass,
+never too few; `exact` says that it lets pass just the right ones. All names and texts are keys (see
+`milvus_keys`), so nothing in them can end a text early.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from vdsh.store.milvus_keys import to_key
+from vdsh.store.where import ORDERS, All, Compare, IsThere, Not, Some, Tree, kind_of
+
+MOST_VALUES = 10_000  # in a list; more are only bounded
+MOST_NUMBERS = 50  # numbers in a list are compared one by one
+MOST_TESTS = 300  # the parser goes down one call a test
+SAFE = 2**52  # numbers below are compared as they are, whether whole or not
+LARGEST_FIELDS = 60_000  # bytes; Milvus takes 65,536
+SHORT_FIELDS = 2_000  # characters of JSON; names are written three times, each up to eight as long
+SIMPLE = re.compile(r"[A-Za-z0-9_]+")
+
+
+class Expression(NamedTuple):
+    """An expression; empty where every document passes."""
+
+    text: str
+    exact: bool = True
+
+
+ALWAYS, ANYTHING = Expression(""), Expression("", exact=False)
+NEVER = Expression('id == ""')  # no id is empty
+
+
+def to_expression(tree: Tree | None) -> Expression:
+    """Turn a filter into an expression.
+
+    >>> to_expression(Compare("labels", "=", ("space",))).text
+    'json_contains_any(fields["labels"], ["space"])'
+    """
+    if tree is None:
+        return ALWAYS
+    return _expression(tree) if _size(tree) <= MOST_TESTS else ANYTHING
+
+
+def quoted(texts: Iterable[str]) -> str:
+    """Write texts as a list of keys, for `id in`."""
+    return f"[{', '.join([_quote(text) for text in texts])}]"
+
+
+def fields_of(
+    labels: Iterable[str] | None, metadata: Mapping[str, Any], *, length: int
+) -> dict[str, Any]:
+    """Make the column `fields`: labels, names, and a value under its kind and name.
+
+    What is too large for it, or no number that Milvus compares, is marked as `partial`. `length`
+    is that of both as JSON; most are so short that they need not be measured.
+    """
+    names = {name: _name(name) for name in metadata}
+    fields: dict[str, Any] = {"names": list(names.values()), "has_labels": labels is not None}
+    fields["labels"] = [to_key(label) for label in labels or ()]
+    fields["null"] = [names[name] for name, value in metadata.items() if value is None]
+    for name, value in metadata.items():
+        kind = kind_of(value)
+        if kind == "number" and not abs(value) < 2**63:
+            return {"partial": True}
+        if kind in ("text", "number", "truth"):
+            fields[f"{kind}_{names[name]}"] = to_key(value) if kind == "text" else whole(value)
+    if length > SHORT_FIELDS and len(json.dumps(fields)) > LARGEST_FIELDS:
+        return {"partial": True}
+    return fields
+
+
+def with_partial(expression: Expression) -> Expression:
+    """Let the documents pass whose `fields` do not say everything."""
+    text = f'({expression.text}) or fields["partial"] == true' if expression.text else ""
+    return Expression(text, exact=False)
+
+
+def _expression(tree: Tree) -> Expression:
+    match tree:
+        case All(parts):
+            return _all([_expression(part) for part in parts])
+        case Some(parts):
+            return _some([_expression(part) for part in parts])
+        case Not():
+            return ANYTHING
+        case IsThere("id"):
+            return ALWAYS
+        case IsThere("labels"):
+            return Expression('fields["has_labels"] == true')
+        case IsThere(field):
+            return Expression(f'json_contains(fields["names"], "{_name(field)}")')
+        case Compare("id", operator, values):
+            return _texts("id", operator, [v for v in values if isinstance(v, str)])
+        case Compare("labels", _, values):
+            return _labels([v for v in values if isinstance(v, str)])
+        case Compare(field, operator, values):
+            return _metadata(_name(field), operator, values)
+
+
+def _metadata(name: str, operator: str, values: tuple[Any, ...]) -> Expression:
+    """Compare with values of each kind on its own."""
+    kinds: dict[str, list[Any]] = {"text": [], "number": [], "truth": [], "null": []}
+    for value in values:
+        kinds[kind_of(value) or "null"].append(value)
+    parts = [_texts(f'fields["text_{name}"]', operator, kinds["text"])]
+    parts.append(_numbers(f'fields["number_{name}"]', operator, kinds["number"]))
+    parts.append(_truths(f'fields["truth_{name}"]', operator, kinds["truth"]))
+    if kinds["null"] and operator in ("=", "in"):
+        parts.append(Expression(f'json_contains(fields["null"], "{name}")'))
+    return _some([part for part in parts if part != NEVER])
+
+
+def _texts(value: str, operator: str, texts: list[str]) -> Expression:
+    if not texts:
+        return NEVER
+    if operator not in ("=", "in"):
+        return Expression(f"{value} {operator} {_quote(texts[0])}")
+    if len(texts) > MOST_VALUES:
+        low, high = _quote(min(texts)), _quote(max(texts))
+        return Expression(f"({value} >= {low} and {value} <= {high})", exact=False)
+    return Expression(f"{value} in {quoted(texts)}")
+
+
+def _labels(labels: list[str]) -> Expression:
+    if not labels:
+        return NEVER
+    if len(labels) > MOST_VALUES:
+        return ANYTHING
+    return Expression(f'json_contains_any(fields["labels"], {quoted(labels)})')
+
+
+def _numbers(value: str, operator: str, numbers: list[Any]) -> Expression:
+    if not numbers:
+        return NEVER
+    if len(numbers) > MOST_NUMBERS or not all(abs(number) < SAFE for number in numbers):
+        return ANYTHING
+    sign = "==" if operator in ("=", "in") else operator
+    return _some([Expression(f"{value} {sign} {whole(number)!r}") for number in numbers])
+
+
+def _truths(value: str, operator: str, truths: list[bool]) -> Expression:
+    compare = ORDERS.get(operator, lambda have, wanted: have == wanted)
+    passing = [have for have in (False, True) if any(compare(have, w) for w in truths)]
+    return _some([Expression(f"{value} == {str(have).lower()}") for have in passing])
+
+
+def _all(parts: list[Expression]) -> Expression:
+    text = " and ".join(f"({part.text})" for part in parts if part.text)
+    return Expression(text, all(part.exact for part in parts))
+
+
+def _some(parts: list[Expression]) -> Expression:
+    if not parts:
+        return NEVER
+    if not all(part.text for part in parts):
+        return ANYTHING
+    text = " or ".join(f"({part.text})" for part in parts) if len(parts) > 1 else parts[0].text
+    return Expression(text, all(part.exact for part in parts))
+
+
+def _quote(text: str) -> str:
+    return f'"{to_key(text)}"'
+
+
+def _name(name: str) -> str:
+    """Write a field's name in letters, digits and _, so that it can stand in a JSON path."""
+    return f"f_{name}" if SIMPLE.fullmatch(name) else f"x_{name.encode().hex()}"
+
+
+def whole(number: Any) -> Any:
+    """Write a float without a fraction as a whole number: Milvus compares 2 and 2.0 by type."""
+    is_whole = isinstance(number, float) and number.is_integer()
+    return int(number) if is_whole else number
+
+
+def _size(tree: Tree) -> int:
+    match tree:
+        case All(parts) | Some(parts):
+            return 1 + sum(_size(part) for part in parts)
+        case Compare(_, _, values):
+            return 1 + sum(kind_of(value) == "number" for value in values[:MOST_NUMBERS])
+        case _:
+            return 1

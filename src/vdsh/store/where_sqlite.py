@@ -1,0 +1,165 @@
+"""Filters as SQLite conditions, with bound parameters only."""
+
+import json
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from vdsh.store.where import All, Compare, IsThere, Not, Some, Tree, kind_of
+
+# json_extract cuts a text off at a NUL, so documents with one are read by `json_value` instead.
+HAS_NUL = r"instr(metadata, '\u0000')"
+KINDS = {"text": "('text')", "number": "('integer', 'real')"}
+KINDS |= {"truth": "('true', 'false')", "null": "('null')"}
+
+Scalar = str | int | float | None
+
+
+class Sql(NamedTuple):
+    """A condition and its parameters; it is 0 or 1, never NULL."""
+
+    text: str
+    parameters: tuple[Scalar, ...] = ()
+
+
+NEVER, ALWAYS = Sql("0"), Sql("1")
+
+
+def to_sql(tree: Tree) -> Sql:
+    """Turn a filter into SQL over the table `documents`.
+
+    >>> to_sql(Compare("id", "=", ("a",)))
+    Sql(text='id IN (?)', parameters=('a',))
+    """
+    match tree:
+        case All(parts):
+            return _join(" AND ", [to_sql(part) for part in parts])
+        case Some(parts):
+            return _join(" OR ", [to_sql(part) for part in parts])
+        case Not(part):
+            return _negate(to_sql(part))
+        case IsThere(field):
+            return _is_there(field)
+        case Compare(field, operator, values):
+            compare = {"id": _id, "labels": _label}.get(field, _metadata)
+            return compare(field, operator, values)
+
+
+def json_value(document: str, name: str) -> Scalar:
+    """Return a metadata value for comparing: the SQL function for what json_extract cannot do."""
+    value = json.loads(document).get(name)
+    return None if isinstance(value, dict | list) else _number(value)
+
+
+def json_kind(document: str, name: str) -> str | None:
+    """Return the type of a metadata value as `json_type` does, for names it cannot look up."""
+    values = json.loads(document)
+    if name not in values:
+        return None
+    kind, value = kind_of(values[name]), values[name]
+    names = {"text": "text", "number": "real", "null": "null", None: "object"}
+    return ("true" if value else "false") if kind == "truth" else names[kind]
+
+
+def has_label(labels: str, wanted: str) -> bool:
+    """Say whether two JSON arrays have a label in common."""
+    return not _label_set(wanted).isdisjoint(json.loads(labels))
+
+
+@lru_cache(maxsize=16)
+def _label_set(labels: str) -> frozenset[str]:
+    return frozenset(json.loads(labels))
+
+
+def _id(field: str, operator: str, values: Sequence[Any]) -> Sql:
+    texts = tuple(value for value in values if isinstance(value, str))
+    return _compare("id", (), operator, texts)
+
+
+def _label(field: str, operator: str, values: Sequence[Any]) -> Sql:
+    texts = [value for value in values if isinstance(value, str)]
+    wanted = json.dumps(texts, ensure_ascii=False)
+    if len(texts) != 1:
+        return Sql("labels IS NOT NULL AND has_label(labels, ?)", (wanted,)) if texts else NEVER
+    # The cheap test by instr spares most rows the exact one; it may say yes too often.
+    test = "labels IS NOT NULL AND instr(labels, ?) AND has_label(labels, ?)"
+    return Sql(test, (wanted[1:-1], wanted))
+
+
+def _metadata(field: str, operator: str, values: Sequence[Any]) -> Sql:
+    """Compare with values of each kind on its own."""
+    parts = []
+    for kind, types in KINDS.items():
+        same = [_number(value) for value in values if kind_of(value) == kind]
+        if same and kind == "null":
+            parts.append(_of_type(field, types) if operator in ("=", "in") else NEVER)
+        elif same:
+            compared = _compare(*_value(field, kind), operator, tuple(same))
+            parts.append(_join(" AND ", [_of_type(field, types), compared]))
+    return _join(" OR ", parts)
+
+
+def _compare(value: str, given: tuple[Scalar, ...], operator: str, others: tuple[Any, ...]) -> Sql:
+    if not others:
+        return NEVER
+    if operator in ("=", "in"):
+        return Sql(f"{value} IN ({', '.join('?' * len(others))})", (*given, *others))
+    return Sql(f"{value} {operator} ?", (*given, *others))
+
+
+def _is_there(field: str) -> Sql:
+    if field == "id":
+        return ALWAYS
+    if field == "labels":
+        return Sql("labels IS NOT NULL")
+    return _negate(_of_type(field, "('')"))
+
+
+def _of_type(field: str, types: str) -> Sql:
+    look_up = "json_type" if _plain(field) else "json_kind"
+    return Sql(f"IFNULL({look_up}(metadata, ?), '') IN {types}", (_key(field),))
+
+
+def _value(field: str, kind: str) -> tuple[str, tuple[Scalar, ...]]:
+    """Return the SQL of a metadata value and its parameters."""
+    if not _plain(field):
+        return "json_value(metadata, ?)", (field,)
+    if kind != "text":
+        return "json_extract(metadata, ?)", (_key(field),)
+    careful = f"CASE {HAS_NUL} WHEN 0 THEN json_extract(metadata, ?) ELSE json_value(metadata, ?)"
+    return f"{careful} END", (_key(field), field)
+
+
+def _plain(field: str) -> bool:
+    """Say whether SQLite can look the name up: older versions know no escapes in a path."""
+    return bool(field) and not any(c in '"\\' or c < " " for c in field)
+
+
+def _key(field: str) -> str:
+    return f'$."{field}"' if _plain(field) else field
+
+
+def _number(value: Any) -> Any:
+    """Return the value as SQLite can hold it: large integers become floats, as in its JSON."""
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf if value > 0 else -math.inf
+    return int(value) if isinstance(value, bool) else value
+
+
+def _join(word: str, parts: Sequence[Sql]) -> Sql:
+    """Join conditions; none are true together, and false as a choice."""
+    if not parts:
+        return NEVER if word == " OR " else ALWAYS
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2  # joined as a tree: SQLite refuses deep expressions
+    left, right = _join(word, parts[:half]), _join(word, parts[half:])
+    return Sql(f"({left.text}){word}({right.text})", left.parameters + right.parameters)
+
+
+def _negate(part: Sql) -> Sql:
+    return Sql(f"NOT ({part.text})", part.parameters)

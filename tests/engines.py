@@ -1,0 +1,93 @@
+"""Places for stores on every engine, for tests that must pass on all of them."""
+
+import itertools
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from servers import PostgresServer
+from vdsh import Document
+from vdsh.store import milvus_lite
+
+ENGINES = ("local", "milvus-lite", "pgvector", "postgres")
+REMOTE = ENGINES[1:]
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """A PostgreSQL server; its database `vectors` has pgvector, `plain` has not."""
+    server = PostgresServer()
+    try:
+        with server.connect() as connection:
+            connection.execute("CREATE DATABASE vectors")
+            connection.execute("CREATE DATABASE plain")
+        with server.connect("vectors") as connection:
+            connection.execute("CREATE EXTENSION vector")
+        yield server
+    finally:
+        server.remove()
+
+
+@pytest.fixture(scope="session")
+def lite_file(tmp_path_factory):
+    """A Milvus Lite file whose server stays up, since starting one for each test takes long."""
+    file = tmp_path_factory.mktemp("milvus") / "tests.db"
+    server = milvus_lite.acquire(str(file))
+    yield file
+    milvus_lite.release(server)
+    assert not server_is_running(file)
+
+
+@pytest.fixture
+def new_place(request, tmp_path):
+    """Name a new place for a store on an engine."""
+
+    def make(engine):
+        number = next(_numbers)
+        if engine == "local":
+            return str(tmp_path / f"store{number}")
+        if engine == "milvus-lite":
+            return f"milvus-lite:{request.getfixturevalue('lite_file')}?collection=store{number}"
+        server = request.getfixturevalue("postgres_server")
+        database = {"pgvector": "vectors", "postgres": "plain"}[engine]
+        return server.url(database, table=f"store{number}")
+
+    return make
+
+
+@pytest.fixture(params=ENGINES)
+def place(request, new_place):
+    """A new place on each engine in turn."""
+    return new_place(request.param)
+
+
+def server_is_running(file):
+    """Say whether a Milvus Lite server has the file open, by looking at all processes."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if os.fsencode(str(file)) in words:
+            return True
+    return False
+
+
+def code(number):
+    """A code of 16 bits."""
+    return np.frombuffer(int(number).to_bytes(2, "big"), np.uint8)
+
+
+def codes_of(*numbers):
+    return np.array([code(number) for number in numbers]).reshape(-1, 2)
+
+
+def doc(id, text="", labels=None, **metadata):
+    return Document(id, text, labels, metadata)
+
+
+def ids(hits):
+    return [hit.id for hit in hits]

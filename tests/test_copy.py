@@ -1,0 +1,133 @@
+"""Stores copied from one engine to another."""
+
+import json
+
+import numpy as np
+import pytest
+
+from engines import ENGINES, code, codes_of, doc
+from vdsh import TextHasher
+from vdsh.errors import EngineError, InputError
+from vdsh.store import Copied, copy_store, copying, open_store
+
+# Texts here are not about words.
+pytestmark = pytest.mark.filterwarnings("ignore::vdsh.pipeline.EmptyDocumentWarning")
+
+PAIRS = [*zip(ENGINES, (*ENGINES[1:], ENGINES[0]), strict=True), ("milvus-lite", "local")]
+
+
+def fill(store, n=300):
+    rng = np.random.default_rng(1)
+    documents = [
+        doc(f"{i:03}", f"text\x00 {i} é", (f"l{i % 3}",) if i % 4 else None, year=i, odd=[i, None])
+        for i in range(n)
+    ]
+    store.upsert(documents, rng.integers(0, 256, (n, 2), dtype=np.uint8))
+
+
+@pytest.fixture
+def source(new_place, fitted):
+    with open_store(new_place("local"), fitted) as store:
+        fill(store)
+        yield store
+
+
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_a_copy_answers_as_the_original(first, second, new_place, fitted):
+    with (
+        open_store(new_place(first), fitted) as source,
+        open_store(new_place(second), fitted) as target,
+    ):
+        fill(source)
+        assert copy_store(source, target) == Copied(300, 300, 100)
+        for where in (None, {"year": {">=": 200}}, {"not": {"label": "l1"}}):
+            assert source.search(code(7), k=40, where=where) == target.search(
+                code(7), k=40, where=where
+            )
+        assert list(source.documents(77))[2] == list(target.documents(77))[2]
+        assert source.search("orbit moon") == target.search("orbit moon")
+
+
+def test_an_interrupted_copy_goes_on_where_it_ended(source, new_place, fitted, monkeypatch):
+    monkeypatch.setattr(copying, "BATCH", 50)
+
+    def interrupt(n_over):
+        if n_over == 150:
+            raise KeyboardInterrupt
+
+    with open_store(new_place("postgres"), fitted) as target:
+        with pytest.raises(KeyboardInterrupt):
+            copy_store(source, target, progress=interrupt)
+        assert target.count() == 150
+        seen = []
+        assert copy_store(source, target, progress=seen.append) == Copied(150, 300, 100)
+        assert seen == [150, 200, 250, 300]
+        assert copy_store(source, target) == Copied(0, 300, 100)
+        assert copy_store(source, target, again=True) == Copied(300, 300, 100)
+
+
+def test_a_target_that_differs_is_written_anew(source, new_place, fitted):
+    with open_store(new_place("local"), fitted) as target:
+        target.upsert([doc("000"), doc("more")], codes_of(1, 2))
+        done = copy_store(source, target)
+        assert (done.written, done.documents) == (300, 301)
+        assert target.get("000") == source.get("000")
+        assert target.get("more") == doc("more")
+
+
+def test_another_model_or_the_same_store_is_refused(source, new_place, corpus):
+    other = TextHasher("lsh", n_bits=16, random_state=1).fit(corpus[0])
+    with open_store(new_place("local"), other) as target:
+        with pytest.raises(InputError, match="was made with another model"):
+            copy_store(source, target)
+        assert target.count() == 0
+    with pytest.raises(InputError, match="into itself"):
+        copy_store(source, source)
+
+
+def test_what_was_not_copied_whole_is_noticed(source, new_place, fitted, monkeypatch):
+    with open_store(new_place("local"), fitted) as target:
+        copy_store(source, target)
+        target.upsert([doc("150", "changed")], codes_of(0))
+        monkeypatch.setattr(copying, "_beginning", lambda *_: (300, "299"))
+        with pytest.raises(EngineError, match="Document '150' is not the same in both stores"):
+            copy_store(source, target)
+        target.delete(["150"])
+        with pytest.raises(EngineError, match="holds 299 documents, the source 300"):
+            copy_store(source, target)
+
+
+def test_an_empty_store_is_copied(new_place, fitted):
+    with (
+        open_store(new_place("local"), fitted) as source,
+        open_store(new_place("milvus-lite"), fitted) as target,
+    ):
+        assert copy_store(source, target) == Copied(0, 0, 0)
+
+
+# -- on the command line ---------------------------------------------------------------------------
+
+
+def test_copy_on_the_command_line(vdsh, source, new_place):
+    target = new_place("pgvector")
+    done = vdsh("copy", source.info()["path"], target)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Copied 300 documents; postgresql://postgres:***@127.0.0.1")
+    again = json.loads(vdsh("copy", source.info()["path"], target, "--json").stdout)
+    assert again == {"written": 0, "documents": 300, "checked": 100}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_verb_takes_a_url(engine, vdsh, new_place, model_folder, docs):
+    place = new_place(engine)
+    indexed = vdsh("index", model_folder, docs, "--store", place)
+    assert indexed.returncode == 0, indexed.stderr
+    assert "Wrote 80 documents" in indexed.stdout
+    found = vdsh("search", place, "rocket moon orbit", "-k", 3, "--where", "label=space", "--json")
+    assert [json.loads(line)["labels"] for line in found.stdout.splitlines()] == [["space"]] * 3
+    assert len(vdsh("within", place, "rocket moon", "--radius", 16).stdout.splitlines()) == 80
+    assert vdsh("duplicates", place, "--keep", "first").stdout
+    assert "Deleted 2 of 3; 78 documents" in vdsh("delete", place, "d1", "d2", "no").stdout
+    facts = vdsh("info", place).stdout
+    assert "documents" in facts
+    assert "pass" not in facts + indexed.stdout
