@@ -15,7 +15,7 @@ install: $(INSTALLED)  ## set up .venv with everything
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt pip
-	$(BIN)/python -m pip install --quiet -c constraints.txt --editable '.[train,parquet,plots]' --group dev
+	$(BIN)/python -m pip install --quiet -c constraints.txt --editable '.[train,parquet,plots,server,milvus,postgres,export]' --group dev
 	@touch $@
 
 demo: $(INSTALLED)  ## learn from the docstrings of installed packages and search them
@@ -35,7 +35,7 @@ format: $(INSTALLED)  ## rewrite files in our style
 
 bench: $(INSTALLED)  ## measure again what the documentation claims (VDSH_DATA names the corpora)
 	$(BIN)/python -m pip install --quiet -c constraints.txt --group bench
-	for name in startup text training quality search store ranking reproduction; do \
+	for name in startup text training quality search store server ranking explain reproduction; do \
 		$(BIN)/python benchmarks/bench_$$name.py || exit 1; done
 	$(BIN)/python benchmarks/tables.py
 

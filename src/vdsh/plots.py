@@ -1,6 +1,6 @@
 """Rows to figures: lines, bars and maps, drawn with matplotlib; maps laid out with openTSNE."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ from vdsh.errors import missing_package
 
 Panels = Mapping[str, Mapping[str, Sequence[float | None]]]
 _MARKERS = "osv^D<>Px*"
+_ITERATIONS = (250, 500)  # of t-SNE: with and without early exaggeration
+_EVERY = 10  # iterations between reports
 
 
 def lines(panels: Panels, xs: Sequence[int], path: Path, *, x: str, y: str) -> None:
@@ -87,19 +89,39 @@ def _call_out(axis: Any, points: NDArray[np.float64], notes: Mapping[int, str]) 
     axis.set_xlabel("\n".join(lines), loc="left", fontsize=8)
 
 
-def lay_out(vectors: NDArray[np.float32], *, seed: int = 0) -> NDArray[np.float64]:
+def lay_out(
+    vectors: NDArray[np.float32],
+    *,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> NDArray[np.float64]:
     """Place vectors on a plane by t-SNE.
 
     L. van der Maaten and G. Hinton, "Visualizing Data using t-SNE", JMLR 2008; the implementation
-    is openTSNE's.
+    is openTSNE's. `progress` is called with the iterations done and how many there are.
     """
     try:
         from openTSNE import TSNE
     except ImportError as error:
         raise missing_package("A t-SNE map", "openTSNE", "plots") from error
-    perplexity = min(30, (len(vectors) - 1) / 3)
-    embedding = TSNE(perplexity=perplexity, random_state=seed, n_jobs=-1).fit(vectors)
-    return np.asarray(embedding, np.float64)
+    done, total = 0, sum(_ITERATIONS)
+
+    def count(*_: Any) -> None:
+        nonlocal done
+        done += _EVERY
+        if progress:
+            progress(done, total)
+
+    tsne = TSNE(
+        perplexity=min(30, (len(vectors) - 1) / 3),
+        early_exaggeration_iter=_ITERATIONS[0],
+        n_iter=_ITERATIONS[1],
+        callbacks=count,
+        callbacks_every_iters=_EVERY,
+        random_state=seed,
+        n_jobs=-1,
+    )
+    return np.asarray(tsne.fit(vectors), np.float64)
 
 
 def _grid(n_panels: int, size: float = 3.4) -> tuple[Any, list[Any]]:

@@ -11,18 +11,24 @@ import typer
 
 from vdsh import __version__
 from vdsh.cli import (
+    copy,
     datasets,
     delete,
     demo,
     duplicates,
     encode,
     evaluate,
+    explain,
+    export,
     fit,
     index,
     info,
+    map,
     recalibrate,
     reproduce,
+    sample,
     search,
+    serve,
     within,
 )
 from vdsh.errors import VdshError
@@ -61,7 +67,9 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 _VERBS: tuple[Any, ...] = (demo, fit, encode, index, search, within, delete, duplicates, info)
-_VERBS += (datasets, evaluate, recalibrate, reproduce)
+_VERBS += (datasets, evaluate, recalibrate, reproduce, map, serve)
+_VERBS += (explain, sample)
+_VERBS += (copy, export)
 for verb in _VERBS:
     name = verb.__name__.rpartition(".")[2]
     kind = getattr(verb, "CLASS", None)

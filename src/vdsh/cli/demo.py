@@ -23,15 +23,52 @@ EXAMPLE = "Example: vdsh demo --out my-demo"
 _AREAS, _EACH = 24, 400
 _SETTINGS: dict[str, Any] = {"epochs": 12, "patience": 3, "hidden_size": 500}
 _N_QUERIES = 3
+_ON_THE_MAP = 5000  # documents; half a minute on two cores
 
 
 def command(
     out: Annotated[str, typer.Option(help="Folder for model, store and documents.")] = "vdsh-demo",
     seed: Annotated[int, typer.Option(help="The same seed gives the same codes.")] = 0,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Then open the page on it; an older demo is used.")
+    ] = False,
+    port: Annotated[int, typer.Option(help="Where to serve; 0 takes a free one.")] = 8000,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Train on the docstrings of the installed packages and search them."""
+    if serve:
+        _check_server()  # before minutes of training
+    if not serve or not (Path(out) / "store" / "store.sqlite").exists():
+        _run(out, seed, as_json=as_json, quiet=quiet)
+    if serve:
+        _serve(f"{out}/store", seed, port, quiet=quiet)
+
+
+def _check_server() -> None:
+    from importlib.util import find_spec
+
+    from vdsh.cli.serve import PACKAGES
+    from vdsh.errors import missing_package
+
+    for package in (*PACKAGES, "openTSNE"):
+        if find_spec(package) is None:
+            extra = "plots" if package == "openTSNE" else "server"
+            raise missing_package("The page", package, extra)
+
+
+def _serve(store: str, seed: int, port: int, *, quiet: bool) -> None:
+    """Make the map that the page shows, and serve until Ctrl-C."""
+    from vdsh.cli import map, serve
+    from vdsh.corpus_map import FILE
+
+    if not (Path(store) / FILE).exists():
+        map.make(store, limit=_ON_THE_MAP, seed=seed, quiet=quiet)
+    serve.command(store, port=port, quiet=True)
+
+
+def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
+    """Go the whole way from texts to searches."""
     from vdsh.datasets.base import random_split
     from vdsh.persistence import check_free
 
@@ -60,9 +97,11 @@ def command(
         return
     _print_quality(quality, hasher.n_bits)
     _print_searches(searches)
+    place = "" if out == "vdsh-demo" else f" --out {out}"
     typer.echo(
         f"\nDone in {seconds:.0f} s. Model, store and documents are in {out}. Try next:\n"
         f'  vdsh search {out}/store "generators of a permutation group" -k 5\n'
+        f"  vdsh demo --serve{place}   # the page: search, bits, a map\n"
         f"  vdsh duplicates {out}/store\n"
         f"  vdsh encode {model} {corpus} | head\n"
         f"  cat {model}/README.md\n"

@@ -1,0 +1,139 @@
+"""The page's size, and how smoothly a map of 20,000 documents pans and zooms in chromium.
+
+python benchmarks/bench_page.py [--store STORE]
+
+Headless chromium draws without a graphics card here, so a laptop is faster. Each animation frame's
+callback is timed in the page (`script`), and the time between frames is what a person sees (16.7 ms
+at 60 Hz).
+"""
+
+import argparse
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import save
+
+from vdsh import Document, TextHasher, corpus_map, open_store
+from vdsh.store import fingerprint
+
+N_DOCUMENTS, N_LABELS = 20_000, 20
+STEPS = 180
+PAGE = Path(corpus_map.__file__).parent / "server" / "page"
+# Counts what the page's own animation frames cost, without the page knowing.
+WATCH = """
+const plain = requestAnimationFrame.bind(window);
+window.frames_ = []; window.script_ = [];
+window.requestAnimationFrame = (work) => plain((time) => {
+  const began = performance.now(); work(time); window.script_.push(performance.now() - began);
+});
+const beat = (time) => { window.frames_.push(time); plain(beat); };
+plain(beat);
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--store", help="A store with a map; without it one is made up.")
+    given = parser.parse_args().store
+    sizes = {file.name: file.stat().st_size for file in sorted(PAGE.iterdir())}
+    with tempfile.TemporaryDirectory() as folder:
+        found = measure(given or str(make_store(Path(folder) / "store")))
+    for name, numbers in found["moves"].items():
+        print(f"{name:15} {numbers}")
+    print(f"page: {sum(sizes.values()):,} bytes")
+    result = {"bytes": sizes, "total_bytes": sum(sizes.values()), "wanted_bytes": 100_000}
+    save("page", result | found)
+
+
+def make_store(path: Path) -> Path:
+    """Make a store of 20,000 short documents, and a map of as many round groups as labels."""
+    rng = np.random.RandomState(0)
+    words = np.array([f"word{i}" for i in range(200)])
+    label = np.arange(N_DOCUMENTS) % N_LABELS
+    texts = [" ".join(words[rng.randint(200, size=6)]) for _ in label]
+    hasher = TextHasher("lsh", n_bits=32, random_state=0).fit(texts[:2000])
+    names, labels = [f"d{i}" for i in range(N_DOCUMENTS)], [f"label {i}" for i in range(N_LABELS)]
+    with open_store(path, hasher) as store:
+        rows = zip(names, texts, label, strict=True)
+        store.upsert(Document(name, text, (labels[i],)) for name, text, i in rows)
+    centres = rng.uniform(-0.8, 0.8, (N_LABELS, 2))
+    points = (centres[label] + rng.normal(0, 0.06, (N_DOCUMENTS, 2))).clip(-1, 1).astype(np.float32)
+    scores = np.zeros((N_DOCUMENTS, 32), np.float32)
+    facts = {"documents": N_DOCUMENTS, "seed": 0, "fingerprint": fingerprint(hasher)}
+    made = corpus_map.CorpusMap(names, texts, points, scores, label.astype(np.int32), labels, facts)
+    corpus_map.save(path / corpus_map.FILE, made)
+    return path
+
+
+def measure(store: str) -> dict[str, Any]:
+    words = [sys.executable, "-m", "vdsh", "serve", store, "--port", "0", "--quiet"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        address = re.search(r"http://\S+", process.stdout.readline())
+        assert address, "the service did not start"
+        return browse(address[0])
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+def browse(address: str) -> dict[str, Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.add_init_script(WATCH)
+        page.goto(f"{address}/?view=map")
+        page.locator("#map-note", has_text="documents").wait_for()
+        page.wait_for_timeout(1000)
+        seen = page.locator("#map-note").inner_text()
+        moves = {"pan": record(page, pan), "zoom": record(page, zoom)}
+        page.get_by_label("Zoom in").click(click_count=3, delay=50)
+        page.wait_for_timeout(500)
+        moves["pan, zoomed in"] = record(page, pan)
+        version = browser.version
+        browser.close()
+    return {"browser": f"chromium {version}, headless", "map": seen, "moves": moves}
+
+
+def pan(page: Any) -> None:
+    page.mouse.move(720, 450)
+    page.mouse.down()
+    for i in range(STEPS):
+        angle = i / 30
+        page.mouse.move(720 + 400 * np.sin(angle), 450 + 250 * np.sin(1.3 * angle))
+    page.mouse.up()
+
+
+def zoom(page: Any) -> None:
+    for i in range(STEPS // 2):
+        page.mouse.wheel(0, -40 if i < STEPS // 4 else 40)
+
+
+def record(page: Any, move: Any) -> dict[str, float]:
+    page.evaluate("window.frames_.length = window.script_.length = 0")
+    move(page)
+    frames, script = page.evaluate("[window.frames_, window.script_]")
+    between = np.diff(frames)
+    return {
+        "frames": len(frames),
+        "median_ms_between": round(float(np.median(between)), 1),
+        "p95_ms_between": round(float(np.percentile(between, 95)), 1),
+        "median_ms_script": round(statistics.median(script), 2) if script else 0.0,
+        "max_ms_script": round(max(script), 1) if script else 0.0,
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""The service under load from a second process: searches a second, their times, encoding.
+
+Run: VDSH_DATA=path/to/data python benchmarks/bench_server.py [--documents 1000000]
+
+The store is that of `bench_store.py` with 64 bits: posts of 20 Newsgroups cut to a sentence, with
+codes of the model flipped in a few bits. `vdsh serve --workers 2` answers; this process asks with
+whole posts over kept-alive connections. At the held rate requests start on time, whether or not
+earlier ones were answered, and a time counts from when a request should have started.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+from bench_store import documents, noisy
+from common import save
+
+from vdsh import TextHasher
+from vdsh.datasets import load
+from vdsh.store import open_store
+
+WORKERS = 2
+CONNECTIONS = 16
+BATCH = 100
+ROUNDS = 8  # of encoding, library and service in turn
+WANTED = {"searches_per_second": 300, "p99_ms": 50, "errors": 0, "encode_share": 0.5}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--documents", type=int, default=1_000_000)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--rate", type=float, default=320)
+    parser.add_argument("--store", help="keep the store here, and use it again")
+    options = parser.parse_args()
+    data = load("20newsgroups")
+    busy = round(os.getloadavg()[0], 2)  # of other work: numbers of a busy machine say little
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(options.store or Path(folder, "store"))
+        if not path.exists():
+            make_store(path, options.documents, data)
+        hasher = TextHasher.load(path / "model")
+        with serving(path) as address:
+            searches = [request("/v1/search", {"text": text, "k": 10}) for text in data.test.texts]
+            asyncio.run(closed_loop(address, searches, 3))  # warm
+            most, _ = asyncio.run(closed_loop(address, searches, 10))
+            held = asyncio.run(open_loop(address, searches, options.rate, options.seconds))
+            encoding = compare_encoding(address, hasher, data.test.texts)
+    result = {
+        "documents": options.documents,
+        "bits": 64,
+        "workers": WORKERS,
+        "connections": CONNECTIONS,
+        "most_searches_per_second": round(most),
+        **held,
+        **encoding,
+        "changed_codes": changed_codes(hasher, data.test.texts),
+        "load_before": busy,
+    }
+    for name, value in result.items():
+        print(f"{name:28} {value:,}" if isinstance(value, int) else f"{name:28} {value}")
+    save("server", result | {"wanted": WANTED})
+
+
+def make_store(path, n, data):
+    hasher = TextHasher("vdsh-s", n_bits=64, random_state=0, epochs=3, hidden_size=1000)
+    hasher.fit(data.train.texts, data.train.labels)
+    codes = noisy(hasher.encode_and_count(data.train.texts)[0], n)
+    shorts = [" ".join(text.split()[:12]) for text in data.train.texts]
+    with open_store(path, hasher) as store:
+        store.upsert(documents(n, shorts, data.train.labels), codes=codes)
+
+
+@contextmanager
+def serving(path):
+    """Run the service as a user would, on any free port."""
+    command = [sys.executable, "-m", "vdsh", "serve", str(path), "--port", "0", "--quiet"]
+    environment = {name: value for name, value in os.environ.items() if name != "VDSH_TOKEN"}
+    server = subprocess.Popen(
+        [*command, "--workers", str(WORKERS)], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    try:
+        address = urlsplit(re.search(r"http://\S+", server.stdout.readline())[0])
+        time.sleep(15)  # until both workers are ready; the first is after half of this
+        yield address
+    finally:
+        server.terminate()
+        server.wait(60)
+
+
+def request(path, body):
+    content = json.dumps(body).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    return f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content
+
+
+async def ask(connection, message):
+    """Send a request, read the answer; return status and body."""
+    reader, writer = connection
+    writer.write(message)
+    head = await reader.readuntil(b"\r\n\r\n")
+    size = int(re.search(rb"content-length: (\d+)", head)[1])
+    return int(head[9:12]), await reader.readexactly(size)
+
+
+async def connect(address, n):
+    return [await asyncio.open_connection(address.hostname, address.port) for _ in range(n)]
+
+
+async def closed_loop(address, messages, seconds, connections=CONNECTIONS):
+    """Ask again as soon as there is an answer; return requests a second, and errors."""
+    end, done, errors = time.perf_counter() + seconds, 0, 0
+
+    async def client(connection, number):
+        nonlocal done, errors
+        while time.perf_counter() < end:
+            status, _ = await ask(connection, messages[number % len(messages)])
+            done, errors, number = done + 1, errors + (status != 200), number + connections
+
+    opened = await connect(address, connections)
+    await asyncio.gather(*(client(one, i) for i, one in enumerate(opened)))
+    return done / seconds, errors
+
+
+async def open_loop(address, messages, rate, seconds):
+    """Ask at a fixed rate; a request that finds no free connection waits, and its clock runs."""
+    free: asyncio.Queue = asyncio.Queue()
+    for connection in await connect(address, CONNECTIONS):
+        free.put_nowait(connection)
+    times, errors = [], 0
+
+    async def one(due, message):
+        nonlocal errors
+        connection = await free.get()
+        status, _ = await ask(connection, message)
+        free.put_nowait(connection)
+        times.append(time.perf_counter() - due)
+        errors += status != 200
+
+    begin, running = time.perf_counter(), set()
+    for i in range(int(rate * seconds)):
+        due = begin + i / rate
+        await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        task = asyncio.create_task(one(due, messages[i % len(messages)]))
+        running.add(task)
+        task.add_done_callback(running.discard)
+    await asyncio.gather(*running)
+    took = time.perf_counter() - begin
+    p50, p99 = (round(1000 * float(np.quantile(times, q)), 2) for q in (0.5, 0.99))
+    return {
+        "seconds": round(took, 1),
+        "searches_per_second": round(len(times) / took, 1),
+        "p50_ms": p50,
+        "p99_ms": p99,
+        "max_ms": round(1000 * max(times), 1),
+        "errors": errors,
+    }
+
+
+def compare_encoding(address, hasher, texts):
+    """Encode batches with the library and through the service in turn; documents a second."""
+    batches = [texts[i : i + BATCH] for i in range(0, 40 * BATCH, BATCH)]
+    messages = [request("/v1/encode", {"texts": batch}) for batch in batches]
+    rates: dict[str, list[float]] = {"library": [], "service": []}
+    for number in range(ROUNDS + 1):
+        start = time.perf_counter()
+        for batch in batches:
+            hasher.encode_and_count(batch)
+        library = len(batches) * BATCH / (time.perf_counter() - start)
+        service = asyncio.run(closed_loop(address, messages, 2, connections=WORKERS))[0] * BATCH
+        if number:
+            rates["library"].append(library)
+            rates["service"].append(service)
+    library, service = (statistics.median(rates[name]) for name in ("library", "service"))
+    return {
+        "library_encodes_per_second": round(library),
+        "service_encodes_per_second": round(service),
+        "encode_share": round(service / library, 2),
+    }
+
+
+def changed_codes(hasher, texts):
+    """Count codes that are others with one BLAS thread, as in a worker: sums differ a little."""
+    from threadpoolctl import threadpool_limits
+
+    usual = hasher.encode_and_count(texts)[0]
+    with threadpool_limits(1):
+        alone = hasher.encode_and_count(texts)[0]
+    return int((usual != alone).any(axis=1).sum())
+
+
+if __name__ == "__main__":
+    main()

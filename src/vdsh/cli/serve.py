@@ -1,0 +1,77 @@
+"""`vdsh serve`: a store over HTTP."""
+
+from typing import Annotated
+
+import typer
+
+from vdsh.cli import hits
+from vdsh.errors import missing_package
+
+EXAMPLE = "Example: vdsh serve news-store --workers 2"
+PACKAGES = ("fastapi", "uvicorn", "httptools", "prometheus_client", "fastapi_offline")
+
+
+def command(
+    store: hits.Store,
+    host: Annotated[
+        str, typer.Option(help="Where to listen; a token is needed unless it is this machine.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
+    workers: Annotated[int, typer.Option(min=1, help="Processes, each with the store open.")] = 1,
+    writable: Annotated[
+        bool, typer.Option("--writable", help="Let documents be written and deleted.")
+    ] = False,
+    token_file: Annotated[
+        str | None,
+        typer.Option(help="File with the token that clients must send; or set VDSH_TOKEN."),
+    ] = None,
+    max_k: Annotated[int, typer.Option(min=1, help="Most hits of a search.")] = 1000,
+    max_batch: Annotated[int, typer.Option(min=1, help="Most texts of a call.")] = 1000,
+    max_text: Annotated[int, typer.Option(min=1, help="Most characters of a text.")] = 200_000,
+    max_body: Annotated[int, typer.Option(min=1, help="Most bytes of a body.")] = 16 * 2**20,
+    timeout: Annotated[float, typer.Option(min=0.01, help="Seconds for an answer.")] = 30,
+    client_timeout: Annotated[
+        float, typer.Option(min=0.01, help="Seconds for a client to send its request.")
+    ] = 20,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not log requests.")] = False,
+) -> None:
+    """Serve a store over HTTP: search, encode and explain as JSON, and a page.
+
+    Requests are logged to standard error as JSON lines.
+    """
+    _check_packages()
+    from vdsh.server.auth import read_token
+    from vdsh.server.limits import Limits
+    from vdsh.server.run import Settings, serve
+    from vdsh.store import without_password
+
+    limits = Limits(
+        k=max_k,
+        batch=max_batch,
+        text=max_text,
+        body=max_body,
+        seconds=timeout,
+        client_seconds=client_timeout,
+    )
+    settings = Settings(store, writable, read_token(token_file), limits, not quiet)
+
+    shown = without_password(store)
+
+    def started(address: str, n_documents: int) -> None:
+        typer.echo(f"Serving {n_documents:,} documents of '{shown}' at {address}")
+        typer.echo("The page is at /, the API at /docs. Ctrl-C stops.")
+
+    serve(settings, host=host, port=port, workers=workers, started=started)
+
+
+def _check_packages() -> None:
+    """Look for the packages without importing them: only workers need them all."""
+    from importlib.util import find_spec
+
+    for package in PACKAGES:
+        try:
+            found = find_spec(package) is not None
+        except ImportError:
+            found = False
+        if not found:
+            raise missing_package("The server", package.replace("_", "-"), "server")

@@ -1,0 +1,254 @@
+"""A map of a store's documents: their latent vectors laid out on a plane, once, by t-SNE.
+
+`make_map` computes it, `save` and `load` keep it in the store's folder as one safetensors file
+without pickle. A new text is placed among its nearest documents, without moving any of them.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from vdsh import plots
+from vdsh.errors import FolderError, InputError, MissingFileError, WriteError
+
+if TYPE_CHECKING:
+    from vdsh.codes import Scores
+    from vdsh.documents import Document
+    from vdsh.store import Store
+
+FILE = "map.safetensors"
+FORMAT = 1
+LIMIT = 50_000  # t-SNE of more takes many minutes, and a screen shows no more
+NEIGHBOURS = 15  # documents a new text is placed among
+TITLES = ("title", "subject", "name", "headline")  # metadata fields that name a document
+_TITLE_LENGTH = 80
+
+Progress = Callable[[str, int, int], None]  # what is done, how much of it, of how much
+
+
+class _Documents(NamedTuple):
+    ids: list[str]
+    titles: list[str]
+    labels: list[tuple[str, ...] | None]
+    scores: "Scores"
+
+
+@dataclass
+class CorpusMap:
+    """Documents on a plane.
+
+    Attributes
+    ----------
+    ids, titles : list of str
+        One a document.
+    points : float32 ndarray of shape (n_docs, 2)
+        Between -1 and 1.
+    scores : float32 ndarray of shape (n_docs, n_bits)
+        The latent vectors, to place new texts by.
+    label : int32 ndarray of shape (n_docs,)
+        The place of the first label in `labels`; -1 where a document has none.
+    labels : list of str
+        In alphabetical order.
+    facts : dict
+        `fingerprint` of the model, `documents` in the store when the map was made, `seed`.
+    """
+
+    ids: list[str]
+    titles: list[str]
+    points: "Scores"
+    scores: "Scores"
+    label: NDArray[np.int32]
+    labels: list[str]
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._rows = {id: row for row, id in enumerate(self.ids)}
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def point(self, id: str) -> tuple[float, float] | None:
+        """Return where a document is, or None where it is not on the map."""
+        row = self._rows.get(id)
+        return None if row is None else (float(self.points[row, 0]), float(self.points[row, 1]))
+
+    def place(self, scores: "Scores") -> tuple[float, float]:
+        """Place a latent vector of shape (n_bits,) among the documents nearest to it.
+
+        That is the median of their places, each weighted by how near it is. A median stays inside
+        the group most neighbours are in, where a mean would fall into the gap between two groups.
+        """
+        distances = np.linalg.norm(self.scores - scores, axis=1)
+        nearest = np.argsort(distances, kind="stable")[:NEIGHBOURS]
+        weights = 1 / (distances[nearest] + 1e-3 * (distances[nearest].mean() + 1e-9))
+        x, y = (_weighted_median(self.points[nearest, axis], weights) for axis in (0, 1))
+        return x, y
+
+
+def make_map(
+    store: "Store",
+    *,
+    limit: int = LIMIT,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> CorpusMap:
+    """Lay the documents of a store out on a plane.
+
+    Parameters
+    ----------
+    store : Store
+    limit : int
+        Of a larger store so many documents are taken, at random by the seed.
+    seed : int
+    progress : callable, optional
+        Called with what is being done, how much of it is done, and of how much.
+
+    Returns
+    -------
+    CorpusMap
+    """
+    if limit < 1:
+        raise InputError(f"limit must be at least 1. Got {limit}.")
+    from vdsh.store import fingerprint
+
+    report = progress or (lambda *_: None)
+    n_documents = store.count()
+    if not n_documents:
+        raise InputError("The store is empty, so there is nothing to map. Index documents first.")
+    documents = _read(store, _choose(n_documents, limit, seed), report)
+    first = [labels[0] if labels else None for labels in documents.labels]
+    names = sorted({label for label in first if label is not None})
+    numbers = {label: number for number, label in enumerate(names)}
+    return CorpusMap(
+        documents.ids,
+        documents.titles,
+        _scale(_lay_out(documents.scores, seed, report)),
+        documents.scores,
+        np.array([-1 if label is None else numbers[label] for label in first], np.int32),
+        names,
+        {"documents": n_documents, "seed": seed, "fingerprint": fingerprint(store.hasher)},
+    )
+
+
+def _lay_out(scores: "Scores", seed: int, report: Progress) -> NDArray[np.float64]:
+    """Place vectors by t-SNE; fewer than five, or all alike, lie on a circle."""
+    n_documents = len(scores)
+    if n_documents < 5 or not np.ptp(scores, axis=0).any():
+        angles = 2 * np.pi * np.arange(n_documents) / n_documents
+        return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+    def show(done: int, total: int) -> None:
+        report("laying out", done, total)
+
+    show(0, 1)
+    return plots.lay_out(scores, seed=seed, progress=show)
+
+
+def title(document: "Document") -> str:
+    """Name a document in one short line: a title in its metadata, or how its text begins."""
+    named = [document.metadata.get(name) for name in TITLES]
+    text = next((name for name in named if isinstance(name, str) and name.strip()), document.text)
+    line = " ".join(text[: 8 * _TITLE_LENGTH].split())
+    return line if len(line) <= _TITLE_LENGTH else line[: _TITLE_LENGTH - 1] + "\u2026"
+
+
+def save(path: Path, corpus_map: CorpusMap) -> None:
+    """Write a map that is whole or absent: beside its place first, then renamed."""
+    names = {"ids": corpus_map.ids, "titles": corpus_map.titles, "labels": corpus_map.labels}
+    arrays: dict[str, NDArray[Any]] = {
+        "points": corpus_map.points,
+        "scores": corpus_map.scores,
+        "label": corpus_map.label,
+        "names": np.frombuffer(json.dumps(names).encode(), np.uint8),
+    }
+    facts = {"format": str(FORMAT), "facts": json.dumps(corpus_map.facts)}
+    draft = ""
+    try:
+        handle, draft = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+        os.close(handle)
+        save_file(arrays, draft, metadata=facts)
+        os.chmod(draft, 0o644)  # a temporary file is its owner's alone
+        os.replace(draft, path)
+    except (OSError, SafetensorError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise WriteError(f"Could not write '{path}': {reason}. Nothing was changed.") from error
+    finally:
+        if draft and os.path.exists(draft):
+            os.unlink(draft)
+
+
+def load(path: Path) -> CorpusMap:
+    """Read a map written by `save`."""
+    if not path.is_file():
+        raise MissingFileError(
+            f"The store '{path.parent}' has no map. Make one: vdsh map {path.parent}"
+        )
+    try:
+        with safe_open(path, "numpy") as file:
+            metadata = file.metadata() or {}
+            _check_format(path, int(metadata["format"]))
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        names = json.loads(arrays.pop("names").tobytes())
+        return CorpusMap(**names, **arrays, facts=json.loads(metadata["facts"]))
+    except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
+        if isinstance(error, FolderError):
+            raise
+        raise FolderError(
+            f"The map '{path}' is damaged. Make it again: vdsh map {path.parent}"
+        ) from error
+
+
+def _check_format(path: Path, format: int) -> None:
+    if format > FORMAT:
+        raise FolderError(
+            f"'{path}' has format {format}; this version reads up to {FORMAT}. "
+            f"Upgrade vdsh, or make the map again: vdsh map {path.parent}"
+        )
+
+
+def _choose(n_documents: int, limit: int, seed: int) -> Sequence[int]:
+    if n_documents <= limit:
+        return range(n_documents)
+    rows = np.random.default_rng(seed).choice(n_documents, limit, replace=False)
+    return np.sort(rows).tolist()  # type: ignore[no-any-return]
+
+
+def _read(store: "Store", chosen: Sequence[int], report: Progress) -> _Documents:
+    """Encode the chosen documents, given by their places in the order of ids."""
+    hasher, wanted = store.hasher, set(chosen)
+    ids, titles, labels, parts = [], [], [], []
+    first = 0
+    for batch in store.documents():
+        some = [document for row, document in enumerate(batch, first) if row in wanted]
+        first += len(batch)
+        if some:
+            counts = hasher.vectorizer_.transform([document.text for document in some])
+            parts.append(hasher.hasher_.scores(counts))
+            ids += [document.id for document in some]
+            titles += [title(document) for document in some]
+            labels += [document.labels for document in some]
+        report("reading documents", len(ids), len(chosen))
+    return _Documents(ids, titles, labels, np.concatenate(parts))
+
+
+def _scale(points: NDArray[np.float64]) -> "Scores":
+    """Centre points and shrink them into the square from -1 to 1, the same on both axes."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    half = float((high - low).max()) / 2 or 1.0
+    scaled: Scores = ((points - (low + high) / 2) / half).astype(np.float32)
+    return scaled
+
+
+def _weighted_median(values: "Scores", weights: "Scores") -> float:
+    order = np.argsort(values)
+    total = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(total, total[-1] / 2)])

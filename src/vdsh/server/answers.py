@@ -1,0 +1,176 @@
+"""What answers look like, for the OpenAPI description."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.json_schema import SkipJsonSchema
+
+
+class Answer(BaseModel):
+    """A JSON object that the service gives."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Failure(Answer):
+    """Why a request failed, in a sentence."""
+
+    error: str
+
+
+class StoredDocument(Answer):
+    """A document with its code in hex."""
+
+    id: str
+    text: str
+    labels: list[str] | None
+    metadata: dict[str, Any]
+    code: str
+
+
+class FoundDocument(StoredDocument):
+    """A hit: a line of `vdsh search --json`."""
+
+    distance: int
+    expected: float | SkipJsonSchema[None] = None
+
+
+class SearchAnswer(Answer):
+    """The query's code and the nearest documents, ties by id."""
+
+    code: str
+    hits: list[FoundDocument]
+    warning: str | SkipJsonSchema[None] = None
+
+
+class WithinAnswer(SearchAnswer):
+    """The nearest documents within the radius, and how many there are in all."""
+
+    total: int
+
+
+class EncodeAnswer(Answer):
+    """A code a text, in hex."""
+
+    codes: list[str]
+    bits: int
+
+
+class WeighedWord(Answer):
+    """A word and how much it counts."""
+
+    word: str
+    weight: float
+
+
+class BitOfText(Answer):
+    """One bit of a text's code, and the text's words behind it."""
+
+    bit: int
+    value: Literal[0, 1]
+    probability: float | None
+    margin: float
+    words: list[WeighedWord]
+
+
+class TextAnswer(Answer):
+    """Why a text has its code, and how sure that is."""
+
+    code: str
+    confidence: float | None
+    expected_wrong: float | None
+    bits: list[BitOfText]
+
+
+class WordOfBoth(WeighedWord):
+    """A word of two texts, and the bits on which it makes them agree."""
+
+    bits: list[int]
+
+
+class AgreementAnswer(Answer):
+    """The bits on which two codes agree, and the words behind that."""
+
+    agree: list[int]
+    differ: list[int]
+    shared_words: list[WordOfBoth]
+
+
+class ExplainAnswer(TextAnswer):
+    """Why a text has its code; with another text, where the two agree."""
+
+    other: TextAnswer | SkipJsonSchema[None] = None
+    agreement: AgreementAnswer | SkipJsonSchema[None] = None
+
+
+class BitAnswer(Answer):
+    """The words that set a bit to 1 and to 0, and its health."""
+
+    bit: int
+    ones: list[WeighedWord]
+    zeros: list[WeighedWord]
+    decoder_ones: list[WeighedWord] | None
+    decoder_zeros: list[WeighedWord] | None
+    balance: float
+    entropy: float
+    unused: bool
+    duplicates: list[int]
+    correlation: float | None = None
+    correlated: int | None = None
+
+
+class BitsAnswer(Answer):
+    """All bits."""
+
+    bits: list[BitAnswer]
+
+
+class WrittenAnswer(Answer):
+    """How many documents were written."""
+
+    written: int
+
+
+class DeletedAnswer(Answer):
+    """The document was there and is gone."""
+
+    deleted: Literal[True]
+
+
+class LimitsAnswer(Answer):
+    """The most a request may ask for."""
+
+    k: int
+    batch: int
+    text: int
+    body: int
+
+
+class ModelAnswer(Answer):
+    """The model that makes the codes."""
+
+    name: str
+    bits: int
+    fingerprint: str
+    documents: int | None
+    terms: int
+
+
+class InfoAnswer(Answer):
+    """What the service offers."""
+
+    version: str
+    documents: int
+    bits: int
+    model: ModelAnswer
+    fields: list[str]
+    labels: list[str]
+    writable: bool
+    map: bool
+    limits: LimitsAnswer
+
+
+class StatusAnswer(Answer):
+    """All is well."""
+
+    status: Literal["ok"]

@@ -1,0 +1,67 @@
+"""The calls under /v1/documents: read, write and delete documents."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+from starlette.convertors import StringConvertor, register_url_convertor
+
+from vdsh.documents import Document
+from vdsh.server import answers
+from vdsh.server.bodies import DocumentsBody, check_limits
+from vdsh.server.described import ASKED, NOT_THERE, READ_ONLY
+from vdsh.server.errors import Forbidden, NotFound
+from vdsh.server.json_routes import Json, JsonRoute
+from vdsh.server.service import Ask, Service
+from vdsh.store import Store
+
+
+class _AnyConvertor(StringConvertor):
+    regex = r"[\s\S]+"  # slashes and line breaks too
+
+
+register_url_convertor("any", _AnyConvertor())
+Id = Annotated[str, Path(description="May hold any character; percent-encode it.")]
+
+router = APIRouter(prefix="/v1/documents", route_class=JsonRoute, tags=["documents"])
+
+
+@router.get("/{id:any}", response_model=answers.StoredDocument, responses=NOT_THERE)
+async def get(id: Id, ask: Ask) -> Json:
+    """Return a document with its code."""
+    hit = await ask.pool.call(lambda store: store.find(id))
+    if hit is None:
+        raise NotFound(f"There is no document '{id}'.")
+    names = ("id", "text", "labels", "metadata", "code")
+    return Json({name: getattr(hit, name) for name in names})
+
+
+@router.post("", response_model=answers.WrittenAnswer, responses=ASKED | READ_ONLY)
+async def upsert(body: DocumentsBody, ask: Ask) -> Json:
+    """Write documents; one whose id is there already replaces the old one."""
+    _check_writable(ask)
+    check_limits(body, ask.limits)
+
+    def work(store: Store) -> int:
+        documents = [
+            Document(d.id, d.text, None if d.labels is None else tuple(d.labels), d.metadata)
+            for d in body.documents
+        ]
+        codes, _ = ask.pool.hasher.encode_and_count([d.text for d in documents])
+        return store.upsert(documents, codes=codes) if documents else 0
+
+    return Json({"written": await ask.pool.call(work)})
+
+
+@router.delete("/{id:any}", response_model=answers.DeletedAnswer, responses=NOT_THERE | READ_ONLY)
+async def delete(id: Id, ask: Ask) -> Json:
+    """Delete a document."""
+    _check_writable(ask)
+    if not await ask.pool.call(lambda store: store.delete([id])):
+        raise NotFound(f"There is no document '{id}'.")
+    answer: dict[str, Any] = {"deleted": True}
+    return Json(answer)
+
+
+def _check_writable(ask: Service) -> None:
+    if not ask.writable:
+        raise Forbidden("This service only reads. Start it with --writable to change documents.")

@@ -1,0 +1,56 @@
+"""Errors that have a status of their own, and how all errors become answers."""
+
+import logging
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from vdsh.errors import InputError, VdshError, WriteError
+from vdsh.server.json_routes import complaint, failure
+
+log = logging.getLogger("vdsh.server")
+
+
+class NotFound(VdshError, LookupError):
+    """There is no such document, or no such bit."""
+
+
+class Forbidden(VdshError, PermissionError):
+    """The service does not change documents."""
+
+
+_STATUS = ((NotFound, 404), (Forbidden, 403), (InputError, 422), (WriteError, 503))
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Answer every error with a sentence in JSON."""
+
+    async def ours(request: Request, error: Exception) -> Response:
+        for kind, status in _STATUS:
+            if isinstance(error, kind):
+                return failure(status, str(error))
+        return await unexpected(request, error)
+
+    async def invalid(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return failure(422, complaint(error))
+
+    async def http(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        sentences = {
+            404: f"There is nothing at {request.url.path}. See /docs.",
+            405: f"{request.method} is not for {request.url.path}. See /docs.",
+        }
+        headers = dict(error.headers) if error.headers else None
+        return failure(
+            error.status_code, sentences.get(error.status_code, str(error.detail)), headers
+        )
+
+    async def unexpected(request: Request, error: Exception) -> Response:
+        log.error("A request failed.", exc_info=error)
+        return failure(500, "The service failed. Its log says why.")
+
+    app.add_exception_handler(VdshError, ours)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, http)

@@ -1,0 +1,67 @@
+"""The calls under /v1/explain: words behind bits, bits behind texts."""
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Path
+
+from vdsh.server import answers
+from vdsh.server.bodies import ExplainBody, check_limits
+from vdsh.server.described import ASKED, NOT_THERE
+from vdsh.server.errors import NotFound
+from vdsh.server.json_routes import Json, JsonRoute
+from vdsh.server.service import Ask
+from vdsh.store import Store
+
+if TYPE_CHECKING:
+    from vdsh.pipeline import TextHasher
+
+router = APIRouter(prefix="/v1/explain", route_class=JsonRoute, tags=["explain"])
+
+
+@router.post("", response_model=answers.ExplainAnswer, responses=ASKED | NOT_THERE)
+async def explain(body: ExplainBody, ask: Ask) -> Json:
+    """Say which words of a text set which bits; with another text, where the two agree."""
+    from vdsh.explain import as_fields, explain_pair, explain_text
+
+    check_limits(body, ask.limits)
+
+    def work(store: Store) -> Any:
+        hasher = ask.pool.hasher
+        text = _text(store, body.text, body.id)
+        if body.other is None and body.other_id is None:
+            return as_fields(explain_text(hasher, text))
+        return as_fields(explain_pair(hasher, text, _text(store, body.other, body.other_id)))
+
+    return Json(await ask.pool.call(work))
+
+
+@router.get("/bits", response_model=answers.BitsAnswer)
+async def bits(ask: Ask) -> Json:
+    """Say for every bit which words push it to 1 and to 0."""
+    return Json({"bits": await ask.pool.call(lambda _: _bits(ask.pool.hasher))})
+
+
+@router.get("/bits/{bit}", response_model=answers.BitAnswer, responses=ASKED | NOT_THERE)
+async def bit(bit: Annotated[int, Path(ge=0)], ask: Ask) -> Json:
+    """Say which words push a bit to 1 and to 0, and how healthy it is."""
+    all_bits = await ask.pool.call(lambda _: _bits(ask.pool.hasher))
+    if bit >= len(all_bits):
+        raise NotFound(f"There is no bit {bit}. They are counted from 0 to {len(all_bits) - 1}.")
+    return Json(all_bits[bit])
+
+
+@lru_cache(maxsize=4)
+def _bits(hasher: "TextHasher") -> list[Any]:
+    from vdsh.explain import as_fields, explain_bits
+
+    return [as_fields(bit) for bit in explain_bits(hasher)]
+
+
+def _text(store: Store, text: str | None, id: str | None) -> str:
+    if text is not None:
+        return text
+    document = store.get(id or "")
+    if document is None:
+        raise NotFound(f"There is no document '{id}'.")
+    return document.text

@@ -1,0 +1,197 @@
+"""What every request passes on its way in and out: checks, limits, time, log and headers."""
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import MutableMapping
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from vdsh.server.auth import is_loopback, is_open, is_token, without_port
+from vdsh.server.json_routes import Json, failure
+from vdsh.server.limits import Limits
+from vdsh.server.log import log_request
+from vdsh.server.metrics import Metrics
+
+LINGER = 2.0  # seconds to read on after a body that is too large, so that the client sees why
+HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+]
+POLICY = (
+    b"default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; "
+    b"frame-ancestors 'none'"
+)
+# Swagger UI styles its elements itself and carries its icons as data.
+DOCS_POLICY = POLICY + b"; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
+
+log = logging.getLogger("vdsh.server")
+
+
+class Guard:
+    """An ASGI application around the application.
+
+    Parameters
+    ----------
+    app : ASGI application
+    limits : Limits
+    token : str or None
+        None lets only this machine ask: the Host header must be a loopback name, since otherwise
+        a web page could reach the service under a name of its own (DNS rebinding).
+    metrics : Metrics
+    logged : bool
+        Whether requests are logged.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, limits: Limits, token: str | None, metrics: Metrics, logged: bool
+    ) -> None:
+        self.app = app
+        self.limits = limits
+        self.token = token
+        self.metrics = metrics
+        self.logged = logged
+        self.n_running = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take a request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        answer = _Sender(send, scope)
+        self.n_running += 1
+        self.metrics.running.inc()
+        try:
+            await self._handle(scope, receive, answer)
+        finally:
+            self.n_running -= 1
+            self.metrics.running.dec()
+            self._note(scope, answer)
+
+    async def _handle(self, scope: Scope, receive: Receive, answer: "_Sender") -> None:
+        headers = dict(scope["headers"])
+        refusal = self._refuse(scope, headers)
+        if refusal is None:
+            body = await self._read(headers, receive)
+            if isinstance(body, bytes):
+                refusal = await self._answer(scope, _replay(body, receive), answer)
+            else:
+                refusal = body
+        if refusal is not None and not answer.status:
+            await refusal(scope, receive, answer)
+
+    async def _answer(self, scope: Scope, receive: Receive, answer: "_Sender") -> Json | None:
+        """Let the application answer; return what to say where it does not."""
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                await self.app(scope, receive, answer)
+        except TimeoutError:
+            seconds = f"{self.limits.seconds:g} s"
+            return failure(504, f"It took more than {seconds}. Ask for less, or try again later.")
+        except Exception as error:
+            if answer.status:
+                raise
+            log.error("A request failed.", exc_info=error)
+            return failure(500, "The service failed. Its log says why.")
+        return None
+
+    def _refuse(self, scope: Scope, headers: MutableMapping[bytes, bytes]) -> Json | None:
+        host = headers.get(b"host", b"").decode("latin-1")
+        if self.token is None and not is_loopback(without_port(host)):
+            return failure(
+                400, "The Host header is not a name of this machine. Ask at http://127.0.0.1."
+            )
+        given = headers.get(b"authorization", b"")
+        if self.token and not is_open(scope["path"]) and not is_token(given, self.token):
+            return failure(
+                401,
+                "The token is missing or wrong. Send it as: Authorization: Bearer TOKEN",
+                {"WWW-Authenticate": "Bearer"},
+            )
+        if self.n_running > self.limits.waiting:
+            return failure(503, "The service is too busy. Try again soon.", {"Retry-After": "1"})
+        if scope["method"] in ("POST", "PUT", "PATCH"):
+            kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+            if kind != b"application/json":
+                return failure(415, "Send JSON, with the header Content-Type: application/json.")
+        return None
+
+    async def _read(self, headers: MutableMapping[bytes, bytes], receive: Receive) -> bytes | Json:
+        """Read the body, or say why not."""
+        most, body = self.limits.body, bytearray()
+        declared = headers.get(b"content-length", b"")
+        too_large = declared.isdigit() and int(declared) > most
+        more = not too_large
+        try:
+            async with asyncio.timeout(self.limits.client_seconds):
+                while more and not too_large:
+                    message = await receive()
+                    body += message.get("body", b"")
+                    more = message.get("more_body", False)
+                    too_large = len(body) > most
+        except TimeoutError:
+            sentence = f"The body did not arrive within {self.limits.client_seconds:g} s."
+            return failure(408, sentence, {"Connection": "close"})
+        if too_large:
+            await _linger(receive, 4 * most)
+            sentence = f"The body must be at most {most:,} bytes. Send fewer or shorter texts."
+            return failure(413, sentence, {"Connection": "close"})
+        return bytes(body)
+
+    def _note(self, scope: Scope, answer: "_Sender") -> None:
+        seconds = time.perf_counter() - answer.start
+        self.metrics.note(scope, answer.status, seconds)
+        if self.logged:
+            log_request(scope, answer, seconds)
+
+
+class _Sender:
+    """Sends an answer with the headers that all answers have, and remembers what was sent."""
+
+    def __init__(self, send: Send, scope: Scope) -> None:
+        self.start = time.perf_counter()
+        self.id = uuid.uuid4().hex[:16]
+        self.status = 0
+        self.n_bytes = 0
+        self._send = send
+        self._path: str = scope["path"]
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message["headers"] = [*message.get("headers", ()), *self._headers()]
+        else:
+            self.n_bytes += len(message.get("body", b""))
+        await self._send(message)
+
+    def _headers(self) -> list[tuple[bytes, bytes]]:
+        is_manual = self._path.startswith("/docs")
+        headers = [(b"content-security-policy", DOCS_POLICY if is_manual else POLICY)]
+        if self._path.startswith("/v1/"):
+            headers.append((b"cache-control", b"no-store"))
+        return [*headers, (b"x-request-id", self.id.encode()), *HEADERS]
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Give a body that was read already once more, then what comes after it."""
+    messages: list[dict[str, Any]] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return again
+
+
+async def _linger(receive: Receive, most: int) -> None:
+    n_bytes, more = 0, True
+    try:
+        async with asyncio.timeout(LINGER):
+            while more and n_bytes < most:
+                message = await receive()
+                n_bytes += len(message.get("body", b""))
+                more = message.get("more_body", False)
+    except TimeoutError:
+        pass

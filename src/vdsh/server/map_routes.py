@@ -1,0 +1,126 @@
+"""The calls under /v1/map: the documents on a plane, and where a text belongs among them."""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Self
+
+import orjson
+from fastapi import APIRouter, Response
+from pydantic import ConfigDict, model_validator
+from pydantic.json_schema import SkipJsonSchema
+
+from vdsh import corpus_map
+from vdsh.corpus_map import CorpusMap
+from vdsh.errors import FolderError, MissingFileError
+from vdsh.pipeline import TextHasher
+from vdsh.server.answers import Answer
+from vdsh.server.bodies import Body, Id, Text, check_limits
+from vdsh.server.described import ASKED, NOT_THERE
+from vdsh.server.errors import NotFound
+from vdsh.server.json_routes import Json, JsonRoute
+from vdsh.server.pool import StorePool
+from vdsh.server.service import Ask
+from vdsh.store import Store, fingerprint
+
+router = APIRouter(prefix="/v1/map", route_class=JsonRoute, tags=["map"])
+
+
+class MapAnswer(Answer):
+    """The documents on the map; `label` holds places in `labels`, -1 where there is none."""
+
+    ids: list[str]
+    x: list[float]
+    y: list[float]
+    label: list[int]
+    labels: list[str]
+    titles: list[str]
+    documents: int
+
+
+class PlaceBody(Body):
+    """A text, or the id of a stored document."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": ["text"]}, {"required": ["id"]}]}
+    )
+
+    text: Text | SkipJsonSchema[None] = None
+    id: Id | SkipJsonSchema[None] = None
+
+    @model_validator(mode="after")
+    def _check_one(self) -> Self:
+        if (self.text is None) == (self.id is None):
+            raise ValueError("Give one of text and id")
+        return self
+
+    def bounded(self) -> Any:
+        """See `Body.bounded`."""
+        yield "text", self.text, "text"
+
+
+class PlaceAnswer(Answer):
+    """A place on the map."""
+
+    x: float
+    y: float
+
+
+@router.get("", response_model=MapAnswer, responses=NOT_THERE)
+async def whole_map(ask: Ask) -> Response:
+    """Give the map that `vdsh map` made: where the documents lie, their labels and titles."""
+    content = await ask.pool.call(lambda _: _answer(*_version(ask.pool)))
+    return Response(content, media_type="application/json")
+
+
+@router.post("/place", response_model=PlaceAnswer, responses=ASKED | NOT_THERE)
+async def place(body: PlaceBody, ask: Ask) -> Json:
+    """Say where a text or a stored document belongs on the map."""
+    check_limits(body, ask.limits)
+    x, y = await ask.pool.call(lambda store: _place(body, store, ask.pool))
+    return Json({"x": x, "y": y})
+
+
+def _place(body: PlaceBody, store: Store, pool: StorePool) -> tuple[float, float]:
+    found = _read(*_version(pool))
+    point = found.point(body.id) if body.id is not None else None
+    if point is not None:
+        return point
+    text = body.text
+    if text is None:
+        document = store.get(body.id or "")
+        if document is None:
+            raise NotFound(f"There is no document '{body.id}'.")
+        text = document.text
+    counts = pool.hasher.vectorizer_.transform([text])
+    return found.place(pool.hasher.hasher_.scores(counts)[0])
+
+
+def _version(pool: StorePool) -> tuple[Path, int, TextHasher]:
+    """Name the map as it is on disk now: a new one is read without starting again."""
+    path = Path(pool.path, corpus_map.FILE)
+    try:
+        return path, path.stat().st_mtime_ns, pool.hasher
+    except OSError:
+        raise NotFound(f"This store has no map. Make one: vdsh map {pool.path}") from None
+
+
+@lru_cache(maxsize=2)
+def _read(path: Path, version: int, hasher: TextHasher) -> CorpusMap:
+    try:
+        found = corpus_map.load(path)
+    except (FolderError, MissingFileError) as error:
+        raise NotFound(str(error)) from error
+    if found.facts["fingerprint"] != fingerprint(hasher):
+        raise NotFound(
+            f"The map '{path}' was made with another model. Make it again: vdsh map {path.parent}"
+        )
+    return found
+
+
+@lru_cache(maxsize=2)
+def _answer(path: Path, version: int, hasher: TextHasher) -> bytes:
+    found = _read(path, version, hasher)
+    x, y = found.points.round(4).T.tolist()
+    fields = {"ids": found.ids, "x": x, "y": y, "label": found.label.tolist()}
+    fields |= {"labels": found.labels, "titles": found.titles}
+    return orjson.dumps(fields | {"documents": found.facts["documents"]})

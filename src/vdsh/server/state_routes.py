@@ -1,0 +1,32 @@
+"""How the service is: alive, ready, and its numbers."""
+
+from fastapi import APIRouter, Request, Response
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
+
+from vdsh.server import answers
+from vdsh.server.json_routes import Json, failure
+from vdsh.server.service import Ask
+
+router = APIRouter(tags=["state"])
+
+
+@router.get("/health", response_model=answers.StatusAnswer)
+async def health() -> Json:
+    """Say that the process is alive."""
+    return Json({"status": "ok"})
+
+
+@router.get("/ready", response_model=answers.StatusAnswer)
+async def ready(ask: Ask) -> Json:
+    """Say that the store is open and was searched."""
+    if not ask.pool.is_open:
+        return failure(503, "The store is not open yet.")
+    return Json({"status": "ok"})
+
+
+@router.get("/metrics", response_class=Response)
+async def metrics(request: Request, ask: Ask) -> Response:
+    """Give the numbers of all workers in Prometheus' text format."""
+    n_documents = await ask.pool.call(lambda store: store.count())
+    text = request.app.state.metrics.text(n_documents)
+    return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)

@@ -1,0 +1,430 @@
+"""The page, in a real browser, asked as a person asks: it searches, explains, filters, maps."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import urlopen
+
+import pytest
+
+from conftest import toy_corpus
+from vdsh import Document, corpus_map, open_store
+
+PAGE = Path(corpus_map.__file__).parent / "server" / "page"
+CHROMIUM = shutil.which("chromium")
+TOKEN = "a-token-for-the-tests-of-the-page"
+NASTY = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
+WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
+
+browser_only = pytest.mark.skipif(
+    CHROMIUM is None,
+    reason="no chromium on this machine; on Debian: apt-get install chromium",
+)
+
+
+def serve(*words, **environment):
+    """Start a verb that serves, on a free port; return the process and its address."""
+    command = [sys.executable, "-m", "vdsh", *map(str, words), "--port", "0", "--quiet"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=os.environ | environment
+    )
+    address = re.search(r"http://\S+", process.stdout.readline())
+    assert address, "the service did not start"
+    return process, address[0]
+
+
+@pytest.fixture(scope="module")
+def store(fitted, tmp_path_factory):
+    """The toy corpus with years, a document that tries to run code, and a map."""
+    path = tmp_path_factory.mktemp("page") / "store"
+    rows = enumerate(zip(*toy_corpus(), strict=True))
+    documents = [Document(f"d/{i}", t, (y,), {"year": 1980 + i}) for i, (t, y) in rows]
+    nasty = Document(f"nasty {NASTY}", f"orbit moon crew {NASTY}", (NASTY,), {"title": NASTY})
+    with open_store(path, fitted) as opened:
+        opened.upsert([*documents, nasty])
+        corpus_map.save(path / corpus_map.FILE, corpus_map.make_map(opened))
+    return path
+
+
+@pytest.fixture(scope="module")
+def service(store):
+    process, address = serve("serve", store)
+    yield address
+    process.terminate()
+    process.communicate(timeout=20)
+
+
+@pytest.fixture(scope="module")
+def guarded_and_empty(fitted, tmp_path_factory):
+    """A service that wants a token, on a store without documents or map."""
+    path = tmp_path_factory.mktemp("empty") / "store"
+    open_store(path, fitted).close()
+    process, address = serve("serve", path, VDSH_TOKEN=TOKEN)
+    yield address
+    process.terminate()
+    process.communicate(timeout=20)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(browser, service):
+    """Open the page; in the end nothing was asked of another host and no script failed."""
+    contexts, asked, failures = [], [], []
+
+    def go(path="/", size=WIDE, address=service, **settings):
+        settings = {"reduced_motion": "reduce"} | settings
+        context = browser.new_context(viewport=size, **settings)
+        context.set_default_timeout(15_000)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("pageerror", lambda error: failures.append(str(error)))
+        page.on(
+            "console", lambda said: "Content Security" in said.text and failures.append(said.text)
+        )
+        page.goto(address + path)
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+    assert not failures
+    assert {urlsplit(url).hostname for url in asked} == {"127.0.0.1"}
+
+
+def look_for(page, text):
+    page.get_by_label("Text to look for").fill(text)
+    page.keyboard.press("Enter")
+    page.locator(".hit").first.wait_for()
+
+
+def test_page_files_are_small_and_ask_for_nothing_elsewhere():
+    files = list(PAGE.iterdir())
+    assert sum(file.stat().st_size for file in files) < 100_000
+    for file in files:
+        text = file.read_text().replace("http://www.w3.org/2000/svg", "")
+        assert not re.search(r"https?://|innerHTML|insertAdjacentHTML|document\.write|eval\(", text)
+    html = (PAGE / "index.html").read_text()
+    assert not re.search(r"\sstyle=|\son\w+=|<style|<script>", html)
+
+
+def test_the_demo_serves_what_an_earlier_demo_left(fitted, tmp_path):
+    with open_store(tmp_path / "demo" / "store", fitted) as opened:
+        opened.upsert(map(Document, "abcdef", toy_corpus()[0]))
+    process, address = serve("demo", "--serve", "--out", tmp_path / "demo")
+    try:
+        with urlopen(f"{address}/v1/info") as answer:
+            facts = json.load(answer)
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+    assert (facts["documents"], facts["map"]) == (6, True)
+
+
+@browser_only
+def test_a_search_shows_hits_with_labels_and_words_that_matter(visit):
+    page = visit()
+    look_for(page, "moon orbit and crew")
+    assert page.locator(".hit").count() == 10
+    assert page.locator(".hit .tag").first.inner_text() in ("space", NASTY)
+    page.locator(".hit mark").first.wait_for()
+    marked = set(page.locator(".hit mark").all_inner_texts())
+    assert marked & {"moon", "orbit", "crew"}
+    assert page.locator("#code .bit[data-bit]").count() == 16
+
+
+@browser_only
+def test_differing_bits_are_as_many_as_the_distance(visit):
+    page = visit("/?q=moon+goal+crew+match&k=40")
+    page.locator(".hit").nth(39).wait_for()
+    distances = [int(text) for text in page.locator(".hit .far b").all_inner_texts()]
+    differing = page.locator(".hit").evaluate_all(
+        "hits => hits.map(hit => hit.querySelectorAll('.bit.differs').length)"
+    )
+    assert differing == distances
+    assert max(distances) > 0
+
+
+@browser_only
+def test_a_click_on_a_bit_shows_its_words_and_health(visit):
+    page = visit("/?q=moon+orbit")
+    page.get_by_text("sure").first.wait_for()
+    page.locator("#code .bit[data-bit='3']").click()
+    panel = page.get_by_role("dialog")
+    panel.get_by_role("heading", name="Bit 3", exact=True).wait_for()
+    assert "In your text it is" in panel.inner_text()
+    assert panel.locator(".ones .words li").count() and panel.locator(".zeros .words li").count()
+    assert "Entropy" in panel.inner_text()
+    assert page.locator(".hit .bit.picked").count() == page.locator(".hit").count()
+    panel.get_by_label("Next bit").click()
+    panel.get_by_role("heading", name="Bit 4", exact=True).wait_for()
+
+
+@browser_only
+def test_labels_and_fields_filter(visit):
+    page = visit("/?q=moon+orbit")
+    page.locator(".hit").first.wait_for()
+    page.get_by_label("Only this label").select_option("sport")
+    page.get_by_text("that pass the filters").wait_for()
+    assert set(page.locator(".hit .tag").all_inner_texts()) == {"sport"}
+    page.get_by_role("button", name="Filter", exact=True).click()
+    page.get_by_label("Field").select_option("year")
+    page.get_by_label("Comparison").select_option("<")
+    page.get_by_label("Value").fill("1984")
+    page.get_by_role("button", name="Add").click()
+    page.locator(".hit").nth(2).wait_for(state="detached")
+    assert sorted(page.locator(".hit .mono").all_inner_texts()) == ["d/1", "d/3"]
+    page.get_by_label("Remove: year < 1984").click()
+    page.locator(".hit").nth(9).wait_for()
+    assert "where=label" in page.url and "year" not in page.url
+
+
+@browser_only
+def test_filters_that_nothing_passes_say_so(visit):
+    page = visit("/?q=moon&where=year%3E3000")
+    page.get_by_text("Nothing passes these filters").wait_for()
+    page.get_by_role("button", name="Remove the filters").click()
+    page.locator(".hit").first.wait_for()
+
+
+@browser_only
+def test_hits_can_be_ranked_by_expected_distance(visit):
+    page = visit("/?q=moon+goal")
+    page.locator(".hit").first.wait_for()
+    page.get_by_role("button", name="Expected").click()
+    page.locator(".hit", has_text="expected").first.wait_for()
+    assert "rank=expected" in page.url
+
+
+@browser_only
+def test_a_click_on_the_map_opens_the_document_and_its_neighbours(visit, store):
+    page = visit("/?view=map&q=moon+orbit", reduced_motion="no-preference")
+    page.locator("#map-note", has_text="81 documents").wait_for()
+    box = page.locator("#canvas").bounding_box()
+    found = corpus_map.load(store / corpus_map.FILE)
+    size = 0.45 * min(box["width"], box["height"])
+    x, y = found.point("d/7")
+    at = (box["x"] + box["width"] / 2 + x * size, box["y"] + box["height"] / 2 - y * size)
+    page.mouse.move(*at)
+    tip = page.locator("#tip")
+    tip.wait_for()
+    assert "sport" in tip.inner_text()
+    page.mouse.click(*at)
+    panel = page.get_by_role("dialog")
+    panel.locator(".near .tag").first.wait_for()
+    assert "d/7" in panel.inner_text()
+    assert panel.locator(".near li").count() == 8
+    panel.get_by_role("button", name="Find documents like this").click()
+    page.get_by_text("like d/7").wait_for()
+    page.locator(".hit").first.wait_for()
+    assert page.locator(".hit .far b").first.inner_text() == "0"
+
+
+@browser_only
+def test_the_map_zooms_pans_and_picks_out_a_label(visit):
+    page = visit("/?view=map")
+    page.locator("#map-note", has_text="81 documents").wait_for()
+    picture = "document.getElementById('canvas').toDataURL()"
+    seen = [page.evaluate(picture)]
+
+    def changed():
+        for _ in range(50):
+            page.wait_for_timeout(100)
+            if (now := page.evaluate(picture)) != seen[-1]:
+                seen.append(now)
+                return True
+        return False
+
+    page.mouse.move(500, 400)
+    page.mouse.down()
+    page.mouse.move(530, 420, steps=3)
+    page.mouse.up()
+    assert changed()
+    page.mouse.wheel(0, -50)
+    assert changed()
+    page.get_by_label("Zoom out").click()
+    assert changed()
+    page.get_by_label("Show the whole map").click()
+    page.locator("#legend summary").click()
+    page.locator("#legend button", has_text="space").click()
+    assert changed()
+    assert "where=label%3Dspace" in page.url
+
+
+@browser_only
+def test_text_of_documents_is_never_run(visit):
+    page = visit("/?q=orbit+moon+crew&where=year%3D1980")
+    page.locator(".hit").first.wait_for()
+    page.get_by_label("Remove: year is 1980").click()
+    page.goto(page.url + "&k=100")
+    hit = page.locator(".hit", has_text="<script>")
+    hit.locator("mark").first.wait_for()
+    hit.locator(".open").click()
+    panel = page.get_by_role("dialog")
+    panel.locator(".text mark").first.wait_for()
+    assert NASTY in panel.locator(".text").inner_text()
+    assert NASTY in panel.locator("h2").inner_text()
+    panel.locator(".near .tag").first.wait_for()
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("main img, main script").count() == 0
+
+
+@browser_only
+def test_the_keyboard_alone_is_enough(visit):
+    page = visit()
+    page.locator(".start").wait_for()
+    page.keyboard.press("/")
+    page.keyboard.type("goal match")
+    page.keyboard.press("Enter")
+    page.locator(".hit").first.wait_for()
+
+    def tab_to(selector):
+        for _ in range(30):
+            page.keyboard.press("Tab")
+            if page.evaluate("s => document.activeElement.matches(s)", selector):
+                return
+        raise AssertionError(f"Tab never reached {selector}")
+
+    tab_to("#code .bit")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Bit 1", exact=True).wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog").wait_for(state="hidden")
+    assert page.evaluate("document.activeElement.dataset.bit") == "1"
+    tab_to(".hit .open")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Nearest documents").wait_for()
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.className") == "open"
+    page.locator("#canvas").focus()
+    for key in ("+", "ArrowLeft", "0", "Enter"):
+        page.keyboard.press(key)
+    page.get_by_role("heading", name="Nearest documents").wait_for()
+
+
+@browser_only
+def test_narrow_screens_scroll_in_one_direction_only(visit):
+    for path in ("/?q=moon+orbit&k=20", "/?q=moon&doc=d/0", "/?q=moon&bit=2", "/?view=map"):
+        page = visit(path, NARROW, has_touch=True)
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
+
+
+@browser_only
+def test_light_and_dark_follow_the_system_until_one_is_chosen(visit):
+    ground = "getComputedStyle(document.documentElement).backgroundColor"
+    light, dark = visit(color_scheme="light"), visit(color_scheme="dark")
+    assert light.evaluate(ground) != dark.evaluate(ground)
+    shade = dark.evaluate(ground)
+    dark.get_by_label("Switch between light and dark").click()
+    assert dark.evaluate(ground) == light.evaluate(ground)
+    dark.reload()
+    assert dark.evaluate(ground) != shade
+
+
+@browser_only
+def test_an_error_is_said_and_can_be_tried_again(visit):
+    page = visit("/?q=moon&where=colour%3Dred")
+    page.get_by_role("alert").get_by_text("No document has the field 'colour'").wait_for()
+    page.get_by_label("Remove: colour is red").click()
+    page.locator(".hit").first.wait_for()
+    page.context.set_offline(True)
+    page.get_by_label("Text to look for").fill("goal")
+    page.get_by_text("The service does not answer").wait_for()
+    page.context.set_offline(False)
+    page.get_by_role("button", name="Try again").click()
+    page.locator(".hit").first.wait_for()
+
+
+@browser_only
+def test_a_slow_answer_shows_a_spinner_and_an_outdated_one_is_dropped(visit):
+    page = visit("/?q=moon+orbit")
+    page.locator(".hit").first.wait_for()
+    held = []
+    page.route("**/v1/search", lambda route: held.append(route))
+    page.get_by_label("Text to look for").fill("crew")
+    page.locator(".spinner").wait_for()
+    assert page.locator("#results").get_attribute("aria-busy") == "true"
+    page.unroute("**/v1/search")
+    look_for(page, "goal match")
+    page.locator(".hit .tag", has_text="sport").first.wait_for()
+    page.locator(".spinner").wait_for(state="detached")
+    assert page.locator("#results").get_attribute("aria-busy") is None
+    assert len(held) == 1
+
+
+@browser_only
+def test_the_address_holds_what_is_looked_at(visit):
+    page = visit()
+    look_for(page, "moon orbit")
+    look_for(page, "goal match")
+    page.locator(".hit .tag", has_text="sport").first.wait_for()
+    page.go_back()
+    page.locator(".hit .tag", has_text="space").first.wait_for()
+    assert page.get_by_label("Text to look for").input_value() == "moon orbit"
+    assert visit(urlsplit(page.url)._replace(scheme="", netloc="").geturl()).url == page.url
+
+
+@browser_only
+def test_unknown_words_are_pointed_out(visit):
+    page = visit("/?q=xyzzy")
+    page.get_by_text("No word of the text is known").wait_for()
+
+
+@browser_only
+def test_a_token_is_asked_for_and_an_empty_store_says_so(visit, guarded_and_empty):
+    page = visit(address=guarded_and_empty)
+    page.get_by_text("This service asks for a token").wait_for()
+    page.get_by_label("Token", exact=True).fill("wrong")
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_text("That token is not the one").wait_for()
+    page.get_by_label("Token", exact=True).fill(TOKEN)
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_text("This store is empty").wait_for()
+    page.get_by_text("No map yet").wait_for()
+    assert "vdsh map" in page.locator("#map-empty pre").inner_text()
+
+
+@browser_only
+@pytest.mark.skipif(
+    "VDSH_SCREENSHOTS" not in os.environ, reason="VDSH_SCREENSHOTS names no folder for pictures"
+)
+def test_screenshots(visit, service):
+    """Take the pictures of the docs: of $VDSH_SCREENSHOT_STORE, where that is given."""
+    folder = Path(os.environ["VDSH_SCREENSHOTS"])
+    folder.mkdir(parents=True, exist_ok=True)
+    text = os.environ.get("VDSH_SCREENSHOT_QUERY", "moon orbit").replace(" ", "+")
+    other = os.environ.get("VDSH_SCREENSHOT_STORE")
+    process, address = serve("serve", other) if other else (None, service)
+    shots = {
+        "page": (f"/?q={text}", {"width": 1440, "height": 900}, "light"),
+        "page-bit": (f"/?q={text}&bit=5", {"width": 1440, "height": 900}, "dark"),
+        "page-narrow": (f"/?q={text}", NARROW, "dark"),
+    }
+    try:
+        for name, (path, size, scheme) in shots.items():
+            page = visit(path, size, address, color_scheme=scheme)
+            page.wait_for_load_state("networkidle")
+            page.locator(".hit mark").first.wait_for()
+            page.wait_for_timeout(500)
+            page.screenshot(path=folder / f"{name}.png")
+    finally:
+        if process:
+            process.terminate()
+            process.communicate(timeout=20)

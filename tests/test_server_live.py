@@ -1,0 +1,339 @@
+"""The service as a user starts it: real processes, real sockets, slow clients, killed workers."""
+
+import asyncio
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from conftest import toy_corpus
+from vdsh import Document, open_store
+
+TOKEN = "correct-horse-battery-staple"
+SECONDS = 3  # what clients are given here to send a request
+
+
+@pytest.fixture(scope="module")
+def store(fitted, tmp_path_factory):
+    path = tmp_path_factory.mktemp("live") / "store"
+    texts, labels = toy_corpus()
+    with open_store(path, fitted) as opened:
+        opened.upsert(
+            Document(f"d{i}", text, (label,), {})
+            for i, (text, label) in enumerate(zip(texts, labels, strict=True))
+        )
+    return path
+
+
+class Service:
+    """A running `vdsh serve`."""
+
+    def __init__(self, store, *options, **environment):
+        command = [sys.executable, "-m", "vdsh", "serve", str(store), "--port", "0"]
+        self.log = tempfile.TemporaryFile("w+")  # a pipe that nobody reads would fill up
+        self.process = subprocess.Popen(
+            [*command, *map(str, options)],
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
+            env=os.environ | environment,
+        )
+        line = self.process.stdout.readline()
+        assert "http://" in line, self.end()
+        self.host, self.port = re.search(r"http://([^:]+):(\d+)", line).groups()
+
+    def ask(self, method, path, body=None, **headers):
+        """Send one request on a connection of its own; return status and answer."""
+        connection = http.client.HTTPConnection(self.host, int(self.port), timeout=60)
+        try:
+            content = None if body is None else json.dumps(body)
+            headers = {"Content-Type": "application/json"} | headers
+            connection.request(method, path, content, headers)
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
+        finally:
+            connection.close()
+
+    def connect(self):
+        return socket.create_connection((self.host, int(self.port)), timeout=60)
+
+    def workers(self):
+        """Ids of the worker processes: children that were spawned and are no zombies."""
+        found = set()
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                state, parent = (process / "stat").read_text().rpartition(")")[2].split()[:2]
+                arguments = (process / "cmdline").read_bytes()
+                if int(parent) == self.process.pid and state != "Z" and b"spawn_main" in arguments:
+                    found.add(int(process.name))
+        return found
+
+    def end(self):
+        """Wait until it has stopped; return what it wrote to standard error."""
+        self.process.wait(60)
+        self.log.seek(0)
+        return self.log.read()
+
+
+@contextmanager
+def serving(store, *options, **environment):
+    service = Service(store, *options, **environment)
+    try:
+        yield service
+    finally:
+        if service.process.poll() is None:
+            service.process.terminate()
+            service.process.wait(60)
+        service.process.stdout.close()
+        service.log.close()
+
+
+@pytest.fixture(scope="module")
+def pair(store):
+    """Two workers that write, with little patience for slow clients."""
+    with serving(store, "--workers", 2, "--writable", "--client-timeout", SECONDS) as service:
+        wait_for(lambda: len(service.workers()) == 2)
+        assert service.ask("GET", "/ready") == (200, {"status": "ok"})
+        yield service
+
+
+def head(path, length, *lines):
+    rows = [f"POST {path} HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
+    return "\r\n".join([*rows, f"Content-Length: {length}", *lines, "", ""]).encode()
+
+
+def read_all(connection):
+    parts = []
+    with suppress(ConnectionError):
+        while part := connection.recv(65536):
+            parts.append(part)
+    return b"".join(parts)
+
+
+def test_a_client_that_does_not_send_its_body_is_told_so(pair):
+    with pair.connect() as connection:
+        connection.sendall(head("/v1/search", 100) + b'{"text"')
+        answer = read_all(connection)
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b'{"error":"The body did not arrive within 3 s."}' in answer
+
+
+def test_a_client_that_sends_nothing_or_half_a_head_is_let_go(pair):
+    for beginning in (b"", b"POST /v1/search HTTP/1.1\r\nHost: loc"):
+        with pair.connect() as connection:
+            connection.sendall(beginning)
+            assert read_all(connection) == b""
+
+
+def test_a_client_that_drips_its_head_gets_no_more_time(pair):
+    with pair.connect() as connection, suppress(ConnectionError):
+        for byte in b"GET /health HTTP/1.1\r\nX-Long: " + b"x" * 300:
+            connection.sendall(bytes([byte]))
+            time.sleep(0.1)
+        pytest.fail("the connection was not closed")
+
+
+def test_a_huge_body_is_refused_before_it_is_read(pair):
+    with pair.connect() as connection:
+        connection.sendall(head("/v1/search", 10**12))
+        answer = read_all(connection)
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    body = json.dumps({"texts": ["x" * 2**24]}).encode()
+    with pair.connect() as connection:
+        connection.sendall(head("/v1/encode", len(body)) + body)
+        assert read_all(connection).startswith(b"HTTP/1.1 413 ")
+
+
+def test_what_is_not_http_is_refused(pair):
+    with pair.connect() as connection:
+        connection.sendall(b"\x16\x03\x01 this is not HTTP\r\n\r\n")
+        assert b" 400 " in read_all(connection).split(b"\r\n")[0]
+    assert pair.ask("GET", "/health")[0] == 200
+
+
+def test_a_thousand_connections_at_once_are_all_answered(pair):
+    message = b'{"text": "rocket moon orbit", "k": 3}'
+    request = head("/v1/search", len(message)) + message
+
+    async def one():
+        reader, writer = await asyncio.open_connection(pair.host, int(pair.port))
+        try:
+            writer.write(request)
+            answer = await reader.readuntil(b"\r\n\r\n")
+            length = int(re.search(rb"content-length: (\d+)", answer)[1])
+            return answer[:12], await reader.readexactly(length)
+        finally:
+            writer.close()
+            await writer.wait_closed()
+
+    async def all_at_once():
+        return await asyncio.gather(*(one() for _ in range(1000)))
+
+    answers = asyncio.run(all_at_once())
+    assert {status for status, _ in answers} == {b"HTTP/1.1 200"}
+    assert len({body for _, body in answers}) == 1
+
+
+@pytest.mark.parametrize("id", ["50%25", "a/b", "ü 世界", "..", "/", "x\ny"])
+def test_ids_are_decoded_once(pair, id):
+    path = f"/v1/documents/{quote(id, safe='')}"
+    body = {"documents": [{"id": id, "text": "moon"}]}
+    assert pair.ask("POST", "/v1/documents", body) == (200, {"written": 1})
+    assert pair.ask("GET", path)[1]["id"] == id
+    assert pair.ask("DELETE", path) == (200, {"deleted": True})
+
+
+def test_all_workers_see_what_one_of_them_or_another_process_writes(pair, store):
+    document = {"id": "new", "text": "moon", "labels": ["fresh"]}
+    assert pair.ask("POST", "/v1/documents", {"documents": [document]})[0] == 200
+    with open_store(store) as other:
+        other.upsert([Document("newer", "moon", ("fresh",), {})])
+    for _ in range(8):  # connections go to either worker
+        body = {"text": "moon", "where": {"label": "fresh"}}
+        hits = pair.ask("POST", "/v1/search", body)[1]["hits"]
+        assert sorted(hit["id"] for hit in hits) == ["new", "newer"]
+
+
+def test_numbers_of_all_workers_are_added_up(pair):
+    def n_healthy():
+        connection = http.client.HTTPConnection(pair.host, int(pair.port))
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+        connection.close()
+        line = 'vdsh_requests_total{method="GET",path="/health",status="200"} '
+        return float(([0, *re.findall(re.escape(line) + r"(\S+)", text)])[-1])
+
+    before = n_healthy()
+    for _ in range(20):
+        pair.ask("GET", "/health")
+    assert n_healthy() == before + 20
+
+
+def test_when_workers_are_killed_it_keeps_answering_and_nothing_is_lost(pair, store):
+    before, written, failures = pair.workers(), [], 0
+    victims = sorted(before)
+    for i in range(60):
+        if i in (10, 35):
+            os.kill(victims.pop(), signal.SIGKILL)
+        try:
+            body = {"documents": [{"id": f"kept-{i}", "text": "moon"}]}
+            status, answer = pair.ask("POST", "/v1/documents", body)
+            assert (status, answer) == (200, {"written": 1})
+            written.append(f"kept-{i}")
+        except (ConnectionError, http.client.HTTPException):
+            failures += 1  # this connection was the killed worker's
+        if i == 34:  # the second is killed when the first was replaced
+            wait_for(lambda: len(pair.workers() - before) == 1)
+            time.sleep(3)
+    assert failures <= 4
+    wait_for(lambda: len(pair.workers()) == 2 and not pair.workers() & before)
+    for id in written:
+        assert pair.ask("GET", f"/v1/documents/{id}")[0] == 200
+    with open_store(store) as opened:
+        assert all(opened.get(id) for id in written)
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_it_finishes_a_running_request_and_leaves_a_log_without_token_and_text(store, tmp_path):
+    file = tmp_path / "token"
+    file.write_text(TOKEN)
+    body = b'{"text": "rocket", "k": 1}'
+    with serving(store, "--host", "0.0.0.0", "--token-file", file) as service:
+        service.host = "127.0.0.1"
+        assert service.ask("POST", "/v1/search", {"text": "rocket"})[0] == 401
+        with service.connect() as connection, service.connect() as idle:
+            right = f"Authorization: Bearer {TOKEN}"
+            connection.sendall(head("/v1/search", len(body), right) + body[:5])
+            time.sleep(0.5)
+            service.process.terminate()
+            assert idle.recv(1) == b""  # a connection without a request is closed at once
+            with pytest.raises(ConnectionError):
+                service.connect()
+            connection.sendall(body[5:])
+            answer = read_all(connection)
+        log = service.end()
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert b'"hits":[{"id"' in answer
+    assert service.process.returncode == 0
+    entries = [json.loads(line) for line in log.splitlines()]
+    assert [(entry["path"], entry["status"]) for entry in entries] == [
+        ("/v1/search", 401), ("/v1/search", 200)
+    ]  # fmt: skip
+    assert "rocket" not in log
+    assert TOKEN not in log
+
+
+def test_workers_stop_when_the_process_that_watches_them_is_killed(store):
+    with serving(store, "--workers", 2, "--quiet") as service:
+        assert service.ask("GET", "/ready")[0] == 200
+        workers = service.workers()
+        service.process.kill()
+        service.process.wait()
+        wait_for(lambda: not any(os.path.exists(f"/proc/{worker}/exe") for worker in workers))
+
+
+def test_what_keeps_it_from_starting_is_one_sentence(vdsh, store, tmp_path, monkeypatch):
+    monkeypatch.delenv("VDSH_TOKEN", raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        cases = {
+            ("--port", port): f"Cannot listen at 127.0.0.1, port {port}: Address already in use.",
+            ("--host", "0.0.0.0"): "a token is needed. Give one with --token-file or VDSH_TOKEN",
+            ("--host", "no.such.host.invalid"): "a token is needed",
+            ("--token-file", "none"): "No file 'none' to read a token from.",
+        }
+        for options, words in cases.items():
+            result = vdsh("serve", store, *options)
+            assert result.returncode == 1
+            assert result.stderr.startswith("Error: ") and words in result.stderr
+    result = vdsh("serve", tmp_path / "none")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "No store at" in result.stderr
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_store_without_its_model_does_not_start(fitted, tmp_path, workers):
+    path = tmp_path / "broken"
+    open_store(path, fitted).close()
+    (path / "model" / "weights.safetensors").unlink()
+    with serving(path, "--workers", workers) as service:
+        log = service.end()
+        assert service.process.returncode == 1
+    assert log.splitlines()[-1].startswith("Error: The service could not start.")
+
+
+def test_without_fastapi_it_says_what_to_install(store):
+    code = (
+        "import sys\n"
+        "class NoFastapi:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'fastapi':\n"
+        "            raise ModuleNotFoundError('No module named fastapi', name='fastapi')\n"
+        "sys.meta_path.insert(0, NoFastapi())\n"
+        "from vdsh.cli import main\n"
+        f"sys.argv = ['vdsh', 'serve', {str(store)!r}]\n"
+        "main()"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 1
+    assert "The server needs fastapi, which is not installed." in result.stderr
+    assert "Run: pip install 'vdsh[server]'" in result.stderr
