@@ -22,14 +22,17 @@ def main() -> None:
 def pages() -> dict[Path, str]:
     """Return the pages with tables as they should read."""
     names = ("README.md", "docs/models.md", "docs/search.md", "docs/reproduction.md")
+    explain = ROOT / "docs" / "explain.md"
     readme, models, search, reproduction = (ROOT / name for name in names)
     short = [quality_table(), search_table(("one query", "batch", "radius 2"), (1,)), speed_table()]
     long = [ranking_table(), search_table(), memory_table()]
+    explained = _fill(explain.read_text(), words_table(), "words of bits")
     return {
         readme: _fill(readme.read_text(), "\n\n".join(short)),
         models: _fill(models.read_text(), quality_table()),
         search: _fill(search.read_text(), "\n\n".join(long)),
         reproduction: _fill(reproduction.read_text(), report(ROOT / "results" / "cells")),
+        explain: _fill(explained, confidence_table(), "confidence"),
     }
 
 
@@ -138,13 +141,47 @@ def ranking_table() -> str:
     return "\n".join(lines)
 
 
+def words_table() -> str:
+    rows = _read("explain")["rows"]
+    asked = {
+        "alone": "a document of that word alone",
+        "added": "the word put into two made-up documents",
+        "gradient": "a small change, averaged over 64 made-up documents",
+    }
+    names = " | ".join(_explained(row) for row in rows)
+    lines = [f"| the encoder's answer to | {names} | time |", "|---|" + "---|" * (len(rows) + 1)]
+    for way, name in asked.items():
+        found = " | ".join(f"{row['words_of_bits'][way]['found']:.0%}" for row in rows)
+        seconds = sorted(row["words_of_bits"][way]["seconds"] for row in rows)[len(rows) // 2]
+        lines.append(f"| {name} | {found} | {seconds:.1f} s |")
+    return "\n".join(lines)
+
+
+def confidence_table() -> str:
+    lines = [
+        "| model | least sure | | | surest | all | rank correlation |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in _read("explain")["rows"]:
+        sure = row["confidence"]
+        cells = [*sure["by_quarter"], sure["precision"], sure["rank_correlation"]]
+        lines.append(f"| {_explained(row)} | {' | '.join(f'{cell:.2f}' for cell in cells)} |")
+    return "\n".join(lines)
+
+
+def _explained(row: dict[str, Any]) -> str:
+    hidden = row["decoder_size"]
+    return row["model"].upper() + (f", hidden decoder layer of {hidden}" if hidden else "")
+
+
 def _number(value: float) -> str:
     """Write three digits that count."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _fill(page: str, table: str) -> str:
-    pattern = r"(<!-- results: [^\n]*-->\n).*?(<!-- end of results -->)"
+def _fill(page: str, table: str, name: str = "") -> str:
+    """Put a table into the marked place of a page: the one whose mark begins with the name."""
+    pattern = rf"(<!-- results: {name}[^\n]*-->\n).*?(<!-- end of results -->)"
     return re.sub(pattern, lambda match: f"{match[1]}{table}\n{match[2]}", page, flags=re.DOTALL)
 
 

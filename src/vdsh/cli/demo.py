@@ -38,23 +38,14 @@ def command(
 ) -> None:
     """Train on the docstrings of the installed packages and search them."""
     if serve:
-        _check_server()  # before minutes of training
+        from vdsh.cli.serve import check_packages
+
+        check_packages()  # before minutes of training
+        check_packages(("openTSNE",), "plots")
     if not serve or not (Path(out) / "store" / "store.sqlite").exists():
         _run(out, seed, as_json=as_json, quiet=quiet)
     if serve:
         _serve(f"{out}/store", seed, port, quiet=quiet)
-
-
-def _check_server() -> None:
-    from importlib.util import find_spec
-
-    from vdsh.cli.serve import PACKAGES
-    from vdsh.errors import missing_package
-
-    for package in (*PACKAGES, "openTSNE"):
-        if find_spec(package) is None:
-            extra = "plots" if package == "openTSNE" else "server"
-            raise missing_package("The page", package, extra)
 
 
 def _serve(store: str, seed: int, port: int, *, quiet: bool) -> None:

@@ -39,7 +39,7 @@ def command(
 
     Requests are logged to standard error as JSON lines.
     """
-    _check_packages()
+    check_packages()
     from vdsh.server.auth import read_token
     from vdsh.server.limits import Limits
     from vdsh.server.run import Settings, serve
@@ -64,14 +64,14 @@ def command(
     serve(settings, host=host, port=port, workers=workers, started=started)
 
 
-def _check_packages() -> None:
+def check_packages(packages: tuple[str, ...] = PACKAGES, extra: str = "server") -> None:
     """Look for the packages without importing them: only workers need them all."""
     from importlib.util import find_spec
 
-    for package in PACKAGES:
+    for package in packages:
         try:
             found = find_spec(package) is not None
         except ImportError:
             found = False
         if not found:
-            raise missing_package("The server", package.replace("_", "-"), "server")
+            raise missing_package("The server", package.replace("_", "-"), extra)

@@ -96,7 +96,10 @@ def _trained(hasher: "Hasher") -> _State:
     balance = hasher.bit_balance_.astype(np.float64)
     share = np.stack([balance, 1 - balance])
     entropy = -(share * np.log2(np.maximum(share, np.finfo(float).tiny))).sum(axis=0)
-    return _State(balance, entropy, hasher.unused_bits_, hasher.duplicated_bits_, None)
+    unused, duplicated = (  # an older model has none
+        getattr(hasher, name, []) for name in ("unused_bits_", "duplicated_bits_")
+    )
+    return _State(balance, entropy, unused, duplicated, None)
 
 
 def _measured(hasher: "TextHasher", texts: Sequence[str]) -> _State:

@@ -29,11 +29,10 @@ def encoder_effects(hasher: "Hasher") -> Scores:
     their document frequencies, as many as a document has. Other models answer to each word alone,
     less their answer to an empty document.
 
-    Measured on 20 Newsgroups (32 bits, VDSH and VDSH-S) against the truth, each word left out of
-    1,200 test documents in turn: of the 20 words that move a bit most the gradient finds 40 and
-    36 %, documents of one word 37 and 31 %, words added to made-up documents 36 and 34 % (in six
-    times the time); rank correlation over all words is 0.89 and 0.91 for the gradient. Drawing
-    the documents from the decoder instead changed nothing.
+    Measured on 20 Newsgroups by `benchmarks/bench_explain.py` (32 bits, VDSH and VDSH-S, linear
+    decoders) against the truth, each word left out of 1,200 test documents in turn: of the 20
+    words that most push a bit to a value the gradient finds 28 and 27 %, documents of one word
+    31 and 20 % (in over three times the time), words put into made-up documents 26 and 21 %.
     """
     effects = _mean_gradient(hasher) if has_decoder(hasher) else _alone(hasher)
     return (effects * input_spread(hasher)[:, None]).T

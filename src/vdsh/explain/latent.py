@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from vdsh.pipeline import TextHasher
 
-_STEPS = 300  # of the Markov chain from the prior to a label's region; 1,000 go hardly further
+_STEPS = 300  # of the Markov chain from the prior to a label's region
 _SHRINKS = 60  # of an ellipse's arc, which is then too short to be seen in the last digit
 _LEAST_KL = 0.01
 

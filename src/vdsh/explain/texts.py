@@ -98,7 +98,7 @@ def put_together(hasher: "TextHasher", found: Pushes, n_words: int) -> TextExpla
 
 
 def _tried(hasher: "Hasher", counts: csr_array) -> NDArray[np.intp]:
-    """Choose the words to leave out: all, unless the text is so long that it would take seconds."""
+    """Choose the words to leave out: all, unless the text is so long that it would be slow."""
     most = max(_LEAST_ROWS, _MOST_ENTRIES // counts.nnz)
     if counts.nnz <= most:
         return np.arange(counts.nnz)

@@ -54,7 +54,7 @@ def share_kept(chances: Scores) -> Scores:
 def scores_and_chances(hasher: Any, counts: csr_array) -> tuple[Scores, Scores | None]:
     """Return the scores of documents and, where the model says so, the first one's probabilities.
 
-    One run through the encoder gives both, in half the time of two.
+    One run through the encoder gives both.
     """
     if not hasattr(hasher, "posterior"):
         return hasher.scores(counts), None
