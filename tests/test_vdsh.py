@@ -158,6 +158,14 @@ def test_a_deep_decoder_sees_little_more_than_signs(documents):
     torch.testing.assert_close(labels[:, 0], labels[:, 1], atol=1e-3, rtol=0)
 
 
+def test_a_deep_decoder_starts_at_the_frequencies_of_words_and_labels(documents):
+    network = network_of(documents, decoder_size=6)
+    network.expect(documents.word_frequencies(), documents.label_frequencies())
+    torch.testing.assert_close(network.b_words.exp().sum(), torch.tensor(1.0))
+    assert network.b_words.argmax() == documents.word_frequencies().argmax()
+    torch.testing.assert_close(network.b_labels.sigmoid(), torch.tensor([0.5, 0.5]))
+
+
 @pytest.mark.parametrize("settings", [{"neighbor_share": 0.5}, {"decoder_size": 20, "epochs": 40}])
 @pytest.mark.parametrize("kind", [VDSH, VDSH_S, VDSH_SP])
 def test_training_beyond_the_paper_tells_topics_apart(kind, settings):

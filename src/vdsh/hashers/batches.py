@@ -92,6 +92,16 @@ class Documents:
         targets = np.ones_like(counts) if target == "binary" else counts
         return cls(corpus.inputs, targets, corpus.labels, device, neighbours)
 
+    def word_frequencies(self) -> Tensor:
+        """Return each word's share of all targets, none of them 0: (V,)."""
+        total = torch.ones(self.n_terms, device=self.device)
+        total.index_add_(0, self.columns, self.targets)
+        return total / total.sum()
+
+    def label_frequencies(self) -> Tensor:
+        """Return the share of labelled documents with each label, none of them 0 or 1: (L,)."""
+        return (self.labels.sum(0) + 1) / (self.known.sum() + 2)
+
     def largest_batch(self, batch_size: int) -> int:
         """Bound the number of entries that `batch_size` documents can have in an epoch."""
         return self._largest(min(batch_size, self.n_docs))

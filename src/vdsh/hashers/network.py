@@ -86,6 +86,17 @@ class Network(nn.Module):
         if n_labels:
             self.U, self.b_labels = weights(n_bits, n_labels), bias(n_labels)
 
+    @torch.no_grad()
+    def expect(self, words: Tensor, labels: Tensor) -> None:
+        """Start the decoders at the frequencies of words, (V,), and labels, (L,).
+
+        From zero, where the paper starts, the quickest way to make frequent words and rare labels
+        fit is to push whole dimensions of s to one side, and those then tell nothing apart.
+        """
+        self.b_words.copy_(words.log())
+        if hasattr(self, "b_labels"):
+            self.b_labels.copy_(labels.logit())
+
     def hidden(self, batch: Batch, generator: torch.Generator | None) -> Tensor:
         """Compute t2 of shape (B, H); with a generator, drop some of its nodes."""
         t1 = torch.relu(batch.project(self.W1) + self.b1)  # (B, H)

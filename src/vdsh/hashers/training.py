@@ -193,7 +193,7 @@ def _neighbours(
 
 
 def _network(hasher: "VDSH", documents: Documents, seed: int) -> Network:
-    return Network(
+    network = Network(
         documents.n_terms,
         hasher.hidden_size,
         hasher.n_bits,
@@ -204,6 +204,9 @@ def _network(hasher: "VDSH", documents: Documents, seed: int) -> Network:
         dropout=hasher.dropout,
         generator=torch.Generator().manual_seed(seed),
     )
+    if network.deep:
+        network.expect(documents.word_frequencies(), documents.label_frequencies())
+    return network
 
 
 class _Step:
