@@ -91,7 +91,7 @@ def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
     place = "" if out == "vdsh-demo" else f" --out {out}"
     typer.echo(
         f"\nDone in {seconds:.0f} s. Model, store and documents are in {out}. Try next:\n"
-        f'  vdsh search {out}/store "generators of a permutation group" -k 5\n'
+        f'  vdsh search {out}/store "probability density of a distribution" -k 5\n'
         f"  vdsh demo --serve{place}   # the page: search, bits, a map\n"
         f"  vdsh duplicates {out}/store\n"
         f"  vdsh encode {model} {corpus} | head\n"
