@@ -21,7 +21,7 @@ def test_the_life_of_a_model_runs_as_shown(docs, tmp_path, monkeypatch, capsys):
     with gzip.open("vdsh-demo/documents.jsonl.gz", "wb") as file:
         file.write(docs.read_bytes())
     (code,) = [block for block in blocks(PAGES[0], "python") if "TextHasher" in block]
-    code = code.replace("generators of a permutation group", "moon orbit and crew")
+    code = code.replace("probability density of a distribution", "moon orbit and crew")
     exec(code, {})
     assert [line.split()[1] for line in capsys.readouterr().out.splitlines()] == ["space"] * 3
 
