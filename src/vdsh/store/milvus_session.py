@@ -10,7 +10,7 @@ from vdsh.store.addresses import Address
 from vdsh.store.milvus_driver import MilvusClient, MilvusException, RpcError
 
 LONGEST_CALL = 10.0  # seconds until a call without an answer is made again
-OPENED_IN = 3.0  # seconds to try when a store is opened
+OPENED_IN = 10.0  # seconds to try when a store is opened
 PAUSE = 0.1
 # Otherwise gRPC remembers for a while that a server was away, for all connections to it.
 OWN_CHANNEL = {"grpc.use_local_subchannel_pool": 1}
