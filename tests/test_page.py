@@ -197,6 +197,7 @@ def test_labels_and_fields_filter(visit):
 def test_filters_that_nothing_passes_say_so(visit):
     page = visit("/?q=moon&where=year%3E3000")
     page.get_by_text("Nothing passes these filters").wait_for()
+    assert page.locator(".hit").count() == 0
     page.get_by_role("button", name="Remove the filters").click()
     page.locator(".hit").first.wait_for()
 
@@ -384,7 +385,9 @@ def test_the_address_holds_what_is_looked_at(visit):
 @browser_only
 def test_unknown_words_are_pointed_out(visit):
     page = visit("/?q=xyzzy")
-    page.get_by_text("No word of the text is known").wait_for()
+    warning = page.get_by_text("No word of the text is known")
+    warning.wait_for()
+    assert warning.is_visible()
 
 
 @browser_only

@@ -8,9 +8,7 @@ import pytest
 from engines import code, codes_of, doc, ids
 from vdsh import Document, TextHasher
 from vdsh.errors import InputError, MissingFileError
-from vdsh.store import Duplicates, fingerprint, open_store
-from vdsh.store import local as local_module
-from vdsh.store import remote as remote_module
+from vdsh.store import Duplicates, fingerprint, modelled, open_store
 
 # Texts here are not about words.
 pytestmark = pytest.mark.filterwarnings("ignore::vdsh.pipeline.EmptyDocumentWarning")
@@ -35,8 +33,7 @@ def years(store):
 
 @pytest.fixture
 def small_batches(monkeypatch):
-    for module in (local_module, remote_module):
-        monkeypatch.setattr(module, "BATCH", 10)
+    monkeypatch.setattr(modelled, "BATCH", 10)
 
 
 # -- the life of a document ---------------------------------------------------------------------

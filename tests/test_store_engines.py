@@ -15,8 +15,7 @@ import pytest
 from engines import REMOTE, code, codes_of, doc, ids, server_is_running
 from servers import PASSWORD, QUOTED, MilvusServer, PostgresServer, free_port
 from vdsh.errors import EngineError, FolderError, InputError, VdshError, WriteError
-from vdsh.store import open_store
-from vdsh.store import remote as remote_module
+from vdsh.store import modelled, open_store
 
 # Texts here are not about words.
 pytestmark = pytest.mark.filterwarnings("ignore::vdsh.pipeline.EmptyDocumentWarning")
@@ -317,7 +316,7 @@ def test_more_ties_than_milvus_gives_at_once(new_place, fitted):
 
 
 def test_a_restart_in_the_middle_of_an_upsert_loses_nothing(server, url, fitted, monkeypatch):
-    monkeypatch.setattr(remote_module, "BATCH", 50)
+    monkeypatch.setattr(modelled, "BATCH", 50)
     restarted = []
 
     def restart(n_committed):
@@ -338,7 +337,7 @@ def test_a_restart_in_the_middle_of_an_upsert_loses_nothing(server, url, fitted,
 def test_a_killed_server_leaves_whole_batches(restarting, fitted, monkeypatch):
     """The server dies at any moment, while batches are on their way."""
     server = restarting["postgres"]
-    monkeypatch.setattr(remote_module, "BATCH", 200)
+    monkeypatch.setattr(modelled, "BATCH", 200)
     url = server.store_url("killed")
     done = []
     with open_store(url, fitted, wait=0.2) as store:

@@ -314,8 +314,8 @@ import json, resource, sys
 import numpy as np
 from vdsh import Document
 from vdsh.errors import WriteError
-from vdsh.store import local, open_store
-local.BATCH = 100
+from vdsh.store import modelled, open_store
+modelled.BATCH = 100
 documents = (Document(f"{i}", "x" * 1000) for i in range(50_000))
 committed = [0]
 with open_store(sys.argv[1]) as store:

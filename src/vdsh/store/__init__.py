@@ -1,7 +1,8 @@
 """Stores: documents with their codes on disk or on a server, searched by text or code.
 
-`base` is the contract, `local` the store in a folder. It is made of `database` (the SQLite file),
-`rows` (documents as table rows), `mirror` (the index that follows the table), `where` (filters),
+`base` is the contract, `modelled` what all stores share, `local` the store in a folder. It is made
+of `database` (the SQLite file), `rows` (documents as table rows), `mirror` (the index that follows
+the table), `where` (filters),
 `snapshot` (one state, searched), `model`, `duplicates`, and `opening`, which puts it together.
 `remote` is the store on a server; what it asks of one is `engine`, which `postgres` and `milvus`
 fill in. `copying` moves documents from one store to another.

@@ -11,8 +11,8 @@ import numpy as np
 
 from vdsh.errors import EngineError, InputError
 from vdsh.store.base import Store
+from vdsh.store.modelled import BATCH
 
-BATCH = 2000
 SAMPLE = 100  # documents compared at the end
 
 

@@ -1,34 +1,30 @@
 """A store in a folder: SQLite holds everything, an index in memory answers searches."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import islice
 from sqlite3 import Connection
 from threading import RLock
 from typing import Any, TypeVar
 
-import numpy as np
-
 from vdsh.codes import Codes, expected_distances
 from vdsh.documents import Document
-from vdsh.errors import InputError, VdshError
+from vdsh.errors import VdshError
 from vdsh.search.checks import check_count
-from vdsh.store.base import Duplicates, Hit, Query, Store, Where, Within, check_code, check_rank
+from vdsh.store.base import Duplicates, Hit, Query, Where, Within, check_rank
 from vdsh.store.database import Database
 from vdsh.store.duplicates import find_duplicates
 from vdsh.store.mirror import Mirror
 from vdsh.store.model import StoreModel
-from vdsh.store.rows import COLUMNS, Rows, check_codes, check_id, read_labels, to_document, to_rows
+from vdsh.store.modelled import CANDIDATES, ModelledStore
+from vdsh.store.rows import COLUMNS, Rows, check_id, read_labels, to_document
 from vdsh.store.snapshot import Snapshot
 
-BATCH = 2000  # documents a transaction
-CANDIDATES = 1000  # at least so many are re-ordered by expected distance
 INSERT = "INSERT INTO documents(id, text, labels, metadata, code) VALUES (?, ?, ?, ?, ?)"
 
 T = TypeVar("T")
 
 
-class LocalStore(Store):
+class LocalStore(ModelledStore):
     """A store in a folder; made by `open_store`.
 
     One process writes at a time, any number read; each sees what was committed when its call
@@ -56,39 +52,6 @@ class LocalStore(Store):
 
     def __repr__(self) -> str:
         return f"<LocalStore '{self._database.folder}', {self._model.n_bits} bits>"
-
-    def upsert(
-        self,
-        documents: Iterable[Document],
-        codes: Codes | None = None,
-        *,
-        progress: Callable[[int], None] | None = None,
-    ) -> int:
-        """Add documents in batches of 2,000, each committed before the next is read."""
-        if codes is not None:
-            check_codes(codes, documents, self._model.n_bits)
-        n_written = 0
-        for batch in _batches(documents):
-            some = None if codes is None else codes[n_written : n_written + len(batch)]
-            self._write(to_rows(batch, some, self._model.encode))
-            n_written += len(batch)
-            if progress is not None:
-                progress(n_written)
-        self._model.warn_of_empty(n_written)
-        if codes is not None and len(codes) > n_written:
-            raise InputError(f"There are {len(codes)} codes but only {n_written} documents.")
-        return n_written
-
-    def delete(self, ids: Iterable[str]) -> int:
-        """Delete documents; return how many were there."""
-        if isinstance(ids, str):
-            raise InputError(f"ids must be a list of ids. Got one string: [{ids!r}] is a list.")
-        n_deleted = 0
-        for batch in _batches(ids):
-            checked = [check_id(id) for id in batch]
-            with self._writing() as connection:
-                n_deleted += _remove(connection, checked)
-        return n_deleted
 
     def get(self, id: str) -> Document | None:
         """Return a document, or None where there is none of that id."""
@@ -216,11 +179,15 @@ class LocalStore(Store):
             self._has_written = True
             yield connection
 
-    def _write(self, batch: Rows) -> None:
+    def _remove(self, ids: list[str]) -> int:
         with self._writing() as connection:
-            _remove(connection, [row[0] for row in batch.rows])
-            connection.executemany(INSERT, batch.rows)
-            new = batch.fields - self._known_fields
+            return _delete(connection, ids)
+
+    def _write(self, rows: Rows) -> None:
+        with self._writing() as connection:
+            _delete(connection, [row[0] for row in rows.rows])
+            connection.executemany(INSERT, rows.rows)
+            new = rows.fields - self._known_fields
             names = [(name,) for name in sorted(new)]
             connection.executemany("INSERT OR IGNORE INTO fields VALUES (?)", names)
         self._known_fields |= new
@@ -236,13 +203,6 @@ class LocalStore(Store):
             ranked = sorted((e, d, id) for e, (id, d) in zip(expected, pairs, strict=True))[:k]
             return snapshot.hits([(id, d) for _, d, id in ranked], [e for e, _, _ in ranked])
 
-    def _code(self, query: Query) -> Codes:
-        if isinstance(query, str):
-            code: Codes = self._model.encode([query])[0]
-            self._model.warn_of_empty(1)
-            return code
-        return check_code(query, self._model.n_bits)
-
     def _pages(self, columns: str, size: int, last: str = "") -> Iterator[list[Any]]:
         """Read rows above an id in the order of ids, a page in a transaction of its own."""
         query = f"SELECT {columns} FROM documents WHERE id > ? ORDER BY id LIMIT ?"
@@ -254,24 +214,13 @@ class LocalStore(Store):
             yield rows
             last = rows[-1][0]
 
-    def _split(self, rows: Sequence[tuple[str, bytes]]) -> tuple[list[str], Codes]:
-        packed = bytearray().join([code for _, code in rows])
-        codes = np.frombuffer(packed, np.uint8).reshape(len(rows), self._model.n_bits // 8)
-        return [id for id, _ in rows], codes
-
 
 def _labels(connection: Connection) -> set[str]:
     labels = connection.execute("SELECT DISTINCT labels FROM documents")
     return {label for (some,) in labels for label in read_labels(some) or ()}
 
 
-def _batches(items: Iterable[T]) -> Iterator[list[T]]:
-    iterator = iter(items)
-    while batch := list(islice(iterator, BATCH)):
-        yield batch
-
-
-def _remove(connection: Connection, ids: Sequence[str]) -> int:
+def _delete(connection: Connection, ids: Sequence[str]) -> int:
     """Delete rows and note it for the indexes that hold them; return how many there were."""
     these = f"FROM documents WHERE id IN ({', '.join('?' * len(ids))})"
     note = f"INSERT INTO deletions(row, id) SELECT row, id {these}"

@@ -1,8 +1,7 @@
 """A store on a database server: what all engines share."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import islice
 from threading import RLock
 from typing import Any, TypeVar
 
@@ -12,21 +11,19 @@ from vdsh.codes import Codes, expected_distances, from_hex
 from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.search.checks import check_count
-from vdsh.store.base import Duplicates, Hit, Query, Store, Where, check_code, check_rank
+from vdsh.store.base import Duplicates, Hit, Query, Where, check_rank
 from vdsh.store.duplicates import find_duplicates
 from vdsh.store.engine import Engine, Found, Stored
 from vdsh.store.model import StoreModel
-from vdsh.store.rows import Rows, check_codes, check_id, to_rows
+from vdsh.store.modelled import CANDIDATES, ModelledStore
+from vdsh.store.rows import Rows, check_id
 from vdsh.store.where import Tree, parse
-
-BATCH = 2000  # documents a transaction
-CANDIDATES = 1000  # at least so many are re-ordered by expected distance
 
 T = TypeVar("T")
 Page = TypeVar("Page", list[Stored], list[tuple[str, bytes]])
 
 
-class RemoteStore(Store):
+class RemoteStore(ModelledStore):
     """A store on a database server; made by `open_store`.
 
     It may be used from several threads, which take turns.
@@ -48,37 +45,6 @@ class RemoteStore(Store):
 
     def __repr__(self) -> str:
         return f"<RemoteStore '{self._engine.shown}', {self._model.n_bits} bits>"
-
-    def upsert(
-        self,
-        documents: Iterable[Document],
-        codes: Codes | None = None,
-        *,
-        progress: Callable[[int], None] | None = None,
-    ) -> int:
-        """Add documents in batches of 2,000, each committed before the next is read."""
-        if codes is not None:
-            check_codes(codes, documents, self._model.n_bits)
-        n_written = 0
-        for batch in _batches(documents):
-            some = None if codes is None else codes[n_written : n_written + len(batch)]
-            self._write(to_rows(batch, some, self._model.encode))
-            n_written += len(batch)
-            if progress is not None:
-                progress(n_written)
-        self._model.warn_of_empty(n_written)
-        if codes is not None and len(codes) > n_written:
-            raise InputError(f"There are {len(codes)} codes but only {n_written} documents.")
-        return n_written
-
-    def delete(self, ids: Iterable[str]) -> int:
-        """Delete documents; return how many were there."""
-        if isinstance(ids, str):
-            raise InputError(f"ids must be a list of ids. Got one string: [{ids!r}] is a list.")
-        n_deleted = 0
-        for batch in _batches(ids):
-            n_deleted += self._remove(sorted({check_id(id) for id in batch}))
-        return n_deleted
 
     def get(self, id: str) -> Document | None:
         """Return a document, or None where there is none of that id."""
@@ -201,23 +167,11 @@ class RemoteStore(Store):
             "read_only": False,
         }
 
-    def _code(self, query: Query) -> Codes:
-        if isinstance(query, str):
-            code: Codes = self._model.encode([query])[0]
-            self._model.warn_of_empty(1)
-            return code
-        return check_code(query, self._model.n_bits)
-
     def _pages(self, read: Callable[..., Page], last: str = "") -> Iterator[Page]:
         while page := self._ask(partial(read, last=last)):
             yield page
             end = page[-1]
             last = end.document.id if isinstance(end, Stored) else end[0]
-
-    def _split(self, pairs: Sequence[tuple[str, bytes]]) -> tuple[list[str], Codes]:
-        packed = bytearray().join([code for _, code in pairs])
-        codes = np.frombuffer(packed, np.uint8).reshape(len(pairs), self._model.n_bits // 8)
-        return [id for id, _ in pairs], codes
 
 
 def _tree(engine: Engine, where: Where | None) -> Tree | None:
@@ -236,9 +190,3 @@ def _by_expected_distance(hits: list[Hit], probabilities: Any) -> list[Hit]:
     expected = expected_distances(from_hex([hit.code for hit in hits]), probabilities).tolist()
     ranked = [hit._replace(expected=e) for hit, e in zip(hits, expected, strict=True)]
     return sorted(ranked, key=lambda hit: (hit.expected, hit.distance, hit.id))
-
-
-def _batches(items: Iterable[T]) -> Iterator[list[T]]:
-    iterator = iter(items)
-    while batch := list(islice(iterator, BATCH)):
-        yield batch
