@@ -221,6 +221,8 @@ def _record(cell: Cell, data: Counted, trial: Trial, chosen: str) -> dict[str, A
         },
         "measures": {name: round(value, 4) for name, value in best.means.items()},
         "epoch": getattr(trial.hasher, "best_epoch_", None),
+        "unused_bits": trial.hasher.unused_bits_,
+        "duplicated_bits": trial.hasher.duplicated_bits_,
         "circumstances": circumstances(),
         "per_query_permille": {
             **{f"precision@{best.k} {name}": values for name, values in per_query.items()},
