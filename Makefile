@@ -24,6 +24,9 @@ demo: $(INSTALLED)  ## learn from the docstrings of installed packages and searc
 test: $(INSTALLED)  ## run all tests, a process a core
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
+smoke: $(INSTALLED)  ## install the base alone into a fresh environment and use a saved model
+	.ci/smoke $(BIN)/python
+
 lint: $(INSTALLED)  ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
