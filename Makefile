@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format bench clean
+.PHONY: help install demo test lint format docs smoke bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -24,6 +24,9 @@ demo: $(INSTALLED)  ## learn from the docstrings of installed packages and searc
 test: $(INSTALLED)  ## run all tests, a process a core
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
+smoke: $(INSTALLED)  ## install the base alone into a fresh environment and use a saved model
+	.ci/smoke $(BIN)/python
+
 lint: $(INSTALLED)  ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -32,6 +35,9 @@ lint: $(INSTALLED)  ## check style and types
 format: $(INSTALLED)  ## rewrite files in our style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(INSTALLED)  ## write docs/api.md and docs/cli.md from docstrings and help texts
+	$(BIN)/python docs/make_references.py
 
 bench: $(INSTALLED)  ## measure again what the documentation claims (VDSH_DATA names the corpora)
 	$(BIN)/python -m pip install --quiet -c constraints.txt --group bench

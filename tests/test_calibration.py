@@ -12,8 +12,8 @@ from vdsh import TextHasher
 from vdsh.codes import binarize, pack, thresholds
 from vdsh.errors import InputError
 from vdsh.hashers import HASHERS
-from vdsh.hashers.bench import Bench, Judged, usual_k
 from vdsh.hashers.calibration import best_thresholds, candidates
+from vdsh.hashers.validation_search import Judged, ValidationSearch, usual_k
 from vdsh.labels import read_labels
 from vdsh.metrics import expected_precision
 
@@ -27,73 +27,77 @@ def judged(n_docs, shares, n_bits=8, noise=0.5, seed=0):
     return Judged(scores.astype(np.float32), np.eye(len(shares), dtype=np.uint8)[classes])
 
 
-def slow_precision(bench, cut):
-    codes, queries = (pack(binarize(part.scores, cut)) for part in (bench.documents, bench.queries))
-    labels = bench.queries.labels, bench.documents.labels
-    return expected_precision(queries, labels[0], codes, labels[1], k=bench.k)
+def slow_precision(search, cut):
+    codes, queries = (
+        pack(binarize(part.scores, cut)) for part in (search.documents, search.queries)
+    )
+    labels = search.queries.labels, search.documents.labels
+    return expected_precision(queries, labels[0], codes, labels[1], k=search.k)
 
 
 @pytest.mark.parametrize("n_bits", [8, 24, 72, 256])
 @pytest.mark.parametrize("k", [1, 20, 1000])
 def test_a_candidate_is_measured_as_metrics_would(n_bits, k):
     sides = (judged(n, [0.5, 0.3, 0.2], n_bits, seed=seed) for n, seed in ((150, 0), (40, 1)))
-    bench = Bench(*sides, k=k)
-    cut = thresholds(bench.documents.scores, "median")
-    places, bit = bench.places(cut), 5
-    choices = np.unique(candidates(bench.documents.scores)[:, bit])
-    found = bench.candidate_precision(places, bit, cut, choices)
+    search = ValidationSearch(*sides, k=k)
+    cut = thresholds(search.documents.scores, "median")
+    places, bit = search.places(cut), 5
+    choices = np.unique(candidates(search.documents.scores)[:, bit])
+    found = search.candidate_precision(places, bit, cut, choices)
     for choice, precision in zip(choices, found.T, strict=True):
         changed = cut.copy()
         changed[bit] = choice
-        assert np.allclose(precision, slow_precision(bench, changed))
-        assert np.isclose(bench.precision(changed), slow_precision(bench, changed).mean())
+        assert np.allclose(precision, slow_precision(search, changed))
+        assert np.isclose(search.precision(changed), slow_precision(search, changed).mean())
 
 
 def test_moving_a_threshold_keeps_the_distances_true():
-    bench = Bench(judged(60, [0.7, 0.3]), judged(30, [0.7, 0.3], seed=1))
-    cut = thresholds(bench.documents.scores, "median")
-    places, old = bench.places(cut), cut[3]
+    search = ValidationSearch(judged(60, [0.7, 0.3]), judged(30, [0.7, 0.3], seed=1))
+    cut = thresholds(search.documents.scores, "median")
+    places, old = search.places(cut), cut[3]
     cut[3] = np.float32(0.7)
-    bench.move(places, 3, old, cut[3])
-    assert (places == bench.places(cut)).all()
+    search.move(places, 3, old, cut[3])
+    assert (places == search.places(cut)).all()
 
 
 def test_ascent_finds_what_all_combinations_contain():
     documents, queries = (judged(n, [0.1, 0.9], 2, noise=1.0, seed=n) for n in (80, 60))
-    bench = Bench(documents, queries, k=10)
+    search = ValidationSearch(documents, queries, k=10)
     every = [np.array(cut, np.float32) for cut in product(*candidates(documents.scores).T)]
-    precisions = [bench.precision(cut) for cut in every]
+    precisions = [search.precision(cut) for cut in every]
     best, worst = max(precisions), min(precisions)
-    found = bench.precision(best_thresholds(documents.scores, bench, errors=0))
+    found = search.precision(best_thresholds(documents.scores, search, errors=0))
     assert found <= best
     assert found > best - 0.05 * (best - worst)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_best_is_never_worse_than_median_and_sign_on_validation(seed):
-    bench = Bench(
+    search = ValidationSearch(
         judged(300, [0.6, 0.3, 0.1], noise=1.5, seed=seed),
         judged(100, [0.6, 0.3, 0.1], noise=1.5, seed=seed + 10),
         k=20,
     )
-    scores = bench.documents.scores
-    best = bench.precision(best_thresholds(scores, bench))
-    assert best >= max(bench.precision(thresholds(scores, name)) for name in ("median", "sign"))
+    scores = search.documents.scores
+    best = search.precision(best_thresholds(scores, search))
+    assert best >= max(search.precision(thresholds(scores, name)) for name in ("median", "sign"))
 
 
 def test_a_class_of_a_tenth_gets_a_better_cut_than_the_median():
     shares = [0.1, 0.9]
     train, queries, test = (judged(n, shares, seed=n) for n in (1000, 200, 300))
-    bench = Bench(train, queries)
-    cut = best_thresholds(train.scores, bench)
-    unseen = Bench(train, test)
+    search = ValidationSearch(train, queries)
+    cut = best_thresholds(train.scores, search)
+    unseen = ValidationSearch(train, test)
     assert unseen.precision(cut) > unseen.precision(thresholds(train.scores, "median")) + 0.02
     assert unseen.precision(cut) > 0.98
 
 
 def test_the_choice_is_the_same_every_time():
-    bench = Bench(judged(300, [0.2, 0.8], noise=1), judged(100, [0.2, 0.8], noise=1, seed=1))
-    first, second = (best_thresholds(bench.documents.scores, bench) for _ in range(2))
+    search = ValidationSearch(
+        judged(300, [0.2, 0.8], noise=1), judged(100, [0.2, 0.8], noise=1, seed=1)
+    )
+    first, second = (best_thresholds(search.documents.scores, search) for _ in range(2))
     assert (first == second).all()
 
 
@@ -101,9 +105,9 @@ def test_scores_without_labels_of_any_use_move_few_thresholds():
     rng = np.random.default_rng(0)
     scores = [rng.normal(size=(n, 32)).astype(np.float32) for n in (500, 100)]
     labels = [np.eye(4, dtype=np.uint8)[rng.integers(4, size=len(part))] for part in scores]
-    bench = Bench(*(Judged(*part) for part in zip(scores, labels, strict=True)))
+    search = ValidationSearch(*(Judged(*part) for part in zip(scores, labels, strict=True)))
     careful, greedy = (
-        (best_thresholds(scores[0], bench, errors=errors)[:, None] != np.stack(
+        (best_thresholds(scores[0], search, errors=errors)[:, None] != np.stack(
             [thresholds(scores[0], name) for name in ("median", "sign")], 1)).all(axis=1).sum()
         for errors in (3.0, 0.0)
     )  # fmt: skip
@@ -115,8 +119,8 @@ def test_only_labelled_documents_are_judged_and_at_most_so_many():
     labels = read_labels([None, "a"] * 5)
     assert Judged.sample(scores, labels, 100).scores[:, 0].tolist() == [8, 24, 40, 56, 72]
     assert len(Judged.sample(scores, labels, 3).labels) == 3
-    assert Bench.of(scores, labels, scores, read_labels([None] * 10)) is None
-    assert Bench.of(scores, None, scores, labels) is None
+    assert ValidationSearch.of(scores, labels, scores, read_labels([None] * 10)) is None
+    assert ValidationSearch.of(scores, None, scores, labels) is None
 
 
 def unbalanced(seed):

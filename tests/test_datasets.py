@@ -147,6 +147,13 @@ def test_docstrings_are_labelled_by_their_area(monkeypatch):
     assert {document.labels[0] for document in few} == {"scipy.optimize", "scipy.signal"}
 
 
+def test_docstrings_of_some_modules_are_read_in_a_moment():
+    documents = docstrings.collect(modules=["turtle", "email"], each=50)
+    assert {document.labels for document in documents} == {("turtle",), ("email",)}
+    assert len(documents) == 100
+    assert docstrings.collect(modules=["no_such_module"]) == []
+
+
 @real
 @pytest.mark.parametrize(
     "name, documents, labels, test, cardinality",

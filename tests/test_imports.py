@@ -53,14 +53,3 @@ def test_training_without_torch_says_what_to_install(docs):
     )
     assert result.returncode == 1
     assert "Run: pip install 'vdsh[train]'" in result.stderr
-
-
-def test_public_names():
-    import vdsh
-
-    names = "Document HammingIndex TextHasher VdshError __version__ open_store read_documents"
-    assert set(vdsh.__all__) == set(names.split())
-    for name in vdsh.__all__:
-        assert getattr(vdsh, name)
-    with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
-        _ = vdsh.Nonsense

@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from vdsh.codes import Bits, Codes, Scores, binarize, check_n_bits, check_threshold, pack
 from vdsh.errors import InputError, missing_package
-from vdsh.hashers.bench import Bench
 from vdsh.hashers.calibration import calibrate
 from vdsh.hashers.health import bit_health, sample
+from vdsh.hashers.validation_search import ValidationSearch
 from vdsh.labels import Labels, read_labels
 from vdsh.text.weighting import inverse_document_frequency, weigh
 
@@ -130,9 +130,11 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         held_out = self._validation_corpus(validation, labels)
         self._fit(train, held_out, progress)
         scores = self._scores(train.inputs)
-        bench = self._bench(scores, train, held_out) if self.threshold == "best" else None
+        search = None
+        if self.threshold == "best":
+            search = self._validation_search(scores, train, held_out)
         plain = self.plain_threshold
-        self.thresholds_, self.calibration_ = calibrate(scores, self.threshold, bench, plain=plain)
+        self.thresholds_, self.calibration_ = calibrate(scores, self.threshold, search, plain=plain)
         self._look_at_bits(scores, train)
         return self
 
@@ -155,13 +157,13 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         labels = None if y is None else _read_labels(y, counts.shape[0])
         train = Corpus(self._weigh(counts), counts, labels)
         scores = self._scores(train.inputs)
-        bench = self._bench(scores, train, self._validation_corpus(validation, labels))
-        if threshold == "best" and bench is None:
+        search = self._validation_search(scores, train, self._validation_corpus(validation, labels))
+        if threshold == "best" and search is None:
             raise InputError(
                 "The best thresholds are chosen by precision, which needs labels: give labelled "
                 "documents and labelled validation documents, or choose median or sign."
             )
-        cut, measured = calibrate(scores, threshold, bench, self.thresholds_)
+        cut, measured = calibrate(scores, threshold, search, self.thresholds_)
         self.threshold, self.thresholds_, self.calibration_ = threshold, cut, measured
         self._look_at_bits(scores, train)
         return self
@@ -210,12 +212,14 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def _weigh(self, counts: csr_array) -> csr_array:
         return weigh(counts, self.weighting, getattr(self, "idf_", None))
 
-    def _bench(self, scores: Scores, train: Corpus, validation: Corpus | None) -> Bench | None:
+    def _validation_search(
+        self, scores: Scores, train: Corpus, validation: Corpus | None
+    ) -> ValidationSearch | None:
         """Prepare to measure thresholds; None where labels are missing."""
         if validation is None:
             return None
         queries = self._scores(validation.inputs)
-        return Bench.of(scores, train.labels, queries, validation.labels)
+        return ValidationSearch.of(scores, train.labels, queries, validation.labels)
 
     def _look_at_bits(self, scores: Scores, train: Corpus) -> None:
         """Note how balanced, used and different the bits of the training documents are."""

@@ -8,7 +8,7 @@ documents with a label in common, the other bits staying as they are.
 import numpy as np
 
 from vdsh.codes import FIXED, Scores, thresholds
-from vdsh.hashers.bench import Bench, Places
+from vdsh.hashers.validation_search import Places, ValidationSearch
 
 _QUANTILES = (0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85)
 _LEAST_GAIN = 1e-4  # ends the climb where all queries gain the same next to nothing
@@ -18,7 +18,7 @@ _LEAST_QUERIES, _MOST_SWEEPS = 20, 5
 def calibrate(
     scores: Scores,
     method: str,
-    bench: Bench | None,
+    search: ValidationSearch | None,
     before: Scores | None = None,
     *,
     plain: str = "median",
@@ -30,8 +30,8 @@ def calibrate(
     scores : ndarray of shape (n_docs, n_bits)
         Scores of the training documents.
     method : {"median", "sign", "best"}
-    bench : Bench or None
-        Without one nothing is measured, and `best` is the `plain` way.
+    search : ValidationSearch or None
+        Without it nothing is measured, and `best` is the `plain` way.
     before : ndarray of shape (n_bits,), optional
         Thresholds to compare with; by default those of the `plain` way.
     plain : {"median", "sign"}
@@ -41,16 +41,16 @@ def calibrate(
     -------
     thresholds : ndarray of shape (n_bits,)
     measured : dict
-        Precision at 100 `before` and `after`; empty without a bench.
+        Precision at 100 `before` and `after`; empty where nothing was measured.
     """
-    if bench is None:
+    if search is None:
         return thresholds(scores, plain if method == "best" else method), {}
-    cut = best_thresholds(scores, bench) if method == "best" else thresholds(scores, method)
+    cut = best_thresholds(scores, search) if method == "best" else thresholds(scores, method)
     old = thresholds(scores, plain) if before is None else before
-    return cut, {"before": bench.precision(old), "after": bench.precision(cut)}
+    return cut, {"before": search.precision(old), "after": search.precision(cut)}
 
 
-def best_thresholds(scores: Scores, bench: Bench, *, errors: float = 1.0) -> Scores:
+def best_thresholds(scores: Scores, search: ValidationSearch, *, errors: float = 1.0) -> Scores:
     """Climb to better thresholds, one bit at a time, until a sweep over all bits moves none.
 
     The start is the better of median and sign.
@@ -59,7 +59,7 @@ def best_thresholds(scores: Scores, bench: Bench, *, errors: float = 1.0) -> Sco
     ----------
     scores : ndarray of shape (n_docs, n_bits)
         Scores of the training documents.
-    bench : Bench
+    search : ValidationSearch
         With fewer than 20 queries no threshold moves from the start.
     errors : float
         A move must gain more than so many standard errors of its gain over the queries: the best
@@ -72,12 +72,12 @@ def best_thresholds(scores: Scores, bench: Bench, *, errors: float = 1.0) -> Sco
     ndarray of shape (n_bits,)
     """
     choices = candidates(scores)
-    cut: Scores = max(choices[: len(FIXED)], key=bench.precision).copy()
-    if len(bench.queries.scores) < _LEAST_QUERIES:
+    cut: Scores = max(choices[: len(FIXED)], key=search.precision).copy()
+    if len(search.queries.scores) < _LEAST_QUERIES:
         return cut
-    places = bench.places(cut)
+    places = search.places(cut)
     for _ in range(_MOST_SWEEPS):
-        moved = [_improve(bench, places, bit, cut, choices, errors) for bit in range(len(cut))]
+        moved = [_improve(search, places, bit, cut, choices, errors) for bit in range(len(cut))]
         if not any(moved):
             break
     return cut
@@ -90,16 +90,16 @@ def candidates(scores: Scores) -> Scores:
 
 
 def _improve(
-    bench: Bench, places: Places, bit: int, cut: Scores, choices: Scores, errors: float
+    search: ValidationSearch, places: Places, bit: int, cut: Scores, choices: Scores, errors: float
 ) -> bool:
     """Move one threshold where that is a gain beyond chance; say whether it moved."""
     levels, old = np.unique(choices[:, bit]), cut[bit]
-    found = bench.candidate_precision(places, bit, cut, levels)
+    found = search.candidate_precision(places, bit, cut, levels)
     gains = found - found[:, [np.searchsorted(levels, old)]]
     best = int(gains.mean(axis=0).argmax())
     gain, error = gains[:, best].mean(), gains[:, best].std() / np.sqrt(len(gains))
     if gain <= max(_LEAST_GAIN, errors * error):
         return False
     cut[bit] = levels[best]
-    bench.move(places, bit, old, cut[bit])
+    search.move(places, bit, old, cut[bit])
     return True

@@ -12,10 +12,10 @@ from torch import Tensor
 from vdsh.codes import FIXED
 from vdsh.hashers.base import Corpus
 from vdsh.hashers.batches import Documents, in_order, sparse_batches
-from vdsh.hashers.bench import usual_k
 from vdsh.hashers.health import sample
 from vdsh.hashers.network import Network
 from vdsh.hashers.objective import Weights, lower_bound
+from vdsh.hashers.validation_search import usual_k
 from vdsh.labels import Labels
 
 if TYPE_CHECKING:

@@ -1,4 +1,7 @@
-"""Measuring thresholds fast: what becomes of precision when the threshold of one bit moves."""
+"""Validation documents search training documents: the precision that thresholds are judged by.
+
+Fast enough to ask for every bit what becomes of it when the threshold moves.
+"""
 
 from typing import NamedTuple
 
@@ -47,8 +50,8 @@ def usual_k(n_docs: int) -> int:
     return min(100, max(1, n_docs // 10))
 
 
-class Bench:
-    """Measures thresholds: validation queries search training documents.
+class ValidationSearch:
+    """Validation documents with known labels search training documents; measures thresholds.
 
     Parameters
     ----------
@@ -65,8 +68,8 @@ class Bench:
     @classmethod
     def of(
         cls, scores: Scores, labels: Labels | None, query_scores: Scores, known: Labels | None
-    ) -> "Bench | None":
-        """Make a bench of a fixed sample; None where labels are missing on one side."""
+    ) -> "ValidationSearch | None":
+        """Take a fixed sample of both; None where labels are missing on one side."""
         if labels is None or known is None or not labels.known.any() or not known.known.any():
             return None
         documents = Judged.sample(scores, labels, _MOST_DOCUMENTS)

@@ -1,0 +1,45 @@
+"""Which method suits your documents? Measure on held-out ones, and ask whether it was luck.
+
+Put your own in place of the docstrings: `documents = list(read_documents("mine.jsonl"))`.
+"""
+
+from vdsh import TextHasher
+from vdsh.datasets import docstrings, random_split
+from vdsh.evaluation import compare, evaluate_hasher, yardsticks
+
+AREAS = ("asyncio", "email", "numpy.ma", "scipy.signal", "sklearn.metrics", "turtle")
+QUICK = {  # a small model that learns in seconds; leave it away for your own
+    "vocabulary_size": 2000,
+    "hidden_size": 200,
+    "batch_size": 50,
+    "epochs": 12,
+    "learning_rate": 0.005,
+}
+METHODS = {"lsh": {}, "sph": {}, "itq": {}, "vdsh": QUICK, "vdsh-s": QUICK}
+
+documents = docstrings.collect(modules=AREAS, each=110)
+data = random_split("mine", documents, 0, "six areas")
+
+precisions = {}
+for name, settings in METHODS.items():
+    hasher = TextHasher(name, n_bits=16, random_state=0, **settings)
+    hasher.fit(data.train.texts, data.train.labels, progress=False)
+    queries, database = (
+        (hasher.vectorizer_.transform(part.texts), part.labels) for part in (data.test, data.train)
+    )
+    found = evaluate_hasher(hasher.hasher_, queries, database, k=50)
+    precisions[name] = found.values["precision@50"]  # a value for each query
+
+print(f"Precision at 50, 16 bits, {len(data.test.ids)} queries:")
+for name, value in yardsticks(queries, database, k=50).items():
+    print(f"  {name:<20} {value:.3f}")
+for name, values in sorted(precisions.items(), key=lambda item: item[1].mean()):
+    print(f"  {name:<20} {values.mean():.3f}")
+
+for better, other in (("vdsh-s", "vdsh"), ("vdsh", "itq")):
+    result = compare(precisions[better], precisions[other])
+    verdict = "is real" if result.p_value < 0.01 else "may be luck"
+    print(
+        f"{better} - {other}: {result.difference:+.3f} ({result.low:+.3f} to {result.high:+.3f}), "
+        f"p = {result.p_value:.2g}: {verdict}"
+    )

@@ -1,0 +1,37 @@
+"""Take the codes elsewhere: a faiss index and its ids, and the same answers from both.
+
+Needs `pip install 'vdsh[export]'`.
+"""
+
+import json
+import tempfile
+from pathlib import Path
+
+import faiss
+
+from vdsh import TextHasher, open_store
+from vdsh.datasets import docstrings
+from vdsh.export import export_codes
+
+AREAS = ("asyncio", "email", "numpy.ma", "scipy.signal", "sklearn.metrics", "turtle")
+QUERY = "filter a signal with a window"
+
+documents = docstrings.collect(modules=AREAS, each=110)
+hasher = TextHasher("itq", n_bits=64, random_state=0)
+hasher.fit([document.text for document in documents], progress=False)
+
+with tempfile.TemporaryDirectory() as folder, open_store(f"{folder}/store", hasher) as store:
+    store.upsert(documents)
+    done = export_codes(store, "faiss", f"{folder}/codes.faiss")
+    print(f"Wrote {done.documents} codes to {Path(done.path).name}.")
+
+    # From here on faiss alone, as another program would use it.
+    index = faiss.read_index_binary(str(done.path))
+    ids = [json.loads(line) for line in Path(done.ids).read_text().splitlines()]
+    distances, rows = index.search(hasher.encode([QUERY]), 5)
+    print(f"\nfaiss, nearest to {QUERY!r}:")
+    for distance, row in zip(distances[0], rows[0], strict=True):
+        print(f"{distance:>4}  {ids[row]}")
+
+    ours = [hit.distance for hit in store.search(QUERY, k=5)]
+    print(f"\nThe store says {ours}: {'the same' if ours == distances[0].tolist() else 'other'}.")

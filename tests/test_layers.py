@@ -1,0 +1,83 @@
+"""The order of the house: a room imports rooms above it in this list, never those below.
+
+It is the list of the design, with the rooms that were added later (`docs/decisions.md`).
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import vdsh
+
+LAYERS = """
+errors          the exception tree
+documents       files to documents
+jit             one way to compile and spread kernels
+text            texts to counts
+codes           bits, packed codes, thresholds
+labels          labels as users give them, to one matrix
+metrics         codes against labels
+persistence     model folders
+hashers         counts to bits
+model_card      the README of a model folder
+progress        bars
+pipeline        texts to codes
+explain         looking inside a model
+search          exact Hamming search
+store           documents and codes together
+export          codes and encoders for other programs
+datasets        corpora
+evaluation      the protocol of the paper, significance
+plots           rows to figures
+circumstances   where and when a number was measured
+paper           tables and figures
+corpus_map      the map of a store
+scale           many machines
+server          HTTP and the page
+cli             one file a verb
+"""
+ROOMS = [line.split()[0] for line in LAYERS.strip().splitlines()]
+SOURCE = Path(vdsh.__file__).parent
+FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path.name != "__main__.py"]
+WITH_TORCH = {"batches", "network", "objective", "training", "validation", "rbm_training"}
+
+
+def room_of(path):
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imports(path):
+    """Yield every module that a file imports, also inside functions and for types only."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module == "vdsh":
+            yield from (vdsh._HOMES.get(alias.name, f"vdsh.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports name their module in full"
+            yield node.module
+
+
+def test_every_room_has_its_place():
+    assert {room_of(path) for path in FILES} - {"__init__"} <= set(ROOMS)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_import_points_down(room):
+    above = set(ROOMS[: ROOMS.index(room) + 1]) | {"__version__"}
+    for path in FILES:
+        if room_of(path) == room:
+            used = {name.split(".")[1] for name in imports(path) if name.startswith("vdsh.")}
+            assert used <= above, f"{path.relative_to(SOURCE)} imports {used - above}"
+
+
+def test_only_the_files_that_train_import_torch():
+    users = {
+        str(path.relative_to(SOURCE))
+        for path in FILES
+        if any(name.partition(".")[0] == "torch" for name in imports(path))
+    }
+    allowed = {f"hashers/{name}.py" for name in WITH_TORCH}
+    allowed |= {"circumstances.py", "paper/runner.py"}  # the GPU's name; threads of a worker
+    assert {user for user in users if not user.startswith("scale/")} == allowed

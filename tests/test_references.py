@@ -1,0 +1,47 @@
+"""The generated references say what the code says."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+@pytest.fixture(scope="module")
+def references():
+    sys.path.insert(0, str(DOCS))
+    try:
+        import make_references
+    finally:
+        sys.path.pop(0)
+    return make_references
+
+
+@pytest.mark.parametrize("name", ["api.md", "cli.md"])
+def test_references_are_not_stale(references, name):
+    assert (DOCS / name).read_text(encoding="utf-8") == references.pages()[DOCS / name], (
+        "run `make docs`"
+    )
+
+
+def test_the_command_line_reference_is_the_same_on_any_terminal():
+    code = f"import sys; sys.path.insert(0, {str(DOCS)!r})\n"
+    code += "import make_references; sys.stdout.write(make_references.cli_page())"
+    environment = os.environ | {"COLUMNS": "40", "FORCE_COLOR": "1", "LC_ALL": "C"}
+    environment["PYTHONIOENCODING"] = "utf-8"
+    result = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, check=True
+    )
+    assert result.stdout.decode("utf-8") == (DOCS / "cli.md").read_text(encoding="utf-8")
+
+
+def test_every_verb_and_every_public_name_is_in_the_references():
+    import vdsh
+    from vdsh.cli import app
+
+    api, cli = ((DOCS / name).read_text(encoding="utf-8") for name in ("api.md", "cli.md"))
+    assert all(f"\n## vdsh {command.name}\n" in cli for command in app.registered_commands)
+    assert all(name in api for name in vdsh.__all__)
