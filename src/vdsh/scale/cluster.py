@@ -32,6 +32,8 @@ class Where(NamedTuple):
 def cluster(address: str | None = None) -> Iterator[Any]:
     """Connect to a Ray cluster; gives the module `ray`. A connection that is there is used."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # What matters is raised; the rest is Ray Data finding fault with its own workers.
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     try:
         import ray
         import ray.data
@@ -63,20 +65,36 @@ def count_workers(ray: Any, workers: int | None, resource: str = "CPU") -> int:
 
 
 def _connect(ray: Any, address: str | None) -> None:
-    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+    def start(address: str, **options: Any) -> None:
+        with _silent():
+            ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **options)
+
     if address is None:
-        ray.init("local", include_dashboard=False, **quiet)
+        start("local", include_dashboard=False)
         return
     try:
         if ":" in address and "://" not in address:
             host, _, port = address.rpartition(":")
             socket.create_connection((host, int(port)), _PATIENCE).close()
-        ray.init(address, **quiet)
+        start(address)
     except (OSError, ValueError, RuntimeError) as error:
         raise EngineError(
             f"No Ray cluster answers at '{address}'. Start one with `ray start --head`, or leave "
             "out --address to use this machine alone."
         ) from error
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Drop what is written to standard error: Ray tells there which log level it was given."""
+    kept = os.dup(2)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 @contextmanager
