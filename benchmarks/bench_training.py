@@ -17,6 +17,7 @@ from vdsh.datasets import load
 from vdsh.hashers import VDSH, VDSH_S, training
 from vdsh.hashers.base import Corpus
 from vdsh.hashers.batches import Documents, SparseBatch, shuffled, sparse_batches
+from vdsh.hashers.team import Team
 from vdsh.paper.settings import paper_settings
 from vdsh.text import BagOfWords, inverse_document_frequency, weigh
 
@@ -66,7 +67,7 @@ def on_cpu(hasher, counts, labels, held_out) -> None:
     def contender(kind):
         network = training._network(hasher, documents, 0)
         optimizer = torch.optim.Adam(network.parameters(), lr=1e-3, fused=True)
-        step = training._Step(hasher, network, optimizer, generator)
+        step = training._Step(hasher, network, optimizer, generator, Team())
         return lambda: [step(batch) for batch in batches[kind]]
 
     seconds = alternate({kind: contender(kind) for kind in batches}, ROUNDS)

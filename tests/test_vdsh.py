@@ -15,6 +15,7 @@ from vdsh.hashers.batches import Documents, dense_batch, in_order, shuffled, spa
 from vdsh.hashers.neighbours import nearest
 from vdsh.hashers.network import Network, Posterior
 from vdsh.hashers.objective import L1, L2, L3, Weights, divergence
+from vdsh.hashers.team import Team
 from vdsh.hashers.validation import precision
 from vdsh.labels import read_labels
 from vdsh.metrics import expected_precision
@@ -244,7 +245,7 @@ def test_divergence_weight_rises_over_the_warm_up(documents, corpus_):
     hasher = VDSH(16, kl_weight=0.5, kl_warmup=4, **QUICK)
     network = network_of(documents, n_labels=0)
     optimizer = torch.optim.Adam(network.parameters())
-    step = training._Step(hasher, network, optimizer, torch.Generator())
+    step = training._Step(hasher, network, optimizer, torch.Generator(), Team())
     seen = []
     step.bound = lambda *a: seen.append(float(a[3].kl)) or L1(*a)
     for batch in sparse_batches(in_order(documents), 14):

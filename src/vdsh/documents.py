@@ -136,7 +136,7 @@ class DocumentReader:
         number = self._done = 0
         with closing(self._records()) as records:
             for number, (place, fields) in enumerate(records, 1):
-                yield self._document(number, place, fields)
+                yield self.document(number, place, fields)
         if not number:
             raise InputError(f"'{self.name}' holds no documents.")
         self._done = self._total
@@ -177,7 +177,7 @@ class DocumentReader:
         try:
             header = next(filter(None, rows), [])
             if header:
-                self._check_columns(header)
+                self.check_columns(header)
             for row in filter(None, rows):
                 if len(row) > len(header):
                     problem = f"{len(row)} cells under {len(header)} columns"
@@ -196,7 +196,7 @@ class DocumentReader:
             # With a buffer, pages are read one by one instead of whole row groups.
             with pq.ParquetFile(self.name, buffer_size=1 << 20) as file:
                 self._total = file.metadata.num_rows
-                self._check_columns(file.schema_arrow.names)
+                self.check_columns(file.schema_arrow.names)
                 for batch in file.iter_batches(batch_size=1024):
                     for fields in batch.to_pylist():
                         self._done += 1
@@ -216,7 +216,7 @@ class DocumentReader:
             self._done += 1
             yield f"file '{name}'", {**folder, self.id_field: name, self.text_fields[0]: text}
 
-    def _check_columns(self, columns: Sequence[str]) -> None:
+    def check_columns(self, columns: Sequence[str]) -> None:
         """Raise for a column that was asked for by name and is not there."""
         wanted = [("text", name) for name in self.text_fields]
         wanted += [("id", self.id_field), ("labels", self.labels_field)]
@@ -224,7 +224,8 @@ class DocumentReader:
             if name not in columns and (role == "text" or name != role):
                 raise InputError(f"'{self.name}' has no column {_not_among(columns, name, role)}")
 
-    def _document(self, number: int, place: str, fields: dict[str, Any]) -> Document:
+    def document(self, number: int, place: str, fields: dict[str, Any]) -> Document:
+        """Make a document of record `number`, counted from 1, that stands at `place`."""
         key, text = fields.get(self.id_field), self._text(place, fields)
         labels = self._labels(place, fields.get(self.labels_field))
         used = {self.id_field, self.labels_field, *self.text_fields}

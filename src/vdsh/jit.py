@@ -14,6 +14,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 S = TypeVar("S")
 T = TypeVar("T")
 
+_most = 0  # threads that `use_threads` allows; 0 is one a CPU
+
 
 def kernel(**options: Any) -> Callable[[F], F]:
     """Compile a function for this machine, releasing the GIL; keep the result on disk.
@@ -78,8 +80,16 @@ def spread(function: Callable[[int, int], T], n_items: int, *, least: int = 1) -
     return in_threads(lambda slice_: function(*slice_), list(pairwise(bounds)), threads)
 
 
+def use_threads(most: int) -> None:
+    """Use at most so many threads in this process from now on, as where others share its CPUs."""
+    global _most
+    _most = most
+
+
 def available_threads() -> int:
     """Count the CPUs this process may use."""
+    if _most:
+        return _most
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -60,7 +60,7 @@ def write_folder(
     try:
         _write_files(draft, folder, card)
         draft.chmod(0o755)
-        _swap(draft, path)
+        swap(draft, path)
     except OSError as error:
         raise WriteError(
             f"Could not write '{path}': {error.strerror or error}. Nothing was changed there."
@@ -133,8 +133,8 @@ def _write_files(draft: Path, folder: Folder, card: str) -> None:
             os.fsync(handle.fileno())
 
 
-def _swap(draft: Path, path: Path) -> None:
-    """Move the finished draft into place, the older model out of the way first."""
+def swap(draft: Path, path: Path) -> None:
+    """Move a finished folder into place, the older one out of the way first."""
     old = draft.with_name(draft.name + ".old")
     replaces = path.exists()
     if replaces:

@@ -1,7 +1,8 @@
 """`vdsh encode`: documents to codes, as a stream."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,21 +10,42 @@ import typer
 
 from vdsh.cli import options
 from vdsh.cli.output import output
+from vdsh.errors import InputError
 
 if TYPE_CHECKING:
+    from vdsh.codes import Codes
     from vdsh.documents import Document
+    from vdsh.pipeline import TextHasher
+    from vdsh.scale.cluster import Where
+    from vdsh.scale.parquet import ParquetFiles
 
 EXAMPLE = "Example: cat titles.jsonl | vdsh encode news-model - --json"
 _BATCH = 2000
 
+Lines = Callable[[list[str], "Codes"], Iterator[str]]
+
 
 def command(
     model: Annotated[str, typer.Argument(help="Model folder.", show_default=False)],
-    docs: options.Docs,
+    docs: Annotated[
+        str,
+        typer.Argument(
+            help="Documents as for `fit`; or several Parquet files: a folder of them, a pattern "
+            "in quotes, or a URI such as s3://bucket/*.parquet.",
+            show_default=False,
+        ),
+    ],
     out: Annotated[
-        str | None, typer.Option(help="File to write to instead of standard output.")
+        str | None,
+        typer.Option(
+            help="File to write to instead of standard output; for several Parquet files, and "
+            "with --engine ray, a folder of Parquet files with id and code."
+        ),
     ] = None,
     bits: Annotated[bool, typer.Option("--bits", help="Write 0s and 1s instead of hex.")] = False,
+    engine: options.Engine = "local",
+    address: options.Address = None,
+    workers: options.Workers = None,
     format: options.Format = None,
     id_field: options.IdField = "id",
     text_field: options.TextField = None,
@@ -33,31 +55,94 @@ def command(
     quiet: options.Quiet = False,
 ) -> None:
     """Print the id and the code of each document."""
-    from vdsh.codes import to_bit_strings, to_hex
-    from vdsh.pipeline import TextHasher, warn_of_empty
+    from vdsh.pipeline import TextHasher
+    from vdsh.scale.cluster import Where
+    from vdsh.scale.parquet import is_several, open_files
+
+    options.check_engine(engine, address, workers)
+    hasher = TextHasher.load(model)
+    lines = _lines(bits=bits, as_json=as_json)
+    if engine == "ray" or (format in (None, "parquet") and is_several(docs)):
+        if out and (bits or as_json):
+            raise InputError("A folder of Parquet files holds bytes: leave out --bits and --json.")
+        files = open_files(docs, id_field=id_field, text_field=text_field or "text")
+        where = Where(address, workers) if engine == "ray" else None
+        _encode_files(hasher, files, lines, out, where, force=force, quiet=quiet)
+        return
+    reading = options.Reading(format, id_field, text_field, None, encoding, quiet)
+    _encode_documents(hasher, reading, docs, lines, out, force=force)
+
+
+def _encode_documents(
+    hasher: "TextHasher",
+    reading: options.Reading,
+    docs: str,
+    lines: Lines,
+    out: str | None,
+    *,
+    force: bool,
+) -> None:
+    """Encode the documents of one source to lines."""
+    from vdsh.pipeline import warn_of_empty
     from vdsh.progress import reading_bar
 
-    hasher = TextHasher.load(model)
-    reader = options.Reading(format, id_field, text_field, None, encoding).reader(docs)
-    write = _json_line if as_json else _tab_line
+    reader = reading.reader(docs)
     n_documents = n_empty = 0
     with (
         output(out, force=force) as file,
-        reading_bar(reader, "encoding", enabled=not quiet) as read,
+        reading_bar(reader, "encoding", enabled=not reading.quiet) as read,
     ):
         for batch in _batches(read):
             codes, empty = hasher.encode_and_count([document.text for document in batch])
-            texts = to_bit_strings(codes) if bits else to_hex(codes)
-            file.writelines(write(d.id, text) for d, text in zip(batch, texts, strict=True))
+            file.writelines(lines([document.id for document in batch], codes))
             n_documents += len(batch)
             n_empty += empty
     warn_of_empty(n_empty, n_documents)
+
+
+def _encode_files(
+    hasher: "TextHasher",
+    files: "ParquetFiles",
+    lines: Lines,
+    out: str | None,
+    where: "Where | None",
+    *,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Encode Parquet files, here or on a cluster, to lines or to a folder."""
+    from vdsh.pipeline import warn_of_empty
+    from vdsh.progress import counting_bar
+    from vdsh.scale.encode import encode_files
+    from vdsh.scale.output import codes_folder
+
+    n_empty = 0
+    with (
+        codes_folder(out, force=force) if out else nullcontext() as folder,
+        output(None, force=force) as file,
+        counting_bar("encoding", files.n_rows, enabled=not quiet) as bar,
+    ):
+        for encoded in encode_files(hasher, files, folder, where):
+            if not folder:
+                file.writelines(lines(*encoded.rows()))
+            n_empty += encoded.n_empty
+            bar.advance(bar.task_ids[0], encoded.n_documents)
+    warn_of_empty(n_empty, files.n_rows)
 
 
 def _batches(documents: "Iterable[Document]") -> "Iterator[list[Document]]":
     documents = iter(documents)
     while batch := list(islice(documents, _BATCH)):
         yield batch
+
+
+def _lines(*, bits: bool, as_json: bool) -> Lines:
+    """Choose how ids and codes are written."""
+    from vdsh.codes import to_bit_strings, to_hex
+
+    write = _json_line if as_json else _tab_line
+    text = to_bit_strings if bits else to_hex
+    return lambda ids, codes: map(write, ids, text(codes))
 
 
 def _json_line(name: str, code: str) -> str:

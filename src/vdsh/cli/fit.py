@@ -8,7 +8,6 @@ import typer
 from vdsh.cli import options
 
 if TYPE_CHECKING:
-    from vdsh.documents import Document
     from vdsh.pipeline import TextHasher
 
 EXAMPLE = "Example: vdsh fit news.jsonl --model vdsh-s --bits 32 --out news-model"
@@ -37,6 +36,9 @@ def command(
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same codes.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    engine: options.Engine = "local",
+    address: options.Address = None,
+    workers: options.Workers = None,
     format: options.Format = None,
     id_field: options.IdField = "id",
     text_field: options.TextField = None,
@@ -49,19 +51,34 @@ def command(
     """Learn a model from documents and write it to a folder."""
     from vdsh.codes import check_n_bits
     from vdsh.persistence import check_free
+    from vdsh.scale.cluster import Where
+    from vdsh.scale.distributed import launched
+    from vdsh.scale.ray_train import Lesson, fit_on_ray
 
     check_n_bits(bits)
+    options.check_engine(engine, address, workers)
     check_free(out, force=force)
     hasher = _make(model, bits, preset, epochs, setting or [], seed, device)
 
-    reading = options.Reading(format, id_field, text_field, labels_field, encoding, quiet)
-    documents = reading.documents(docs)
-    if validation is None:
-        documents, held_out = options.hold_out(documents, seed)
-    else:
-        held_out = reading.documents(validation)
-    source = "standard input" if docs == "-" else docs
-    _fit(hasher, documents, held_out, source, quiet=quiet)
+    with launched(model, docs) as first:
+        quiet = quiet or not first
+        reading = options.Reading(format, id_field, text_field, labels_field, encoding, quiet)
+        documents = reading.documents(docs)
+        if validation is None:
+            documents, held_out = options.hold_out(documents, seed)
+        else:
+            held_out = reading.documents(validation)
+        source = "standard input" if docs == "-" else docs
+        lesson = Lesson(
+            hasher,
+            options.texts_and_labels(documents),
+            None if held_out is None else options.texts_and_labels(held_out),
+            source,
+        )
+        where = Where(address, workers) if engine == "ray" else None
+        hasher = fit_on_ray(lesson, where) if where else lesson.fit(progress=not quiet)
+    if not first:
+        return
     hasher.save(out, force=force)
     _print_result(hasher, out, as_json=as_json)
     if getattr(hasher.hasher_, "interrupted_", False):
@@ -91,24 +108,6 @@ def _make(
     )
     hasher.check_settings()
     return hasher
-
-
-def _fit(
-    hasher: "TextHasher",
-    documents: "list[Document]",
-    held_out: "list[Document] | None",
-    source: str,
-    *,
-    quiet: bool,
-) -> None:
-    texts, labels = options.texts_and_labels(documents)
-    hasher.fit(
-        texts,
-        labels,
-        validation=None if held_out is None else options.texts_and_labels(held_out),
-        progress=not quiet,
-        source=source,
-    )
 
 
 def _print_result(hasher: "TextHasher", out: str, *, as_json: bool) -> None:

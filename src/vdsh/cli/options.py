@@ -32,6 +32,16 @@ LabelsField = Annotated[str, typer.Option(help="Field of the labels.")]
 Encoding = Annotated[str, typer.Option(help="Of the file's text.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON lines for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Engine = Annotated[str, typer.Option(help="local, or ray for a cluster.")]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        help="Ray cluster: host:port, or auto for the one of this machine. By default a new one."
+    ),
+]
+Workers = Annotated[
+    int | None, typer.Option(help="Processes on the cluster, by default one a CPU.")
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 
 
@@ -84,6 +94,14 @@ def texts_and_labels(documents: "list[Document]") -> tuple[list[str], list[Any] 
     labels = [document.labels for document in documents]
     known = any(label is not None for label in labels)
     return [document.text for document in documents], labels if known else None
+
+
+def check_engine(engine: str, address: str | None, workers: int | None) -> None:
+    """Raise for an engine that there is not, or options that belong to the other one."""
+    if engine not in ("local", "ray"):
+        raise InputError(f"--engine must be local or ray. Got '{engine}'.")
+    if engine == "local" and (address or workers):
+        raise InputError("--address and --workers belong to a cluster: add --engine ray.")
 
 
 def parse_settings(pairs: list[str]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vdsh.hashers.base import Corpus
+from vdsh.hashers.team import Team
 from vdsh.labels import Labels
 
 
@@ -138,14 +139,20 @@ def in_order(documents: Documents) -> Epoch:
 
 
 def shuffled(
-    documents: Documents, word_dropout: float, share: float, generator: torch.Generator
+    documents: Documents,
+    word_dropout: float,
+    share: float,
+    generator: torch.Generator,
+    team: Team | None = None,
 ) -> Epoch:
     """Take the documents in random order, each with some of its input words left out.
 
     The targets keep every word: the encoder has to guess what it does not see. Of each target
-    `share` comes from a neighbour drawn anew, where the documents have neighbours.
+    `share` comes from a neighbour drawn anew, where the documents have neighbours. In a team this
+    process gets its part of the documents.
     """
     order = torch.randperm(documents.n_docs, generator=generator, device=documents.device)
+    order = team.share(order) if team else order
     if documents.neighbours is None:
         epoch = _arrange(documents, order)
     else:
@@ -162,8 +169,8 @@ def _with_neighbours(
 ) -> Epoch:
     """Put behind each document's entries those of a neighbour, as targets only."""
     assert documents.neighbours is not None
-    n_docs, k = documents.neighbours.shape
-    drawn = torch.randint(k, (n_docs, 1), generator=generator, device=order.device)
+    k = documents.neighbours.shape[1]
+    drawn = torch.randint(k, (len(order), 1), generator=generator, device=order.device)
     neighbour = documents.neighbours[order].gather(1, drawn)[:, 0]
     pairs = _arrange(documents, torch.stack([order, neighbour], 1).flatten())
     own = (pairs.rows % 2 == 0).float()

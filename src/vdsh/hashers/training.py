@@ -26,6 +26,7 @@ from vdsh.hashers.batches import (
 from vdsh.hashers.neighbours import nearest
 from vdsh.hashers.network import Network
 from vdsh.hashers.objective import Weights, lower_bound
+from vdsh.hashers.team import Team
 from vdsh.hashers.validation import Judge
 
 if TYPE_CHECKING:
@@ -81,8 +82,11 @@ def _train(
     progress: Progress | None,
     device: torch.device,
 ) -> Trained:
-    generator = torch.Generator(device).manual_seed(seed)
-    documents = Documents.of(train, hasher.target, device, _neighbours(hasher, train, progress))
+    team = Team()
+    seed = team.agree(lambda: seed)
+    generator = torch.Generator(device).manual_seed(seed + team.rank)
+    neighbours = team.agree(lambda: _neighbours(hasher, train, progress))
+    documents = Documents.of(train, hasher.target, device, neighbours)
     network = _network(hasher, documents, seed).to(device)
     optimizer = torch.optim.Adam(
         network.parameters(),
@@ -90,14 +94,15 @@ def _train(
         fused=True,
         capturable=device.type == "cuda",
     )
-    step = _Step(hasher, network, optimizer, generator)
-    run_epoch = _graphed_epochs if device.type == "cuda" else _plain_epochs
-    run = run_epoch(step, documents, hasher.batch_size or usual_batch_size(documents.n_docs))
+    step = _Step(hasher, network, optimizer, generator, team)
+    run_epoch = _graphed_epochs if device.type == "cuda" and team.size == 1 else _plain_epochs
+    batch_size = hasher.batch_size or usual_batch_size(documents.n_docs)
+    run = run_epoch(step, documents, -(-batch_size // team.size))
     n_epochs = hasher.epochs or usual_epochs(documents.n_docs)
     judge = Judge.choose(hasher, train, validation, device)
 
     def epochs(generator: torch.Generator) -> Epoch:
-        return shuffled(documents, hasher.word_dropout, hasher.neighbor_share, generator)
+        return shuffled(documents, hasher.word_dropout, hasher.neighbor_share, generator, team)
 
     history: list[dict[str, float | None]] = []
     best, interrupted = _Best(-np.inf, 0, {}), False
@@ -115,14 +120,14 @@ def _train(
                     f"Training diverged: the loss of epoch {number} is {loss}. Try a smaller "
                     f"learning_rate. Got {hasher.learning_rate}."
                 )
-            score = judge.score(network, seed) if judge else float(number)
+            score = team.agree(lambda: judge.score(network, seed)) if judge else float(number)
             history.append({"loss": loss, "kl": kl, "validation": score if judge else None})
             if score > best.score:
                 best = _Best(score, number, _copy(network))
             elif number - best.epoch >= hasher.patience:
                 break
     except KeyboardInterrupt:
-        if not best.epoch:
+        if not best.epoch or team.size > 1:
             raise
         interrupted = True
         warnings.warn(
@@ -218,8 +223,10 @@ class _Step:
         network: Network,
         optimizer: torch.optim.Optimizer,
         generator: torch.Generator,
+        team: Team,
     ) -> None:
         self.network, self.optimizer, self.generator = network, optimizer, generator
+        self.team = team
         self.bound, self.n_samples = lower_bound(hasher), hasher.n_samples
         self.label_weight = float(getattr(hasher, "label_weight", 0))
         self.kl_weight, self.kl_warmup = hasher.kl_weight, max(hasher.kl_warmup, 1)
@@ -238,12 +245,18 @@ class _Step:
         loss = -(bound.value * batch.present).sum() / n
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
+        self.team.average(self.network.parameters())
         self.optimizer.step()
         kl = (bound.kl.detach() * batch.present).sum()
         self.sums += torch.stack((loss.detach() * n, kl, n))
 
     def means(self, *, reset: bool = False) -> tuple[float, float]:
-        """Return loss and divergence per document since the last reset."""
+        """Return loss and divergence per document since the last reset.
+
+        With `reset` they are those of the whole team, else of this process.
+        """
+        if reset:
+            self.team.add(self.sums)
         loss, kl, n = self.sums.tolist()
         if reset:
             self.sums.zero_()
@@ -254,10 +267,10 @@ Runner = Callable[[Epoch], Iterator[float]]
 
 
 def _plain_epochs(step: _Step, documents: Documents, size: int) -> Runner:
-    """Run epochs batch by batch on sparse batches (CPU)."""
-    n_batches = -(-documents.n_docs // size)
+    """Run epochs batch by batch on sparse batches (CPU, or a team)."""
 
     def run(epoch: Epoch) -> Iterator[float]:
+        n_batches = -(-len(epoch.known) // size)
         for number, batch in enumerate(sparse_batches(epoch, size), 1):
             step(batch)
             yield number / n_batches

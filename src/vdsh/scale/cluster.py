@@ -1,0 +1,115 @@
+"""Reaching a Ray cluster, or starting one on this machine for as long as it is needed."""
+
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from vdsh.errors import EngineError, InputError, missing_package
+
+_PATIENCE = 5  # seconds that a cluster has to answer
+
+
+class Where(NamedTuple):
+    """Where to work.
+
+    Attributes
+    ----------
+    address : str or None
+        `host:port` of the head node of a Ray cluster, "auto" for the cluster of this machine, or
+        None for a new one on all CPUs of this machine.
+    workers : int or None
+        How many processes; None is one for each CPU, or for training one for each GPU.
+    """
+
+    address: str | None = None
+    workers: int | None = None
+
+
+@contextmanager
+def cluster(address: str | None = None) -> Iterator[Any]:
+    """Connect to a Ray cluster; gives the module `ray`. A connection that is there is used."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # What matters is raised; the rest is Ray Data finding fault with its own workers.
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        if error.name not in ("ray", "ray.data"):
+            raise
+        raise missing_package("The engine ray", "ray", "ray") from None
+    connected = ray.is_initialized()
+    if not connected:
+        _connect(ray, address)
+    try:
+        with _quiet(ray):
+            yield ray
+    finally:
+        if not connected:
+            ray.shutdown()
+
+
+def count_workers(ray: Any, workers: int | None, resource: str = "CPU") -> int:
+    """Say how many workers the cluster has room for, or that it has not room for so many."""
+    room = int(ray.cluster_resources().get(resource, 0))
+    if workers is not None and workers < 1:
+        raise InputError(f"workers must be at least 1. Got {workers}.")
+    if room < (workers or 1):
+        raise InputError(
+            f"The Ray cluster has {room} {resource}s, one a worker. Got workers={workers or 1}."
+        )
+    return workers or room
+
+
+def _connect(ray: Any, address: str | None) -> None:
+    def start(address: str, **options: Any) -> None:
+        with _silent():
+            ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **options)
+
+    if address is None:
+        start("local", include_dashboard=False)
+        return
+    try:
+        if ":" in address and "://" not in address:
+            host, _, port = address.rpartition(":")
+            socket.create_connection((host, int(port)), _PATIENCE).close()
+        start(address)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise EngineError(
+            f"No Ray cluster answers at '{address}'. Start one with `ray start --head`, or leave "
+            "out --address to use this machine alone."
+        ) from error
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Drop what is written to standard error: Ray tells there which log level it was given."""
+    kept = os.dup(2)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+@contextmanager
+def _quiet(ray: Any) -> Iterator[None]:
+    """Keep the order of results, and Ray Data's own bars and plans off the screen."""
+    context = ray.data.DataContext.get_current().copy()
+    context.execution_options.preserve_order = True
+    context.enable_progress_bars = False
+    loggers = [logging.getLogger(name) for name in ("ray.data", "ray.train")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with ray.data.DataContext.current(context):
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

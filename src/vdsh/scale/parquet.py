@@ -1,0 +1,214 @@
+"""Parquet files in a folder or a bucket, cut into pieces that can be encoded anywhere.
+
+Which pieces there are, and the file that each becomes, follows from the input alone. So the same
+files come out, byte for byte, on one process and on a hundred workers.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+from vdsh.documents import Document, DocumentReader
+from vdsh.errors import InputError, MissingFileError, missing_package
+
+PIECE = 20_000  # rows that are worth a file of their own: about a second of work
+_BATCH = 2000  # rows in memory at a time
+_WILD = frozenset("*?[")
+
+
+class Piece(NamedTuple):
+    """Whole row groups of one file.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    groups : list of int
+        Its row groups, one after the other.
+    row : int
+        How many rows of the file stand before.
+    number : int
+        How many rows of all files stand before.
+    """
+
+    path: str
+    groups: list[int]
+    row: int
+    number: int
+
+
+class ParquetFiles(NamedTuple):
+    """Files that hold one corpus, in the order of their names.
+
+    Attributes
+    ----------
+    filesystem : pyarrow.fs.FileSystem
+    pieces : list of Piece
+    n_rows : int
+    id_field : str
+    text_fields : tuple of str
+    """
+
+    filesystem: Any
+    pieces: list[Piece]
+    n_rows: int
+    id_field: str
+    text_fields: tuple[str, ...]
+
+    def documents(self, piece: Piece) -> Iterator[list[Document]]:
+        """Read the documents of a piece in batches."""
+        import pyarrow.parquet as pq
+
+        reader = _reader(piece.path, self.id_field, self.text_fields)
+        row, shift = piece.row, piece.number - piece.row
+        with _reading(piece.path), self.filesystem.open_input_file(piece.path) as handle:
+            file = pq.ParquetFile(handle, buffer_size=1 << 20)
+            columns = {self.id_field, *self.text_fields} & set(file.schema_arrow.names)
+            batches = file.iter_batches(_BATCH, row_groups=piece.groups, columns=sorted(columns))
+            for batch in batches:
+                records = enumerate(batch.to_pylist(), row + 1)
+                yield [reader.document(i + shift, f"row {i}", fields) for i, fields in records]
+                row += len(batch)
+
+
+def open_files(
+    source: str, *, id_field: str = "id", text_field: str | Sequence[str] = "text"
+) -> ParquetFiles:
+    """Find Parquet files and look at their ends; the rows are not read.
+
+    Parameters
+    ----------
+    source : str
+        A file, a folder (searched to any depth), a pattern with `*`, `?` or `[...]`, or a URI of
+        one of these that pyarrow knows, such as `s3://bucket/docs/*.parquet?region=eu-west-1`.
+    id_field, text_field
+        As for `vdsh.documents.read_documents`. Where an id is missing it is the number of the row,
+        counted over all files.
+    """
+    fields = (text_field,) if isinstance(text_field, str) else tuple(text_field) or ("text",)
+    filesystem, paths = _find(source)
+    with ThreadPoolExecutor(8) as threads:
+        groups = list(
+            threads.map(lambda path: _row_groups(filesystem, path, id_field, fields), paths)
+        )
+    pieces, n_rows = [], 0
+    for path, sizes in zip(paths, groups, strict=True):
+        pieces += list(_cut(path, sizes, n_rows))
+        n_rows += sum(sizes)
+    if not n_rows:
+        raise InputError(f"'{source}' holds no documents.")
+    return ParquetFiles(filesystem, pieces, n_rows, id_field, fields)
+
+
+def is_several(source: str) -> bool:
+    """Tell whether a source is a pattern, a URI or a folder with Parquet files."""
+    if os.path.isdir(source):
+        inside = (name for _, _, names in os.walk(source) for name in names)
+        return any(name.endswith(".parquet") for name in inside)
+    return "://" in source or (not _WILD.isdisjoint(source) and not os.path.exists(source))
+
+
+def filesystem_of(place: str) -> tuple[Any, str]:
+    """Return the filesystem of a path or URI, and the path on it."""
+    try:
+        from pyarrow import ArrowException
+        from pyarrow import fs as filesystems
+    except ImportError:
+        raise missing_package("Parquet", "pyarrow", "parquet") from None
+    if "://" not in place:
+        return filesystems.LocalFileSystem(), os.path.abspath(place)
+    # A pattern is no valid URI, so only the bucket or host, and its options, go to pyarrow.
+    address, _, options = place.partition("?")
+    scheme, _, rest = address.partition("://")
+    bucket, _, path = rest.partition("/")
+    try:
+        filesystem, root = filesystems.FileSystem.from_uri(f"{scheme}://{bucket}/?{options}")
+    except (ArrowException, OSError, ValueError) as error:
+        raise InputError(f"Cannot use '{place}': {_reason(error)}.") from error
+    return filesystem, str(PurePosixPath(root, path))
+
+
+def _find(source: str) -> tuple[Any, list[str]]:
+    """List the files that a path, folder, pattern or URI names, sorted."""
+    filesystem, path = filesystem_of(source)
+    from pyarrow.fs import FileType
+
+    with _reading(source):
+        kind = filesystem.get_file_info(path).type
+        if kind == FileType.File:
+            return filesystem, [path]
+        if kind == FileType.Directory:
+            paths = _files_below(filesystem, path)
+            found = [name for name in paths if name.endswith(".parquet")]
+        else:
+            fixed = PurePosixPath(path)
+            while not _WILD.isdisjoint(str(fixed)):
+                fixed = fixed.parent
+            paths = _files_below(filesystem, str(fixed))
+            found = [name for name in paths if _matches(name, path)]
+    if not found:
+        raise MissingFileError(f"No Parquet file matches '{source}'. Check the path or pattern.")
+    return filesystem, sorted(found)
+
+
+def _files_below(filesystem: Any, folder: str) -> list[str]:
+    """List files, except those whose name, or a folder's, begins with a point or an underscore."""
+    from pyarrow.fs import FileSelector, FileType
+
+    selector = FileSelector(folder, recursive=True, allow_not_found=True)
+    files = [info for info in filesystem.get_file_info(selector) if info.type == FileType.File]
+    inside = ((info.path, PurePosixPath(info.path).relative_to(folder).parts) for info in files)
+    return [path for path, parts in inside if not any(part[0] in "._" for part in parts)]
+
+
+def _matches(path: str, pattern: str) -> bool:
+    names, wanted = PurePosixPath(path).parts, PurePosixPath(pattern).parts
+    return len(names) == len(wanted) and all(map(fnmatchcase, names, wanted))
+
+
+def _row_groups(filesystem: Any, path: str, id_field: str, fields: tuple[str, ...]) -> list[int]:
+    """Return the rows of each row group, and see that the columns are there."""
+    import pyarrow.parquet as pq
+
+    with _reading(path), filesystem.open_input_file(path) as handle:
+        file = pq.ParquetFile(handle)
+        _reader(path, id_field, fields).check_columns(file.schema_arrow.names)
+        return [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+
+
+def _cut(path: str, sizes: list[int], number: int) -> Iterator[Piece]:
+    """Take row groups together until they are worth a piece."""
+    groups: list[int] = []
+    row = first = 0
+    for i, size in enumerate(sizes):
+        groups.append(i)
+        row += size
+        if row - first >= PIECE or (row > first and i == len(sizes) - 1):
+            yield Piece(path, groups, first, number + first)
+            groups, first = [], row
+
+
+def _reader(path: str, id_field: str, fields: tuple[str, ...]) -> DocumentReader:
+    """Make what checks and reads the rows of one file, as it does for a single one."""
+    return DocumentReader(path, "parquet", id_field, fields, "labels", "utf-8")
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    """Turn what goes wrong while files are read into a sentence."""
+    from pyarrow import ArrowException
+
+    try:
+        yield
+    except InputError:
+        raise
+    except (ArrowException, OSError) as error:
+        raise InputError(f"Cannot read '{name}' as Parquet: {_reason(error)}.") from error
+
+
+def _reason(error: Exception) -> str:
+    return str(error).partition("\n")[0].rstrip(".")
