@@ -9,7 +9,7 @@ import pytest
 
 from servers import PostgresServer
 from vdsh import Document
-from vdsh.store import milvus_lite
+from vdsh.store.milvus import lite
 
 ENGINES = ("local", "milvus-lite", "pgvector", "postgres")
 REMOTE = ENGINES[1:]
@@ -35,9 +35,9 @@ def postgres_server():
 def lite_file(tmp_path_factory):
     """A Milvus Lite file whose server stays up, since starting one for each test takes long."""
     file = tmp_path_factory.mktemp("milvus") / "tests.db"
-    server = milvus_lite.acquire(str(file))
+    server = lite.acquire(str(file))
     yield file
-    milvus_lite.release(server)
+    lite.release(server)
     assert not server_is_running(file)
 
 

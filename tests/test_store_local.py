@@ -183,7 +183,7 @@ def test_the_index_file_is_used(years, folder, monkeypatch):
     years.close()
     (file,) = index_files(folder)
     assert file.stat().st_mode == (folder / "store.sqlite").stat().st_mode
-    monkeypatch.setattr("vdsh.store.mirror.Mirror._build", None)
+    monkeypatch.setattr("vdsh.store.local.mirror.Mirror._build", None)
     with open_store(folder) as store:
         assert ids(store.search(code(7), k=1)) == ["d7"]
 

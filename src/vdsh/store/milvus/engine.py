@@ -13,11 +13,11 @@ from vdsh.codes import Codes
 from vdsh.errors import FolderError, InputError, MissingFileError
 from vdsh.store.addresses import Address
 from vdsh.store.engine import Engine, Found, Stored
-from vdsh.store.milvus_collection import MOST, DocumentCollection, Pairs
-from vdsh.store.milvus_keys import from_key, to_key
-from vdsh.store.milvus_notes import Notes
-from vdsh.store.milvus_session import Session
-from vdsh.store.milvus_tables import (
+from vdsh.store.milvus.collection import MOST, DocumentCollection, Pairs
+from vdsh.store.milvus.keys import from_key, to_key
+from vdsh.store.milvus.notes import Notes
+from vdsh.store.milvus.session import Session
+from vdsh.store.milvus.tables import (
     Entry,
     check_name,
     chunks,
@@ -27,9 +27,9 @@ from vdsh.store.milvus_tables import (
     to_document,
     to_entry,
 )
+from vdsh.store.milvus.where import Expression, quoted, to_expression, with_partial
 from vdsh.store.rows import Rows
 from vdsh.store.where import All, Compare, Tree, matches
-from vdsh.store.where_milvus import Expression, quoted, to_expression, with_partial
 
 MANY_DOCUMENTS = 1000  # fetched at a time
 MESSAGE = 16_000_000  # bytes; a server takes 64 MiB

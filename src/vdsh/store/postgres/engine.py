@@ -16,11 +16,11 @@ from vdsh.errors import FolderError, InputError
 from vdsh.search.id_kinds import show
 from vdsh.store.addresses import Address
 from vdsh.store.engine import Engine, Found, Stored
-from vdsh.store.postgres_session import Session
-from vdsh.store.postgres_tables import Tables, Vector
+from vdsh.store.postgres.session import Session
+from vdsh.store.postgres.tables import Tables, Vector
+from vdsh.store.postgres.where import escape, fields_json, to_sql, unescape
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
-from vdsh.store.where_postgres import escape, fields_json, to_sql, unescape
 
 LONGEST_ID = 2600  # bytes; an entry of a PostgreSQL index holds 2,704
 LEAST_VERSION = 14_00_00  # bit_count came with it

@@ -10,7 +10,7 @@ from vdsh.errors import InputError
 LONGEST_NAME = 50  # bytes; PostgreSQL cuts names off at 63, and ours get endings
 PARTS = ("", "_meta", "_fields", "_model")
 
-# `metadata` is the JSON as it was given, `fields` what filters look at; see `where_postgres`.
+# `metadata` is the JSON as it was given, `fields` what filters look at; see `where`.
 SCHEMA = (
     'CREATE TABLE {documents} (id text COLLATE "C" PRIMARY KEY, text text NOT NULL,'
     " labels text[], metadata json NOT NULL, fields jsonb NOT NULL, code {bits} NOT NULL)",
