@@ -64,6 +64,17 @@ def place(request, new_place):
     return new_place(request.param)
 
 
+@pytest.fixture
+def years(store):
+    """The module's store with ten documents, d0 to d9: code = number, year = 1990 + number."""
+    documents = [
+        doc(f"d{i}", f"text {i}", ("even",) if i % 2 == 0 else ("odd", "all"), year=1990 + i)
+        for i in range(10)
+    ]
+    store.upsert(documents, codes_of(*range(10)))
+    return store
+
+
 def server_is_running(file):
     """Say whether a Milvus Lite server has the file open, by looking at all processes."""
     for process in Path("/proc").glob("[0-9]*"):

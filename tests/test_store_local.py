@@ -33,17 +33,6 @@ def store(folder, fitted):
         yield store
 
 
-@pytest.fixture
-def years(store):
-    """Ten documents, d0 to d9: code = number, year = 1990 + number."""
-    documents = [
-        doc(f"d{i}", f"text {i}", ("even",) if i % 2 == 0 else ("odd", "all"), year=1990 + i)
-        for i in range(10)
-    ]
-    store.upsert(documents, codes_of(*range(10)))
-    return store
-
-
 def index_files(folder):
     return sorted(folder.glob("index-*.vdsh"))
 

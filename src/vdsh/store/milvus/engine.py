@@ -12,7 +12,7 @@ from typing import Any
 from vdsh.codes import Codes
 from vdsh.errors import FolderError, InputError, MissingFileError
 from vdsh.store.addresses import Address
-from vdsh.store.engine import Engine, Found, Stored
+from vdsh.store.engine import Engine, Found, FoundWithin, Stored
 from vdsh.store.milvus.collection import MOST, DocumentCollection, Pairs
 from vdsh.store.milvus.keys import from_key, to_key
 from vdsh.store.milvus.notes import Notes
@@ -169,10 +169,16 @@ class Milvus(Engine):
                 return found[:k]
             n_tried *= 8
 
-    def within(self, code: Codes, radius: int, where: Tree | None) -> list[Found]:
-        """Return all documents within a radius, nearest first, ties by id."""
-        pairs = self._documents.within(code, radius, self._expression(where).text)
-        return self._found(pairs, where)
+    def within(
+        self, code: Codes, radius: int, where: Tree | None, limit: int | None = None
+    ) -> FoundWithin:
+        """Find the documents within a radius; where Milvus can filter, others are but counted."""
+        expression = self._expression(where)
+        pairs = self._documents.within(code, radius, expression.text)
+        if expression.exact:
+            return FoundWithin(self._found(pairs[:limit], where), len(pairs))
+        found = self._found(pairs, where)
+        return FoundWithin(found[:limit], len(found))
 
     def page(self, after: str, size: int) -> list[Stored]:
         """Return the documents with the lowest ids above `after`."""

@@ -47,6 +47,13 @@ SELECT {columns}, distance FROM (
   SELECT *, {distance}::int AS distance FROM {documents} WHERE CONDITION
 ) AS near WHERE distance <= %s ORDER BY distance, id
 """
+WITHIN_AT_MOST = """
+SELECT {columns}, distance, total FROM (
+  SELECT id, distance, count(*) OVER () AS total FROM (
+    SELECT id, {distance}::int AS distance FROM {documents} WHERE CONDITION
+  ) AS near WHERE distance <= %s ORDER BY distance, id LIMIT %s
+) AS nearest JOIN {documents} USING (id) ORDER BY distance, id
+"""
 
 
 class Vector(NamedTuple):
@@ -128,6 +135,10 @@ class Tables:
     def within(self, vector: Vector | None, condition: str, n_bits: int) -> Composed:
         """Give the query by radius: the code, the condition's parameters, the radius."""
         return self._search(WITHIN, condition, _distance(vector, n_bits))
+
+    def within_at_most(self, vector: Vector | None, condition: str, n_bits: int) -> Composed:
+        """Give the query for the nearest within a radius: as for `within`, and how many."""
+        return self._search(WITHIN_AT_MOST, condition, _distance(vector, n_bits))
 
     def _search(self, query: str, condition: str, distance: Composed) -> Composed:
         return self.sql(query.replace("CONDITION", condition), distance=distance)
