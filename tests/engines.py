@@ -9,7 +9,7 @@ import pytest
 
 from servers import PostgresServer
 from vdsh import Document
-from vdsh.store import milvus_lite
+from vdsh.store.milvus import lite
 
 ENGINES = ("local", "milvus-lite", "pgvector", "postgres")
 REMOTE = ENGINES[1:]
@@ -35,9 +35,9 @@ def postgres_server():
 def lite_file(tmp_path_factory):
     """A Milvus Lite file whose server stays up, since starting one for each test takes long."""
     file = tmp_path_factory.mktemp("milvus") / "tests.db"
-    server = milvus_lite.acquire(str(file))
+    server = lite.acquire(str(file))
     yield file
-    milvus_lite.release(server)
+    lite.release(server)
     assert not server_is_running(file)
 
 
@@ -62,6 +62,17 @@ def new_place(request, tmp_path):
 def place(request, new_place):
     """A new place on each engine in turn."""
     return new_place(request.param)
+
+
+@pytest.fixture
+def years(store):
+    """The module's store with ten documents, d0 to d9: code = number, year = 1990 + number."""
+    documents = [
+        doc(f"d{i}", f"text {i}", ("even",) if i % 2 == 0 else ("odd", "all"), year=1990 + i)
+        for i in range(10)
+    ]
+    store.upsert(documents, codes_of(*range(10)))
+    return store
 
 
 def server_is_running(file):

@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from vdsh.store import milvus_lite
+from vdsh.store.milvus import lite
 
 NOBODY = 65534  # PostgreSQL refuses to run as root
 PASSWORD = "pass word/@:"  # must be quoted in a URL
@@ -110,7 +110,7 @@ class MilvusServer:
         return MilvusClient(f"http://127.0.0.1:{self.port}")
 
     def start(self):
-        self.process = milvus_lite.start(self.file, f"127.0.0.1:{self.port}")
+        self.process = lite.start(self.file, f"127.0.0.1:{self.port}")
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
             with socket.socket() as probe:

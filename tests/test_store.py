@@ -21,17 +21,6 @@ def store(place, fitted):
 
 
 @pytest.fixture
-def years(store):
-    """Ten documents, d0 to d9: code = number, year = 1990 + number."""
-    documents = [
-        doc(f"d{i}", f"text {i}", ("even",) if i % 2 == 0 else ("odd", "all"), year=1990 + i)
-        for i in range(10)
-    ]
-    store.upsert(documents, codes_of(*range(10)))
-    return store
-
-
-@pytest.fixture
 def small_batches(monkeypatch):
     monkeypatch.setattr(modelled, "BATCH", 10)
 
@@ -148,6 +137,21 @@ def test_a_hit_carries_its_document(years):
     (hit,) = years.search(code(3), k=1)
     expected = ("d3", 0, "text 3", ("odd", "all"), {"year": 1993}, None, code(3).tobytes().hex())
     assert hit == expected
+
+
+@pytest.mark.parametrize("where", [None, {"label": "odd"}, {"not": {"year": {"<": 1993}}}])
+@pytest.mark.parametrize("limit", [1, 3, 7, 100])
+def test_within_at_most_is_the_beginning_of_within(years, limit, where):
+    for radius in (0, 1, 2, 16):
+        all_of_them = years.within(code(1), radius, where=where)
+        hits, total = years.within_at_most(code(1), radius, limit, where=where)
+        assert (hits, total) == (all_of_them[:limit], len(all_of_them))
+
+
+def test_within_at_most_of_nothing(store):
+    assert store.within_at_most(code(0), 16, 5) == ([], 0)
+    with pytest.raises(InputError, match="limit must be"):
+        store.within_at_most(code(0), 16, 0)
 
 
 def test_k_larger_than_the_store_returns_all(years):

@@ -16,6 +16,9 @@ from engines import REMOTE, code, codes_of, doc, ids, server_is_running
 from servers import PASSWORD, QUOTED, MilvusServer, PostgresServer, free_port
 from vdsh.errors import EngineError, FolderError, InputError, VdshError, WriteError
 from vdsh.store import modelled, open_store
+from vdsh.store.engine import Stored
+from vdsh.store.milvus import engine as milvus_engine
+from vdsh.store.postgres import engine as postgres_engine
 
 # Texts here are not about words.
 pytestmark = pytest.mark.filterwarnings("ignore::vdsh.pipeline.EmptyDocumentWarning")
@@ -310,6 +313,23 @@ def test_more_ties_than_milvus_gives_at_once(new_place, fitted):
         within = store.within(code(0), radius=1, where={"third": {"!=": 2}})
         assert len(within) == sum(number != 2 for number in numbers)
         assert len(store.within(code(0), radius=1)) == n
+
+
+def test_no_more_documents_are_fetched_than_asked_for(remote_place, fitted, monkeypatch):
+    read = []
+
+    def spy(*parts):
+        read.append(parts)
+        return Stored(*parts)
+
+    for module in (milvus_engine, postgres_engine):
+        monkeypatch.setattr(module, "Stored", spy)
+    with open_store(remote_place, fitted) as store:
+        store.upsert([doc(f"{i:03}", year=i % 3) for i in range(300)], codes_of(*range(300)))
+        for where, total in ((None, 300), ({"year": 1}, 100)):
+            hits, n = store.within_at_most(code(0), 16, 7, where=where)
+            assert (len(hits), n, len(read)) == (7, total, 7)
+            read.clear()
 
 
 # -- servers that go away --------------------------------------------------------------------------

@@ -33,17 +33,6 @@ def store(folder, fitted):
         yield store
 
 
-@pytest.fixture
-def years(store):
-    """Ten documents, d0 to d9: code = number, year = 1990 + number."""
-    documents = [
-        doc(f"d{i}", f"text {i}", ("even",) if i % 2 == 0 else ("odd", "all"), year=1990 + i)
-        for i in range(10)
-    ]
-    store.upsert(documents, codes_of(*range(10)))
-    return store
-
-
 def index_files(folder):
     return sorted(folder.glob("index-*.vdsh"))
 
@@ -183,7 +172,7 @@ def test_the_index_file_is_used(years, folder, monkeypatch):
     years.close()
     (file,) = index_files(folder)
     assert file.stat().st_mode == (folder / "store.sqlite").stat().st_mode
-    monkeypatch.setattr("vdsh.store.mirror.Mirror._build", None)
+    monkeypatch.setattr("vdsh.store.local.mirror.Mirror._build", None)
     with open_store(folder) as store:
         assert ids(store.search(code(7), k=1)) == ["d7"]
 

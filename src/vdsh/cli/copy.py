@@ -1,11 +1,15 @@
 """`vdsh copy`: a store to another engine."""
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vdsh.cli import options
+from vdsh.errors import InputError
+
+if TYPE_CHECKING:
+    from vdsh.store import Store
 
 EXAMPLE = "Example: vdsh copy news-store 'postgresql://ann@db.example/news?table=posts'"
 _PLACE = "Folder, milvus://host:19530/collection, milvus-lite:file.db or postgresql://…?table=name."
@@ -39,7 +43,7 @@ def command(
     from vdsh.store import copy_store, open_store, without_password
 
     with open_store(source) as opened:
-        model = opened.info()["model"]["path"] if reference else opened.hasher
+        model = _folder_of_model(opened) if reference else opened.hasher
         keep = "reference" if reference else "inside"
         with (
             open_store(target, model, keep_model=keep) as other,
@@ -56,3 +60,15 @@ def command(
             f"Copied {done.written:,} documents; {without_password(target)} holds "
             f"{done.documents:,}. {done.checked:,} of them were compared."
         )
+
+
+def _folder_of_model(store: "Store") -> str:
+    """Return the folder that a reference can name; a model inside a database has none."""
+    facts = store.info()
+    model = facts["model"]
+    if "engine" in facts and model["kept"] == "inside":
+        raise InputError(
+            f"The model of '{facts['path']}' is kept inside the database, so there is no folder "
+            "to refer to. Leave --reference out to copy the model too."
+        )
+    return str(model["path"])

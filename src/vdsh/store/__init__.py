@@ -1,11 +1,10 @@
 """Stores: documents with their codes on disk or on a server, searched by text or code.
 
-`base` is the contract, `modelled` what all stores share, `local` the store in a folder. It is made
-of `database` (the SQLite file), `rows` (documents as table rows), `mirror` (the index that follows
-the table), `where` (filters),
-`snapshot` (one state, searched), `model`, `duplicates`, and `opening`, which puts it together.
-`remote` is the store on a server; what it asks of one is `engine`, which `postgres` and `milvus`
-fill in. `copying` moves documents from one store to another.
+`base` is the contract, `rows` checks documents on the way in, `where` reads filters, `modelled` is
+what all stores share. There is a room for each place where a store can be: `local/` (a folder),
+`postgres/` and `milvus/`. The stores on servers are one class, `remote`; what it asks of a server
+is `engine`. `opening` puts a store and its `model` together, `duplicates` finds near-duplicates,
+and `copying` moves documents from one store to another.
 """
 
 import os

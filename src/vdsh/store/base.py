@@ -152,12 +152,11 @@ class Store(ABC):
     def within(self, query: Query, radius: int = 2, *, where: Where | None = None) -> list[Hit]:
         """Find every document within `radius` bits of a text or a code, nearest first."""
 
+    @abstractmethod
     def within_at_most(
         self, query: Query, radius: int, limit: int, *, where: Where | None = None
     ) -> Within:
         """Find the `limit` nearest documents within a radius, and count all of them."""
-        hits = self.within(query, radius, where=where)
-        return Within(hits[:limit], len(hits))
 
     def find(self, id: str) -> Hit | None:
         """Return a document with its code, as a hit of distance 0, or None where there is none."""

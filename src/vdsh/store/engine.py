@@ -24,6 +24,13 @@ class Found(NamedTuple):
     stored: Stored
 
 
+class FoundWithin(NamedTuple):
+    """The nearest documents within a radius, and how many there are in all."""
+
+    found: list[Found]
+    total: int
+
+
 class Engine(ABC):
     """A connection to a server. Calls come one at a time.
 
@@ -82,8 +89,13 @@ class Engine(ABC):
         """Return the k nearest documents, ties by id."""
 
     @abstractmethod
-    def within(self, code: Codes, radius: int, where: Tree | None) -> list[Found]:
-        """Return all documents within a radius, nearest first, ties by id."""
+    def within(
+        self, code: Codes, radius: int, where: Tree | None, limit: int | None = None
+    ) -> FoundWithin:
+        """Find the documents within a radius, nearest first, ties by id.
+
+        With a limit only so many are fetched, where the engine can count the others.
+        """
 
     @abstractmethod
     def page(self, after: str, size: int) -> list[Stored]:

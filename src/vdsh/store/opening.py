@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vdsh.errors import FolderError, InputError, MissingFileError, OutputExistsError, WriteError
-from vdsh.store.database import FILE, FORMAT, Database
 from vdsh.store.engine import Engine
 from vdsh.store.local import LocalStore
+from vdsh.store.local.database import FILE, FORMAT, Database
 from vdsh.store.model import StoreModel, fingerprint, load_hasher
 from vdsh.store.remote import RemoteStore
 

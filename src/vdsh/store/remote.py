@@ -11,7 +11,7 @@ from vdsh.codes import Codes, expected_distances, from_hex
 from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.search.checks import check_count
-from vdsh.store.base import Duplicates, Hit, Query, Where, check_rank
+from vdsh.store.base import Duplicates, Hit, Query, Where, Within, check_rank
 from vdsh.store.duplicates import find_duplicates
 from vdsh.store.engine import Engine, Found, Stored
 from vdsh.store.model import StoreModel
@@ -79,9 +79,14 @@ class RemoteStore(ModelledStore):
     def within(self, query: Query, radius: int = 2, *, where: Where | None = None) -> list[Hit]:
         """Find every document within `radius` bits of a text or a code, nearest first."""
         radius = check_count("radius", radius, 0)
-        code = self._code(query)
-        found = self._ask(lambda engine: engine.within(code, radius, _tree(engine, where)))
-        return [_hit(one) for one in found]
+        return self._within(query, radius, None, where).hits
+
+    def within_at_most(
+        self, query: Query, radius: int, limit: int, *, where: Where | None = None
+    ) -> Within:
+        """Find the `limit` nearest documents within a radius; only these are fetched."""
+        radius, limit = check_count("radius", radius, 0), check_count("limit", limit, 1)
+        return self._within(query, radius, limit, where)
 
     def documents(self, batch_size: int = 1000) -> Iterator[list[Document]]:
         """Iterate over all documents in the order of their ids."""
@@ -146,6 +151,13 @@ class RemoteStore(ModelledStore):
     def _nearest(self, code: Codes, k: int, where: Where | None) -> list[Hit]:
         found = self._ask(lambda engine: engine.nearest(code, k, _tree(engine, where)))
         return [_hit(one) for one in found]
+
+    def _within(self, query: Query, radius: int, limit: int | None, where: Where | None) -> Within:
+        code = self._code(query)
+        found, total = self._ask(
+            lambda engine: engine.within(code, radius, _tree(engine, where), limit)
+        )
+        return Within([_hit(one) for one in found], total)
 
     def _info(self, engine: Engine) -> dict[str, Any]:
         facts = engine.facts()

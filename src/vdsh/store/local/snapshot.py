@@ -11,9 +11,9 @@ from vdsh.codes import Codes
 from vdsh.errors import InputError
 from vdsh.search import HammingIndex, Hits
 from vdsh.store.base import Hit, Where
+from vdsh.store.local.where import Sql, to_sql
 from vdsh.store.rows import COLUMNS, read_labels
 from vdsh.store.where import parse
-from vdsh.store.where_sqlite import Sql, to_sql
 
 PER_STATEMENT = 500  # ids looked up at a time
 LONGEST = 900_000  # characters of a condition; SQLite takes a million

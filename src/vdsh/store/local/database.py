@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from vdsh.errors import FolderError, InputError, WriteError
-from vdsh.store.where_sqlite import has_label, json_kind, json_value
+from vdsh.store.local.where import has_label, json_kind, json_value
 
 FORMAT = 1
 FILE = "store.sqlite"

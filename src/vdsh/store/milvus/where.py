@@ -2,7 +2,7 @@
 
 Milvus cannot say everything a filter can. An expression may therefore let too many documents pass,
 never too few; `exact` says that it lets pass just the right ones. All names and texts are keys (see
-`milvus_keys`), so nothing in them can end a text early.
+`keys`), so nothing in them can end a text early.
 """
 
 import json
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from vdsh.store.milvus_keys import to_key
+from vdsh.store.milvus.keys import to_key
 from vdsh.store.where import ORDERS, All, Compare, IsThere, Not, Some, Tree, kind_of
 
 MOST_VALUES = 10_000  # in a list; more are only bounded

@@ -11,13 +11,13 @@ from vdsh.documents import Document
 from vdsh.errors import VdshError
 from vdsh.search.checks import check_count
 from vdsh.store.base import Duplicates, Hit, Query, Where, Within, check_rank
-from vdsh.store.database import Database
 from vdsh.store.duplicates import find_duplicates
-from vdsh.store.mirror import Mirror
+from vdsh.store.local.database import Database
+from vdsh.store.local.mirror import Mirror
+from vdsh.store.local.snapshot import Snapshot
 from vdsh.store.model import StoreModel
 from vdsh.store.modelled import CANDIDATES, ModelledStore
 from vdsh.store.rows import COLUMNS, Rows, check_id, read_labels, to_document
-from vdsh.store.snapshot import Snapshot
 
 INSERT = "INSERT INTO documents(id, text, labels, metadata, code) VALUES (?, ?, ?, ?, ?)"
 

@@ -18,10 +18,10 @@ import orjson
 from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.search.id_kinds import show
-from vdsh.store.milvus_driver import DataType, MilvusClient
-from vdsh.store.milvus_keys import from_key, to_key
+from vdsh.store.milvus.driver import DataType, MilvusClient
+from vdsh.store.milvus.keys import from_key, to_key
+from vdsh.store.milvus.where import fields_of, whole
 from vdsh.store.rows import Row
-from vdsh.store.where_milvus import fields_of, whole
 
 LONGEST = 65_535  # bytes of a text in Milvus
 PIECE = 16_000  # characters of a piece: at most 64,000 bytes

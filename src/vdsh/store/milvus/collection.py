@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from vdsh.codes import Codes
-from vdsh.store.milvus_session import Session
+from vdsh.store.milvus.session import Session
 
 MOST = 16_384  # rows in one answer of Milvus
 

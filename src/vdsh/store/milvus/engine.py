@@ -12,12 +12,12 @@ from typing import Any
 from vdsh.codes import Codes
 from vdsh.errors import FolderError, InputError, MissingFileError
 from vdsh.store.addresses import Address
-from vdsh.store.engine import Engine, Found, Stored
-from vdsh.store.milvus_collection import MOST, DocumentCollection, Pairs
-from vdsh.store.milvus_keys import from_key, to_key
-from vdsh.store.milvus_notes import Notes
-from vdsh.store.milvus_session import Session
-from vdsh.store.milvus_tables import (
+from vdsh.store.engine import Engine, Found, FoundWithin, Stored
+from vdsh.store.milvus.collection import MOST, DocumentCollection, Pairs
+from vdsh.store.milvus.keys import from_key, to_key
+from vdsh.store.milvus.notes import Notes
+from vdsh.store.milvus.session import Session
+from vdsh.store.milvus.tables import (
     Entry,
     check_name,
     chunks,
@@ -27,9 +27,9 @@ from vdsh.store.milvus_tables import (
     to_document,
     to_entry,
 )
+from vdsh.store.milvus.where import Expression, quoted, to_expression, with_partial
 from vdsh.store.rows import Rows
 from vdsh.store.where import All, Compare, Tree, matches
-from vdsh.store.where_milvus import Expression, quoted, to_expression, with_partial
 
 MANY_DOCUMENTS = 1000  # fetched at a time
 MESSAGE = 16_000_000  # bytes; a server takes 64 MiB
@@ -169,10 +169,16 @@ class Milvus(Engine):
                 return found[:k]
             n_tried *= 8
 
-    def within(self, code: Codes, radius: int, where: Tree | None) -> list[Found]:
-        """Return all documents within a radius, nearest first, ties by id."""
-        pairs = self._documents.within(code, radius, self._expression(where).text)
-        return self._found(pairs, where)
+    def within(
+        self, code: Codes, radius: int, where: Tree | None, limit: int | None = None
+    ) -> FoundWithin:
+        """Find the documents within a radius; where Milvus can filter, others are but counted."""
+        expression = self._expression(where)
+        pairs = self._documents.within(code, radius, expression.text)
+        if expression.exact:
+            return FoundWithin(self._found(pairs[:limit], where), len(pairs))
+        found = self._found(pairs, where)
+        return FoundWithin(found[:limit], len(found))
 
     def page(self, after: str, size: int) -> list[Stored]:
         """Return the documents with the lowest ids above `after`."""

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from vdsh.store.milvus_driver import IndexParams
-from vdsh.store.milvus_keys import from_key, to_key
-from vdsh.store.milvus_session import Session
-from vdsh.store.milvus_tables import LONGEST, chunks, file_notes, note, notes_schema, read_files
+from vdsh.store.milvus.driver import IndexParams
+from vdsh.store.milvus.keys import from_key, to_key
+from vdsh.store.milvus.session import Session
+from vdsh.store.milvus.tables import LONGEST, chunks, file_notes, note, notes_schema, read_files
 
 MESSAGE = 16_000_000  # bytes
 PAGE = 200  # notes of up to 64 KB in an answer

@@ -5,9 +5,9 @@ from contextlib import nullcontext, suppress
 from typing import Any
 
 from vdsh.errors import EngineError
-from vdsh.store import milvus_lite
 from vdsh.store.addresses import Address
-from vdsh.store.milvus_driver import MilvusClient, MilvusException, RpcError
+from vdsh.store.milvus import lite
+from vdsh.store.milvus.driver import MilvusClient, MilvusException, RpcError
 
 LONGEST_CALL = 10.0  # seconds until a call without an answer is made again
 OPENED_IN = 10.0  # seconds to try when a store is opened
@@ -41,7 +41,7 @@ class Session:
         self.loaded: list[str] = []
         self._lite = None
         if address.scheme == "milvus-lite":
-            self._lite = milvus_lite.acquire(address.place)
+            self._lite = lite.acquire(address.place)
         # An upsert of Milvus Lite deletes first: nobody may look in between.
         self._turn: Any = nullcontext() if self._lite is None else self._lite.turn
         self._client: Any = None
@@ -79,7 +79,7 @@ class Session:
             self._client.close()
             self._client = None
         if self._lite is not None:
-            milvus_lite.release(self._lite)
+            lite.release(self._lite)
             self._lite = None
 
     def _connect(self) -> Any:

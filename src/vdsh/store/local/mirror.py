@@ -15,7 +15,7 @@ import numpy as np
 from vdsh.codes import Codes
 from vdsh.errors import VdshError
 from vdsh.search import HammingIndex
-from vdsh.store.database import FILE
+from vdsh.store.local.database import FILE
 
 NAME = re.compile(r"index-(\d+)-(\d+)-([0-9a-f]+)\.vdsh")
 LEFT_OVER = re.compile(r"\.index-.*")  # written in part, when the process was killed

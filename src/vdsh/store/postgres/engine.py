@@ -15,12 +15,12 @@ from vdsh.documents import Document
 from vdsh.errors import FolderError, InputError
 from vdsh.search.id_kinds import show
 from vdsh.store.addresses import Address
-from vdsh.store.engine import Engine, Found, Stored
-from vdsh.store.postgres_session import Session
-from vdsh.store.postgres_tables import Tables, Vector
+from vdsh.store.engine import Engine, Found, FoundWithin, Stored
+from vdsh.store.postgres.session import Session
+from vdsh.store.postgres.tables import Tables, Vector
+from vdsh.store.postgres.where import escape, fields_json, to_sql, unescape
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
-from vdsh.store.where_postgres import escape, fields_json, to_sql, unescape
 
 LONGEST_ID = 2600  # bytes; an entry of a PostgreSQL index holds 2,704
 LEAST_VERSION = 14_00_00  # bit_count came with it
@@ -120,11 +120,22 @@ class Postgres(Engine):
         query = self._tables.nearest(self._vector, condition.text, len(bits))
         return self._found(query, (bits, *condition.parameters, k))
 
-    def within(self, code: Codes, radius: int, where: Tree | None) -> list[Found]:
-        """Return all documents within a radius, nearest first, ties by id."""
+    def within(
+        self, code: Codes, radius: int, where: Tree | None, limit: int | None = None
+    ) -> FoundWithin:
+        """Find the documents within a radius, nearest first, ties by id."""
         condition, bits = to_sql(where), _bits(code.tobytes())
         query = self._tables.within(self._vector, condition.text, len(bits))
-        return self._found(query, (bits, *condition.parameters, radius))
+        parameters = (bits, *condition.parameters, radius)
+        if limit is None:
+            found = self._found(query, parameters)
+            return FoundWithin(found, len(found))
+        query = self._tables.within_at_most(self._vector, condition.text, len(bits))
+        rows = self._session.run(
+            lambda cursor: cursor.execute(query, (*parameters, limit)).fetchall()
+        )
+        found = [Found(distance, _stored(row)) for *row, distance, _ in rows]
+        return FoundWithin(found, rows[0][-1] if rows else 0)
 
     def page(self, after: str, size: int) -> list[Stored]:
         """Return the documents with the lowest ids above `after`."""

@@ -10,7 +10,7 @@ from vdsh.errors import InputError
 LONGEST_NAME = 50  # bytes; PostgreSQL cuts names off at 63, and ours get endings
 PARTS = ("", "_meta", "_fields", "_model")
 
-# `metadata` is the JSON as it was given, `fields` what filters look at; see `where_postgres`.
+# `metadata` is the JSON as it was given, `fields` what filters look at; see `where`.
 SCHEMA = (
     'CREATE TABLE {documents} (id text COLLATE "C" PRIMARY KEY, text text NOT NULL,'
     " labels text[], metadata json NOT NULL, fields jsonb NOT NULL, code {bits} NOT NULL)",
@@ -46,6 +46,13 @@ WITHIN = """
 SELECT {columns}, distance FROM (
   SELECT *, {distance}::int AS distance FROM {documents} WHERE CONDITION
 ) AS near WHERE distance <= %s ORDER BY distance, id
+"""
+WITHIN_AT_MOST = """
+SELECT {columns}, distance, total FROM (
+  SELECT id, distance, count(*) OVER () AS total FROM (
+    SELECT id, {distance}::int AS distance FROM {documents} WHERE CONDITION
+  ) AS near WHERE distance <= %s ORDER BY distance, id LIMIT %s
+) AS nearest JOIN {documents} USING (id) ORDER BY distance, id
 """
 
 
@@ -128,6 +135,10 @@ class Tables:
     def within(self, vector: Vector | None, condition: str, n_bits: int) -> Composed:
         """Give the query by radius: the code, the condition's parameters, the radius."""
         return self._search(WITHIN, condition, _distance(vector, n_bits))
+
+    def within_at_most(self, vector: Vector | None, condition: str, n_bits: int) -> Composed:
+        """Give the query for the nearest within a radius: as for `within`, and how many."""
+        return self._search(WITHIN_AT_MOST, condition, _distance(vector, n_bits))
 
     def _search(self, query: str, condition: str, distance: Composed) -> Composed:
         return self.sql(query.replace("CONDITION", condition), distance=distance)
