@@ -38,6 +38,11 @@ def documents(corpus_):
     return Documents.of(corpus_, "counts", CPU)
 
 
+def some_labels(share):
+    """Labels of the toy corpus, a part of them hidden."""
+    return [label if i % 10 < 10 * share else None for i, label in enumerate(toy_corpus()[1])]
+
+
 def network_of(documents, *, private=False, n_labels=2, bounded=True, decoder_size=0):
     return Network(
         documents.n_terms,
@@ -150,6 +155,30 @@ def test_a_share_of_each_target_comes_from_a_neighbour(corpus_):
     assert drawn == {0, 1}
 
 
+def test_a_document_without_labels_borrows_those_of_its_neighbour(corpus_):
+    labels = read_labels(some_labels(0.2))
+    neighbours = np.tile(np.array([[0, 79]], np.int32), (80, 1))  # labelled, and not
+    documents = Documents.of(corpus_._replace(labels=labels), "binary", CPU, neighbours)
+    epoch = shuffled(documents, 0.0, 0.5, torch.Generator().manual_seed(0))
+    order = torch.randperm(80, generator=torch.Generator().manual_seed(0)).numpy()
+    own = labels.known[order]
+    assert (epoch.labels.numpy()[own] == labels.matrix[order][own]).all()
+    lent = epoch.known.numpy()[~own] > 0
+    assert 0 < lent.sum() < len(lent)
+    assert (epoch.labels.numpy()[~own][lent] == labels.matrix[0]).all()
+    assert not epoch.labels.numpy()[~own][~lent].any()
+
+
+@pytest.mark.parametrize(
+    ("labelled", "expected"), [(1.0, (0.5, 0.0, 1.0)), (0.2, (0.8, 0.5, 0.03))]
+)
+def test_with_few_labels_a_supervised_model_trains_as_vdsh(labelled, expected, corpus_):
+    hasher = VDSH_S(8, random_state=0, **QUICK).fit(corpus_.counts, some_labels(labelled))
+    assert (hasher.word_dropout_, hasher.neighbor_share_, hasher.kl_weight_) == expected
+    other = VDSH_S(8, random_state=0, kl_weight=0.7, **QUICK)
+    assert other.fit(corpus_.counts, some_labels(labelled)).kl_weight_ == 0.7
+
+
 def test_a_deep_decoder_sees_little_more_than_signs(documents):
     network = network_of(documents, decoder_size=6)
     s = torch.tensor([[[5.0] * 8 + [-5.0] * 8, [9.0] * 8 + [-9.0] * 8]])  # (1, 2, K)
@@ -214,11 +243,17 @@ def test_bit_probabilities_agree_with_draws_from_the_posterior(corpus_):
 
 @pytest.mark.parametrize(
     ("labelled", "selection", "chosen"),
-    [(True, "precision", "precision"), (True, "bound", "bound"), (False, "precision", "bound")],
+    [
+        (1.0, "precision", "precision"),
+        (1.0, "bound", "bound"),
+        (0.5, "precision", "precision"),
+        (0.2, "precision", "bound"),
+        (0.0, "precision", "bound"),
+    ],
 )
 def test_the_best_epoch_is_chosen_on_validation(labelled, selection, chosen, corpus_):
-    texts, labels = toy_corpus()
     X = corpus_.counts
+    labels = some_labels(labelled)
     y, y_validation = (labels[:60], labels[60:]) if labelled else (None, None)
     hasher = VDSH(8, random_state=0, selection=selection, **QUICK)
     hasher.fit(X[:60], y, validation=(X[60:], y_validation))
@@ -242,7 +277,7 @@ def test_several_samples_and_count_targets_train(corpus_):
 
 
 def test_divergence_weight_rises_over_the_warm_up(documents, corpus_):
-    hasher = VDSH(16, kl_weight=0.5, kl_warmup=4, **QUICK)
+    hasher = VDSH(16, kl_weight=0.5, kl_warmup=4, **QUICK).fit(corpus_.counts)
     network = network_of(documents, n_labels=0)
     optimizer = torch.optim.Adam(network.parameters())
     step = training._Step(hasher, network, optimizer, torch.Generator(), Team())

@@ -75,7 +75,7 @@ def in_label(hasher: Any, column: int, n: int, rng: Rng) -> Doubles:
     the divergence (`label_weight` / `kl_weight`): documents of a label are found there, while the
     plain product stays near the prior, where no label is likely.
     """
-    power = hasher.label_weight / max(hasher.kl_weight, _LEAST_KL)
+    power = hasher.label_weight / max(hasher.kl_weight_, _LEAST_KL)
     wanted = np.where(np.arange(len(hasher.classes_)) == column, 1, -1)
 
     def log_likelihood(s: Doubles) -> Doubles:

@@ -167,7 +167,10 @@ def shuffled(
 def _with_neighbours(
     documents: Documents, order: Tensor, share: float, generator: torch.Generator
 ) -> Epoch:
-    """Put behind each document's entries those of a neighbour, as targets only."""
+    """Put behind each document's entries those of a neighbour, as targets only.
+
+    A document whose labels are not known borrows the neighbour's.
+    """
     assert documents.neighbours is not None
     k = documents.neighbours.shape[1]
     drawn = torch.randint(k, (len(order), 1), generator=generator, device=order.device)
@@ -180,8 +183,8 @@ def _with_neighbours(
         pairs.columns,
         pairs.inputs * own,
         pairs.targets * (own * (1 - share) + (1 - own) * share),
-        pairs.labels[::2],
-        pairs.known[::2],
+        torch.where(pairs.known[::2, None] > 0, pairs.labels[::2], pairs.labels[1::2]),
+        torch.maximum(pairs.known[::2], pairs.known[1::2]),
     )
 
 

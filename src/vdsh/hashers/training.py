@@ -27,6 +27,7 @@ from vdsh.hashers.neighbours import nearest
 from vdsh.hashers.network import Network
 from vdsh.hashers.objective import Weights, lower_bound
 from vdsh.hashers.team import Team
+from vdsh.hashers.usual import usual_batch_size, usual_epochs
 from vdsh.hashers.validation import Judge
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _train(
     judge = Judge.choose(hasher, train, validation, device)
 
     def epochs(generator: torch.Generator) -> Epoch:
-        return shuffled(documents, hasher.word_dropout, hasher.neighbor_share, generator, team)
+        return shuffled(documents, hasher.word_dropout_, hasher.neighbor_share_, generator, team)
 
     history: list[dict[str, float | None]] = []
     best, interrupted = _Best(-np.inf, 0, {}), False
@@ -164,29 +165,11 @@ def choose_device(device: str) -> torch.device:
     return chosen
 
 
-def usual_batch_size(n_docs: int) -> int:
-    """Choose a batch size: 200, or what makes 800 batches of a large corpus, up to 1,000.
-
-    >>> [usual_batch_size(n) for n in (10_000, 400_000, 800_000)]
-    [200, 500, 1000]
-    """
-    return min(max(200, n_docs // 800), 1000)
-
-
-def usual_epochs(n_docs: int) -> int:
-    """Choose how many epochs show three million documents, from 5 to 50.
-
-    >>> [usual_epochs(n) for n in (10_000, 100_000, 800_000)]
-    [50, 30, 5]
-    """
-    return min(max(5, 3_000_000 // n_docs), 50)
-
-
 def _neighbours(
     hasher: "VDSH", train: Corpus, progress: Progress | None
 ) -> NDArray[np.int32] | None:
     """Find the documents that a part of each target comes from."""
-    if not hasher.neighbor_share:
+    if not hasher.neighbor_share_:
         return None
 
     def show(done: float) -> None:
@@ -229,7 +212,7 @@ class _Step:
         self.team = team
         self.bound, self.n_samples = lower_bound(hasher), hasher.n_samples
         self.label_weight = float(getattr(hasher, "label_weight", 0))
-        self.kl_weight, self.kl_warmup = hasher.kl_weight, max(hasher.kl_warmup, 1)
+        self.kl_weight, self.kl_warmup = hasher.kl_weight_, max(hasher.kl_warmup, 1)
         device = network.W1.device
         self.updates = torch.zeros((), device=device)
         self.sums = torch.zeros(3, device=device)  # loss, divergence, documents

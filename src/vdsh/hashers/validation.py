@@ -15,6 +15,7 @@ from vdsh.hashers.batches import Documents, in_order, sparse_batches
 from vdsh.hashers.health import sample
 from vdsh.hashers.network import Network
 from vdsh.hashers.objective import Weights, lower_bound
+from vdsh.hashers.usual import are_many
 from vdsh.hashers.validation_search import usual_k
 from vdsh.labels import Labels
 
@@ -41,8 +42,8 @@ class Judge:
         """Make the judge that the validation data allows; None without any."""
         if validation is None:
             return None
-        labels = (_known(train.labels), _known(validation.labels))
-        kind = "precision" if hasher.selection == "precision" and all(labels) else "bound"
+        enough = all(_are_known(part.labels) for part in (train, validation))
+        kind = "precision" if hasher.selection == "precision" and enough else "bound"
         database = _subset(train, _MOST_DOCUMENTS, kind)
         queries = _subset(validation, _MOST_QUERIES, kind)
         parts = (Documents.of(part, hasher.target, device) for part in (database, queries))
@@ -71,7 +72,7 @@ class Judge:
         """Compute the lower bound per validation document, with the same noise every time."""
         generator = torch.Generator(network.W1.device).manual_seed(seed)
         bound = lower_bound(self.hasher)
-        weights = Weights(self.hasher.kl_weight, float(getattr(self.hasher, "label_weight", 0)))
+        weights = Weights(self.hasher.kl_weight_, float(getattr(self.hasher, "label_weight", 0)))
         total = 0.0
         for batch in sparse_batches(in_order(self.queries), _ENCODE):
             t2 = network.hidden(batch, None)
@@ -79,8 +80,9 @@ class Judge:
         return total / self.queries.n_docs
 
 
-def _known(labels: Labels | None) -> bool:
-    return labels is not None and bool(labels.known.any())
+def _are_known(labels: Labels | None) -> bool:
+    """Tell whether there are enough labels: the precision of a few documents is mostly chance."""
+    return labels is not None and are_many(labels.known.mean())
 
 
 def _subset(corpus: Corpus, most: int, kind: str) -> Corpus:

@@ -15,6 +15,7 @@ from vdsh.codes import Scores
 from vdsh.errors import InputError
 from vdsh.hashers.base import Corpus, Hasher, Progress, trainer
 from vdsh.hashers.encoder import encode
+from vdsh.hashers.usual import Usual, usual_settings
 
 
 class PosteriorArrays(NamedTuple):
@@ -50,26 +51,29 @@ class VDSH(Hasher):
     patience : int, default=10
         Stop after so many epochs without a better validation score.
     selection : {"precision", "bound"}, default="precision"
-        What the validation data measures: precision at 100 (needs labels there; without them the
-        bound is taken) or the lower bound.
+        What the validation data measures: precision at 100 or the lower bound. The bound is taken
+        too where fewer than half of the training or validation documents have labels.
     batch_size : int, optional
         By default 200, more for a large corpus: as many as make 800 batches of it, up to 1,000.
     learning_rate : float, default=2e-3
         Step size of Adam.
     dropout : float, default=0.2
         Share of the second hidden layer dropped in training.
-    word_dropout : float
+    word_dropout : float, optional
         Share of a document's words that the encoder does not see in training; the decoder still
-        has to produce them.
+        has to produce them. By default 0.8; 0.5 in a supervised model where at least half of the
+        documents have labels.
     n_neighbors : int, default=10
         Most similar training documents, by the cosine of what the encoder sees.
-    neighbor_share : float
-        Share of each reconstruction target that comes from one of them, drawn anew each epoch.
-        0 is the paper.
+    neighbor_share : float, optional
+        Share of each reconstruction target that comes from one of them, drawn anew each epoch; a
+        document without labels borrows those of the neighbour too. 0 is the paper. By default
+        0.5; 0 in a supervised model where at least half of the documents have labels.
     n_samples : int, default=1
         M, the draws from Q(s | d) per document and step.
-    kl_weight : float
-        Weight of the divergence; 1 is the lower bound proper.
+    kl_weight : float, optional
+        Weight of the divergence; 1 is the lower bound proper. By default 0.03; 1 in a supervised
+        model where at least half of the documents have labels.
     kl_warmup : int, default=50
         Updates over which that weight rises from 0.
     log_variance : {"bounded", "free"}, default="bounded"
@@ -89,6 +93,8 @@ class VDSH(Hasher):
         The word decoder's last layer.
     D_, b_decoder_ : ndarray of shape (n_bits, decoder_size) and (decoder_size,)
         Its hidden layer, where it has one.
+    word_dropout_, neighbor_share_, kl_weight_ : float
+        The values that were used.
     history_ : list of dict
         Loss, divergence and validation score of each epoch.
     best_epoch_ : int
@@ -115,11 +121,11 @@ class VDSH(Hasher):
         batch_size: int | None = None,
         learning_rate: float = 2e-3,
         dropout: float = 0.2,
-        word_dropout: float = 0.8,
+        word_dropout: float | None = None,
         n_neighbors: int = 10,
-        neighbor_share: float = 0.5,
+        neighbor_share: float | None = None,
         n_samples: int = 1,
-        kl_weight: float = 0.03,
+        kl_weight: float | None = None,
         kl_warmup: int = 50,
         log_variance: str = "bounded",
         target: str = "binary",
@@ -168,6 +174,9 @@ class VDSH(Hasher):
 
     def _fit(self, train: Corpus, validation: Corpus | None, progress: Progress | None) -> None:
         self._check_settings()
+        for name, value in self._usual(train)._asdict().items():
+            given = getattr(self, name)
+            setattr(self, f"{name}_", value if given is None else given)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         trained = trainer("training").train(self, train, validation, seed, progress)
         for name, array in trained.weights.items():
@@ -176,6 +185,9 @@ class VDSH(Hasher):
         self.best_epoch_ = trained.best_epoch
         self.selected_on_ = trained.selected_on
         self.interrupted_ = trained.interrupted
+
+    def _usual(self, train: Corpus) -> Usual:
+        return usual_settings(labelled=0)
 
     def _scores(self, inputs: csr_array) -> Scores:
         (mu,) = self._encode(inputs, (self.W3_, self.b3_))
@@ -201,8 +213,9 @@ class VDSH(Hasher):
         if self.decoder_size < 0:
             raise InputError(f"decoder_size must be 0 or more. Got {self.decoder_size!r}.")
         for name in ("dropout", "word_dropout", "neighbor_share"):
-            if not 0 <= getattr(self, name) < 1:
-                raise InputError(f"{name} must be from 0 to below 1. Got {getattr(self, name)!r}.")
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < 1:
+                raise InputError(f"{name} must be from 0 to below 1. Got {value!r}.")
 
 
 class VDSH_S(VDSH):
@@ -245,11 +258,11 @@ class VDSH_S(VDSH):
         batch_size: int | None = None,
         learning_rate: float = 2e-3,
         dropout: float = 0.2,
-        word_dropout: float = 0.5,
+        word_dropout: float | None = None,
         n_neighbors: int = 10,
-        neighbor_share: float = 0.0,
+        neighbor_share: float | None = None,
         n_samples: int = 1,
-        kl_weight: float = 1.0,
+        kl_weight: float | None = None,
         kl_warmup: int = 50,
         label_weight: float = 100.0,
         log_variance: str = "bounded",
@@ -286,6 +299,10 @@ class VDSH_S(VDSH):
         assert train.labels is not None
         self.classes_ = list(train.labels.names)
         super()._fit(train, validation, progress)
+
+    def _usual(self, train: Corpus) -> Usual:
+        assert train.labels is not None
+        return usual_settings(labelled=float(train.labels.known.mean()))
 
 
 class VDSH_SP(VDSH_S):
