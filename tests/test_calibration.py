@@ -12,7 +12,7 @@ from vdsh import TextHasher
 from vdsh.codes import binarize, pack, thresholds
 from vdsh.errors import InputError
 from vdsh.hashers import HASHERS
-from vdsh.hashers.calibration import best_thresholds, candidates
+from vdsh.hashers.calibration import best_thresholds, calibrate, candidates
 from vdsh.hashers.validation_search import Judged, ValidationSearch, usual_k
 from vdsh.labels import read_labels
 from vdsh.metrics import expected_precision
@@ -49,6 +49,16 @@ def test_a_candidate_is_measured_as_metrics_would(n_bits, k):
         changed[bit] = choice
         assert np.allclose(precision, slow_precision(search, changed))
         assert np.isclose(search.precision(changed), slow_precision(search, changed).mean())
+
+
+@pytest.mark.parametrize("plain", ["median", "sign"])
+def test_a_handful_of_queries_chooses_nothing(plain):
+    documents = judged(200, [0.8, 0.2])
+    for n_queries, is_plain in ((19, True), (60, False)):
+        search = ValidationSearch(documents, judged(n_queries, [0.8, 0.2], noise=2.0, seed=1))
+        cut, measured = calibrate(documents.scores, "best", search, plain=plain)
+        assert (cut == thresholds(documents.scores, plain)).all() == is_plain
+        assert measured["after"] >= measured["before"]
 
 
 def test_moving_a_threshold_keeps_the_distances_true():

@@ -163,7 +163,8 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
                 "The best thresholds are chosen by precision, which needs labels: give labelled "
                 "documents and labelled validation documents, or choose median or sign."
             )
-        cut, measured = calibrate(scores, threshold, search, self.thresholds_)
+        plain = self.plain_threshold
+        cut, measured = calibrate(scores, threshold, search, self.thresholds_, plain=plain)
         self.threshold, self.thresholds_, self.calibration_ = threshold, cut, measured
         self._look_at_bits(scores, train)
         return self

@@ -31,7 +31,8 @@ def calibrate(
         Scores of the training documents.
     method : {"median", "sign", "best"}
     search : ValidationSearch or None
-        Without it nothing is measured, and `best` is the `plain` way.
+        Without it nothing is measured. Without it or with fewer than 20 queries, whose precision
+        is mostly chance, `best` is the `plain` way.
     before : ndarray of shape (n_bits,), optional
         Thresholds to compare with; by default those of the `plain` way.
     plain : {"median", "sign"}
@@ -43,9 +44,12 @@ def calibrate(
     measured : dict
         Precision at 100 `before` and `after`; empty where nothing was measured.
     """
+    if method == "best" and search is not None and len(search.queries.scores) >= _LEAST_QUERIES:
+        cut = best_thresholds(scores, search)
+    else:
+        cut = thresholds(scores, plain if method == "best" else method)
     if search is None:
-        return thresholds(scores, plain if method == "best" else method), {}
-    cut = best_thresholds(scores, search) if method == "best" else thresholds(scores, method)
+        return cut, {}
     old = thresholds(scores, plain) if before is None else before
     return cut, {"before": search.precision(old), "after": search.precision(cut)}
 
@@ -60,7 +64,6 @@ def best_thresholds(scores: Scores, search: ValidationSearch, *, errors: float =
     scores : ndarray of shape (n_docs, n_bits)
         Scores of the training documents.
     search : ValidationSearch
-        With fewer than 20 queries no threshold moves from the start.
     errors : float
         A move must gain more than so many standard errors of its gain over the queries: the best
         of ten candidates beats the old threshold by chance alone, and over all bits such gains
@@ -73,8 +76,6 @@ def best_thresholds(scores: Scores, search: ValidationSearch, *, errors: float =
     """
     choices = candidates(scores)
     cut: Scores = max(choices[: len(FIXED)], key=search.precision).copy()
-    if len(search.queries.scores) < _LEAST_QUERIES:
-        return cut
     places = search.places(cut)
     for _ in range(_MOST_SWEEPS):
         moved = [_improve(search, places, bit, cut, choices, errors) for bit in range(len(cut))]
