@@ -273,6 +273,24 @@ def test_a_graph_needs_the_extension(postgres_server, fitted):
     assert "CREATE EXTENSION vector" in message
 
 
+def test_an_extension_that_goes_away_is_said_and_done_without(postgres_server, fitted):
+    with postgres_server.connect() as connection:
+        connection.execute("CREATE DATABASE dropped")
+    with postgres_server.connect("dropped") as connection:
+        connection.execute("CREATE EXTENSION vector")
+        url = postgres_server.url("dropped")
+        with open_store(url, fitted) as store:
+            store.upsert([doc("a"), doc("b")], codes_of(1, 2))
+            found = store.search(code(1))
+            connection.execute("DROP EXTENSION vector")
+            kind, message = message_of(lambda: store.search(code(1)))
+            assert kind is EngineError
+            assert "Was the extension vector dropped" in message
+        with open_store(url) as store:
+            assert store.search(code(1)) == found
+            assert store.info()["search"].startswith("exact, bit_count")
+
+
 def test_a_graph_finds_nearly_what_a_scan_finds(postgres_server, fitted):
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 256, (2000, 2), dtype=np.uint8)
@@ -450,6 +468,38 @@ def test_a_restart_in_the_middle_of_an_upsert_loses_nothing(server, url, fitted,
         assert store.count() == 500
         assert [hit.distance for hit in store.search(code(0), k=1)] == [0]
         assert [d.id for b in store.documents() for d in b] == [f"{i:03}" for i in range(500)]
+
+
+CUT = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE application_name = 'vdsh' AND datname = 'postgres'"
+)
+
+
+def test_connections_that_are_cut_are_made_anew(restarting, fitted, monkeypatch):
+    """An administrator, a firewall or a pooler ends them, while nothing or much is going on."""
+    server = restarting["postgres"]
+    monkeypatch.setattr(modelled, "BATCH", 50)
+    done = threading.Event()
+
+    def cut():
+        with server.connect() as connection:
+            while not done.wait(0.03):
+                connection.execute(CUT)
+
+    with open_store(server.store_url("cut"), fitted) as store, server.connect() as connection:
+        store.upsert([doc("first")], codes_of(0))
+        connection.execute(CUT)
+        assert store.count() == 1
+        knife = threading.Thread(target=cut)
+        knife.start()
+        try:
+            store.upsert([doc(f"{i:04}") for i in range(2000)], codes_of(*range(2000)))
+        finally:
+            done.set()
+            knife.join()
+        assert store.count() == 2001
+        assert [hit.distance for hit in store.search(code(1999), k=1)] == [0]
 
 
 def test_a_killed_server_leaves_whole_batches(restarting, fitted, monkeypatch):

@@ -17,7 +17,7 @@ OWN_CHANNEL = {"grpc.use_local_subchannel_pool": 1}
 # Milvus Lite complains of the driver's habit to ask every ten seconds whether it is still there.
 WITHOUT_PINGS = {"grpc.keepalive_time_ms": 2**31 - 1}
 LOST = ("Fail connecting", "UNAVAILABLE", "DEADLINE_EXCEEDED", "Retry timeout", "closed channel")
-LOST += ("context deadline exceeded",)  # inside the server, which is too busy
+BUSY = "context deadline exceeded"  # said of one part of the server by another
 CLOSED = "should create connection first"  # after a vain attempt to get the connection back
 NOT_LOADED = ("not loaded", "NotLoad")  # after a restart
 REFUSED = ("auth", "Auth", "permission", "UNAUTHENTICATED")
@@ -154,4 +154,4 @@ class Session:
 
 def _was_lost(error: Exception) -> bool:
     text = str(error)
-    return any(word in text for word in (*LOST, CLOSED, *NOT_LOADED))
+    return any(word in text for word in (*LOST, BUSY, CLOSED, *NOT_LOADED))
