@@ -10,6 +10,7 @@ from vdsh.store.milvus import lite
 from vdsh.store.milvus.driver import MilvusClient, MilvusException, RpcError
 
 LONGEST_CALL = 10.0  # seconds until a call without an answer is made again
+LONGEST_LOAD = 600.0  # seconds; millions of documents take their time to come into memory
 OPENED_IN = 10.0  # seconds to try when a store is opened
 PAUSE = 0.1
 # Otherwise gRPC remembers for a while that a server was away, for all connections to it.
@@ -59,7 +60,8 @@ class Session:
         deadline = time.monotonic() + self._wait
         while True:
             try:
-                timeout = min(self._wait, LONGEST_CALL)
+                loads = method == "load_collection"
+                timeout = LONGEST_LOAD if loads else min(self._wait, LONGEST_CALL)
                 with self._turn:
                     return getattr(self._client, method)(*arguments, timeout=timeout, **options)
             except (MilvusException, RpcError, ValueError) as error:
@@ -126,7 +128,7 @@ class Session:
                 self._client.close()
             self._client = self._connect()
             for name in self.loaded:
-                self._client.load_collection(name, timeout=LONGEST_CALL)
+                self._client.load_collection(name, timeout=LONGEST_LOAD)
         except (EngineError, MilvusException, RpcError, ValueError):
             time.sleep(PAUSE)
 
