@@ -1,14 +1,17 @@
 """The local store beside Milvus Lite, PostgreSQL and faiss, on the same codes in one run.
 
-Run: python benchmarks/bench_engines.py [--documents 1000000]
+Run: python benchmarks/bench_engines.py [--documents 1000000] [--folder DIR]
 
 Stores hold documents and answer with them, one query a call. `index` is our index of codes alone
 and `faiss` its IndexBinaryFlat: both answer with numbers, a batch in one call. Codes are clustered,
-as those of a trained model are; PostgreSQL has the settings it comes with.
+as those of a trained model are; PostgreSQL has the settings it comes with. With --folder a run that
+was stopped goes on: what is filled stays filled.
 """
 
 import argparse
 import itertools
+import json
+import os
 import sys
 import tempfile
 import time
@@ -20,6 +23,7 @@ from common import alternate, save
 
 from vdsh import Document, HammingIndex, TextHasher
 from vdsh.codes import pack, unpack
+from vdsh.errors import EngineError
 from vdsh.store import open_store
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
@@ -27,35 +31,42 @@ from servers import PostgresServer
 
 BITS, K, RADIUS, BATCH = 64, 100, 6, 10
 ROUNDS = {"single": 11, "batch": 3, "radius": 11, "delete": 3}
+GRAPH = "pgvector, hnsw"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--documents", type=int, default=1_000_000)
-    n = parser.parse_args().documents
-    codes = clustered(n)
-    words = [f"word{i} topic{i % 9}" for i in range(500)]
-    hasher = TextHasher("lsh", n_bits=BITS, random_state=0).fit(words)
-    server = PostgresServer(safe=True)
-    with tempfile.TemporaryDirectory() as folder:
+    parser.add_argument("--folder", type=Path, help="where stores are kept, to go on later")
+    parser.add_argument("--graph-minutes", type=float, default=15, help="at most, for the graph")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = given.folder or Path(temporary)
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o755)  # PostgreSQL runs as somebody else
+        server = PostgresServer(safe=True, folder=folder / "postgres")
         try:
-            result = run(places(server, folder), hasher, codes)
+            result = run(places(server, folder, given.graph_minutes), folder, given.documents)
         finally:
-            server.remove()
+            server.stop("fast")
     show(result["operations"])
-    save("engines", {"documents": n, "bits": BITS, "k": K, "radius": RADIUS, **result})
+    sizes = {"documents": given.documents, "bits": BITS, "k": K, "radius": RADIUS, "batch": BATCH}
+    save("engines", {**sizes, "rounds": ROUNDS, **result})
 
 
-def places(server, folder):
+def places(server, folder, graph_minutes):
     with server.connect() as connection:
-        connection.execute("CREATE DATABASE vectors")
+        if not connection.execute("SELECT 1 FROM pg_database WHERE datname = 'vectors'").fetchone():
+            connection.execute("CREATE DATABASE vectors")
     with server.connect("vectors") as connection:
-        connection.execute("CREATE EXTENSION vector")
+        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    limit = f"-c%20statement_timeout%3D{round(60_000 * graph_minutes)}"
     return {
         "vdsh": f"{folder}/store",
         "Milvus Lite": f"milvus-lite:{folder}/store.db",
         "pgvector": server.url("vectors"),
         "PostgreSQL": server.url("postgres"),
+        GRAPH: server.url("vectors", table="graph", index="hnsw", options=limit),
     }
 
 
@@ -75,15 +86,20 @@ def documents(n):
         yield Document(f"post-{i:08d}", f"a short text, number {i}", ("x",), {"year": i % 40})
 
 
-def run(urls, hasher, codes):
+def run(urls, folder, n):
+    load = os.getloadavg()[0]
+    codes = clustered(n)
+    words = [f"word{i} topic{i % 9}" for i in range(500)]
+    hasher = TextHasher("lsh", n_bits=BITS, random_state=0).fit(words)
     stores, built = {}, {}
     for name, url in urls.items():
-        stores[name] = open_store(url, hasher)
-        start = time.perf_counter()
-        stores[name].upsert(documents(len(codes)), codes)
-        stores[name].search(codes[0], k=1)  # the local index is made at the first search
-        built[name] = time.perf_counter() - start
-        print(f"{name:12} built in {built[name]:.1f} s", flush=True)
+        store = open_store(url, hasher)
+        try:
+            built[name] = fill(name, store, codes, folder / "built.json")
+            stores[name] = store
+        except EngineError as error:
+            store.close()
+            print(f"{name} was left out: {error}", flush=True)
     start = time.perf_counter()
     index = HammingIndex(codes)
     index.search(codes[:1], k=1)
@@ -92,8 +108,8 @@ def run(urls, hasher, codes):
     flat = faiss.IndexBinaryFlat(BITS)
     flat.add(codes)
     built["faiss"] = time.perf_counter() - start
-    queries = pack(unpack(codes[:: len(codes) // 200][:200]) ^ flips())
-    agree(stores, flat, queries[:5])
+    queries = pack(unpack(codes[:: n // 200][:200]) ^ flips())
+    recall = agree(stores, flat, queries[:20])
     operations = {"build": built}
     for name, contenders in tasks(stores, index, flat, queries).items():
         operations[name] = alternate(contenders, ROUNDS[name])
@@ -101,14 +117,31 @@ def run(urls, hasher, codes):
     facts = {name: store.info() for name, store in stores.items()}
     for store in stores.values():
         store.close()
-    return {
-        "operations": operations,
-        "engines": {
-            n: {k: f.get(k) for k in ("engine", "search", "bytes")} for n, f in facts.items()
-        },
-        "rounds": ROUNDS,
-        "batch": BATCH,
-    }
+    kept = ("engine", "search", "bytes")
+    engines = {name: {k: fact.get(k) for k in kept} for name, fact in facts.items()}
+    return {"operations": operations, "recall": recall, "load": load, "engines": engines}
+
+
+def fill(name, store, codes, notes):
+    """Fill a store, unless an earlier run has done it; return how many seconds it took."""
+    known = json.loads(notes.read_text()) if notes.exists() else {}
+    n = len(codes)
+    if known.get(name, {}).get("documents") == n:
+        store.upsert(documents(1000), codes[:1000])  # what an earlier run may have deleted
+        return known[name]["seconds"]
+    start = time.perf_counter()
+
+    def report(n_written):
+        if n_written % 100_000 == 0 and n_written < n:
+            print(f"{name:14} {n_written:,} in {time.perf_counter() - start:.0f} s", flush=True)
+
+    store.upsert(documents(n), codes, progress=report)
+    print(f"{name:14} filled in {time.perf_counter() - start:.1f} s", flush=True)
+    store.search(codes[0], k=1)  # the local index and the graph are made at the first search
+    seconds = time.perf_counter() - start
+    print(f"{name:14} built in {seconds:.1f} s", flush=True)
+    notes.write_text(json.dumps({**known, name: {"documents": n, "seconds": seconds}}))
+    return seconds
 
 
 def flips():
@@ -116,17 +149,27 @@ def flips():
 
 
 def agree(stores, flat, queries):
-    """All stores give the same hits, at the distances that faiss finds."""
+    """Check that stores give the hits that faiss finds; return the share of the graph's that are.
+
+    A hit counts where it is as near as the last one should be.
+    """
     distances, _ = flat.search(queries, K)
+    near = []
     for query, expected in zip(queries, distances.tolist(), strict=True):
-        answers = [[(h.id, h.distance) for h in s.search(query, k=K)] for s in stores.values()]
-        assert all(answer == answers[0] for answer in answers)
-        assert [distance for _, distance in answers[0]] == expected
+        answers = {
+            name: [(hit.distance, hit.id) for hit in store.search(query, k=K)]
+            for name, store in stores.items()
+        }
+        near += [distance <= expected[-1] for distance, _ in answers.pop(GRAPH, [])]
+        assert all(answer == answers["vdsh"] for answer in answers.values())
+        assert [distance for distance, _ in answers["vdsh"]] == expected
+    return sum(near) / len(near) if near else None
 
 
 def tasks(stores, index, flat, queries):
-    turns = {name: itertools.cycle(range(100)) for name in (*stores, "index", "faiss")}
-    gone = {name: itertools.count(0, 100) for name in (*stores, "index", "faiss")}
+    names = (*stores, "index", "faiss")
+    turns = {name: itertools.cycle(range(100)) for name in names}
+    gone = {name: itertools.count(0, 100) for name in names}
 
     def single(name):
         query = queries[next(turns[name])]
@@ -157,7 +200,6 @@ def tasks(stores, index, flat, queries):
         return flat.remove_ids(np.arange(100))  # faiss renumbers what is left
 
     works = {"single": single, "batch": batch, "radius": radius, "delete": delete}
-    names = (*stores, "index", "faiss")
     return {
         task: {name: lambda work=work, name=name: work(name) for name in names}
         for task, work in works.items()
@@ -166,9 +208,9 @@ def tasks(stores, index, flat, queries):
 
 def show(operations):
     names = list(operations["build"])
-    print(f"{'seconds':10}" + "".join(f"{name:>13}" for name in names))
+    print(f"{'seconds':10}" + "".join(f"{name:>16}" for name in names))
     for task, times in operations.items():
-        print(f"{task:10}" + "".join(f"{times[name]:13.5f}" for name in names))
+        print(f"{task:10}" + "".join(f"{times[name]:16.5f}" for name in names))
 
 
 if __name__ == "__main__":

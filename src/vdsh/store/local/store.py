@@ -145,11 +145,7 @@ class LocalStore(ModelledStore):
             "path": str(folder),
             "documents": n_documents,
             "bits": self._model.n_bits,
-            "model": {
-                "fingerprint": self._model.fingerprint,
-                "kept": self._meta["keep_model"],
-                "path": str(self._model.folder),
-            },
+            "model": self._about_model(),
             "fields": [name for (name,) in fields],
             "labels": n_labels,
             "bytes": sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()),

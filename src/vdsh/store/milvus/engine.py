@@ -213,8 +213,9 @@ class Milvus(Engine):
         parts = where.parts if isinstance(where, All) else (where,)
         for part in parts:
             if isinstance(part, Compare) and (part.field, part.operator) == (self._partition, "="):
-                text = f'part == "{partition_of(part.values[0])}"'
-                return Expression(f"{text} and ({expression.text})", expression.exact)
+                here = f'part == "{partition_of(part.values[0])}"'
+                text = f"{here} and ({expression.text})" if expression.text else here
+                return Expression(text, expression.exact)
         return expression
 
     def _found(self, pairs: Pairs, where: Tree | None) -> list[Found]:

@@ -10,11 +10,15 @@ from vdsh.store.milvus import lite
 from vdsh.store.milvus.driver import MilvusClient, MilvusException, RpcError
 
 LONGEST_CALL = 10.0  # seconds until a call without an answer is made again
+LONGEST_LOAD = 600.0  # seconds; millions of documents take their time to come into memory
 OPENED_IN = 10.0  # seconds to try when a store is opened
 PAUSE = 0.1
 # Otherwise gRPC remembers for a while that a server was away, for all connections to it.
 OWN_CHANNEL = {"grpc.use_local_subchannel_pool": 1}
+# Milvus Lite complains of the driver's habit to ask every ten seconds whether it is still there.
+WITHOUT_PINGS = {"grpc.keepalive_time_ms": 2**31 - 1}
 LOST = ("Fail connecting", "UNAVAILABLE", "DEADLINE_EXCEEDED", "Retry timeout", "closed channel")
+BUSY = "context deadline exceeded"  # said of one part of the server by another
 CLOSED = "should create connection first"  # after a vain attempt to get the connection back
 NOT_LOADED = ("not loaded", "NotLoad")  # after a restart
 REFUSED = ("auth", "Auth", "permission", "UNAUTHENTICATED")
@@ -56,7 +60,8 @@ class Session:
         deadline = time.monotonic() + self._wait
         while True:
             try:
-                timeout = min(self._wait, LONGEST_CALL)
+                loads = method == "load_collection"
+                timeout = LONGEST_LOAD if loads else min(self._wait, LONGEST_CALL)
                 with self._turn:
                     return getattr(self._client, method)(*arguments, timeout=timeout, **options)
             except (MilvusException, RpcError, ValueError) as error:
@@ -109,7 +114,8 @@ class Session:
 
     def _try_to_open(self, uri: str, options: dict[str, Any]) -> Any:
         timeout = min(self._wait, LONGEST_CALL)
-        client = MilvusClient(uri, timeout=timeout, grpc_options=OWN_CHANNEL, **options)
+        channel = OWN_CHANNEL | (WITHOUT_PINGS if self._lite is not None else {})
+        client = MilvusClient(uri, timeout=timeout, grpc_options=channel, **options)
         client.list_collections(timeout=timeout)
         return client
 
@@ -122,7 +128,7 @@ class Session:
                 self._client.close()
             self._client = self._connect()
             for name in self.loaded:
-                self._client.load_collection(name, timeout=LONGEST_CALL)
+                self._client.load_collection(name, timeout=LONGEST_LOAD)
         except (EngineError, MilvusException, RpcError, ValueError):
             time.sleep(PAUSE)
 
@@ -138,12 +144,16 @@ class Session:
         )
 
     def _reason(self, error: Exception) -> str:
-        """Take the first line of a driver's message; a password is never in it."""
-        text = getattr(error, "message", None) or str(error)
+        """Take the first line of what the server or the driver says; a password is never in it."""
+        # The driver says of every error while connecting that the server may be away.
+        told = next((e for e in (error, error.__cause__) if isinstance(e, RpcError)), None)
+        text = getattr(told, "details", str)() or getattr(error, "message", None) or str(error)
         reason = str(text).strip().partition("\n")[0].rstrip(".")
+        if reason.startswith("stack trace:"):  # Milvus 2.3: what happened comes last
+            reason = str(text).strip().rpartition("\n")[2].partition(": ")[2]
         return reason.replace(self._address.password, "***") if self._address.password else reason
 
 
 def _was_lost(error: Exception) -> bool:
     text = str(error)
-    return any(word in text for word in (*LOST, CLOSED, *NOT_LOADED))
+    return any(word in text for word in (*LOST, BUSY, CLOSED, *NOT_LOADED))

@@ -1,7 +1,8 @@
 """PostgreSQL as an engine: a table of documents, codes as bit(n), exact search by a scan.
 
 Distances are counted by pgvector's `<~>` where the extension is installed, else by `bit_count`.
-With `?index=hnsw` pgvector's graph answers `search`, faster and not always exactly.
+With `?index=hnsw` pgvector's graph answers `search`, faster and not always exactly. It is made at
+the first search: filling a table that has a graph takes much longer.
 """
 
 import json
@@ -27,6 +28,7 @@ LEAST_VERSION = 14_00_00  # bit_count came with it
 LEAST_VECTOR = (0, 7)  # bit vectors came with it
 PIECE = 8_000_000  # bytes of a model's file in a row
 MOST_BY_GRAPH = 1000  # the longest list that hnsw keeps
+GRAPH_MEMORY = "1GB"  # at most, while it is made
 
 
 class Postgres(Engine):
@@ -35,6 +37,7 @@ class Postgres(Engine):
     def __init__(self, address: Address, *, wait: float) -> None:
         self.shown = address.shown
         self._by_graph = address.option("index", "exact", ("exact", "hnsw")) == "hnsw"
+        self._has_graph = False
         self._tables = Tables(address.option("table", "vdsh"))
         self._session = Session(address, wait=wait)
         try:
@@ -113,6 +116,9 @@ class Postgres(Engine):
         """Return the k nearest documents, ties by id."""
         condition, bits = to_sql(where), _bits(code.tobytes())
         if self._by_graph and k <= MOST_BY_GRAPH:
+            if not self._has_graph:
+                self._session.run(self._make_graph)
+                self._has_graph = True
             query = self._tables.nearest_by_graph(self._vector, condition.text, len(bits))
             found = self._found(query, (bits, *condition.parameters, bits, k), k)
             if len(found) == k:
@@ -186,10 +192,15 @@ class Postgres(Engine):
                 "something else. Choose another name by ?table=."
             )
         facts = dict(cursor.execute(self._tables.sql("SELECT key, value FROM {meta}")).fetchall())
-        graph = cursor.execute("SELECT to_regclass(%s)::text", (self._tables.graph,)).fetchone()
-        if self._by_graph and graph[0] is None:
-            cursor.execute(self._tables.create_graph(self._vector))
         return facts
+
+    def _make_graph(self, cursor: Any) -> None:
+        """Make the graph, unless it is there: once over all documents is fastest."""
+        there = cursor.execute("SELECT to_regclass(%s)::text", (self._tables.graph,)).fetchone()
+        if there[0] is None:
+            # A graph that does not fit is made many times slower.
+            cursor.execute("SELECT set_config('maintenance_work_mem', %s, true)", (GRAPH_MEMORY,))
+            cursor.execute(self._tables.create_graph(self._vector))
 
     def _look_at_server(self) -> tuple[str, Vector | None]:
         """Return the server's version and pgvector, where it is installed."""
@@ -224,8 +235,8 @@ def _batch(rows: Rows) -> str:
         id, text, labels, metadata, code = rows.rows[i]
         _check_id_length(id)
         row = {"id": escape(id), "text": escape(text), "labels": _labels(labels)}
-        fields = fields_json(rows.documents[i].metadata) if metadata != "{}" else "{}"
-        values.append({**row, "metadata": metadata, "fields": fields, "code": _bits(code)})
+        fields = fields_json(rows.documents[i].metadata, metadata)
+        values.append({**row, "metadata": metadata, "fields": fields, "code": f"x{code.hex()}"})
     return orjson.dumps(values).decode()
 
 

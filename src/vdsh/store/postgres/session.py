@@ -18,7 +18,8 @@ CONFLICTS = ("40001", "40P01", "42P07", "23505")  # also: somebody made the same
 RETRIED = (*CONFLICTS, "57P01", "57P02", "57P03", "53300")  # restarts, crowds
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 DISK_FULL = ("53100", "53200", "58030")
-NOT_OURS = ("42P01", "42703", "42883")
+NOT_OURS = ("42P01", "42703")
+NO_SUCH_OPERATOR = "42883"
 
 T = TypeVar("T")
 
@@ -111,6 +112,11 @@ class Session:
             return FolderError(
                 f"The tables of '{shown}' are not those of a store ({reason}). Choose another "
                 "name by ?table=."
+            )
+        if code == NO_SUCH_OPERATOR:
+            return EngineError(
+                f"PostgreSQL at '{shown}' does not know what it knew before ({reason}). Was the "
+                "extension vector dropped or moved? Open the store again."
             )
         if self._connection.closed:
             return EngineError(

@@ -14,6 +14,7 @@ from vdsh.errors import InputError
 from vdsh.store.where import All, Compare, IsThere, Not, Some, Tree, kind_of
 
 MOST_PARAMETERS = 60_000  # the protocol counts them in 16 bits
+CONTROL = "\\u000"  # how JSON writes what must be escaped, and a little more
 WHOLE = 2**53  # floats from here on are whole numbers
 TYPES = {"text": "string", "number": "number", "truth": "boolean", "null": "null"}
 VALUES = {
@@ -65,8 +66,10 @@ def unescape(text: str) -> str:
     return _ESCAPED.sub(lambda match: "\x00" if match[1] == "\x01" else "\x01", text)
 
 
-def fields_json(metadata: Mapping[str, Any]) -> str:
-    """Write the column `fields` of a document."""
+def fields_json(metadata: Mapping[str, Any], written: str) -> str:
+    """Write the column `fields` of a document; most often that is the metadata as written."""
+    if CONTROL not in written and all(isinstance(v, str | int | None) for v in metadata.values()):
+        return written
     return json.dumps({escape(name): _comparable(value) for name, value in metadata.items()})
 
 
