@@ -59,6 +59,7 @@ def main() -> None:
 def on_cpu(hasher, counts, labels, held_out) -> None:
     inputs = weigh(counts, "tfidf", inverse_document_frequency(counts))
     device = torch.device("cpu")
+    hasher.set_params(epochs=1).fit(counts[:500])  # settles what the settings leave open
     documents = Documents.of(Corpus(inputs, counts, None), "binary", device)
     generator = torch.Generator().manual_seed(0)
     sparse = list(sparse_batches(shuffled(documents, 0.0, 0.0, generator), hasher.batch_size))

@@ -52,7 +52,7 @@ class VDSH(Hasher):
         Stop after so many epochs without a better validation score.
     selection : {"precision", "bound"}, default="precision"
         What the validation data measures: precision at 100 or the lower bound. The bound is taken
-        too where fewer than half of the training or validation documents have labels.
+        too where fewer than three in ten training or validation documents have labels.
     batch_size : int, optional
         By default 200, more for a large corpus: as many as make 800 batches of it, up to 1,000.
     learning_rate : float, default=2e-3
@@ -61,19 +61,21 @@ class VDSH(Hasher):
         Share of the second hidden layer dropped in training.
     word_dropout : float, optional
         Share of a document's words that the encoder does not see in training; the decoder still
-        has to produce them. By default 0.8; 0.5 in a supervised model where at least half of the
+        has to produce them. By default 0.8; 0.5 in a supervised model where at least three in ten
         documents have labels.
     n_neighbors : int, default=10
         Most similar training documents, by the cosine of what the encoder sees.
     neighbor_share : float, optional
         Share of each reconstruction target that comes from one of them, drawn anew each epoch; a
         document without labels borrows those of the neighbour too. 0 is the paper. By default
-        0.5; 0 in a supervised model where at least half of the documents have labels.
+        0.5; 0 in a supervised model where at least three in ten documents have
+        labels.
     n_samples : int, default=1
         M, the draws from Q(s | d) per document and step.
     kl_weight : float, optional
         Weight of the divergence; 1 is the lower bound proper. By default 0.03; 1 in a supervised
-        model where at least half of the documents have labels.
+        model where at least three in ten documents have
+        labels.
     kl_warmup : int, default=50
         Updates over which that weight rises from 0.
     log_variance : {"bounded", "free"}, default="bounded"

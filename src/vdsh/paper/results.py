@@ -1,6 +1,7 @@
 """Finished cells, read back as what tables and figures show."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,7 +68,7 @@ class Results:
 
     def data(self, wanted: Sequence[Cell]) -> str:
         """Describe the data behind some cells, for the note below a table."""
-        notes = {r["data"] for cell in wanted for r in self._of_seeds(cell)}
+        notes = _of_any_seed(r["data"] for cell in wanted for r in self._of_seeds(cell))
         notes |= {
             f"only {r['k']} documents to find, so precision at {r['k']}"
             for cell in wanted
@@ -101,6 +102,22 @@ class Results:
 def is_better(first: Outcome, second: Outcome) -> bool:
     """Tell whether the first is significantly better (paired t-test, p < 0.01)."""
     return first.mean > second.mean and p_value(first.per_query, second.per_query) < LEVEL
+
+
+def _of_any_seed(notes: Iterable[str]) -> set[str]:
+    """Say once what differs in the seed of the split alone.
+
+    >>> _of_any_seed(["random split, seed 0", "random split, seed 1"])
+    {'random split, seeds 0, 1'}
+    """
+    seeds = defaultdict[str, set[str]](set)
+    for note in notes:
+        text, _, seed = note.partition(", seed ")
+        seeds[text].add(seed)
+    return {
+        text + (f", seed{'s' * (len(found) > 1)} {', '.join(sorted(found))}" if any(found) else "")
+        for text, found in seeds.items()
+    }
 
 
 def _outcome(values: Sequence[tuple[float, list[int]]]) -> Outcome | None:
