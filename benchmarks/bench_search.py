@@ -14,12 +14,11 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import faiss
 import numpy as np
-from common import save
+from common import resident_mb, save
 from numpy.typing import NDArray
 from usearch.index import MetricKind
 from usearch.index import search as usearch_search
@@ -293,14 +292,6 @@ def measure_memory(kind: str, n: int) -> dict[str, Any]:
         row["index_with_tables_mb"] = index.nbytes / 1e6
         row["resident_with_tables_mb"] = round(resident_mb() - before, 1)
     return row
-
-
-def resident_mb() -> float:
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-    except OSError:
-        return float("nan")
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def run_all(bench: Bench) -> None:

@@ -50,7 +50,8 @@ def main() -> None:
     for name, value in result.items():
         print(f"{name:28} {value:,}" if isinstance(value, int) else f"{name:28} {value}")
     wanted = {"upsert_per_second": 30_000, "open_seconds": 2, "text_query_ms": 10}
-    save("store", result | {"wanted": wanted})
+    name = "store" if n == 1_000_000 else f"store_{n}"
+    save(name, result | {"wanted": wanted})
 
 
 def noisy(codes, n):

@@ -22,6 +22,15 @@ def save(name: str, result: dict[str, Any]) -> None:
     print(f"-> {folder.name}/{name}.json")
 
 
+def resident_mb() -> float:
+    """Say how much memory this process has, where the system tells."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return float("nan")
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
 def alternate(contenders: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
     """Time contenders in turn, several rounds, after one untimed round; return median seconds."""
     times: dict[str, list[float]] = {name: [] for name in contenders}

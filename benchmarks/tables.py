@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from quality_tables import SEEDS, goals_table, radius_table, time_table, wasted_table
+from scaling_tables import billion_table, sizes_table, stores_table
 
 from vdsh.hashers import HASHERS
 from vdsh.paper.cells import Cell
@@ -38,6 +39,11 @@ def pages() -> dict[Path, str]:
         "docs/reproduction.md": {"": report(CELLS)},
         "docs/explain.md": {"words of bits": words_table(), "confidence": confidence_table()},
         "docs/engines.md": {"": engines_table()},
+        "docs/scaling.md": {
+            "sizes": sizes_table(),
+            "stores": stores_table(),
+            "billion": billion_table(),
+        },
         "docs/quality.md": {
             "goals": goals_table(CELLS),
             "radius": radius_table(CELLS),

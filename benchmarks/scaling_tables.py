@@ -1,0 +1,115 @@
+"""The tables of docs/scaling.md: what was measured, and what a billion documents cost by it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+BILLION = 1_000_000_000
+MACHINES = 10  # among which a billion codes are divided
+
+
+def sizes_table() -> str:
+    """Show what an index of so many codes takes, and how fast it answers."""
+    result = _read("scaling")
+    most = max(int(key.rpartition("_")[2]) for key in result["rows"][0] if "query_ms" in key)
+    head = [
+        "codes",
+        "build",
+        "memory",
+        "with tables for radii",
+        "open from file",
+        "one query, one core",
+        f"queries a second, {most} cores",
+        "within 2",
+    ]
+    rows = [
+        [
+            f"{row['codes']:,}",
+            f"{row['build_s']:.2g} s",
+            f"{row['resident_mb']:,} MB",
+            f"{row['resident_with_tables_mb']:,} MB",
+            f"{1000 * row['open_s']:.0f} ms",
+            f"{row['query_ms_1']:.3g} ms",
+            f"{row[f'queries_per_second_{most}']:,}",
+            f"{row['within_2_ms']:.2g} ms",
+        ]
+        for row in result["rows"]
+    ]
+    return _table(head, rows)
+
+
+def stores_table() -> str:
+    """Show the store at its sizes: documents with text, labels, metadata and codes."""
+    rows = [
+        [
+            f"{store['documents']:,}",
+            f"{store['documents'] / store['upsert_per_second']:.0f} s",
+            f"{store['bytes_on_disk'] / 1e9:.2g} GB",
+            f"{store['open_seconds']:.2g} s",
+            f"{store['text_query_ms']:.3g} ms",
+            f"{store['text_query_label_filter_ms']:.3g} ms",
+        ]
+        for store in _stores()
+    ]
+    head = ["documents", "write", "on disk", "open and search", "query by text", "with a filter"]
+    return _table(head, rows)
+
+
+def billion_table() -> str:
+    """Work out a billion documents from the measurements."""
+    largest, store, text = _read("scaling")["rows"][-1], _stores()[-1], _read("text")
+    per_code = largest["query_ms_1"] / 1e3 / largest["codes"]  # seconds
+    most = max(int(key.rpartition("_")[2]) for key in largest if "query_ms" in key)
+    in_batches = largest[f"queries_per_second_{most}"] * largest["codes"] / BILLION
+    encoded = text["documents_per_second"]["texts to codes"]
+    per_document = store["bytes_on_disk"] / store["documents"]
+    rows = [
+        ["codes in memory, 64 bits", f"{8 * BILLION / 1e9:.0f} GB; ids 4 or 8 GB more"],
+        ["one exact query, one machine, one core", f"{per_code * BILLION:.2f} s"],
+        [
+            f"the same on {MACHINES} machines, {BILLION // MACHINES:,} codes each",
+            f"{1e3 * per_code * BILLION / MACHINES:.0f} ms",
+        ],
+        [
+            f"queries a second in batches, {MACHINES} machines of {most} cores",
+            f"{MACHINES * in_batches:.0f}",
+        ],
+        [
+            "encoding the texts",
+            f"{BILLION / encoded / 3600:.0f} hours on two cores, "
+            f"{BILLION / encoded / 60 / 50:.0f} minutes on a hundred",
+        ],
+        ["documents on disk, a sentence each", f"{per_document * BILLION / 1e9:.0f} GB"],
+        [
+            "writing them, one store",
+            f"{BILLION / store['upsert_per_second'] / 3600:.1f} hours",
+        ],
+        *_engines(),
+    ]
+    return _table(["a billion documents", ""], rows)
+
+
+def _engines() -> list[list[str]]:
+    result = _read("engines")
+    n = result["documents"]
+    rows = []
+    for name in ("pgvector", "Milvus Lite"):
+        hours = result["operations"]["build"][name] / n * BILLION / 3600
+        size = result["engines"][name]["bytes"] / n * BILLION / 1e9
+        rows.append([f"the same in {name}, one machine", f"{hours:.0f} hours, {size:.0f} GB"])
+    return rows
+
+
+def _stores() -> list[dict[str, Any]]:
+    found = [json.loads(path.read_text()) for path in RESULTS.glob("store*.json")]
+    return sorted(found, key=lambda store: store["documents"])
+
+
+def _read(name: str) -> dict[str, Any]:
+    return json.loads((RESULTS / f"{name}.json").read_text())
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
