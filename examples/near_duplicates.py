@@ -24,7 +24,7 @@ copies = [
 
 # Random hyperplanes: the more words two texts share, the fewer bits differ, and nothing is learned
 # but the words' weights. Models that learn bring texts on one subject together, copies or not.
-hasher = TextHasher("lsh", n_bits=128, random_state=0)
+hasher = TextHasher("lsh", n_bits=128, threshold="sign", random_state=0)
 hasher.fit([document.text for document in documents])
 
 with tempfile.TemporaryDirectory() as folder, open_store(f"{folder}/store", hasher) as store:
