@@ -43,3 +43,14 @@ for better, other in (("vdsh-s", "vdsh"), ("vdsh", "itq")):
         f"{better} - {other}: {result.difference:+.3f} ({result.low:+.3f} to {result.high:+.3f}), "
         f"p = {result.p_value:.2g}: {verdict}"
     )
+
+# One machine printed:
+# Precision at 50, 16 bits, 66 queries:
+#   random               0.166
+#   exact tf-idf cosine  0.780
+#   lsh                  0.280
+#   sph                  0.523
+#   itq                  0.795
+#   vdsh                 0.891
+#   vdsh-s               0.985
+# vdsh-s - vdsh: +0.094 (+0.045 to +0.153), p = 0.001: is real

@@ -33,3 +33,15 @@ print("\nWhat the model would write, asked for an area:")
 for area in ("turtle", "email"):
     (draw,) = sample(hasher, 1, label=area, n_words=8, random_state=0)
     print(f"  {area}: {' '.join(word.word for word in draw.distinctive)}")
+
+# One machine printed:
+# Words that push the first bits to 1, and to 0:
+#    0  1: masked 999999 ma fill result
+#       0: scipy float int inputs length
+#   ...
+# 'draw a filled circle, then move the turtle forward and lift the pen'
+# is 77f7; a new draw would change 2.1 bits.
+# Its surest bit is 14: a 1, because of forward, circle.
+# What the model would write, asked for an area:
+#   turtle: turtle named instance argument arguments screen turtlescreen number
+#   email: header message string rfc encoded characters email character

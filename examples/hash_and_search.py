@@ -37,3 +37,12 @@ for query, code, row, column in zip(QUERIES, hasher.encode(QUERIES), ids, distan
     print(f"\n{query}: {to_hex(code[None])[0]}")
     for name, distance in zip(row, column, strict=True):
         print(f"{distance:>4} bits differ  {name}")
+
+# One machine printed:
+# 660 docstrings from asyncio, email, numpy.ma, scipy.signal, sklearn.metrics, turtle.
+# The texts have 698,987 characters, their codes 2,640 bytes.
+#
+# move the pen and draw a circle on the screen: c30a1353
+#    0 bits differ  turtle.RawTurtle._goto
+#    0 bits differ  turtle.TurtleScreen._colorstr
+#    0 bits differ  turtle.TurtleScreen.bgpic

@@ -24,7 +24,7 @@ copies = [
 
 # Random hyperplanes: the more words two texts share, the fewer bits differ, and nothing is learned
 # but the words' weights. Models that learn bring texts on one subject together, copies or not.
-hasher = TextHasher("lsh", n_bits=128, random_state=0)
+hasher = TextHasher("lsh", n_bits=128, threshold="sign", random_state=0)
 hasher.fit([document.text for document in documents])
 
 with tempfile.TemporaryDirectory() as folder, open_store(f"{folder}/store", hasher) as store:
@@ -41,3 +41,11 @@ with tempfile.TemporaryDirectory() as folder, open_store(f"{folder}/store", hash
     print(f"\nFor example {group.keep} and {', '.join(name for name, _ in group.others)}")
     deleted = store.delete(name for group in store.duplicates(radius=8) for name, _ in group.others)
     print(f"Deleted {deleted}; {store.count()} documents are left.")
+
+# One machine printed:
+# radius 0: 6 of 9 planted copies found, 2 other documents are as near to one another
+# radius 4: 7 of 9 planted copies found, 2 other documents are as near to one another
+# radius 8: 9 of 9 planted copies found, 4 other documents are as near to one another
+#
+# For example asyncio.base_events and asyncio.base_events (copy)
+# Deleted 13; 656 documents are left.

@@ -29,3 +29,10 @@ for bits, score in zip([8, 16, 32], grid.cv_results_["mean_test_score"], strict=
     print(f"ITQ, {bits:>2} bits: {score:.0%}")
 print("'the pen is up and the turtle turns left' is about", end=" ")
 print(grid.predict(["the pen is up and the turtle turns left"])[0])
+
+# One machine printed:
+# VDSH, 32 bits: the right area for 92% of unseen docstrings.
+# ITQ,  8 bits: 86%
+# ITQ, 16 bits: 92%
+# ITQ, 32 bits: 91%
+# 'the pen is up and the turtle turns left' is about turtle

@@ -39,3 +39,10 @@ for name, (model, labels) in runs.items():
         k=50,
     )
     print(f"  {name:<20} {found.means['precision@50']:.3f}")
+
+# One machine printed:
+# 528 documents to learn from, 66 held out, 16 bits.
+# Share of the 50 nearest documents that are of the same area:
+#   no labels            0.891
+#   every eighth label   0.912
+#   all labels           0.985

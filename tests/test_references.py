@@ -45,3 +45,11 @@ def test_every_verb_and_every_public_name_is_in_the_references():
     api, cli = ((DOCS / name).read_text(encoding="utf-8") for name in ("api.md", "cli.md"))
     assert all(f"\n## vdsh {command.name}\n" in cli for command in app.registered_commands)
     assert all(name in api for name in vdsh.__all__)
+
+
+def test_every_setting_of_the_models_is_explained():
+    from vdsh.hashers import VDSH_SP
+
+    page = (DOCS / "models.md").read_text(encoding="utf-8")
+    settings = set(VDSH_SP().get_params()) - {"random_state"}
+    assert [name for name in sorted(settings) if f"`{name}`" not in page] == []
