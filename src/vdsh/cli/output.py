@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from vdsh.errors import OutputExistsError, WriteError
+from vdsh.errors import OutputExistsError, VdshError, WriteError
 
 
 def check_new(path: str, *, force: bool) -> None:
@@ -24,7 +24,7 @@ def output(path: str | None, *, force: bool) -> Iterator[TextIO]:
         try:
             yield sys.stdout
             sys.stdout.flush()
-        except BrokenPipeError:
+        except (BrokenPipeError, VdshError):  # some of our errors are OSErrors too
             raise
         except OSError as error:
             raise WriteError(f"Could not write to standard output: {error.strerror}.") from error
@@ -39,6 +39,8 @@ def output(path: str | None, *, force: bool) -> Iterator[TextIO]:
             os.fsync(file.fileno())
         os.chmod(draft, 0o644)
         os.replace(draft, path)
+    except VdshError:
+        raise
     except OSError as error:
         raise WriteError(
             f"Could not write '{path}': {error.strerror}. Nothing was left."

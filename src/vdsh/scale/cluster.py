@@ -3,8 +3,9 @@
 import logging
 import os
 import socket
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import Any, NamedTuple
 
 from vdsh.errors import EngineError, InputError, missing_package
@@ -45,7 +46,8 @@ def cluster(address: str | None = None) -> Iterator[Any]:
     if not connected:
         _connect(ray, address)
     try:
-        with _quiet(ray):
+        # Ray prints what it has to say of dead workers; standard output is for codes.
+        with redirect_stdout(sys.stderr), _quiet(ray):
             yield ray
     finally:
         if not connected:

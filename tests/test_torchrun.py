@@ -1,0 +1,133 @@
+"""Training in two processes that torchrun starts."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager, suppress
+
+import numpy as np
+import pytest
+import torch
+
+from conftest import toy_corpus
+from vdsh import TextHasher
+from vdsh.hashers.team import Team
+
+QUICK = ["--bits", "16", "--epochs", "6", "--set", "hidden_size=32", "--set", "batch_size=16"]
+QUICK += ["--model", "vdsh-s", "--device", "cpu"]
+
+# What `vdsh fit` does, but every process leaves a model of its own.
+REPLICAS = """
+import json, sys
+from vdsh import TextHasher
+from vdsh.scale.distributed import launched
+texts, labels = json.load(open("corpus.json"))
+with launched("vdsh-s", "corpus.json") as first:
+    hasher = TextHasher("vdsh-s", 16, epochs=6, hidden_size=32, batch_size=16, device="cpu")
+    hasher.fit(texts[40:], labels[40:], validation=(texts[:40], labels[:40]), progress=False)
+hasher.save("first" if first else "other")
+"""
+
+
+@contextmanager
+def torchrun(folder, *arguments):
+    """Start two processes; none of them survives the test."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    with subprocess.Popen(
+        [*command, "--nproc-per-node", "2", *arguments],
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"}, start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def place(tmp_path):
+    texts, labels = toy_corpus(400)
+    lines = [json.dumps({"text": t, "labels": y}) for t, y in zip(texts, labels, strict=True)]
+    (tmp_path / "docs.jsonl").write_text("\n".join(lines))
+    (tmp_path / "corpus.json").write_text(json.dumps([texts, labels]))
+    (tmp_path / "replicas.py").write_text(REPLICAS)
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_two_processes_learn_one_model_as_good_as_that_of_one(place, vdsh):
+    with torchrun(place, "-m", "vdsh", "fit", "docs.jsonl", "--out", "two", *QUICK) as process:
+        out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    assert out.count("The model is in two") == 1
+    assert vdsh("fit", "docs.jsonl", "--out", "one", *QUICK).returncode == 0
+    for name in ("one", "two"):
+        learned = TextHasher.load(place / name).hasher_
+        assert learned.history_[learned.best_epoch_ - 1]["validation"] > 0.97
+
+
+@pytest.mark.slow
+def test_the_processes_stay_identical_even_without_a_seed(place):
+    with torchrun(place, "replicas.py") as process:
+        _, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    first, other = (TextHasher.load(place / name).hasher_ for name in ("first", "other"))
+    for name in ("W1_", "W2_", "W3_", "W4_", "G_", "D_", "U_", "thresholds_"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(other, name))
+    assert first.history_ == other.history_
+
+
+@pytest.mark.slow
+def test_a_process_killed_in_the_middle_leaves_no_model(place):
+    settings = [*QUICK[:2], "--epochs", "100000", *QUICK[4:], "--set", "patience=100000"]
+    before = sorted(os.listdir(place))
+    with torchrun(place, "-m", "vdsh", "fit", "docs.jsonl", "--out", "m", *settings) as process:
+        os.kill(_training_child(process.pid), signal.SIGKILL)
+        process.communicate(timeout=100)
+    assert process.returncode not in (0, None)
+    assert sorted(os.listdir(place)) == before
+
+
+def _training_child(parent):
+    """Wait until a process of torchrun has worked for some seconds; return its number."""
+    deadline = time.monotonic() + 100
+    while time.monotonic() < deadline:
+        for number in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{number}/stat") as file:
+                    fields = file.read().rpartition(")")[2].split()
+            except OSError:
+                continue
+            busy = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+            if int(fields[1]) == parent and busy > 8:
+                return int(number)
+        time.sleep(0.2)
+    raise AssertionError("no process trained")
+
+
+def test_the_shares_of_a_team_make_up_the_batches_of_one(monkeypatch):
+    monkeypatch.setattr(torch.distributed, "broadcast", lambda order, src: None)
+    order, shares = torch.randperm(23), []
+    for rank in range(3):
+        team = Team()
+        team.rank, team.size = rank, 3
+        shares.append(team.share(order))
+    assert [len(share) for share in shares] == [7, 7, 7]
+    for first in range(0, 7, 2):  # batches of two in each process, of six in all
+        together = torch.cat([share[first : first + 2] for share in shares])
+        assert set(together.tolist()) == set(order[3 * first : min(3 * first + 6, 21)].tolist())
+
+
+def test_a_process_alone_is_a_team_of_one():
+    team, weight = Team(), torch.ones(2, requires_grad=True)
+    weight.sum().backward()
+    team.average([weight])
+    assert (team.rank, team.size, weight.grad.tolist()) == (0, 1, [1.0, 1.0])
+    assert team.agree(lambda: 3) == 3
+    assert team.share(torch.arange(3)).tolist() == [0, 1, 2]
