@@ -124,6 +124,7 @@ def test_a_damaged_cell_is_run_again(vdsh, root, tmp_path):
     assert json.loads(path.read_text())["cell"]["model"] == "lsh"
 
 
+@pytest.mark.slow
 def test_cells_run_side_by_side_give_the_same_numbers(root, tmp_path):
     for jobs in (1, 2):
         plan = Plan(tmp_path / str(jobs), str(root), "cpu", jobs, quiet=True)

@@ -98,6 +98,7 @@ def assert_answers(store, state):
         assert [(h.distance, h.id) for h in hits] == [pair for pair in expected if pair[0] <= 3]
 
 
+@pytest.mark.slow
 def test_nothing_acknowledged_is_lost_to_a_kill(tmp_path, fitted):
     folder, log = tmp_path / "store", tmp_path / "log"
     log.touch()
