@@ -112,7 +112,7 @@ def test_a_place_that_is_taken(tmp_path, fitted, model_folder):
         open_store(file, fitted)
     with pytest.raises(FolderError, match="is not a store: it has no store.sqlite, but notes.txt"):
         open_store(tmp_path, fitted)
-    with pytest.raises(FolderError, match="is not a store"):
+    with pytest.raises(FolderError, match="is a model, not a store. Its README.md says"):
         open_store(model_folder, fitted)
     assert [f.name for f in tmp_path.iterdir()] == ["notes.txt"]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vdsh.errors import FolderError, InputError, MissingFileError, OutputExistsError, WriteError
+from vdsh.persistence import MANIFEST
 from vdsh.store.engine import Engine
 from vdsh.store.local import LocalStore
 from vdsh.store.local.database import FILE, FORMAT, Database
@@ -83,6 +84,11 @@ def _holds_store(folder: Path) -> bool:
         return True
     # A model, or a draft of one, is left where making a store was interrupted.
     others = [f.name for f in folder.iterdir() if f.name != MODEL and not f.name.startswith(".")]
+    if MANIFEST in others:
+        raise FolderError(
+            f"'{folder}' is a model, not a store. Its README.md says what it learned; "
+            f"vdsh index {folder} DOCS --store STORE makes a store with it."
+        )
     if others:
         raise FolderError(
             f"'{folder}' is not a store: it has no {FILE}, but {sorted(others)[0]}. "
