@@ -244,7 +244,7 @@ def test_other_encodings_are_read_when_named(tmp_path):
 def test_a_table_takes_line_breaks_and_texts_of_any_length(tmp_path):
     long = "line\n" * 100_000
     assert read_one(tmp_path, f'text,n\n"{long}",1\n', "x.csv") == Document(
-        "1", long, None, {"n": "1"}
+        "1", long, None, {"n": 1}
     )
 
 

@@ -9,6 +9,7 @@ import csv
 import difflib
 import gzip
 import json
+import math
 import os
 import re
 import sys
@@ -230,6 +231,8 @@ class DocumentReader:
         labels = self._labels(place, fields.get(self.labels_field))
         used = {self.id_field, self.labels_field, *self.text_fields}
         metadata = {name: value for name, value in fields.items() if name not in used}
+        if self.format in ("csv", "tsv"):
+            metadata = {name: _number_or_text(cell) for name, cell in metadata.items()}
         return Document(str(number if _is_missing(key) else key), text, labels, metadata)
 
     def _text(self, place: str, fields: dict[str, Any]) -> str:
@@ -263,6 +266,22 @@ class DocumentReader:
 
     def _fail(self, place: str, message: str, cause: Exception | None = None) -> NoReturn:
         raise InputError(f"'{self.name}', {place}: {message}") from cause
+
+
+def _number_or_text(cell: str) -> str | int | float:
+    """Read a cell as the number that is written just so, which filters can then compare.
+
+    >>> [_number_or_text(cell) for cell in ("1990", "-2.5", "007", "1.10", "1e3", "")]
+    [1990, -2.5, '007', '1.10', '1e3', '']
+    """
+    for kind in (int, float):
+        try:
+            number = kind(cell)
+        except ValueError:
+            continue
+        if str(number) == cell and math.isfinite(number) and abs(number) < 2**63:
+            return number
+    return cell
 
 
 def _check_format(name: str, format: str | None) -> str:
