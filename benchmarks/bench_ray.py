@@ -45,7 +45,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         result |= encoding(documents, chosen.documents, chosen.rounds)
-        result["precision_at_100"] = quality(documents, chosen.seeds)
+        if chosen.seeds:
+            result["precision_at_100"] = quality(documents, chosen.seeds)
     result["load_average_after"] = os.getloadavg()[0]
     print(json.dumps(result, indent=1))
     save("ray", result)
