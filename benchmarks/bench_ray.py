@@ -2,7 +2,9 @@
 
 python benchmarks/bench_ray.py [--documents 200000] [--rounds 3] [--seeds 4]
 
-Both encode the same Parquet files to Parquet files; the two processes take half of the files each.
+Both encode the same Parquet files to Parquet files; the two processes take half of the files each,
+with one thread each, as the workers of the cluster have ("plain"), or with as many as vdsh takes
+by itself, which are in each other's way ("plain, all threads").
 The start (processes, imports, model; for Ray also its workers, while the cluster is already up) is
 measured on files of a few documents, and rates are given with it and without it. Training in two
 processes is compared by precision at 100 on held-out documents, some seeds each.
@@ -66,9 +68,10 @@ def encoding(documents: list[Document], n: int, rounds: int) -> dict[str, Any]:
     try:
         seconds = alternate(
             {
-                "plain start": lambda: run(encode("small/0", "a"), encode("small/1", "b")),
+                "plain start": lambda: run(*halves("small"), threads=1),
                 "ray start": lambda: run((*encode("small", "c"), *ray)),
-                "plain": lambda: run(encode("large/0", "a"), encode("large/1", "b")),
+                "plain": lambda: run(*halves("large"), threads=1),
+                "plain, all threads": lambda: run(*halves("large")),
                 "ray": lambda: run((*encode("large", "c"), *ray)),
             },
             rounds,
@@ -101,9 +104,16 @@ def encode(source: str, out: str) -> tuple[str, ...]:
     return (*VDSH, "encode", "model", source, "--out", out, "--force", "--quiet")
 
 
-def run(*commands: tuple[str, ...]) -> None:
+def halves(source: str) -> tuple[tuple[str, ...], ...]:
+    return encode(f"{source}/0", "a"), encode(f"{source}/1", "b")
+
+
+def run(*commands: tuple[str, ...], threads: int | None = None) -> None:
     """Run commands at once and wait for all."""
-    started = [subprocess.Popen(command, stderr=subprocess.DEVNULL) for command in commands]
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+    limits = dict.fromkeys(names, str(threads)) if threads else {}
+    options: dict[str, Any] = {"stderr": subprocess.DEVNULL, "env": os.environ | limits}
+    started = [subprocess.Popen(command, **options) for command in commands]
     if any([process.wait() for process in started]):
         raise SystemExit(f"failed: {commands}")
 

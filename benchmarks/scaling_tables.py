@@ -90,6 +90,42 @@ def billion_table() -> str:
     return _table(["a billion documents", ""], rows)
 
 
+def ray_table() -> str:
+    """Show Ray on two local nodes beside two plain processes."""
+    result = _read("ray")
+    names = {
+        "plain": "two processes, a thread each",
+        "plain, all threads": "two processes, two threads each",
+        "ray": "Ray, two nodes of one CPU",
+    }
+    rows = []
+    for key, name in names.items():
+        seconds, start = result["seconds"][key], result["seconds"].get(f"{key} start")
+        rows.append(
+            [
+                name,
+                f"{seconds:.1f} s",
+                f"{start:.1f} s" if start else "",
+                f"{result['documents'] / seconds:,.0f}",
+            ]
+        )
+    table = _table([f"{result['documents']:,} documents", "time", "of it start", "a second"], rows)
+    shares = [f"{100 * result[key]:.0f} %" for key in ("ratio", "ratio_without_start")]
+    return (
+        f"{table}\n\nRay encodes at {shares[0]} of the rate of two processes with a thread each; "
+        f"{shares[1]} when the start is not counted. Median of {result['rounds']} rounds in turns."
+    )
+
+
+def team_table() -> str:
+    """Show what training in two processes gives."""
+    rows = [
+        [name, ", ".join(f"{value:.3f}" for value in found["values"]), f"{found['mean']:.3f}"]
+        for name, found in _read("ray")["precision_at_100"].items()
+    ]
+    return _table(["", "seeds", "mean"], rows)
+
+
 def _engines() -> list[list[str]]:
     result = _read("engines")
     n = result["documents"]

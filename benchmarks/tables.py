@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from quality_tables import SEEDS, goals_table, radius_table, time_table, wasted_table
-from scaling_tables import billion_table, sizes_table, stores_table
+from scaling_tables import billion_table, ray_table, sizes_table, stores_table, team_table
 
 from vdsh.hashers import HASHERS
 from vdsh.paper.cells import Cell
@@ -48,6 +48,7 @@ def pages() -> dict[Path, str]:
             "stores": stores_table(),
             "billion": billion_table(),
         },
+        "docs/ray.md": {"encoding": ray_table(), "training": team_table()},
         "docs/quality.md": {
             "goals": goals_table(CELLS),
             "radius": radius_table(CELLS),
