@@ -18,7 +18,6 @@ from scipy.sparse import csr_array
 
 from vdsh.hashers import VDSH
 from vdsh.hashers.base import Report
-from vdsh.hashers.usual import usual_batch_size
 
 DOCUMENTS, TERMS, LENGTH, TOPICS = 804_414, 47_236, 76, 103
 
@@ -41,7 +40,7 @@ def main() -> None:
             "terms": TERMS,
             "terms_a_document": round(counts.nnz / counts.shape[0], 1),
             "bits": 32,
-            "batch_size": usual_batch_size(counts.shape[0]),
+            "batch_size": hasher.batch_size_,
             "decoder_size": hasher.decoder_size,
         },
         "neighbours_seconds": round(clock.neighbours, 1),

@@ -49,7 +49,10 @@ def model_card(
     model: str, vectorizer: "BagOfWords", hasher: "Hasher", facts: dict[str, Any]
 ) -> str:
     """Write the card of a model, from its fitted parts and the facts of its training."""
-    settings = hasher.get_params() | vectorizer.get_params()
+    settings = {**hasher.get_params(), **vectorizer.get_params()}
+    for name, value in settings.items():
+        if value is None:  # left open: what was chosen
+            settings[name] = getattr(hasher, f"{name}_", None)
     return _CARD.format(
         model=model,
         n_bits=hasher.n_bits,

@@ -27,7 +27,6 @@ from vdsh.hashers.neighbours import nearest
 from vdsh.hashers.network import Network
 from vdsh.hashers.objective import Weights, lower_bound
 from vdsh.hashers.team import Team
-from vdsh.hashers.usual import usual_batch_size, usual_epochs
 from vdsh.hashers.validation import Judge
 
 if TYPE_CHECKING:
@@ -97,9 +96,8 @@ def _train(
     )
     step = _Step(hasher, network, optimizer, generator, team)
     run_epoch = _graphed_epochs if device.type == "cuda" and team.size == 1 else _plain_epochs
-    batch_size = hasher.batch_size or usual_batch_size(documents.n_docs)
-    run = run_epoch(step, documents, -(-batch_size // team.size))
-    n_epochs = hasher.epochs or usual_epochs(documents.n_docs)
+    run = run_epoch(step, documents, -(-hasher.batch_size_ // team.size))
+    n_epochs = hasher.epochs_
     judge = Judge.choose(hasher, train, validation, device)
 
     def epochs(generator: torch.Generator) -> Epoch:

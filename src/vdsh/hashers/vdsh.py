@@ -95,7 +95,7 @@ class VDSH(Hasher):
         The word decoder's last layer.
     D_, b_decoder_ : ndarray of shape (n_bits, decoder_size) and (decoder_size,)
         Its hidden layer, where it has one.
-    word_dropout_, neighbor_share_, kl_weight_ : float
+    word_dropout_, neighbor_share_, kl_weight_, batch_size_, epochs_ : float or int
         The values that were used.
     history_ : list of dict
         Loss, divergence and validation score of each epoch.
@@ -189,7 +189,7 @@ class VDSH(Hasher):
         self.interrupted_ = trained.interrupted
 
     def _usual(self, train: Corpus) -> Usual:
-        return usual_settings(labelled=0)
+        return usual_settings(train.counts.shape[0])
 
     def _scores(self, inputs: csr_array) -> Scores:
         (mu,) = self._encode(inputs, (self.W3_, self.b3_))
@@ -304,7 +304,7 @@ class VDSH_S(VDSH):
 
     def _usual(self, train: Corpus) -> Usual:
         assert train.labels is not None
-        return usual_settings(labelled=float(train.labels.known.mean()))
+        return usual_settings(train.counts.shape[0], labelled=float(train.labels.known.mean()))
 
 
 class VDSH_SP(VDSH_S):
