@@ -21,8 +21,10 @@ $(INSTALLED): pyproject.toml constraints.txt
 demo: $(INSTALLED)  ## learn from the docstrings of installed packages and search them
 	$(BIN)/vdsh demo
 
-test: $(INSTALLED)  ## run all tests, a process a core
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+# A process more than there are cores, up to four: many tests wait for a server or a cluster.
+test: $(INSTALLED)  ## run all tests, side by side
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --dist loadfile \
+		-n $$($(BIN)/python -c 'import os; print(min(4, os.cpu_count() + 1))')
 
 smoke: $(INSTALLED)  ## install the base alone into a fresh environment and use a saved model
 	.ci/smoke $(BIN)/python
