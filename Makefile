@@ -23,7 +23,7 @@ demo: $(INSTALLED)  ## learn from the docstrings of installed packages and searc
 
 # A process more than there are cores, up to four: many tests wait for a server or a cluster.
 test: $(INSTALLED)  ## run all tests, side by side
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --dist loadfile \
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder \
 		-n $$($(BIN)/python -c 'import os; print(min(4, os.cpu_count() + 1))')
 
 smoke: $(INSTALLED)  ## install the base alone into a fresh environment and use a saved model

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,12 @@ def toy_corpus(n_docs: int = 80, seed: int = 0) -> tuple[list[str], list[str]]:
 
 
 QUICK = {"epochs": 12, "hidden_size": 32, "batch_size": 16, "device": "cpu"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that have slow tests: side by side, they would be the last to end."""
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: -slow[item.path])
 
 
 def quick(model: str, **settings: object) -> dict[str, object]:
