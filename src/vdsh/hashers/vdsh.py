@@ -68,14 +68,12 @@ class VDSH(Hasher):
     neighbor_share : float, optional
         Share of each reconstruction target that comes from one of them, drawn anew each epoch; a
         document without labels borrows those of the neighbour too. 0 is the paper. By default
-        0.5; 0 in a supervised model where at least three in ten documents have
-        labels.
+        0.5; 0 in a supervised model where at least three in ten documents have labels.
     n_samples : int, default=1
         M, the draws from Q(s | d) per document and step.
     kl_weight : float, optional
         Weight of the divergence; 1 is the lower bound proper. By default 0.03; 1 in a supervised
-        model where at least three in ten documents have
-        labels.
+        model where at least three in ten documents have labels.
     kl_warmup : int, default=50
         Updates over which that weight rises from 0.
     log_variance : {"bounded", "free"}, default="bounded"
