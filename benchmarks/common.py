@@ -22,6 +22,17 @@ def save(name: str, result: dict[str, Any]) -> None:
     print(f"-> {folder.name}/{name}.json")
 
 
+def read(name: str) -> dict[str, Any]:
+    """Read a committed result."""
+    return json.loads((RESULTS / f"{name}.json").read_text())
+
+
+def markdown(head: list[str], rows: list[list[str]]) -> str:
+    """Write a table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
 def resident_mb() -> float:
     """Say how much memory this process has, where the system tells."""
     try:

@@ -1,8 +1,9 @@
 """The tables of docs/quality.md, from the cells of `vdsh reproduce defaults` and its companions."""
 
-import json
 from pathlib import Path
-from typing import Any
+
+from common import markdown
+from common import read as read_result
 
 from vdsh.paper.cells import Cell, read
 from vdsh.paper.reference import BITS, DATASETS, METHODS, OURS
@@ -39,7 +40,7 @@ def goals_table(folder: Path) -> str:
                 one is not None and round(one.mean, 3) >= goal
                 for goal, one in zip(goals, found, strict=True)
             )
-    table = _table(["corpus", "model", *(f"{n} bits" for n in BITS)], rows)
+    table = markdown(["corpus", "model", *(f"{n} bits" for n in BITS)], rows)
     return f"{table}\n\nReached: {reached} of {len(rows) * len(BITS)}."
 
 
@@ -58,7 +59,7 @@ def radius_table(folder: Path) -> str:
                 ]
             rows.append([name, METHODS[model], *cells])
     head = [f"{n} bits, {kind}" for n in (16, 32) for kind in ("paper's settings", "defaults")]
-    return _table(["corpus", "model", *head], rows)
+    return markdown(["corpus", "model", *head], rows)
 
 
 def wasted_table(folder: Path) -> str:
@@ -75,12 +76,14 @@ def wasted_table(folder: Path) -> str:
             lost = [len(r["unused_bits"]) + len(r["duplicated_bits"]) for r in found if r]
             cells.append(f"{sum(lost)} of {n_bits * len(lost):,}")
         rows.append([METHODS[model], *cells])
-    return _table(["model", *(f"{n} bits" for n in BITS)], rows)
+    return markdown(["model", *(f"{n} bits" for n in BITS)], rows)
 
 
 def time_table() -> str:
     """Show how long the defaults train."""
-    on_cpu, on_gpu, large = (_read(name) for name in ("training_cpu", "training_gpu", "large_gpu"))
+    on_cpu, on_gpu, large = (
+        read_result(name) for name in ("training_cpu", "training_gpu", "large_gpu")
+    )
     rows = [
         [f"20 Newsgroups, 32 bits, {kind.replace('_', '-')}", where, f"{one['seconds']:.0f} s"]
         for where, result in (("two cores", on_cpu), ("one H200", on_gpu))
@@ -92,13 +95,4 @@ def time_table() -> str:
     memory += f", {large['peak_memory_mb'] / 1000:.1f} GB beside it"
     rows.append([size, "one H200", f"{each:.1f} s an epoch; {memory}"])
     rows.append([size, "16 cores", f"{large['neighbours_seconds']:.0f} s for the neighbours"])
-    return _table(["corpus", "machine", "training"], rows)
-
-
-def _read(name: str) -> dict[str, Any]:
-    return json.loads((Path(__file__).parent / "results" / f"{name}.json").read_text())
-
-
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown(["corpus", "machine", "training"], rows)

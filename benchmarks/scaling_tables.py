@@ -1,17 +1,17 @@
 """The tables of docs/scaling.md: what was measured, and what a billion documents cost by it."""
 
 import json
-from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).parent / "results"
+from common import RESULTS, markdown, read
+
 BILLION = 1_000_000_000
 MACHINES = 10  # among which a billion codes are divided
 
 
 def sizes_table() -> str:
     """Show what an index of so many codes takes, and how fast it answers."""
-    result = _read("scaling")
+    result = read("scaling")
     most = max(int(key.rpartition("_")[2]) for key in result["rows"][0] if "query_ms" in key)
     head = [
         "codes",
@@ -36,7 +36,7 @@ def sizes_table() -> str:
         ]
         for row in result["rows"]
     ]
-    return _table(head, rows)
+    return markdown(head, rows)
 
 
 def stores_table() -> str:
@@ -53,12 +53,12 @@ def stores_table() -> str:
         for store in _stores()
     ]
     head = ["documents", "write", "on disk", "open and search", "query by text", "with a filter"]
-    return _table(head, rows)
+    return markdown(head, rows)
 
 
 def billion_table() -> str:
     """Work out a billion documents from the measurements."""
-    largest, store, text = _read("scaling")["rows"][-1], _stores()[-1], _read("text")
+    largest, store, text = read("scaling")["rows"][-1], _stores()[-1], read("text")
     per_code = largest["query_ms_1"] / 1e3 / largest["codes"]  # seconds
     most = max(int(key.rpartition("_")[2]) for key in largest if "query_ms" in key)
     in_batches = largest[f"queries_per_second_{most}"] * largest["codes"] / BILLION
@@ -87,12 +87,12 @@ def billion_table() -> str:
         ],
         *_engines(),
     ]
-    return _table(["a billion documents", ""], rows)
+    return markdown(["a billion documents", ""], rows)
 
 
 def ray_table() -> str:
     """Show Ray on two local nodes beside two plain processes."""
-    result = _read("ray")
+    result = read("ray")
     names = {
         "plain": "two processes, a thread each",
         "plain, all threads": "two processes, two threads each",
@@ -109,7 +109,9 @@ def ray_table() -> str:
                 f"{result['documents'] / seconds:,.0f}",
             ]
         )
-    table = _table([f"{result['documents']:,} documents", "time", "of it start", "a second"], rows)
+    table = markdown(
+        [f"{result['documents']:,} documents", "time", "of it start", "a second"], rows
+    )
     shares = [f"{100 * result[key]:.0f} %" for key in ("ratio", "ratio_without_start")]
     return (
         f"{table}\n\nRay encodes at {shares[0]} of the rate of two processes with a thread each; "
@@ -121,13 +123,13 @@ def team_table() -> str:
     """Show what training in two processes gives."""
     rows = [
         [name, ", ".join(f"{value:.3f}" for value in found["values"]), f"{found['mean']:.3f}"]
-        for name, found in _read("ray")["precision_at_100"].items()
+        for name, found in read("ray")["precision_at_100"].items()
     ]
-    return _table(["", "seeds", "mean"], rows)
+    return markdown(["", "seeds", "mean"], rows)
 
 
 def _engines() -> list[list[str]]:
-    result = _read("engines")
+    result = read("engines")
     n = result["documents"]
     rows = []
     for name in ("pgvector", "Milvus Lite"):
@@ -140,12 +142,3 @@ def _engines() -> list[list[str]]:
 def _stores() -> list[dict[str, Any]]:
     found = [json.loads(path.read_text()) for path in RESULTS.glob("store*.json")]
     return sorted(found, key=lambda store: store["documents"])
-
-
-def _read(name: str) -> dict[str, Any]:
-    return json.loads((RESULTS / f"{name}.json").read_text())
-
-
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -3,11 +3,11 @@
 python benchmarks/tables.py
 """
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
+from common import read
 from quality_tables import SEEDS, goals_table, radius_table, time_table, wasted_table
 from scaling_tables import billion_table, ray_table, sizes_table, stores_table, team_table
 
@@ -80,8 +80,8 @@ def quality_table(n_bits: int = 32) -> str:
 
 
 def speed_table() -> str:
-    text, cpu = _read("text"), _read("training_cpu")
-    start = _read("startup")
+    text, cpu = read("text"), read("training_cpu")
+    start = read("startup")
     rates = text["documents_per_second"]
     epoch = cpu["epoch_seconds"]["sparse"]
     rows = [
@@ -103,7 +103,7 @@ def search_table(starts: tuple[str, ...] = ("",), threads: tuple[int, ...] = (1,
         "| case | codes | threads | vdsh | faiss | times faster |",
         "|---|---|---|---|---|---|",
     ]
-    for row in _read("search")["rows"]:
+    for row in read("search")["rows"]:
         faiss = row.get("median_ms", {}).get("faiss")
         if faiss is None or row["threads"] not in threads or not row["case"].startswith(starts):
             continue
@@ -116,9 +116,9 @@ def search_table(starts: tuple[str, ...] = ("",), threads: tuple[int, ...] = (1,
 
 
 def memory_table() -> str:
-    rows = [row for row in _read("search")["rows"] if row["case"].startswith("memory")]
-    grown = [row for row in _read("search")["rows"] if row["case"].startswith("growth")]
-    store = _read("store")
+    rows = [row for row in read("search")["rows"] if row["case"].startswith("memory")]
+    grown = [row for row in read("search")["rows"] if row["case"].startswith("growth")]
+    store = read("store")
     lines = ["| 10M codes of 64 bits | index | with tables for small radii |", "|---|---|---|"]
     for row in rows:
         kind = row["case"].partition(", ")[2]
@@ -142,7 +142,7 @@ def memory_table() -> str:
 
 def engines_table() -> str:
     """Show how long each engine takes on the same codes; milliseconds, but for the build."""
-    result = _read("engines")
+    result = read("engines")
     names = {"vdsh": "vdsh store", "index": "vdsh index"}
     asked = {
         "build": "build, seconds",
@@ -179,7 +179,7 @@ def ranking_table() -> str:
         "| corpus | model | bits | distance | expected | gain |",
         "|---|---|---|---|---|---|",
     ]
-    for row in _read("ranking")["rows"]:
+    for row in read("ranking")["rows"]:
         gain = row["expected"] - row["distance"]
         lines.append(
             f"| {row['dataset']} | {row['model']} | {row['bits']} | {row['distance']:.3f} "
@@ -189,7 +189,7 @@ def ranking_table() -> str:
 
 
 def words_table() -> str:
-    rows = _read("explain")["rows"]
+    rows = read("explain")["rows"]
     asked = {
         "alone": "a document of that word alone",
         "added": "the word put into two made-up documents",
@@ -209,7 +209,7 @@ def confidence_table() -> str:
         "| model | least sure | | | surest | all | rank correlation |",
         "|---|---|---|---|---|---|---|",
     ]
-    for row in _read("explain")["rows"]:
+    for row in read("explain")["rows"]:
         sure = row["confidence"]
         cells = [*sure["by_quarter"], sure["precision"], sure["rank_correlation"]]
         lines.append(f"| {_explained(row)} | {' | '.join(f'{cell:.2f}' for cell in cells)} |")
@@ -241,10 +241,6 @@ def _fill(page: str, table: str, name: str = "") -> str:
     """Put a table into the marked place of a page: the one whose mark begins with the name."""
     pattern = rf"(<!-- results: {name}[^\n]*-->\n).*?(<!-- end of results -->)"
     return re.sub(pattern, lambda match: f"{match[1]}{table}\n{match[2]}", page, flags=re.DOTALL)
-
-
-def _read(name: str) -> dict[str, Any]:
-    return json.loads((RESULTS / f"{name}.json").read_text())
 
 
 if __name__ == "__main__":
