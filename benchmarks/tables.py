@@ -18,7 +18,6 @@ from vdsh.paper.report import report
 from vdsh.paper.results import Results, show
 
 ROOT = Path(__file__).parent.parent
-RESULTS = Path(__file__).parent / "results"
 CELLS = ROOT / "results" / "cells"
 SUPERVISED = [name for name in METHODS if HASHERS[name].supervised]
 UNSUPERVISED = [name for name in METHODS if name not in SUPERVISED]
