@@ -170,7 +170,7 @@ def test_a_document_without_labels_borrows_those_of_its_neighbour(corpus_):
 
 
 @pytest.mark.parametrize(
-    ("labelled", "expected"), [(1.0, (0.5, 0.0, 1.0)), (0.2, (0.8, 0.5, 0.03))]
+    ("labelled", "expected"), [(1.0, (0.2, 0.0, 1.0)), (0.2, (0.7, 0.5, 0.03))]
 )
 def test_with_few_labels_a_supervised_model_trains_as_vdsh(labelled, expected, corpus_):
     hasher = VDSH_S(8, random_state=0, **QUICK).fit(corpus_.counts, some_labels(labelled))
@@ -315,6 +315,7 @@ def test_interruption_in_the_first_epoch_is_not_swallowed(corpus_):
         ({"log_variance": "big"}, "log_variance must be"),
         ({"target": "words"}, "target must be"),
         ({"epochs": 0}, "epochs must be at least 1. Got 0"),
+        ({"n_neighbors": 101}, "n_neighbors must be at most 100. Got 101"),
         ({"word_dropout": 1.0}, "word_dropout must be from 0 to below 1"),
         ({"device": "tpu9"}, "device must be"),
         ({"threshold": "mean"}, "threshold must be"),

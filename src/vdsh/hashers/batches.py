@@ -262,7 +262,7 @@ class _LogLikelihood(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         p, norm, place, rows, targets, total = ctx.saved_tensors
-        of_logits = p * (-grad * total)[..., None].div(norm)
+        of_logits = p.mul_((-grad * total)[..., None].div(norm))  # nobody needs p again
         of_logits.flatten(1).index_add_(1, place, grad[:, rows] * targets)
         return of_logits, None, None, None
 

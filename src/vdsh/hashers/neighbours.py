@@ -1,4 +1,4 @@
-"""The nearest training documents of each training document, by the cosine of sparse rows.
+"""The documents most like each training document: by the cosine of sparse rows, and by topic.
 
 An inverted index is walked: only documents that share a term are touched. On corpora of some ten
 thousand documents all terms are used and the answer is exact. On larger ones the work is bounded:
@@ -6,30 +6,84 @@ a document asks with its heaviest terms until their lists hold `_WORK / n_docs` 
 leaves out the common, light terms that hardly move the cosine.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from sklearn.utils.extmath import randomized_svd
+from threadpoolctl import threadpool_limits
 
+from vdsh.hashers.health import sample
 from vdsh.jit import available_threads, in_threads, kernel
-from vdsh.text.weighting import weigh
+from vdsh.text.weighting import inverse_document_frequency, weigh
 
 _WORK = 1e11  # list entries to look at in all: a few minutes on two cores
 _BLOCK = 1024  # documents a task
+MOST_NEIGHBOURS = 100  # the nearest by words, among which the topic chooses
+_TOPICS, _MOST_TO_LEARN = 64, 50_000  # dimensions at most, and documents they are learned from
 
 Ids = NDArray[np.int32]
 Floats = NDArray[np.float32]
+Show = Callable[[float], None]
+
+
+def related(counts: csr_array, k: int, *, progress: Show | None = None) -> Ids:
+    """Find k documents about the same matter as each document, itself left out.
+
+    Of the hundred nearest by words, those that are also near by topic: the sum of two cosines
+    decides, that of the words' weights (idf times the root of the count, so that no single word
+    speaks for a document) and that of the documents in latent semantic space (S. Deerwester et
+    al., "Indexing by latent semantic analysis", JASIS 1990), of 64 dimensions, or as many as the
+    root of the number of documents.
+
+    Parameters
+    ----------
+    counts : csr_array of shape (n_docs, n_terms)
+        Not negative.
+    k : int
+        At most 100 are found; with fewer other documents, all of them.
+    progress : callable, optional
+        Called with the finished share.
+
+    Returns
+    -------
+    int32 ndarray of shape (n_docs, k)
+        Most related first; a document that shares a term with fewer than k others has its own
+        row in the places left.
+    """
+    roots = csr_array((np.sqrt(counts.data), counts.indices, counts.indptr), shape=counts.shape)
+    words = weigh(roots, "tfidf", inverse_document_frequency(counts))
+    topics = _topics(words)
+    n_docs = counts.shape[0]
+    k = _at_most(min(k, MOST_NEIGHBOURS), n_docs)
+    ids = np.empty((n_docs, k), np.int32)
+    for found in _walk(words, _at_most(MOST_NEIGHBOURS, n_docs), _WORK, progress):
+        rows = slice(found.first, found.first + len(found.ids))
+        both = found.cosines + (topics[found.ids] @ topics[rows, :, None])[..., 0]
+        both[found.cosines == 0] = -np.inf  # the document itself, where others are wanting
+        order = np.argsort(-both, axis=1, kind="stable")[:, :k]
+        ids[rows] = np.take_along_axis(found.ids, order, axis=1)
+    return ids
+
+
+def _topics(words: csr_array) -> Floats:
+    """Place documents in latent semantic space, at unit length; of many, some are learned from."""
+    some = words[sample(words.shape[0], _MOST_TO_LEARN)]
+    n_topics = min(_TOPICS, int(some.shape[0] ** 0.5), some.shape[1])  # few documents, few topics
+    with threadpool_limits(1):  # two threads are no faster here, on a busy machine far slower
+        _, _, axes = randomized_svd(some, n_topics, n_iter=3, random_state=0)
+    places: Floats = words @ axes.T
+    lengths = np.linalg.norm(places, axis=1, keepdims=True)
+    places /= np.where(lengths == 0, 1, lengths)
+    return places
 
 
 def nearest(
-    inputs: csr_array,
-    k: int,
-    *,
-    work: float = _WORK,
-    progress: Callable[[float], None] | None = None,
+    inputs: csr_array, k: int, *, work: float = _WORK, progress: Show | None = None
 ) -> tuple[Ids, Floats]:
-    """Find the k documents most similar to each document, itself left out.
+    """Find the k documents most similar to each document by cosine, itself left out.
 
     Parameters
     ----------
@@ -50,29 +104,47 @@ def nearest(
     cosines : float32 ndarray of shape (n_docs, k)
         0 in those places.
     """
-    n_docs = inputs.shape[0]
-    unit = weigh(inputs, "tf")  # to unit length
+    k = _at_most(k, inputs.shape[0])
+    blocks = list(_walk(weigh(inputs, "tf"), k, work, progress))  # to unit length
+    if not blocks:
+        return np.empty((0, k), np.int32), np.empty((0, k), np.float32)
+    return np.concatenate([b.ids for b in blocks]), np.concatenate([b.cosines for b in blocks])
+
+
+class _Found(NamedTuple):
+    """The nearest of a block of documents that begins at row `first`."""
+
+    first: int
+    ids: Ids
+    cosines: Floats
+
+
+def _at_most(k: int, n_docs: int) -> int:
+    return max(0, min(k, n_docs - 1))
+
+
+def _walk(unit: csr_array, k: int, work: float, progress: Show | None) -> Iterator[_Found]:
+    """Go through all documents, rows of unit length, a block at a time and in order."""
+    n_docs = unit.shape[0]
     lists = csr_array(unit.T)
-    k = max(0, min(k, n_docs - 1))
-    ids = np.repeat(np.arange(n_docs, dtype=np.int32)[:, None], k, axis=1)
-    cosines = np.zeros((n_docs, k), np.float32)
     limit = int(work / max(n_docs, 1))
 
-    def block(first: int) -> int:
-        last = min(first + _BLOCK, n_docs)
+    def block(first: int) -> _Found:
+        rows = np.arange(first, min(first + _BLOCK, n_docs), dtype=np.int32)
+        ids = np.repeat(rows[:, None], k, axis=1)
+        cosines = np.zeros((len(rows), k), np.float32)
         _nearest(
             unit.indptr, unit.indices, unit.data, lists.indptr, lists.indices, lists.data,
-            limit, first, last, ids, cosines,
+            limit, first, ids, cosines,
         )  # fmt: skip
-        return last
+        return _Found(first, ids, cosines)
 
     threads = available_threads()
     starts = range(0, n_docs, _BLOCK)
     for group in (starts[i : i + 4 * threads] for i in range(0, len(starts), 4 * threads)):
-        done = in_threads(block, group, threads)
+        yield from in_threads(block, group, threads)
         if progress:
-            progress(done[-1] / n_docs)
-    return ids, cosines
+            progress(min(group[-1] + _BLOCK, n_docs) / n_docs)
 
 
 @kernel()
@@ -85,15 +157,14 @@ def _nearest(
     list_data: Floats,
     limit: int,
     first: int,
-    last: int,
     ids: Ids,
     cosines: Floats,
 ) -> None:
-    """Fill the rows `first` to `last` of `ids` and `cosines`."""
-    n_docs, k = ids.shape
+    """Fill `ids` and `cosines` of the documents from row `first` on."""
+    n_docs, k = len(indptr) - 1, ids.shape[1]
     sums = np.zeros(n_docs, np.float32)
     touched = np.empty(n_docs, np.int32)
-    for row in range(first, last):
+    for row in range(first, first + len(ids)):
         start, stop = indptr[row], indptr[row + 1]
         order = np.argsort(-data[start:stop])
         n_touched, walked = 0, 0
@@ -108,22 +179,22 @@ def _nearest(
                     touched[n_touched] = other
                     n_touched += 1
                 sums[other] += weight * list_data[entry]
+        best, values = ids[row - first], cosines[row - first]
         found = 0
         for i in range(n_touched):
             other, value = touched[i], sums[touched[i]]
             sums[other] = 0
             if other == row or value <= 0:
                 continue
-            if found == k and (k == 0 or value < cosines[row, k - 1]):
+            if found == k and (k == 0 or value < values[k - 1]):
                 continue
-            if found == k and value == cosines[row, k - 1] and other > ids[row, k - 1]:
+            if found == k and value == values[k - 1] and other > best[k - 1]:
                 continue
             at = found if found < k else k - 1
             while at > 0 and (
-                cosines[row, at - 1] < value
-                or (cosines[row, at - 1] == value and ids[row, at - 1] > other)
+                values[at - 1] < value or (values[at - 1] == value and best[at - 1] > other)
             ):
-                cosines[row, at], ids[row, at] = cosines[row, at - 1], ids[row, at - 1]
+                values[at], best[at] = values[at - 1], best[at - 1]
                 at -= 1
-            cosines[row, at], ids[row, at] = value, other
+            values[at], best[at] = value, other
             found = min(found + 1, k)

@@ -118,7 +118,8 @@ class Network(nn.Module):
         """Decode words: s of shape (M, B, K) to unnormalised log P(w | s) of shape (M, B, V)."""
         if self.deep:
             s = torch.relu(torch.tanh(s) @ self.D + self.b_decoder)  # (M, B, D)
-        return s @ self.G + self.b_words
+        words = torch.addmm(self.b_words, s.flatten(0, 1), self.G)  # one pass over all words less
+        return words.view(*s.shape[:2], -1)
 
     def label_logits(self, s: Tensor) -> Tensor:
         """Decode labels: s of shape (M, B, K) to the log-odds of each label, (M, B, L)."""

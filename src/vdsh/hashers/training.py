@@ -23,7 +23,7 @@ from vdsh.hashers.batches import (
     shuffled,
     sparse_batches,
 )
-from vdsh.hashers.neighbours import nearest
+from vdsh.hashers.neighbours import related
 from vdsh.hashers.network import Network
 from vdsh.hashers.objective import Weights, lower_bound
 from vdsh.hashers.team import Team
@@ -174,8 +174,7 @@ def _neighbours(
         if progress:
             progress(Report(1, 1, done, unit="neighbours"))
 
-    ids, _ = nearest(train.inputs, hasher.n_neighbors, progress=show)
-    return ids
+    return related(train.counts, hasher.n_neighbors, progress=show)
 
 
 def _network(hasher: "VDSH", documents: Documents, seed: int) -> Network:

@@ -20,11 +20,11 @@ def usual_settings(n_docs: int, labelled: float = 0.0) -> Usual:
     `VDSH` does, and from the labels there are.
 
     >>> usual_settings(10_000)
-    Usual(word_dropout=0.8, neighbor_share=0.5, kl_weight=0.03, batch_size=200, epochs=50)
+    Usual(word_dropout=0.7, neighbor_share=0.5, kl_weight=0.03, batch_size=200, epochs=35)
     >>> usual_settings(10_000, labelled=1.0)
-    Usual(word_dropout=0.5, neighbor_share=0.0, kl_weight=1.0, batch_size=200, epochs=50)
+    Usual(word_dropout=0.2, neighbor_share=0.0, kl_weight=1.0, batch_size=200, epochs=35)
     """
-    by_words, by_labels = (0.8, 0.5, 0.03), (0.5, 0.0, 1.0)
+    by_words, by_labels = (0.7, 0.5, 0.03), (0.2, 0.0, 1.0)
     size = (_batch_size(n_docs), _epochs(n_docs))
     return Usual(*(by_labels if are_many(labelled) else by_words), *size)
 
@@ -44,9 +44,9 @@ def _batch_size(n_docs: int) -> int:
 
 
 def _epochs(n_docs: int) -> int:
-    """As many as show three million documents, from 5 to 50.
+    """3,500 over the root of the number of documents, from 5 to 50.
 
-    >>> [_epochs(n) for n in (10_000, 100_000, 800_000)]
-    [50, 30, 5]
+    >>> [_epochs(n) for n in (1_000, 15_000, 100_000, 800_000)]
+    [50, 28, 11, 5]
     """
-    return min(max(5, 3_000_000 // n_docs), 50)
+    return min(max(5, int(3_500 / n_docs**0.5)), 50)

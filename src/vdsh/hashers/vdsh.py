@@ -15,6 +15,7 @@ from vdsh.codes import Scores
 from vdsh.errors import InputError
 from vdsh.hashers.base import Corpus, Hasher, Progress, trainer
 from vdsh.hashers.encoder import encode
+from vdsh.hashers.neighbours import MOST_NEIGHBOURS
 from vdsh.hashers.usual import Usual, usual_settings
 
 
@@ -46,8 +47,8 @@ class VDSH(Hasher):
         which are all that a code keeps, say as much as they can. 0 is the paper's linear decoder
         of s.
     epochs : int, optional
-        Passes over the training documents, at most. By default as many as show three million
-        documents, from 5 to 50.
+        Passes over the training documents, at most. By default 3,500 over the root of the number
+        of documents, from 5 to 50.
     patience : int, default=10
         Stop after so many epochs without a better validation score.
     selection : {"precision", "bound"}, default="precision"
@@ -61,10 +62,10 @@ class VDSH(Hasher):
         Share of the second hidden layer dropped in training.
     word_dropout : float, optional
         Share of a document's words that the encoder does not see in training; the decoder still
-        has to produce them. By default 0.8; 0.5 in a supervised model where at least three in ten
+        has to produce them. By default 0.7; 0.2 in a supervised model where at least three in ten
         documents have labels.
-    n_neighbors : int, default=10
-        Most similar training documents, by the cosine of what the encoder sees.
+    n_neighbors : int, default=20
+        Most related training documents, by their words and their topic; 100 at most.
     neighbor_share : float, optional
         Share of each reconstruction target that comes from one of them, drawn anew each epoch; a
         document without labels borrows those of the neighbour too. 0 is the paper. By default
@@ -122,7 +123,7 @@ class VDSH(Hasher):
         learning_rate: float = 2e-3,
         dropout: float = 0.2,
         word_dropout: float | None = None,
-        n_neighbors: int = 10,
+        n_neighbors: int = 20,
         neighbor_share: float | None = None,
         n_samples: int = 1,
         kl_weight: float | None = None,
@@ -210,6 +211,10 @@ class VDSH(Hasher):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InputError(f"{name} must be at least 1. Got {value!r}.")
+        if self.n_neighbors > MOST_NEIGHBOURS:
+            raise InputError(
+                f"n_neighbors must be at most {MOST_NEIGHBOURS}. Got {self.n_neighbors!r}."
+            )
         if self.decoder_size < 0:
             raise InputError(f"decoder_size must be 0 or more. Got {self.decoder_size!r}.")
         for name in ("dropout", "word_dropout", "neighbor_share"):
@@ -259,7 +264,7 @@ class VDSH_S(VDSH):
         learning_rate: float = 2e-3,
         dropout: float = 0.2,
         word_dropout: float | None = None,
-        n_neighbors: int = 10,
+        n_neighbors: int = 20,
         neighbor_share: float | None = None,
         n_samples: int = 1,
         kl_weight: float | None = None,
