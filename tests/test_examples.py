@@ -40,6 +40,7 @@ def test_hash_and_search_finds_what_was_asked_for(story):
     assert sum(right) >= 6
 
 
+@pytest.mark.slow
 def test_labels_make_codes_better(story):
     found = numbers(story("supervised_codes"))
     assert list(found) == ["no labels", "every eighth label", "all labels"]
@@ -67,6 +68,7 @@ def test_bits_and_texts_are_explained(story):
     assert {"message", "header"} & set(drawn["email"].split())
 
 
+@pytest.mark.slow
 def test_a_hasher_works_in_a_pipeline(story):
     text = story("sklearn_pipeline")
     shares = [int(share) for share in re.findall(r"(\d+)%", text)]
