@@ -66,6 +66,15 @@ def programs():
         yield folder
 
 
+def test_commands_end_as_in_a_process_that_was_not_forked(programs, tmp_path):
+    def end(*command):
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    for words in (["--version"], ["info", "none"], ["search", "--no-such-option"]):
+        assert end(f"{programs}/vdsh", *words) == end(sys.executable, "-m", "vdsh", *words)
+
+
 @pytest.fixture(scope="module")
 def tutorial(programs, tmp_path_factory):
     """The tutorial, done: its folder and what each command printed."""
