@@ -40,7 +40,6 @@ def test_hash_and_search_finds_what_was_asked_for(story):
     assert sum(right) >= 6
 
 
-@pytest.mark.slow
 def test_labels_make_codes_better(story):
     found = numbers(story("supervised_codes"))
     assert list(found) == ["no labels", "every eighth label", "all labels"]

@@ -279,7 +279,6 @@ def test_it_finishes_a_running_request_and_leaves_a_log_without_token_and_text(s
     assert TOKEN not in log
 
 
-@pytest.mark.slow
 def test_workers_stop_when_the_process_that_watches_them_is_killed(store):
     with serving(store, "--workers", 2, "--quiet") as service:
         assert service.ask("GET", "/ready")[0] == 200
