@@ -153,6 +153,7 @@ def _small_files_only():
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_nothing_half_written(vdsh, docs, model_folder, tmp_path):
     big = tmp_path / "big.jsonl"
     big.write_bytes(docs.read_bytes() * 50)

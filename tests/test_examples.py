@@ -67,6 +67,7 @@ def test_bits_and_texts_are_explained(story):
     assert {"message", "header"} & set(drawn["email"].split())
 
 
+@pytest.mark.slow
 def test_a_hasher_works_in_a_pipeline(story):
     text = story("sklearn_pipeline")
     shares = [int(share) for share in re.findall(r"(\d+)%", text)]

@@ -350,7 +350,8 @@ def test_an_error_is_said_and_can_be_tried_again(visit):
     page.get_by_text("The service does not answer").wait_for()
     page.context.set_offline(False)
     page.get_by_role("button", name="Try again").click()
-    page.locator(".hit").first.wait_for()
+    page.locator(".hit .tag", has_text="sport").first.wait_for()
+    assert not page.get_by_text("The service does not answer").is_visible()
 
 
 @browser_only
@@ -427,6 +428,7 @@ def test_screenshots(visit, service):
             page.locator(".hit mark").first.wait_for()
             page.wait_for_timeout(500)
             page.screenshot(path=folder / f"{name}.png")
+            assert (folder / f"{name}.png").stat().st_size > 10_000
     finally:
         if process:
             process.terminate()

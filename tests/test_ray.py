@@ -81,6 +81,7 @@ def pids(folder):
     return {int(name) for name in os.listdir(folder)}
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_reaches_the_cluster(vdsh, address, docs, model_folder, tmp_path):
     """Pieces of the usual size here, so one a file."""
     command = ("encode", model_folder, "docs/*.parquet", "--out")
@@ -103,6 +104,7 @@ def test_ray_prints_what_the_local_run_prints(connected, vdsh, docs, model_folde
     assert on_ray.stdout == vdsh("encode", model_folder, "docs", "--json").stdout != ""
 
 
+@pytest.mark.slow
 def test_a_worker_killed_while_encoding_changes_nothing(connected, docs, fitted, tmp_path, capsys):
     seen = tmp_path / "seen"
     seen.mkdir()

@@ -39,6 +39,7 @@ def root(tmp_path, monkeypatch):
     write_corpus(tmp_path / "data" / "reuters", documents)
     for preset in PAPER.values():
         monkeypatch.setitem(preset, "epochs", 5)  # a toy needs no more
+        monkeypatch.setitem(preset, "hidden_size", 50)
     monkeypatch.setenv("VDSH_DATA", str(tmp_path / "data"))
     return tmp_path / "data"
 

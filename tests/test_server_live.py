@@ -137,11 +137,10 @@ def test_a_client_that_sends_nothing_or_half_a_head_is_let_go(pair):
 
 
 def test_a_client_that_drips_its_head_gets_no_more_time(pair):
-    with pair.connect() as connection, suppress(ConnectionError):
+    with pair.connect() as connection, pytest.raises(ConnectionError):
         for byte in b"GET /health HTTP/1.1\r\nX-Long: " + b"x" * 300:
             connection.sendall(bytes([byte]))
             time.sleep(0.1)
-        pytest.fail("the connection was not closed")
 
 
 def test_a_huge_body_is_refused_before_it_is_read(pair):
