@@ -20,7 +20,8 @@ from vdsh.explain.effects import encoder_effects, input_spread, made_up_document
 
 SPACE_TEXT = "the crew of the shuttle left the moon in a rocket"
 SPORT_TEXT = "the coach and the team won the match of the season"
-LEARNS = {"epochs": 40, "learning_rate": 0.003}  # enough for the decoder to tell topics apart
+# enough for encoder and decoder to tell topics apart
+LEARNS = {"epochs": 40, "learning_rate": 0.003, "word_dropout": 0.5}
 
 
 def telling_bit(hasher):

@@ -118,8 +118,8 @@ class Network(nn.Module):
         """Decode words: s of shape (M, B, K) to unnormalised log P(w | s) of shape (M, B, V)."""
         if self.deep:
             s = torch.relu(torch.tanh(s) @ self.D + self.b_decoder)  # (M, B, D)
-        words = torch.addmm(self.b_words, s.flatten(0, 1), self.G)  # one pass over all words less
-        return words.view(*s.shape[:2], -1)
+        flat = s.reshape(-1, s.shape[-1])
+        return torch.addmm(self.b_words, flat, self.G).view(*s.shape[:-1], -1)  # biases in passing
 
     def label_logits(self, s: Tensor) -> Tensor:
         """Decode labels: s of shape (M, B, K) to the log-odds of each label, (M, B, L)."""
