@@ -26,6 +26,7 @@ Floats = NDArray[np.floating[Any]]
 _BLOCK = 512  # documents whose kernel values are held at a time
 _ENOUGH = 1e-3  # share of the cost that a gradient step must gain for another one
 _DENSE = 64  # features up to which the eigenvector comes from a dense solver
+_RESTARTS = 50  # of the sparse solver, which would try thousands where no direction stands out
 
 
 class KSH(Hasher):
@@ -245,7 +246,8 @@ def top_eigenvector(matrix: NDArray[np.float64], rng: np.random.RandomState) -> 
     size = len(matrix)
     if size > _DENSE:
         try:
-            vector = eigsh(matrix, 1, which="LA", v0=rng.normal(size=size), tol=1e-3)[1][:, 0]
+            start = rng.normal(size=size)
+            vector = eigsh(matrix, 1, which="LA", v0=start, tol=1e-3, maxiter=_RESTARTS)[1][:, 0]
             return vector.astype(np.float32)
         except ArpackError:  # nothing stands out any more: more bits than the labels can fill
             pass
