@@ -34,11 +34,13 @@ TWO = Where(workers=2)
 
 @pytest.fixture(scope="module")
 def address():
-    """A cluster of two nodes with a CPU each."""
+    """A cluster of two nodes with a CPU each, which do not wait for the tests beside."""
     node = {"num_cpus": 1, "object_store_memory": 200 * 2**20, "include_dashboard": False}
-    cluster = Cluster(initialize_head=True, head_node_args=node)
-    cluster.add_node(num_cpus=1, object_store_memory=200 * 2**20)
-    cluster.wait_for_nodes()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_worker_niceness", "0")  # Ray's 15 lets all others go first
+        cluster = Cluster(initialize_head=True, head_node_args=node)
+        cluster.add_node(num_cpus=1, object_store_memory=200 * 2**20)
+        cluster.wait_for_nodes()
     yield cluster.address
     cluster.shutdown()
 
