@@ -109,7 +109,7 @@ def test_the_model_card_tells_what_one_wants_to_know(corpus, tmp_path):
     hasher.fit(texts[:60], labels[:60], validation=(texts[60:], labels[60:]), source="news.jsonl")
     hasher.save(tmp_path / "m")
     card = (tmp_path / "m" / "README.md").read_text()
-    for fact in ("60 documents of news.jsonl", "2 labels: space, sport", "precision at 100",
+    for fact in ("60 documents of news.jsonl", "2 labels: space, sport", "precision on the",
                  "50%", "word_dropout: 0.2", "batch_size: 16", "TextHasher.load"):  # fmt: skip
         assert fact in card
 

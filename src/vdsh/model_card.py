@@ -90,8 +90,8 @@ def _quality(hasher: "Hasher", *, recalibrated: bool) -> str:
     if kind == "precision":
         when = "" if hasher.threshold in FIXED and not recalibrated else " in training"
         return (
-            f"precision at 100 on the validation documents{when}: {score:.3f} "
-            "(share of the 100 nearest training documents with a label in common)"
+            f"precision on the validation documents{when}: {score:.3f} (share of the 100 nearest "
+            "training documents, or of the nearest tenth, with a label in common)"
         )
     return f"lower bound per validation document: {score:.1f} nats"
 
@@ -117,7 +117,7 @@ def _thresholds(hasher: "Hasher", again: dict[str, Any] | None) -> str:
     if measured:
         old = "those before" if again else f"{hasher.plain_threshold} ones"
         text += (
-            f"; precision at 100 on validation documents {measured['after']:.3f}, "
+            f"; precision on validation documents {measured['after']:.3f}, "
             f"{measured['before']:.3f} with {old}"
         )
     return text

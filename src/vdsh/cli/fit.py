@@ -135,7 +135,7 @@ def _print_result(hasher: "TextHasher", out: str, *, as_json: bool) -> None:
     )
     selected_on = getattr(learned, "selected_on_", "")
     if selected_on == "precision":
-        typer.echo(f"Precision at 100 on held-out documents: {best['validation']:.3f}")
+        typer.echo(f"Precision on held-out documents: {best['validation']:.3f}")
     elif selected_on == "bound":
         typer.echo(f"Lower bound on held-out documents: {best['validation']:.1f} nats")
     typer.echo(f"The model is in {out}. Next: vdsh index {out} DOCS --store STORE")
