@@ -106,8 +106,6 @@ def nearest(
     """
     k = _at_most(k, inputs.shape[0])
     blocks = list(_walk(weigh(inputs, "tf"), k, work, progress))  # to unit length
-    if not blocks:
-        return np.empty((0, k), np.int32), np.empty((0, k), np.float32)
     return np.concatenate([b.ids for b in blocks]), np.concatenate([b.cosines for b in blocks])
 
 
