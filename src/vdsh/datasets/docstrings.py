@@ -106,7 +106,7 @@ def _read_all(files: list[tuple[Path, str]]) -> Iterator[list[Document]]:
     if len(files) < _LEAST_FILES_TO_SHARE:
         yield from (_read(*file) for file in files)
         return
-    # Syntax trees have no cycles; looking for some would take a quarter of the time.
+    # Syntax trees have no cycles; looking for some would take a fifth of the time.
     with ProcessPoolExecutor(os.cpu_count(), initializer=gc.disable) as pool:
         yield from pool.map(_read, *zip(*files, strict=True), chunksize=64)
 
