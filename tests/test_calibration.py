@@ -61,6 +61,20 @@ def test_a_handful_of_queries_chooses_nothing(plain):
         assert measured["after"] >= measured["before"]
 
 
+@pytest.mark.parametrize("n_queries", [0, 5, 60])
+def test_no_bit_of_best_thresholds_is_the_same_for_all_documents(n_queries):
+    documents = judged(200, [0.6, 0.4])
+    documents.scores[:, 2] += 10  # on one side of 0, where its sign says nothing
+    queries = judged(n_queries, [0.6, 0.4], seed=1) if n_queries else None
+    if queries is not None:
+        queries.scores[:, 2] += 10
+    search = None if queries is None else ValidationSearch(documents, queries)
+    cut, _ = calibrate(documents.scores, "best", search, plain="sign")
+    ones = binarize(documents.scores, cut).mean(axis=0)
+    assert ((ones > 0.01) & (ones < 0.99)).all()
+    assert binarize(documents.scores, thresholds(documents.scores, "sign"))[:, 2].all()
+
+
 def test_moving_a_threshold_keeps_the_distances_true():
     search = ValidationSearch(judged(60, [0.7, 0.3]), judged(30, [0.7, 0.3], seed=1))
     cut = thresholds(search.documents.scores, "median")

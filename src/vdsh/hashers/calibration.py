@@ -8,6 +8,7 @@ documents with a label in common, the other bits staying as they are.
 import numpy as np
 
 from vdsh.codes import FIXED, Scores, thresholds
+from vdsh.hashers.health import CONSTANT
 from vdsh.hashers.validation_search import Places, ValidationSearch
 
 _QUANTILES = (0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85)
@@ -46,8 +47,10 @@ def calibrate(
     """
     if method == "best" and search is not None and len(search.queries.scores) >= _LEAST_QUERIES:
         cut = best_thresholds(scores, search)
+    elif method == "best":
+        cut = awake(scores, thresholds(scores, plain))
     else:
-        cut = thresholds(scores, plain if method == "best" else method)
+        cut = thresholds(scores, method)
     if search is None:
         return cut, {}
     old = thresholds(scores, plain) if before is None else before
@@ -84,9 +87,24 @@ def best_thresholds(scores: Scores, search: ValidationSearch, *, errors: float =
     return cut
 
 
+def awake(scores: Scores, cut: Scores) -> Scores:
+    """Give the median to each bit that would be the same for nearly all documents.
+
+    >>> scores = np.array([[-2.0, 5.0], [-1.0, 6.0], [1.0, 7.0]], np.float32)
+    >>> awake(scores, np.zeros(2, np.float32)).tolist()
+    [0.0, 6.0]
+    """
+    ones = (scores > cut).mean(axis=0)
+    asleep = np.minimum(ones, 1 - ones) < CONSTANT
+    return np.where(asleep, thresholds(scores, "median"), cut)
+
+
 def candidates(scores: Scores) -> Scores:
-    """List the thresholds to try, of shape (n_candidates, n_bits): median, sign, quantiles."""
-    fixed = [thresholds(scores, name) for name in FIXED]
+    """List the thresholds to try, of shape (n_candidates, n_bits): median, sign, quantiles.
+
+    No bit sleeps: where its sign would, the median stands in for it.
+    """
+    fixed = [awake(scores, thresholds(scores, name)) for name in FIXED]
     return np.vstack([*fixed, np.quantile(scores, _QUANTILES, axis=0).astype(np.float32)])
 
 
