@@ -22,9 +22,9 @@ def usual_settings(n_docs: int, labelled: float = 0.0) -> Usual:
     >>> usual_settings(10_000)
     Usual(word_dropout=0.7, neighbor_share=0.5, kl_weight=0.03, batch_size=200, epochs=35)
     >>> usual_settings(10_000, labelled=1.0)
-    Usual(word_dropout=0.2, neighbor_share=0.0, kl_weight=1.0, batch_size=200, epochs=35)
+    Usual(word_dropout=0.2, neighbor_share=0.0, kl_weight=2.0, batch_size=200, epochs=35)
     """
-    by_words, by_labels = (0.7, 0.5, 0.03), (0.2, 0.0, 1.0)
+    by_words, by_labels = (0.7, 0.5, 0.03), (0.2, 0.0, 2.0)
     size = (_batch_size(n_docs), _epochs(n_docs))
     return Usual(*(by_labels if are_many(labelled) else by_words), *size)
 

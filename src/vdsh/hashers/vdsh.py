@@ -73,7 +73,7 @@ class VDSH(Hasher):
     n_samples : int, default=1
         M, the draws from Q(s | d) per document and step.
     kl_weight : float, optional
-        Weight of the divergence; 1 is the lower bound proper. By default 0.03; 1 in a supervised
+        Weight of the divergence; 1 is the lower bound proper. By default 0.03; 2 in a supervised
         model where at least three in ten documents have labels.
     kl_warmup : int, default=50
         Updates over which that weight rises from 0.

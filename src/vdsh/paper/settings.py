@@ -78,6 +78,7 @@ ABLATIONS: dict[str, dict[str, dict[str, Any]]] = {
         "neighbours": {"neighbor_share": 0.5},
         "no-word-dropout": {"word_dropout": 0.0},
         "label-weight-1": {"label_weight": 1.0},
+        "full-divergence": {"kl_weight": 1.0},
         "slow-divergence": {"kl_warmup": 5000},
     },
 }
