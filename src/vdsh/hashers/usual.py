@@ -17,14 +17,15 @@ def usual_settings(n_docs: int, labelled: float = 0.0) -> Usual:
     """Choose for a number of training documents and the share of them that have labels.
 
     Labels lead where three in ten have them. With fewer, a supervised model learns from words as
-    `VDSH` does, and from the labels there are.
+    `VDSH` does, and from the labels there are. The more labels hold the latent space apart, the
+    more weight the divergence may have.
 
     >>> usual_settings(10_000)
     Usual(word_dropout=0.7, neighbor_share=0.5, kl_weight=0.03, batch_size=200, epochs=35)
-    >>> usual_settings(10_000, labelled=1.0)
-    Usual(word_dropout=0.2, neighbor_share=0.0, kl_weight=2.0, batch_size=200, epochs=35)
+    >>> usual_settings(10_000, labelled=0.5)
+    Usual(word_dropout=0.2, neighbor_share=0.0, kl_weight=1.0, batch_size=200, epochs=35)
     """
-    by_words, by_labels = (0.7, 0.5, 0.03), (0.2, 0.0, 2.0)
+    by_words, by_labels = (0.7, 0.5, 0.03), (0.2, 0.0, 2 * round(labelled, 2))
     size = (_batch_size(n_docs), _epochs(n_docs))
     return Usual(*(by_labels if are_many(labelled) else by_words), *size)
 

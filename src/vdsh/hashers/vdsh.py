@@ -73,8 +73,8 @@ class VDSH(Hasher):
     n_samples : int, default=1
         M, the draws from Q(s | d) per document and step.
     kl_weight : float, optional
-        Weight of the divergence; 1 is the lower bound proper. By default 0.03; 2 in a supervised
-        model where at least three in ten documents have labels.
+        Weight of the divergence; 1 is the lower bound proper. By default 0.03; in a supervised
+        model where at least three in ten documents have labels, twice the share that have.
     kl_warmup : int, default=50
         Updates over which that weight rises from 0.
     log_variance : {"bounded", "free"}, default="bounded"
