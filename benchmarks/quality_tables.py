@@ -41,7 +41,7 @@ def goals_table(folder: Path) -> str:
                 for goal, one in zip(goals, found, strict=True)
             )
     table = markdown(["corpus", "model", *(f"{n} bits" for n in BITS)], rows)
-    return f"{table}\n\nReached: {reached} of {len(rows) * len(BITS)}."
+    return f"{table}\n\nReached, to three digits: {reached} of {len(rows) * len(BITS)}."
 
 
 def radius_table(folder: Path) -> str:
