@@ -36,6 +36,15 @@ def test_encoding_and_searching_never_load_torch(model_folder):
     assert "torch" not in loaded
 
 
+def test_training_does_not_load_the_compiler_of_torch(docs, tmp_path):
+    arguments = ["fit", str(docs), "--out", str(tmp_path / "m"), "--bits", "8", "--epochs", "1"]
+    loaded = modules_after(
+        f"from vdsh.cli import app\ntry:\n app({arguments})\nexcept SystemExit:\n pass"
+    )
+    assert "torch" in loaded
+    assert "torch._dynamo" not in loaded
+
+
 def test_training_without_torch_says_what_to_install(docs):
     code = (
         "import sys\n"

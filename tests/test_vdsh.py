@@ -10,6 +10,7 @@ from conftest import QUICK, toy_corpus
 from vdsh.codes import pack
 from vdsh.errors import InputError
 from vdsh.hashers import VDSH, VDSH_S, VDSH_SP, training
+from vdsh.hashers.adam import Adam
 from vdsh.hashers.base import Corpus
 from vdsh.hashers.batches import Documents, dense_batch, in_order, shuffled, sparse_batches
 from vdsh.hashers.neighbours import nearest
@@ -279,7 +280,7 @@ def test_several_samples_and_count_targets_train(corpus_):
 def test_divergence_weight_rises_over_the_warm_up(documents, corpus_):
     hasher = VDSH(16, kl_weight=0.5, kl_warmup=4, **QUICK).fit(corpus_.counts)
     network = network_of(documents, n_labels=0)
-    optimizer = torch.optim.Adam(network.parameters())
+    optimizer = Adam(network.parameters(), 1e-3)
     step = training._Step(hasher, network, optimizer, torch.Generator(), Team())
     seen = []
     step.bound = lambda *a: seen.append(float(a[3].kl)) or L1(*a)

@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from vdsh.errors import InputError
+from vdsh.hashers.adam import Adam
 from vdsh.hashers.base import Progress, Report
 from vdsh.hashers.batches import DenseBatch, Documents, SparseBatch, shuffled, sparse_batches
 from vdsh.hashers.rbm import LENGTH
@@ -45,11 +46,11 @@ def train(hasher: "StackedRBM", inputs: csr_array, seed: int, progress: Progress
         _pretrain(stages, rbm.to(device), rbms)
         rbms.append(rbm)
     network = Autoencoder(rbms)
-    optimizer = _adam(network, hasher)
+    optimizer = Adam(network.parameters(), hasher.learning_rate)
 
     def tune(batch: Batch) -> Tensor:
         loss = network.loss(batch, hasher.noise, generator)
-        optimizer.zero_grad(set_to_none=True)
+        optimizer.forget_gradients()
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         return loss.detach()
@@ -164,7 +165,7 @@ def _stack(hasher: "StackedRBM", inputs: csr_array, seed: int) -> Iterator[RBM]:
 
 def _pretrain(stages: _Stages, rbm: RBM, below: list[RBM]) -> None:
     """Learn one RBM from what the ones below it make of the documents."""
-    optimizer = _adam(rbm, stages.hasher)
+    optimizer = Adam(rbm.parameters(), stages.hasher.learning_rate)
 
     @torch.no_grad()
     def update(batch: Batch) -> Tensor:
@@ -212,7 +213,3 @@ class Autoencoder(nn.Module):
         """Return W1, b1, W2, b2, W3, b3."""
         named = [(f"{n}{i}", p) for n in "Wb" for i, p in enumerate(getattr(self, n), 1)]
         return {name: value.detach().cpu().numpy() for name, value in named}
-
-
-def _adam(module: nn.Module, hasher: "StackedRBM") -> torch.optim.Adam:
-    return torch.optim.Adam(module.parameters(), lr=hasher.learning_rate, fused=True)

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vdsh.errors import InputError
+from vdsh.hashers.adam import Adam
 from vdsh.hashers.base import Corpus, Progress, Report
 from vdsh.hashers.batches import (
     PER_ENTRY,
@@ -88,12 +89,7 @@ def _train(
     neighbours = team.agree(lambda: _neighbours(hasher, train, progress))
     documents = Documents.of(train, hasher.target, device, neighbours)
     network = _network(hasher, documents, seed).to(device)
-    optimizer = torch.optim.Adam(
-        network.parameters(),
-        lr=hasher.learning_rate,
-        fused=True,
-        capturable=device.type == "cuda",
-    )
+    optimizer = Adam(network.parameters(), hasher.learning_rate)
     step = _Step(hasher, network, optimizer, generator, team)
     run_epoch = _graphed_epochs if device.type == "cuda" and team.size == 1 else _plain_epochs
     run = run_epoch(step, documents, -(-hasher.batch_size_ // team.size))
@@ -201,7 +197,7 @@ class _Step:
         self,
         hasher: "VDSH",
         network: Network,
-        optimizer: torch.optim.Optimizer,
+        optimizer: Adam,
         generator: torch.Generator,
         team: Team,
     ) -> None:
@@ -223,7 +219,7 @@ class _Step:
         bound = self.bound(self.network, batch, t2, weights, self.n_samples, self.generator)
         n = batch.present.sum()
         loss = -(bound.value * batch.present).sum() / n
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.forget_gradients()
         loss.backward()  # type: ignore[no-untyped-call]
         self.team.average(self.network.parameters())
         self.optimizer.step()
@@ -306,9 +302,7 @@ def _capture(work: Callable[[], None], step: _Step) -> torch.cuda.CUDAGraph:
     with torch.cuda.graph(graph):
         work()
     step.network.load_state_dict(weights)
-    for values in step.optimizer.state.values():
-        for value in values.values():
-            value.zero_()
+    step.optimizer.reset()
     step.updates.zero_()
     step.sums.zero_()
     step.generator.set_state(state)
