@@ -28,7 +28,9 @@ def counts():
     return BagOfWords().fit_transform(texts), labels
 
 
-@parametrize_with_checks([make(name, 8, epochs=2, hidden_size=8) for name in HASHERS])
+@parametrize_with_checks(
+    [make(name, 8, epochs=2, hidden_size=8, n_iterations=5) for name in HASHERS]
+)
 def test_scikit_learn_accepts(estimator, check):
     check(estimator)
 

@@ -40,7 +40,8 @@ cli             one file a verb
 ROOMS = [line.split()[0] for line in LAYERS.strip().splitlines()]
 SOURCE = Path(vdsh.__file__).parent
 FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path.name != "__main__.py"]
-WITH_TORCH = {"batches", "network", "objective", "rbm_training", "team", "training", "validation"}
+WITH_TORCH = {"adam", "batches", "network", "objective", "rbm_training", "team", "training"}
+WITH_TORCH |= {"validation"}
 
 
 def room_of(path):

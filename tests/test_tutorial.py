@@ -7,12 +7,9 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
-
-from quick_start import quick_vdsh
 
 DOCS = Path(__file__).parent.parent / "docs"
 MARK = "=== "
@@ -25,16 +22,21 @@ def commands(page):
     return [line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ ")]
 
 
-def run(page, folder, programs, port=8765):
+def run(page, folder, port=8765):
     """Run a page's commands in one shell; give what each printed."""
     scripts = re.findall(r"```python\n# (\w+\.py)\n(.*?)```", page.read_text(), re.DOTALL)
     for name, code in scripts:
         (folder / name).write_text(code)
+    bin = folder / ".bin"
+    bin.mkdir(exist_ok=True)
+    for name, rest in (("vdsh", ' -m vdsh "$@"'), ("python", ' "$@"')):
+        (bin / name).write_text(f"#!/bin/sh\nexec {sys.executable}{rest}\n")
+        (bin / name).chmod(0o755)
     lines = commands(page)
     marked = (f"printf '\\n{MARK}{i}\\n'\n{line}\n" for i, line in enumerate(lines))
     script = "set -e\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n"
     script += "".join(marked).replace("8765", str(port))
-    environment = os.environ | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    environment = os.environ | {"PATH": f"{bin}{os.pathsep}{os.environ['PATH']}"}
     result = subprocess.run(
         ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True,
         check=False, timeout=900,
@@ -55,31 +57,12 @@ def printed_by(done, beginning):
 
 
 @pytest.fixture(scope="module")
-def programs():
-    """A folder with `vdsh` and `python`."""
+def tutorial(tmp_path_factory):
+    """The tutorial, done: its folder and what each command printed."""
     if not (shutil.which("bash") and shutil.which("curl")):
         pytest.skip("the tutorial uses bash and curl")
-    with tempfile.TemporaryDirectory() as folder, quick_vdsh(folder):
-        python = Path(folder, "python")
-        python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
-        python.chmod(0o755)
-        yield folder
-
-
-def test_commands_end_as_in_a_process_that_was_not_forked(programs, tmp_path):
-    def end(*command):
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-        return done.returncode, done.stdout, done.stderr
-
-    for words in (["--version"], ["info", "none"], ["search", "--no-such-option"]):
-        assert end(f"{programs}/vdsh", *words) == end(sys.executable, "-m", "vdsh", *words)
-
-
-@pytest.fixture(scope="module")
-def tutorial(programs, tmp_path_factory):
-    """The tutorial, done: its folder and what each command printed."""
     folder = tmp_path_factory.mktemp("tutorial")
-    return folder, run(DOCS / "tutorial.md", folder, programs, free_port())
+    return folder, run(DOCS / "tutorial.md", folder, free_port())
 
 
 @pytest.mark.slow
@@ -106,13 +89,13 @@ def test_the_tutorial_measures_and_compares(tutorial):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", sorted((DOCS / "howto").glob("*.md")), ids=lambda page: page.stem)
-def test_a_how_to_page_works_on_the_files_of_the_tutorial(page, tutorial, programs, tmp_path):
+def test_a_how_to_page_works_on_the_files_of_the_tutorial(page, tutorial, tmp_path):
     folder, _ = tutorial
     for name in ("manual.csv", "manual-model", "manual-store"):
         copy = shutil.copytree if (folder / name).is_dir() else shutil.copy
         copy(folder / name, tmp_path / name)
     assert commands(page), "a how-to page shows commands"
-    done = run(page, tmp_path, programs)
+    done = run(page, tmp_path)
     assert all(text.strip() for line, text in done if line.startswith("vdsh") and ">" not in line)
 
 

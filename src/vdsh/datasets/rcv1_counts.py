@@ -147,17 +147,18 @@ def _gauge(terms: Floats, highest: float) -> float:
     return max((float(place - peak) for place in places[:5]), key=fitting)
 
 
+# Kernels get one type of bounds: each type they meet is compiled, which takes seconds.
 def _low(bounds: NDArray[np.integer], values: Floats) -> Floats:
-    return _quantiles(bounds, values, _QUANTILE)
+    return _quantiles(bounds.astype(np.int64), values, _QUANTILE)
 
 
 def _realign(bounds: NDArray[np.integer], residuals: Floats, limits: Floats | float) -> Floats:
-    limits = np.broadcast_to(np.asarray(limits, np.float64), len(bounds) - 1)
-    return _best_moves(bounds, residuals, limits, _LEVELS, _TOLERANCE, _HIGHEST)
+    limits = np.full(len(bounds) - 1, limits, np.float64)
+    return _best_moves(bounds.astype(np.int64), residuals, limits, _LEVELS, _TOLERANCE, _HIGHEST)
 
 
 def _mean_error(bounds: NDArray[np.integer], residuals: Floats) -> Floats:
-    return _mean_errors(bounds, residuals, _LEVELS, _TOLERANCE)
+    return _mean_errors(bounds.astype(np.int64), residuals, _LEVELS, _TOLERANCE)
 
 
 @kernel()
