@@ -147,6 +147,18 @@ def test_docstrings_are_labelled_by_their_area(monkeypatch):
     assert {document.labels[0] for document in few} == {"scipy.optimize", "scipy.signal"}
 
 
+def test_a_property_and_its_setter_are_one_document(monkeypatch, tmp_path):
+    names = ["x", "x", *(f"f{i}" for i in range(50))]
+    words = " ".join(["word"] * 20)
+    path = tmp_path / "some.py"
+    path.write_text(
+        "".join(f'def {name}():\n    """{words} {i}"""\n' for i, name in enumerate(names))
+    )
+    monkeypatch.setattr(docstrings, "find_sources", lambda: [(path, "some")])
+    ids = [document.id for document in docstrings.collect()]
+    assert len(ids) == len(set(ids)) == 51
+
+
 def test_docstrings_of_some_modules_are_read_in_a_moment():
     documents = docstrings.collect(modules=["turtle", "email"], each=50)
     assert {document.labels for document in documents} == {("turtle",), ("email",)}

@@ -42,7 +42,7 @@ def collect(
     each: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Document]:
-    """Read docstrings of at least 20 words, each text once, sorted by id.
+    """Read docstrings of at least 20 words, each text and each name once, sorted by id.
 
     Parameters
     ----------
@@ -62,7 +62,8 @@ def collect(
         found += part
         if progress and (number % 64 == 0 or number == len(files)):
             progress(number, len(files))
-    documents = _merge_small_areas({document.text: document for document in found}.values())
+    texts = {document.text: document for document in found}.values()
+    documents = _merge_small_areas({document.id: document for document in texts}.values())
     documents.sort(key=lambda document: hashlib.sha256(document.id.encode()).digest())
     by_area: dict[str, list[Document]] = {}
     for document in documents:
