@@ -6,7 +6,7 @@ support vector machine per bit that learns to tell those bits from a document's 
 """
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import LinearSVC
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
@@ -23,6 +22,9 @@ from vdsh.codes import Bits, Scores
 from vdsh.errors import InputError
 from vdsh.hashers.base import Corpus, Hasher, Progress, Report
 from vdsh.hashers.neighbours import nearest
+
+if TYPE_CHECKING:
+    from sklearn.svm import LinearSVC
 
 Doubles = NDArray[np.float64]
 
@@ -196,8 +198,10 @@ def median_cuts(vectors: Doubles) -> Bits:
     return bits[:, kept].astype(np.uint8)
 
 
-def support_vectors(inputs: csr_array, bit: NDArray[np.uint8], C: float) -> LinearSVC:
+def support_vectors(inputs: csr_array, bit: NDArray[np.uint8], C: float) -> "LinearSVC":
     """Train a linear classifier, with the solver that is fast for so many terms."""
+    from sklearn.svm import LinearSVC  # a tenth of a second that no other model needs
+
     n_docs, n_terms = inputs.shape
     svm = LinearSVC(C=C, dual=10 * n_terms > n_docs, random_state=0)
     with warnings.catch_warnings():
