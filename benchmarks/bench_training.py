@@ -15,6 +15,7 @@ from common import alternate, save
 
 from vdsh.datasets import load
 from vdsh.hashers import VDSH, VDSH_S, training
+from vdsh.hashers.adam import Adam
 from vdsh.hashers.base import Corpus
 from vdsh.hashers.batches import Documents, SparseBatch, shuffled, sparse_batches
 from vdsh.hashers.team import Team
@@ -67,7 +68,7 @@ def on_cpu(hasher, counts, labels, held_out) -> None:
 
     def contender(kind):
         network = training._network(hasher, documents, 0)
-        optimizer = torch.optim.Adam(network.parameters(), lr=1e-3, fused=True)
+        optimizer = Adam(network.parameters(), 1e-3)
         step = training._Step(hasher, network, optimizer, generator, Team())
         return lambda: [step(batch) for batch in batches[kind]]
 
