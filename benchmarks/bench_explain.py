@@ -198,7 +198,7 @@ def mean_square(hasher, texts):
 def draws_of_labels(hasher):
     """Return the mean probability of the label that was asked for, in draws for every label."""
     plain = copy.copy(hasher.hasher_)
-    plain.label_weight = plain.kl_weight
+    plain.label_weight = plain.kl_weight_
     chances = label_chance(hasher.hasher_), label_chance(plain)
     return {"with_power": rounded(chances[0]), "without_power": rounded(chances[1])}
 
