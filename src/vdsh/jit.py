@@ -21,7 +21,8 @@ def kernel(**options: Any) -> Callable[[F], F]:
     """Compile a function for this machine, releasing the GIL; keep the result on disk.
 
     Where no cache folder is writable (a read-only install without a home) the function is
-    compiled anew in each process instead of failing.
+    compiled anew in each process instead of failing. Kernels assign to arrays item by item: the
+    first assignment to a slice costs three seconds of compiling what it says when shapes differ.
     """
     options = {"nogil": True, "cache": True} | options
 

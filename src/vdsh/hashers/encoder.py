@@ -92,7 +92,8 @@ def _sparse_relu(
     """Compute max(0, x @ W + b) for the sparse rows x from `start` to `stop`."""
     for i in range(start, stop):
         row = out[i]
-        row[:] = b
+        for h in range(len(row)):
+            row[h] = b[h]
         j = indptr[i]
         while j + 4 <= indptr[i + 1]:  # four terms at a time: a quarter of the loads and stores
             w0, w1, w2, w3 = W[indices[j]], W[indices[j + 1]], W[indices[j + 2]], W[indices[j + 3]]

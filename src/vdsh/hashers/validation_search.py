@@ -189,7 +189,8 @@ def _precisions(
         above = query_ranks[q] > current
         for rank in range(n_candidates + 1):
             if (rank > current) != above:  # the bit differs now: take it out of the distance
-                counts[rank, :-2] = counts[rank, 2:].copy()
+                for place in range(counts.shape[1] - 2):
+                    counts[rank, place] = counts[rank, place + 2]
         _walk(counts, query_ranks[q], k, out[q])
     return out
 
@@ -197,11 +198,14 @@ def _precisions(
 @kernel()
 def _walk(counts: NDArray[np.int32], query_rank: int, k: int, out: NDArray[np.float64]) -> None:
     """Compute precision at k for each candidate from counts without the bit, by rank and place."""
-    low = np.zeros(counts.shape[1], np.int64)
-    high = counts.sum(axis=0).astype(np.int64)
+    low, high = np.zeros(counts.shape[1], np.int64), np.zeros(counts.shape[1], np.int64)
+    for rank in range(len(counts)):
+        for place in range(len(high)):
+            high[place] += counts[rank, place]
     for candidate in range(len(out)):
-        low += counts[candidate]
-        high -= counts[candidate]
+        for place in range(len(low)):
+            low[place] += counts[candidate, place]
+            high[place] -= counts[candidate, place]
         near, far = (high, low) if query_rank > candidate else (low, high)
         left, hits = k, 0.0
         for place in range(0, len(low), 2):

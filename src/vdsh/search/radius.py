@@ -77,7 +77,8 @@ def _sort_by_digit(found: Found, ordered: Found, shift: int) -> None:
 def grown(found: Found) -> Found:
     """Return a copy with twice the room."""
     copy = np.empty(2 * found.size, np.int64)
-    copy[: found.size] = found
+    for i in range(found.size):
+        copy[i] = found[i]
     return copy
 
 
