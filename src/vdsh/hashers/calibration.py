@@ -8,7 +8,7 @@ documents with a label in common, the other bits staying as they are.
 import numpy as np
 
 from vdsh.codes import FIXED, Scores, thresholds
-from vdsh.hashers.health import CONSTANT
+from vdsh.hashers.health import is_constant
 from vdsh.hashers.validation_search import Places, ValidationSearch
 
 _QUANTILES = (0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85)
@@ -94,8 +94,7 @@ def awake(scores: Scores, cut: Scores) -> Scores:
     >>> awake(scores, np.zeros(2, np.float32)).tolist()
     [0.0, 6.0]
     """
-    ones = (scores > cut).mean(axis=0)
-    asleep = np.minimum(ones, 1 - ones) < CONSTANT
+    asleep = is_constant((scores > cut).mean(axis=0))
     return np.where(asleep, thresholds(scores, "median"), cut)
 
 

@@ -11,7 +11,7 @@ LEAST_TO_WARN = 1_000  # below, documents are too few for many different bits, a
 _MOST_DOCUMENTS = 20_000
 _SAME = 0.9  # correlation from which two bits count as one
 _COLLAPSED = 0.01  # signal to noise below which a dimension is unused
-CONSTANT = 0.01  # share of documents that differ, below which a bit is constant
+_CONSTANT = 0.01  # share of documents that differ, below which a bit is constant
 
 
 class BitHealthWarning(UserWarning):
@@ -76,10 +76,18 @@ def bit_health(scores: Scores, bits: Bits, noise: Scores | None = None) -> BitHe
     variance = scores.var(axis=0, dtype=np.float64)
     scale = np.full(len(variance), np.median(variance)) if noise is None else noise
     spread = variance / np.maximum(scale, np.finfo(np.float32).tiny)
-    constant = np.minimum(balance, 1 - balance) < CONSTANT
-    dead = constant | (spread < _COLLAPSED)
+    dead = is_constant(balance) | (spread < _COLLAPSED)
     unused = [int(bit) for bit in np.flatnonzero(dead)]
     return BitHealth(balance, _entropy(balance), spread, unused, _duplicated(bits, dead))
+
+
+def is_constant(balance: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """Say of bits, by their shares of ones, which are the same for nearly all documents.
+
+    >>> is_constant(np.array([0.5, 0.001, 1.0])).tolist()
+    [False, True, True]
+    """
+    return np.minimum(balance, 1 - balance) < _CONSTANT
 
 
 def describe(n_bits: int, unused: list[int], duplicated: list[list[int]]) -> str:
