@@ -1,6 +1,7 @@
 """The demo on a few packages; CI runs `make demo`, which is the whole of it."""
 
 import json
+from functools import partial
 
 import pytest
 
@@ -12,9 +13,7 @@ PACKAGES = ("asyncio", "email", "scipy.stats", "sklearn")
 
 @pytest.fixture
 def few_packages(monkeypatch):
-    found = docstrings.find_sources()
-    few = [(path, name) for path, name in found if f"{name}.".startswith(PACKAGES)]
-    monkeypatch.setattr(docstrings, "find_sources", lambda: few)
+    monkeypatch.setattr(docstrings, "collect", partial(docstrings.collect, modules=PACKAGES))
 
 
 @pytest.mark.slow
