@@ -94,7 +94,7 @@ def awake(scores: Scores, cut: Scores) -> Scores:
     >>> awake(scores, np.zeros(2, np.float32)).tolist()
     [0.0, 6.0]
     """
-    asleep = is_constant((scores > cut).mean(axis=0))
+    asleep = is_constant((scores > cut).mean(axis=0, dtype=np.float64))
     return np.where(asleep, thresholds(scores, "median"), cut)
 
 

@@ -81,7 +81,7 @@ def bit_health(scores: Scores, bits: Bits, noise: Scores | None = None) -> BitHe
     return BitHealth(balance, _entropy(balance), spread, unused, _duplicated(bits, dead))
 
 
-def is_constant(balance: NDArray[np.floating]) -> NDArray[np.bool_]:
+def is_constant(balance: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Say of bits, by their shares of ones, which are the same for nearly all documents.
 
     >>> is_constant(np.array([0.5, 0.001, 1.0])).tolist()
