@@ -1,20 +1,73 @@
-"""What numba kernels share: compilation that is cached when it can be, a bit count, threads."""
+"""Kernels: compiled by numba when they are first called, cached where that can be, and threads.
+
+numba takes half a second and a hundred megabytes to load, more than most single searches. So it is
+loaded when a kernel is called, and work that numpy does in a moment is left to numpy: `compiled`
+says when the kernels pay.
+"""
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, update_wrapper
 from itertools import pairwise
+from threading import RLock
 from typing import Any, TypeVar, cast
-
-from numba import njit, types
-from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
 S = TypeVar("S")
 T = TypeVar("T")
 
+PRICE = 0.5  # seconds that loading numba takes
+
 _most = 0  # threads that `use_threads` allows; 0 is one a CPU
+_spent = 0.0  # seconds that plain numpy took where kernels would have taken hardly any
+_lock = RLock()
+
+
+def compiled(seconds: float) -> bool:
+    """Say whether kernels should do a piece of work that takes numpy about so many seconds.
+
+    They should once they are loaded, or when all that was left to numpy has taken as long as
+    loading them: then never more than twice the time of the better choice is spent.
+    """
+    global _spent
+    if "numba" in sys.modules:
+        return True
+    _spent += seconds
+    return _spent > PRICE
+
+
+class Lazy:
+    """A function for kernels that is made by numba when it is first needed.
+
+    Parameters
+    ----------
+    function : callable
+    make : callable
+        Gives what stands for the function in compiled code.
+    """
+
+    def __init__(self, function: Callable[..., Any], make: Callable[[Any], Any]) -> None:
+        update_wrapper(self, function)
+        self._function = function
+        self._make = make
+        self._made: Any = None
+
+    def __call__(self, *args: Any) -> Any:
+        return (self._made or self.made())(*args)
+
+    def made(self) -> Any:
+        """Return what numba made of the function."""
+        with _lock:
+            if self._made is None:
+                self._made = self._make(self._function)
+                # numba looks names up in the module: what they stand for must be made as well.
+                names = self._function.__globals__
+                for name, value in list(names.items()):
+                    if isinstance(value, Lazy):
+                        names[name] = value.made()
+            return self._made
 
 
 def kernel(**options: Any) -> Callable[[F], F]:
@@ -26,16 +79,33 @@ def kernel(**options: Any) -> Callable[[F], F]:
     """
     options = {"nogil": True, "cache": True} | options
 
-    def compile_(function: F) -> F:
+    def make(function: Any) -> Any:
+        from numba import njit
+
         try:
-            return cast(F, njit(**options)(function))
+            return njit(**options)(function)
         except RuntimeError:  # numba: "cannot cache function: no locator available"
-            return cast(F, njit(**(options | {"cache": False}))(function))
+            return njit(**(options | {"cache": False}))(function)
 
-    return compile_
+    return lambda function: cast(F, Lazy(function, make))
 
 
-def _popcount(typingctx: Any, value: Any) -> Any:
+def vector_code(function: Callable[..., Any]) -> Any:
+    """Make numba call `function` to write the LLVM code of an operation it does not have."""
+
+    def make(function: Any) -> Any:
+        from numba.extending import intrinsic
+
+        return intrinsic(function)
+
+    return Lazy(function, make)
+
+
+@vector_code
+def popcount(typingctx: Any, value: Any) -> Any:
+    """Count the one bits of an unsigned integer; one CPU instruction or two."""
+    from numba import types
+
     if not isinstance(value, types.Integer):
         return None
 
@@ -44,10 +114,6 @@ def _popcount(typingctx: Any, value: Any) -> Any:
         return builder.call(builder.module.declare_intrinsic("llvm.ctpop", [number.type]), [number])
 
     return value(value), codegen
-
-
-# Counts the one bits of an unsigned integer, for use in kernels; one CPU instruction or two.
-popcount: Any = intrinsic(_popcount)
 
 
 def in_threads(function: Callable[[S], T], tasks: Sequence[S], threads: int) -> list[T]:

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Codes
-from vdsh.jit import available_threads, in_threads
+from vdsh.jit import available_threads, compiled, in_threads
+from vdsh.search import plain
 from vdsh.search.growing import Growing
 from vdsh.search.nearest import Rows, Rules
 from vdsh.search.radius import MAX_QUERIES, Found, to_rows
@@ -172,11 +173,15 @@ class RowIndex:
             Arrays of shape (n_queries, k), or fewer columns where fewer rows are allowed.
         """
         segments, rules, n_allowed = self._prepare(allowed)
+        if not compiled(_plain_time(segments, queries)):
+            return plain.nearest(segments, queries, min(k, n_allowed), rules)
         return nearest(segments, queries, min(k, n_allowed), rules, self.threads)
 
     def within(self, queries: Codes, radius: int, *, allowed: Mask | None = None) -> list[RowHits]:
         """Find every row within `radius` of each query, nearest first, ties by key."""
         segments, rules, _ = self._prepare(allowed)
+        if not compiled(_plain_time(segments, queries)):
+            return plain.within(segments, queries, radius, rules)
         hits: list[RowHits] = []
         for i in range(0, len(queries), MAX_QUERIES):
             some = queries[i : i + MAX_QUERIES]
@@ -260,3 +265,8 @@ class RowIndex:
         self._main.strips.append(self._tail.all_codes())
         self._main.tables = None
         self._tail = Segment(Strips(self.n_bytes), self._main.n_rows)
+
+
+def _plain_time(segments: Sequence[Segment], queries: Codes) -> float:
+    """Estimate the seconds that a search takes in numpy alone."""
+    return plain.SECONDS * queries.size * sum(len(segment.strips) for segment in segments)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Codes, to_words
-from vdsh.jit import kernel
+from vdsh.jit import compiled, kernel
 from vdsh.search.nearest import Part, Rows
 from vdsh.search.strips import Strips
 from vdsh.search.tables import Tables, build_tables
@@ -16,6 +16,7 @@ from vdsh.search.tables import Tables, build_tables
 NO_OFFSETS = np.empty(0, np.uint32)
 REPEATS_PAY = 0.7  # group when distinct codes are at most this share of all
 SMALL = 1024  # not worth grouping
+PLAIN_SEARCH = 2e-9  # seconds a byte that a search takes in numpy where codes are not grouped
 CHUNK = 1 << 18  # bounds the memory for hashes
 SAMPLE_BITS = 6  # look at one distinct code in 2**6
 
@@ -103,7 +104,8 @@ class Segment:
 def make_segment(codes: Codes) -> Segment:
     """Lay codes out plainly, or grouped where enough of them repeat."""
     strips = Strips(codes.shape[1])
-    if len(codes) < SMALL or distinct_share(codes) > REPEATS_PAY:
+    plainly = len(codes) < SMALL or not compiled(PLAIN_SEARCH * codes.size)
+    if plainly or distinct_share(codes) > REPEATS_PAY:
         strips.append(codes)
         return Segment(strips)
     words = to_words(codes)

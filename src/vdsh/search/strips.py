@@ -4,22 +4,16 @@ Byte 0 of sixty-four codes, then byte 1 of the same codes, and so on. A scan rea
 front to back, and one vector instruction works on the same byte of many codes.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils as untyped_cgutils
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from vdsh.codes import Codes
-from vdsh.jit import kernel
-
-cgutils: Any = untyped_cgutils
+from vdsh.jit import compiled, kernel, vector_code
 
 STRIP = 64
+PLAIN_WRITE = 5e-9  # seconds a byte in numpy
 NARROW_BITS = 248  # up to here a distance fits one byte
 
 Positions = NDArray[np.int64]
@@ -59,7 +53,11 @@ class Strips:
             grown = np.zeros((room, *self.data.shape[1:]), np.uint8)
             grown[: len(self.data)] = self.data
             self.data = grown
-        _write(self.data, self.size, np.ascontiguousarray(codes))
+        if compiled(PLAIN_WRITE * codes.size):
+            _write(self.data, self.size, np.ascontiguousarray(codes))
+        else:
+            places = np.arange(self.size, self.size + len(codes))
+            self.data[places // STRIP, :, places % STRIP] = codes
         self.size += len(codes)
 
     def take(self, positions: Positions) -> Codes:
@@ -85,13 +83,10 @@ def _write(data: Codes, start: int, codes: Codes) -> None:
             data[position // STRIP, p, position % STRIP] = codes[i, p]
 
 
-def vector_code(function: Callable[..., Any]) -> Any:
-    """Make numba call `function` to write the LLVM code of an operation it does not have."""
-    return intrinsic(function)
-
-
 def _splat(builder: Any, value: Any) -> Any:
     """Repeat a value in every lane of a vector."""
+    from llvmlite import ir
+
     lanes, index = ir.VectorType(value.type, STRIP), ir.IntType(32)
     empty = ir.Constant(lanes, ir.Undefined)
     first = builder.insert_element(empty, value, ir.Constant(index, 0))
@@ -101,6 +96,9 @@ def _splat(builder: Any, value: Any) -> Any:
 
 def _call(builder: Any, name: str, result: Any, value: Any) -> Any:
     """Call an LLVM intrinsic of one vector."""
+    from llvmlite import ir
+    from numba.core import cgutils
+
     kind = ir.FunctionType(result, [value.type])
     function = cgutils.get_or_insert_function(builder.module, kind, name)
     return builder.call(function, [value])
@@ -113,6 +111,9 @@ def strip_distances(typingctx: Any, data: Any, strip: Any, query: Any, out: Any)
     LLVM turns the vectors below into whatever the CPU has (NEON, SSE, AVX-512 ...), so the speed
     does not hang on a loop being recognised as vectorisable.
     """
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         planes, code, target = (
@@ -147,6 +148,8 @@ def strip_distances(typingctx: Any, data: Any, strip: Any, query: Any, out: Any)
 @vector_code
 def lanes_up_to(typingctx: Any, distances: Any, limit: Any) -> Any:
     """Set bit i of a 64-bit integer where distance i of a strip is at most `limit`."""
+    from llvmlite import ir
+    from numba import types
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, args[0])
@@ -162,6 +165,8 @@ def lanes_up_to(typingctx: Any, distances: Any, limit: Any) -> Any:
 @vector_code
 def lowest_bit(typingctx: Any, value: Any) -> Any:
     """Find the position of the lowest set bit of a 64-bit integer that is not zero."""
+    from llvmlite import ir
+    from numba import types
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
