@@ -55,6 +55,7 @@ class Lazy:
         self._made: Any = None
 
     def __call__(self, *args: Any) -> Any:
+        """Call what numba made of the function."""
         return (self._made or self.made())(*args)
 
     def made(self) -> Any:

@@ -17,6 +17,7 @@ from vdsh.hashers.calibration import calibrate
 from vdsh.hashers.health import bit_health, sample
 from vdsh.hashers.validation_search import ValidationSearch
 from vdsh.labels import Labels, read_labels
+from vdsh.model.encoders import Encoder, Network
 from vdsh.text.weighting import inverse_document_frequency, weigh
 
 
@@ -73,7 +74,8 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Base of all hashers, a scikit-learn transformer from counts to bits.
 
     A subclass stores its settings in `__init__` (among them `n_bits`, `weighting`, `threshold`
-    and `random_state`), learns in `_fit` and computes float scores in `_scores`; the rest is here.
+    and `random_state`), learns in `_fit` and names the `encoder` that makes scores of what it
+    learned; the rest is here.
 
     Attributes
     ----------
@@ -95,6 +97,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """
 
     supervised: ClassVar[bool] = False
+    encoder: ClassVar[type[Encoder]]  # what makes scores of the arrays that were learned
 
     n_bits: int
     weighting: str
@@ -195,9 +198,20 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def _fit(self, train: Corpus, validation: Corpus | None, progress: Progress | None) -> None:
         """Learn everything but the thresholds."""
 
-    @abstractmethod
     def _scores(self, inputs: csr_array) -> Scores:
         """Compute scores from weighted terms."""
+        return self._encoder().scores(inputs)
+
+    def _encoder(self) -> Encoder:
+        return self.encoder.of(self.learned(), self.get_params())
+
+    def learned(self) -> dict[str, Any]:
+        """Return everything that was learned, by attribute name."""
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name.endswith("_") and not name.startswith("_")
+        }
 
     def _validate(self, X: Any, *, reset: bool) -> csr_array:
         X = validate_data(
@@ -228,9 +242,10 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         self.bit_balance_ = bits.mean(axis=0, dtype=np.float32)
         self.n_distinct_codes_ = len(np.unique(pack(bits), axis=0))
         noise = None
-        if hasattr(self, "posterior"):  # a variational model knows how unsure its scores are
+        encoder = self._encoder()
+        if isinstance(encoder, Network):  # a variational model knows how unsure its scores are
             rows = sample(len(scores), 1_000)
-            noise = (self.posterior(train.counts[rows]).sigma ** 2).mean(axis=0)
+            noise = (encoder.posterior(train.inputs[rows]).sigma ** 2).mean(axis=0)
         health = bit_health(scores, bits, noise)
         self.unused_bits_, self.duplicated_bits_ = health.unused, health.duplicated
 

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr, svd
-from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
-from vdsh.codes import Scores
 from vdsh.errors import InputError
 from vdsh.hashers.base import Corpus, Hasher, Progress, Report
 from vdsh.hashers.components import principal_components
+from vdsh.model.encoders import Linear
 
 Floats = NDArray[np.float32]
 
@@ -48,6 +47,8 @@ class ITQ(Hasher):
     losses_ : list of float
         ||B - V R||^2 per document before each turn and after the last.
     """
+
+    encoder = Linear
 
     def __init__(
         self,
@@ -81,10 +82,6 @@ class ITQ(Hasher):
         self.rotation_ = R
         self.W_ = (found.axes @ R).astype(np.float32)
         self.b_ = -(found.mean @ found.axes @ R).astype(np.float32)
-
-    def _scores(self, inputs: csr_array) -> Scores:
-        scores: Scores = inputs @ self.W_ + self.b_
-        return scores
 
 
 def random_rotation(n_rows: int, n_columns: int, rng: np.random.RandomState) -> Floats:

@@ -19,11 +19,10 @@ from sklearn.utils import check_random_state
 from vdsh.codes import Scores
 from vdsh.errors import InputError
 from vdsh.hashers.base import Corpus, Hasher, Progress, Report
-from vdsh.hashers.encoder import tiled_product
+from vdsh.model.encoders import Anchors, squared_distances
 
 Floats = NDArray[np.floating[Any]]
 
-_BLOCK = 512  # documents whose kernel values are held at a time
 _ENOUGH = 1e-3  # share of the cost that a gradient step must gain for another one
 _DENSE = 64  # features up to which the eigenvector comes from a dense solver
 _RESTARTS = 50  # of the sparse solver, which would try thousands where no direction stands out
@@ -68,6 +67,8 @@ class KSH(Hasher):
 
     supervised: ClassVar[bool] = True
 
+    encoder = Anchors
+
     def __init__(
         self,
         n_bits: int = 32,
@@ -96,9 +97,12 @@ class KSH(Hasher):
         assert train.labels is not None
         self.classes_ = list(train.labels.names)
         rng = check_random_state(self.random_state)
-        self._set_anchors(train.inputs[draw(np.arange(train.inputs.shape[0]), self.n_anchors, rng)])
+        anchors = train.inputs[draw(np.arange(train.inputs.shape[0]), self.n_anchors, rng)]
+        self.anchor_values_ = anchors.data.astype(np.float32)
+        self.anchor_terms_ = anchors.indices.astype(np.int32)
+        self.anchor_starts_ = anchors.indptr.astype(np.int32)
         rows = draw(np.flatnonzero(train.labels.known), self.n_labelled, rng)
-        kernel = self._learn_kernel(train.inputs[rows])
+        kernel = self._learn_kernel(squared_distances(train.inputs[rows], anchors))
         features, whiten = whitened(kernel, self.ridge)
         residue = Residue(similarity(train.labels.matrix[rows]), self.n_bits)
         matrix = (features.T @ (residue @ features)).astype(np.float64)  # F'RF
@@ -114,37 +118,14 @@ class KSH(Hasher):
                 progress(Report(i + 1, self.n_bits, 1.0, residue.mean_square(), unit="bit"))
         self.projection_ = projection.astype(np.float32)
 
-    def _set_anchors(self, anchors: csr_array) -> None:
-        self.anchor_values_ = anchors.data.astype(np.float32)
-        self.anchor_terms_ = anchors.indices.astype(np.int32)
-        self.anchor_starts_ = anchors.indptr.astype(np.int32)
-
-    def _learn_kernel(self, inputs: csr_array) -> Scores:
-        """Set bandwidth and means from some documents and return their centred kernel values."""
-        distances = self._distances(inputs)
+    def _learn_kernel(self, distances: Scores) -> Scores:
+        """Set bandwidth and means from documents' distances; return their centred kernel values."""
         mean = float(distances.mean(dtype=np.float64))
         self.bandwidth_ = self.bandwidth or mean or 1.0
         kernel: Scores = np.exp(distances / np.float32(-2 * self.bandwidth_))
         self.kernel_means_ = kernel.mean(axis=0, dtype=np.float64).astype(np.float32)
         kernel -= self.kernel_means_
         return kernel
-
-    def _distances(self, inputs: csr_array) -> Scores:
-        """Compute squared distances to the anchors, of shape (n_docs, n_anchors)."""
-        shape = (len(self.anchor_starts_) - 1, inputs.shape[1])
-        anchors = csr_array((self.anchor_values_, self.anchor_terms_, self.anchor_starts_), shape)
-        products: Scores = (inputs @ anchors.T.tocsr()).toarray()  # goes row by row
-        distances: Scores = lengths(inputs)[:, None] + lengths(anchors) - 2 * products
-        np.maximum(distances, 0, out=distances)
-        return distances
-
-    def _scores(self, inputs: csr_array) -> Scores:
-        scores = np.empty((inputs.shape[0], self.n_bits), np.float32)
-        for first in range(0, inputs.shape[0], _BLOCK):
-            block = slice(first, first + _BLOCK)
-            kernel = np.exp(self._distances(inputs[block]) / np.float32(-2 * self.bandwidth_))
-            scores[block] = tiled_product(kernel - self.kernel_means_, self.projection_)
-        return scores
 
     def _check_settings(self) -> None:
         for name in ("n_anchors", "n_labelled"):
@@ -160,11 +141,6 @@ class KSH(Hasher):
 def draw(rows: NDArray[np.intp], most: int, rng: np.random.RandomState) -> NDArray[np.intp]:
     """Take at most so many of the rows, in order."""
     return np.sort(rng.choice(rows, most, replace=False)) if len(rows) > most else rows
-
-
-def lengths(rows: csr_array) -> Scores:
-    """Compute the squared length of each row."""
-    return np.asarray(rows.power(2) @ np.ones(rows.shape[1], np.float32))
 
 
 def signs(values: Floats) -> Floats:

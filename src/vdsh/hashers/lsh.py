@@ -10,11 +10,10 @@ Hashing Scheme Based on p-Stable Distributions", SoCG 2004.
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
-from vdsh.codes import Scores
 from vdsh.hashers.base import Corpus, Hasher, Progress
+from vdsh.model.encoders import Hyperplanes
 
 
 class LSH(Hasher):
@@ -39,6 +38,8 @@ class LSH(Hasher):
         Their normal vectors.
     """
 
+    encoder = Hyperplanes
+
     def __init__(
         self,
         n_bits: int = 32,
@@ -56,7 +57,3 @@ class LSH(Hasher):
         rng = check_random_state(self.random_state)
         shape = train.inputs.shape[1], self.n_bits
         self.hyperplanes_ = rng.normal(size=shape).astype(np.float32)
-
-    def _scores(self, inputs: csr_array) -> Scores:
-        scores: Scores = inputs @ self.hyperplanes_
-        return scores

@@ -7,18 +7,11 @@ Training is in `rbm_training.py`.
 
 from typing import Any
 
-import numpy as np
-from scipy.sparse import csr_array
-from scipy.special import expit
 from sklearn.utils import check_random_state
 
-from vdsh.codes import Scores
 from vdsh.errors import InputError
 from vdsh.hashers.base import Corpus, Hasher, Progress, trainer
-from vdsh.hashers.encoder import tiled_product
-
-LENGTH = 100.0  # words that a document is scaled to
-_BLOCK = 512  # documents at a time: their hidden layers stay in the cache
+from vdsh.model.encoders import Layers, scale_lengths
 
 
 class StackedRBM(Hasher):
@@ -62,6 +55,8 @@ class StackedRBM(Hasher):
         Stage ("layer 1" to "layer 3", "autoencoder") and loss of each epoch.
     """
 
+    encoder = Layers
+
     def __init__(
         self,
         n_bits: int = 32,
@@ -93,20 +88,10 @@ class StackedRBM(Hasher):
         self._check_settings()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         weights, self.history_ = trainer("rbm_training").train(
-            self, scale_lengths(train.inputs), seed, progress
+            self, scale_lengths(train.inputs).to_csr(), seed, progress
         )
         for name, array in weights.items():
             setattr(self, f"{name}_", array)
-
-    def _scores(self, inputs: csr_array) -> Scores:
-        inputs = scale_lengths(inputs)
-        scores = np.empty((inputs.shape[0], self.n_bits), np.float32)
-        for first in range(0, inputs.shape[0], _BLOCK):
-            block = slice(first, first + _BLOCK)
-            h1 = expit(inputs[block] @ self.W1_ + self.b1_)  # (B, H); a sparse product is by row
-            h2 = expit(tiled_product(h1, self.W2_) + self.b2_)  # (B, H)
-            scores[block] = tiled_product(h2, self.W3_) + self.b3_
-        return scores
 
     def _check_settings(self) -> None:
         for name in ("hidden_size", "epochs", "batch_size"):
@@ -117,12 +102,3 @@ class StackedRBM(Hasher):
                 raise InputError(f"{name} must be at least 0. Got {getattr(self, name)!r}.")
         if self.learning_rate <= 0:
             raise InputError(f"learning_rate must be above 0. Got {self.learning_rate!r}.")
-
-
-def scale_lengths(inputs: csr_array) -> csr_array:
-    """Scale each document to `LENGTH` words, so that long ones do not saturate the units."""
-    ones = np.ones(inputs.shape[1], np.float32)
-    lengths = np.asarray(inputs @ ones)  # goes row by row
-    lengths[lengths == 0] = 1
-    values = inputs.data * np.repeat(LENGTH / lengths, np.diff(inputs.indptr))
-    return csr_array((values.astype(np.float32), inputs.indices, inputs.indptr), inputs.shape)

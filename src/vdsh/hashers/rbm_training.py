@@ -18,8 +18,8 @@ from vdsh.errors import InputError
 from vdsh.hashers.adam import Adam
 from vdsh.hashers.base import Progress, Report
 from vdsh.hashers.batches import DenseBatch, Documents, SparseBatch, shuffled, sparse_batches
-from vdsh.hashers.rbm import LENGTH
 from vdsh.hashers.training import choose_device
+from vdsh.model.encoders import LENGTH
 
 if TYPE_CHECKING:
     from vdsh.hashers.rbm import StackedRBM

@@ -18,10 +18,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
-from vdsh.codes import Bits, Scores
+from vdsh.codes import Bits
 from vdsh.errors import InputError
 from vdsh.hashers.base import Corpus, Hasher, Progress, Report
 from vdsh.hashers.neighbours import nearest
+from vdsh.model.encoders import Linear
 
 if TYPE_CHECKING:
     from sklearn.svm import LinearSVC
@@ -64,6 +65,8 @@ class SelfTaughtHashing(Hasher):
         The share of the training documents whose bit from the graph they reproduce.
     """
 
+    encoder = Linear
+
     def __init__(
         self,
         n_bits: int = 32,
@@ -91,10 +94,6 @@ class SelfTaughtHashing(Hasher):
         spare = min(n_parts - 1, self.n_bits)  # for vectors that only set a small part off
         bits = median_cuts(eigenmap(graph, self.n_bits + spare, rng))
         self._learn(train.inputs[joined], bits[:, : self.n_bits], progress)
-
-    def _scores(self, inputs: csr_array) -> Scores:
-        scores: Scores = inputs @ self.W_ + self.b_
-        return scores
 
     def _learn(self, inputs: csr_array, bits: Bits, progress: Progress | None) -> None:
         """Train a classifier for each cut of the graph."""

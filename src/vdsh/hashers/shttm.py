@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
-from vdsh.codes import Scores
 from vdsh.errors import InputError
 from vdsh.hashers.base import Corpus, Hasher, Progress, Report
 from vdsh.labels import Labels
+from vdsh.model.encoders import Linear
 
 Vectors = NDArray[np.float64]
 
@@ -68,6 +68,8 @@ class SHTTM(Hasher):
     """
 
     supervised: ClassVar[bool] = True
+
+    encoder = Linear
 
     def __init__(
         self,
@@ -120,10 +122,6 @@ class SHTTM(Hasher):
         model.fit(inputs.astype(np.float64), Y)
         self.W_ = np.ascontiguousarray(model.coef_.T, np.float32)
         self.b_ = np.asarray(model.intercept_, np.float32)
-
-    def _scores(self, inputs: csr_array) -> Scores:
-        scores: Scores = inputs @ self.W_ + self.b_  # a sparse product goes row by row
-        return scores
 
     def _check_settings(self) -> None:
         for name in ("steps", "passes"):

@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
-from vdsh.codes import Scores
 from vdsh.errors import InputError
 from vdsh.hashers.base import Corpus, Hasher, Progress
 from vdsh.hashers.components import principal_components
+from vdsh.model.encoders import Waves
 
 
 class Modes(NamedTuple):
@@ -91,6 +90,8 @@ class SpectralHashing(Hasher):
         k pi / (b - a) of each bit.
     """
 
+    encoder = Waves
+
     def __init__(
         self,
         n_bits: int = 32,
@@ -120,8 +121,3 @@ class SpectralHashing(Hasher):
         modes = smallest_modes(sides, self.n_bits)
         self.axes_ = modes.axes
         self.frequencies_ = (np.pi * modes.numbers / sides[modes.axes]).astype(np.float32)
-
-    def _scores(self, inputs: csr_array) -> Scores:
-        x = inputs @ self.components_ - self.corner_  # (n_docs, n_components)
-        scores: Scores = np.sin(np.float32(np.pi / 2) + self.frequencies_ * x[:, self.axes_])
-        return scores

@@ -3,27 +3,17 @@
 S. Chaidaroon and Y. Fang, "Variational Deep Semantic Hashing for Text Documents", SIGIR 2017.
 """
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
-import numpy as np
-from scipy.sparse import csr_array
-from scipy.special import ndtr
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from vdsh.codes import Scores
 from vdsh.errors import InputError
 from vdsh.hashers.base import Corpus, Hasher, Progress, trainer
-from vdsh.hashers.encoder import encode
 from vdsh.hashers.neighbours import MOST_NEIGHBOURS
 from vdsh.hashers.usual import Usual, usual_settings
-
-
-class PosteriorArrays(NamedTuple):
-    """Mean and standard deviation of Q(s | d), each of shape (n_docs, n_bits)."""
-
-    mu: Scores
-    sigma: Scores
+from vdsh.model.encoders import Network, Posterior, normal_cdf
 
 
 class VDSH(Hasher):
@@ -107,6 +97,7 @@ class VDSH(Hasher):
     """
 
     private: ClassVar[bool] = False
+    encoder = Network
 
     def __init__(
         self,
@@ -155,18 +146,16 @@ class VDSH(Hasher):
         self.random_state = random_state
         self.device = device
 
-    def posterior(self, X: Any) -> PosteriorArrays:
+    def posterior(self, X: Any) -> Posterior:
         """Return mean and standard deviation of Q(s | d) for each document and bit."""
         check_is_fitted(self, "thresholds_")
         inputs = self._weigh(self._validate(X, reset=False))
-        mu, raw = self._encode(inputs, (self.W3_, self.b3_), (self.W4_, self.b4_))
-        log_sigma = 0.5 / (1 + np.exp(-raw)) if self.log_variance == "bounded" else raw
-        return PosteriorArrays(mu, np.exp(log_sigma))
+        return Network.of(self.learned(), self.get_params()).posterior(inputs)
 
     def bit_probabilities(self, X: Any) -> Scores:
         """Return for each document and bit the probability under Q(s | d) that the bit is 1."""
         mu, sigma = self.posterior(X)
-        return ndtr((mu - self.thresholds_) / sigma)
+        return normal_cdf((mu - self.thresholds_) / sigma)
 
     @property
     def plain_threshold(self) -> str:
@@ -189,13 +178,6 @@ class VDSH(Hasher):
 
     def _usual(self, train: Corpus) -> Usual:
         return usual_settings(train.counts.shape[0])
-
-    def _scores(self, inputs: csr_array) -> Scores:
-        (mu,) = self._encode(inputs, (self.W3_, self.b3_))
-        return mu
-
-    def _encode(self, inputs: csr_array, *heads: tuple[Scores, Scores]) -> list[Scores]:
-        return encode(inputs, self.W1_, self.b1_, self.W2_, self.b2_, *heads)
 
     def _check_settings(self) -> None:
         choices = {

@@ -23,9 +23,7 @@ def nearest(segments: Sequence[Segment], queries: Codes, k: int, rules: Rules) -
     return RowHits(rows, np.array([hit.distances for hit in hits], np.int32).reshape(rows.shape))
 
 
-def within(
-    segments: Sequence[Segment], queries: Codes, radius: int, rules: Rules
-) -> list[RowHits]:
+def within(segments: Sequence[Segment], queries: Codes, radius: int, rules: Rules) -> list[RowHits]:
     """Find every allowed row within `radius` of each query, nearest first."""
     hits = []
     for query in queries:

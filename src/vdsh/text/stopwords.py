@@ -5,6 +5,10 @@ G. Salton and C. Buckley, Cornell University; printed as appendix 11 of Lewis, Y
 list counts 571 entries because "would" stands in it twice.
 """
 
+from collections.abc import Collection
+
+from vdsh.errors import InputError
+
 SMART = frozenset(
     """
 a a's able about above according accordingly across actually after afterwards again against
@@ -48,3 +52,12 @@ wonder would wouldn't x y yes yet you you'd you'll you're you've your yours your
 z zero
 """.split()
 )
+
+
+def stop_words(given: str | Collection[str] | None) -> frozenset[str]:
+    """Read the setting `stop_words`: "smart", None or some words."""
+    if isinstance(given, str):
+        if given != "smart":
+            raise InputError(f'stop_words must be "smart", None or a list of words. Got {given!r}.')
+        return SMART
+    return frozenset(given or ())

@@ -1,4 +1,4 @@
-"""Words of a text, found by numba kernels in one buffer of UTF-8 bytes.
+"""Words of a text: of many texts by numba kernels in one buffer of UTF-8 bytes, of one plainly.
 
 The rules, in any language:
 
@@ -11,6 +11,7 @@ The rules, in any language:
 - An emoji or pictograph is a token by itself.
 """
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
@@ -27,6 +28,13 @@ _TABLE_SIZE = 0x20000  # code points above are ideographs (planes 2 and 3) or no
 _IDEOGRAPHS = ((0x2E80, 0x2FE0), (0x3005, 0x3008), (0x3041, 0x3100), (0x31F0, 0x3200),
                (0x3400, 0x4DC0), (0x4E00, 0xA000), (0xF900, 0xFB00), (0xFF66, 0xFF9E))  # fmt: skip
 _PICTOGRAPHS = ((0x2600, 0x27C0), (0x1F000, 0x1FB00))
+_STYLES = ((0xFE00, 0xFE10), (0x1F3FB, 0x1F400))  # variants and skin tones of the emoji before them
+# Where they overlap the first counts.
+_RANGES = (
+    (_STYLES, SEPARATOR),
+    (_PICTOGRAPHS, SYMBOL),
+    (_IDEOGRAPHS, IDEOGRAPH),
+)
 
 
 class Tokens(NamedTuple):
@@ -51,9 +59,18 @@ def tokenize(text: str) -> list[str]:
     >>> tokenize("\u5bc6\u7801\u5b66 \U0001f600")
     ['\u5bc6\u7801', '\u7801\u5b66', '\U0001f600']
     """
-    tokens = find_tokens([text])
-    data = tokens.data.tobytes()
-    return [data[i:j].decode() for i, j in zip(tokens.starts, tokens.stops, strict=True)]
+    text = _normalize(text)
+    tokens: list[str] = []
+    for match in _TOKEN.finditer(text.translate(_LETTERS)):
+        found, kind = text[slice(*match.span())], match[0][0]
+        if kind == "w":
+            found = found[:-1] if found[-1] == "'" else found.removesuffix("'s")
+            tokens += [found] if len(found) > 1 else []
+        elif kind == "i":
+            tokens += [found[i : i + 2] for i in range(len(found) - 1)] or [found]
+        else:
+            tokens.append(found)
+    return tokens
 
 
 def find_tokens(texts: Sequence[str]) -> Tokens:
@@ -83,6 +100,30 @@ def _normalize(text: str) -> str:
     return unicodedata.normalize("NFC", text.lower()).replace("\u2019", "'")
 
 
+class _Letters(dict[int, str]):
+    """A letter for the class of each code point, for `str.translate`; filled as they are met."""
+
+    def __missing__(self, point: int) -> str:
+        letter = self[point] = " wis'"[_class(point)]
+        return letter
+
+
+_LETTERS = _Letters()
+_TOKEN = re.compile("w+(?:'w+)*'?|i+|s")
+
+
+def _class(point: int) -> int:
+    """Tell what a code point is in a text."""
+    if point >= _TABLE_SIZE:
+        return IDEOGRAPH if point < 0x40000 else SEPARATOR
+    if point == ord("'"):
+        return APOSTROPHE
+    for ranges, kind in _RANGES:
+        if any(start <= point < stop for start, stop in ranges):
+            return kind
+    return WORD if unicodedata.category(chr(point))[0] in "LNM" else SEPARATOR
+
+
 @cache
 def _character_classes() -> NDArray[np.uint8]:
     """Tell for each code point what it is in a text."""
@@ -90,11 +131,9 @@ def _character_classes() -> NDArray[np.uint8]:
     for point in range(_TABLE_SIZE):
         if unicodedata.category(chr(point))[0] in "LNM":
             classes[point] = WORD
-    for ranges, kind in ((_IDEOGRAPHS, IDEOGRAPH), (_PICTOGRAPHS, SYMBOL)):
+    for ranges, kind in reversed(_RANGES):
         for start, stop in ranges:
             classes[start:stop] = kind
-    classes[0xFE00:0xFE10] = SEPARATOR  # variation selectors only style the emoji before them
-    classes[0x1F3FB:0x1F400] = SEPARATOR  # skin tones too
     classes[ord("'")] = APOSTROPHE
     classes.setflags(write=False)
     return classes

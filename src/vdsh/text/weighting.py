@@ -1,15 +1,20 @@
 """Term weighting: counts to the encoder's input (section 5.5 of the paper)."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from vdsh.errors import InputError
+from vdsh.text.counts import Counts, Sparse
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 WEIGHTINGS = ("tfidf", "tf", "binary", "given")
 
 
-def inverse_document_frequency(counts: csr_array) -> NDArray[np.float32]:
+def inverse_document_frequency(counts: Sparse) -> NDArray[np.float32]:
     """Compute ln((1 + n) / (1 + df)) + 1 for each term.
 
     The smoothed form of Manning, Raghavan and Schuetze, "Introduction to Information Retrieval"
@@ -20,7 +25,7 @@ def inverse_document_frequency(counts: csr_array) -> NDArray[np.float32]:
     return (np.log((1 + n_docs) / (1 + df)) + 1).astype(np.float32)
 
 
-def weigh(counts: csr_array, weighting: str, idf: NDArray[np.float32] | None = None) -> csr_array:
+def weigh(counts: Sparse, weighting: str, idf: NDArray[np.float32] | None = None) -> "csr_array":
     """Weigh counts and scale each row to unit length; `given` leaves the values as they are.
 
     Parameters
@@ -30,18 +35,26 @@ def weigh(counts: csr_array, weighting: str, idf: NDArray[np.float32] | None = N
     idf : ndarray of shape (n_terms,)
         From `inverse_document_frequency`; needed for `tfidf`.
     """
+    values = weights(counts, weighting, idf)
+    return Counts(values, counts.indices, counts.indptr, counts.shape).to_csr()
+
+
+def weights(
+    counts: Sparse, weighting: str, idf: NDArray[np.float32] | None = None
+) -> NDArray[np.float32]:
+    """Compute the values of `weigh` alone: its rows and columns are those of the counts."""
     if weighting not in WEIGHTINGS:
         raise InputError(f"weighting must be one of {', '.join(WEIGHTINGS)}. Got {weighting!r}.")
     values = counts.data.astype(np.float32)
     if weighting == "given":
-        return csr_array((values, counts.indices, counts.indptr), shape=counts.shape)
+        return values
     if weighting == "binary":
         values = (values != 0).astype(np.float32)
     elif weighting == "tfidf":
         assert idf is not None
         values *= idf[counts.indices]
     values *= _inverse_lengths(values, counts.indptr)
-    return csr_array((values, counts.indices, counts.indptr), shape=counts.shape)
+    return values
 
 
 def _inverse_lengths(values: NDArray[np.float32], indptr: NDArray[np.int32]) -> NDArray[np.float32]:

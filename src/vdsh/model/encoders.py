@@ -1,0 +1,225 @@
+"""From weighted terms to scores: one small object for each way that a method computes them.
+
+A hasher learns the arrays; these need nothing else, so a saved model is served without the code
+that trained it.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.codes import Scores
+from vdsh.model.network import Floats, encode, tiled_product
+from vdsh.text.counts import Counts, Sparse, to_csr
+
+LENGTH = 100.0  # words that a document is scaled to by `Layers`
+_BLOCK = 512  # documents at a time: their hidden layers stay in the cache
+
+
+class Posterior(NamedTuple):
+    """Mean and standard deviation of Q(s | d), each of shape (n_docs, n_bits)."""
+
+    mu: Scores
+    sigma: Scores
+
+
+class Encoder(ABC):
+    """Computes scores. A document's scores do not depend on the documents around it."""
+
+    @classmethod
+    def of(cls, learned: Mapping[str, Any], settings: Mapping[str, Any]) -> Self:
+        """Take the fields from what a hasher learned (`W_` is the field `W`) and its settings."""
+        known = {**settings, **{name.removesuffix("_"): learned[name] for name in learned}}
+        return cls(
+            **{field.name: known[field.name] for field in fields(cls) if field.name in known}
+        )
+
+    @abstractmethod
+    def scores(self, inputs: Sparse) -> Scores:
+        """Compute scores of shape (n_docs, n_bits) from weighted terms."""
+
+
+@dataclass(frozen=True)
+class Hyperplanes(Encoder):
+    """The side of hyperplanes through the origin: LSH."""
+
+    hyperplanes: Floats
+
+    def scores(self, inputs: Sparse) -> Scores:
+        """Compute scores of shape (n_docs, n_bits) from weighted terms."""
+        scores: Scores = to_csr(inputs) @ self.hyperplanes
+        return scores
+
+
+@dataclass(frozen=True)
+class Linear(Encoder):
+    """A linear map: iterative quantisation, self-taught hashing, SHTTM."""
+
+    W: Floats
+    b: Floats
+
+    def scores(self, inputs: Sparse) -> Scores:
+        """Compute scores of shape (n_docs, n_bits) from weighted terms."""
+        scores: Scores = to_csr(inputs) @ self.W + self.b
+        return scores
+
+
+@dataclass(frozen=True)
+class Waves(Encoder):
+    """Waves along principal components: spectral hashing."""
+
+    components: Floats
+    corner: Floats
+    axes: NDArray[np.int64]
+    frequencies: Floats
+
+    def scores(self, inputs: Sparse) -> Scores:
+        """Compute scores of shape (n_docs, n_bits) from weighted terms."""
+        x = to_csr(inputs) @ self.components - self.corner  # (n_docs, n_components)
+        scores: Scores = np.sin(np.float32(np.pi / 2) + self.frequencies * x[:, self.axes])
+        return scores
+
+
+@dataclass(frozen=True)
+class Layers(Encoder):
+    """Three sigmoid layers over word counts of one length: stacked RBMs."""
+
+    W1: Floats
+    b1: Floats
+    W2: Floats
+    b2: Floats
+    W3: Floats
+    b3: Floats
+
+    def scores(self, inputs: Sparse) -> Scores:
+        """Compute scores of shape (n_docs, n_bits) from weighted terms."""
+        from scipy.special import expit
+
+        scaled = to_csr(scale_lengths(inputs))
+        scores = np.empty((scaled.shape[0], len(self.b3)), np.float32)
+        for first in range(0, scaled.shape[0], _BLOCK):
+            block = slice(first, first + _BLOCK)
+            h1 = expit(scaled[block] @ self.W1 + self.b1)  # (B, H); a sparse product is by row
+            h2 = expit(tiled_product(h1, self.W2) + self.b2)  # (B, H)
+            scores[block] = tiled_product(h2, self.W3) + self.b3
+        return scores
+
+
+@dataclass(frozen=True)
+class Anchors(Encoder):
+    """Likeness to some training documents: supervised hashing with kernels."""
+
+    anchor_values: Floats
+    anchor_terms: NDArray[np.int32]
+    anchor_starts: NDArray[np.int32]
+    kernel_means: Floats
+    projection: Floats
+    bandwidth: float
+
+    def scores(self, inputs: Sparse) -> Scores:
+        """Compute scores of shape (n_docs, n_bits) from weighted terms."""
+        rows = to_csr(inputs)
+        scores = np.empty((rows.shape[0], self.projection.shape[1]), np.float32)
+        for first in range(0, rows.shape[0], _BLOCK):
+            block = slice(first, first + _BLOCK)
+            kernel = np.exp(self._distances(rows[block]) / np.float32(-2 * self.bandwidth))
+            scores[block] = tiled_product(kernel - self.kernel_means, self.projection)
+        return scores
+
+    def _distances(self, rows: Any) -> Scores:
+        n_anchors = len(self.anchor_starts) - 1
+        anchors = Counts(
+            self.anchor_values, self.anchor_terms, self.anchor_starts, (n_anchors, rows.shape[1])
+        )
+        return squared_distances(rows, to_csr(anchors))
+
+
+@dataclass(frozen=True)
+class Network(Encoder):
+    """Two ReLU layers and the mean of Q(s | d): VDSH, VDSH-S and VDSH-SP (section 3 of the paper).
+
+    `W4` and `b4` give the deviation, `W5` to `b6` the private latent vector of VDSH-SP.
+    """
+
+    W1: Floats
+    b1: Floats
+    W2: Floats
+    b2: Floats
+    W3: Floats
+    b3: Floats
+    W4: Floats
+    b4: Floats
+    log_variance: str
+    W5: Floats | None = None
+    b5: Floats | None = None
+    W6: Floats | None = None
+    b6: Floats | None = None
+
+    def scores(self, inputs: Sparse) -> Scores:
+        """Compute scores of shape (n_docs, n_bits) from weighted terms."""
+        (mu,) = self._run(inputs, (self.W3, self.b3))
+        return mu
+
+    def posterior(self, inputs: Sparse) -> Posterior:
+        """Return mean and standard deviation of Q(s | d)."""
+        return self._normal(inputs, (self.W3, self.b3), (self.W4, self.b4))
+
+    def private_posterior(self, inputs: Sparse) -> Posterior | None:
+        """Return mean and standard deviation of Q(v | d); None without a private vector."""
+        if self.W5 is None or self.b5 is None or self.W6 is None or self.b6 is None:
+            return None
+        return self._normal(inputs, (self.W5, self.b5), (self.W6, self.b6))
+
+    def _normal(self, inputs: Sparse, *heads: tuple[Floats, Floats]) -> Posterior:
+        mu, raw = self._run(inputs, *heads)
+        log_sigma = 0.5 / (1 + np.exp(-raw)) if self.log_variance == "bounded" else raw
+        return Posterior(mu, np.exp(log_sigma))
+
+    def _run(self, inputs: Sparse, *heads: tuple[Floats, Floats]) -> list[Scores]:
+        return encode(inputs, self.W1, self.b1, self.W2, self.b2, *heads)
+
+
+ENCODERS: dict[str, type[Encoder]] = {
+    "vdsh": Network,
+    "vdsh-s": Network,
+    "vdsh-sp": Network,
+    "rbm": Layers,
+    "ksh": Anchors,
+    "shttm": Linear,
+    "lsh": Hyperplanes,
+    "sph": Waves,
+    "sth": Linear,
+    "itq": Linear,
+}
+
+
+def scale_lengths(inputs: Sparse) -> Counts:
+    """Scale each document to `LENGTH` words, so that long ones do not saturate the units."""
+    ones = np.ones(inputs.shape[1], np.float32)
+    lengths = np.asarray(to_csr(inputs) @ ones)  # goes row by row
+    lengths[lengths == 0] = 1
+    values = inputs.data * np.repeat(LENGTH / lengths, np.diff(inputs.indptr))
+    return Counts(values.astype(np.float32), inputs.indices, inputs.indptr, inputs.shape)
+
+
+def squared_distances(rows: Any, anchors: Any) -> Scores:
+    """Compute squared distances between sparse rows, of shape (n_docs, n_anchors)."""
+    products: Scores = (rows @ anchors.T.tocsr()).toarray()  # goes row by row
+    distances: Scores = _squared_lengths(rows)[:, None] + _squared_lengths(anchors) - 2 * products
+    np.maximum(distances, 0, out=distances)
+    return distances
+
+
+def _squared_lengths(rows: Any) -> Scores:
+    return np.asarray(rows.power(2) @ np.ones(rows.shape[1], np.float32))
+
+
+def normal_cdf(x: NDArray[np.floating[Any]]) -> Scores:
+    """Compute the standard normal distribution function; scipy's takes half a second to load."""
+    values = [0.5 * math.erfc(-v / math.sqrt(2)) for v in x.ravel().tolist()]
+    return np.array(values, np.float32).reshape(x.shape)

@@ -1,0 +1,159 @@
+"""`Model`: what a model folder holds, and all that serving needs, without scikit-learn or torch."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from vdsh.codes import Codes, Scores, binarize, pack
+from vdsh.errors import InputError
+from vdsh.model.decoder import Decoder
+from vdsh.model.encoders import ENCODERS, Encoder, Network, Posterior, normal_cdf
+from vdsh.text.counts import Counts, Sparse
+from vdsh.text.stopwords import stop_words
+from vdsh.text.weighting import weights
+from vdsh.text.word_counter import WordCounter, check_texts
+
+
+class Model:
+    """A trained model: texts in, codes out.
+
+    `TextHasher` learns one; stores, the service and the command line use it.
+
+    Parameters
+    ----------
+    name : str
+        The method, such as "vdsh".
+    words : sequence of str
+        The vocabulary, in column order.
+    learned : mapping
+        What the hasher learned, by attribute name: arrays and plain values.
+    settings : mapping
+        All settings of the hasher.
+    text_settings : mapping
+        All settings of the vocabulary.
+    given : mapping
+        The settings that a person gave, from which `TextHasher` can learn again.
+    training : mapping
+        What it was trained on, for the model card.
+
+    Attributes
+    ----------
+    n_bits : int
+    thresholds : ndarray of shape (n_bits,)
+    decoder : Decoder or None
+        Words and labels from latent vectors; None where the method only encodes.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        words: Sequence[str],
+        learned: Mapping[str, Any],
+        *,
+        settings: Mapping[str, Any],
+        text_settings: Mapping[str, Any],
+        given: Mapping[str, Any],
+        training: Mapping[str, Any],
+    ) -> None:
+        self.name = name
+        self.words = words
+        self.learned = learned
+        self.settings = settings
+        self.text_settings = text_settings
+        self.given = given
+        self.training = training
+        self.n_bits = int(settings["n_bits"])
+        self.thresholds: Scores = learned["thresholds_"]
+        self.encoder: Encoder = ENCODERS[name].of(learned, settings)
+        self.decoder = Decoder.of(learned, settings)
+        self._counter = WordCounter(words, stop_words(text_settings["stop_words"]))
+
+    def __repr__(self) -> str:
+        return f"<Model '{self.name}', {self.n_bits} bits, {len(self.words):,} words>"
+
+    @property
+    def knows_doubt(self) -> bool:
+        """Whether it says how sure it is of a bit: whether it has a posterior."""
+        return isinstance(self.encoder, Network)
+
+    @property
+    def weighting(self) -> str:
+        """How terms are weighed: "tfidf", "tf", "binary" or "given"."""
+        return str(self.settings["weighting"])
+
+    @property
+    def idf(self) -> Scores | None:
+        """The inverse document frequency of each word, of shape (n_terms,), where it is used."""
+        return self.learned.get("idf_")
+
+    def counts(self, texts: Sequence[str]) -> Counts:
+        """Count the known words of texts."""
+        return self._counter.count(check_texts(texts))
+
+    def unknown_words(self, text: str) -> list[str]:
+        """List the words of a text that the model does not know, stop words left out."""
+        return self._counter.unknown(text)
+
+    def scores(self, texts: Sequence[str]) -> Scores:
+        """Compute the numbers that thresholds turn into bits, of shape (n_texts, n_bits)."""
+        return self.scores_of(self.counts(texts))
+
+    def encode(self, texts: Sequence[str]) -> Codes:
+        """Hash texts to packed codes of shape (n_texts, n_bits // 8)."""
+        return self.encode_counts(self.counts(texts))
+
+    def bit_probabilities(self, texts: Sequence[str]) -> Scores:
+        """Return for each text and bit the probability under Q(s | d) that the bit is 1."""
+        mu, sigma = self.posterior_of(self.counts(texts))
+        return normal_cdf((mu - self.thresholds) / sigma)
+
+    def scores_of(self, counts: Sparse) -> Scores:
+        """Compute the scores of documents that are counted already."""
+        return self.encoder.scores(self.weigh(counts))
+
+    def encode_counts(self, counts: Sparse) -> Codes:
+        """Hash documents that are counted already."""
+        if not counts.shape[0]:
+            return np.zeros((0, self.n_bits // 8), np.uint8)
+        return pack(binarize(self.scores_of(counts), self.thresholds))
+
+    def posterior_of(self, counts: Sparse) -> Posterior:
+        """Return mean and deviation of Q(s | d) for documents that are counted already."""
+        return self._network().posterior(self.weigh(counts))
+
+    def private_posterior_of(self, counts: Sparse) -> Posterior | None:
+        """Return mean and deviation of Q(v | d); None for a model without a private vector."""
+        return self._network().private_posterior(self.weigh(counts))
+
+    def weigh(self, counts: Sparse) -> Counts:
+        """Weigh the terms of counted documents as the encoder wants them."""
+        values = weights(counts, self.weighting, self.idf)
+        return Counts(values, counts.indices, counts.indptr, counts.shape)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The SHA-256 of all that decides which code a text gets.
+
+        That is the vocabulary, the fitted arrays and the settings used in encoding; two models
+        with one fingerprint give the same codes.
+        """
+        settings = {"model": self.name, "n_bits": self.n_bits, "weighting": self.weighting}
+        digest = hashlib.sha256(json.dumps(settings).encode())
+        for word in self.words:
+            digest.update(f"{word}\n".encode("utf-8", "surrogatepass"))
+        for name, value in sorted(self.learned.items()):
+            if isinstance(value, np.ndarray):
+                digest.update(f"{name} {value.dtype.str} {value.shape}\n".encode())
+                digest.update(np.ascontiguousarray(value).data)
+        return digest.hexdigest()
+
+    def _network(self) -> Network:
+        if not isinstance(self.encoder, Network):
+            raise InputError(
+                f"The model '{self.name}' does not say how sure it is of a bit. Use a vdsh model."
+            )
+        return self.encoder

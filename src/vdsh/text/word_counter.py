@@ -1,0 +1,89 @@
+"""`WordCounter`: texts to counts of known words; all that serving needs of a vocabulary."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import TypeVar
+
+import numpy as np
+
+from vdsh.errors import InputError
+from vdsh.jit import compiled, spread
+from vdsh.text.counts import Counts
+from vdsh.text.tokenizer import Tokens, find_tokens, tokenize
+from vdsh.text.vocabulary import WordTable, build_table, count_terms
+
+T = TypeVar("T")
+_BLOCK = 2000  # documents a thread counts at a time: a few megabytes of text
+_PLAIN = 1e-7  # seconds a character without kernels
+
+
+class WordCounter:
+    """Counts the words of a vocabulary.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Column j counts word j.
+    stop_words : frozenset of str
+        Words that are passed over on purpose, so that nobody is told they are unknown.
+    """
+
+    def __init__(self, words: Sequence[str], stop_words: frozenset[str] = frozenset()) -> None:
+        self.words = words
+        self.stop_words = stop_words
+
+    def count(self, texts: Sequence[str]) -> Counts:
+        """Count the known words of each text."""
+        if compiled(_PLAIN * sum(map(len, texts))):
+            parts = over_blocks(texts, lambda tokens: count_terms(tokens, self._table))
+        else:
+            parts = [self._count_plainly(text) for text in texts]
+        columns = zip(*parts, strict=True) if parts else [[np.zeros(0, np.int32)]] * 3
+        data, indices, lengths = (np.concatenate(part) for part in columns)
+        indptr = np.zeros(len(texts) + 1, np.int64 if len(data) > 2**31 - 1 else np.int32)
+        np.cumsum(lengths, out=indptr[1:])
+        return Counts(data, indices, indptr, (len(texts), len(self.words)))
+
+    def unknown(self, text: str) -> list[str]:
+        """List the words of a text that are neither counted nor stop words, each once."""
+        tokens = dict.fromkeys(tokenize(text))
+        return [
+            word for word in tokens if word not in self._columns and word not in self.stop_words
+        ]
+
+    @cached_property
+    def _columns(self) -> dict[str, int]:
+        return {word: column for column, word in enumerate(self.words)}
+
+    @cached_property
+    def _table(self) -> WordTable:
+        return build_table(list(self.words))
+
+    def _count_plainly(self, text: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        found = Counter(tokenize(text))
+        row = sorted((self._columns[word], n) for word, n in found.items() if word in self._columns)
+        pairs = np.array(row, np.int32).reshape(-1, 2)
+        return pairs[:, 1], pairs[:, 0], np.array([len(row)], np.int32)
+
+
+def over_blocks(texts: Sequence[str], count: Callable[[Tokens], T]) -> list[T]:
+    """Apply `count` to the tokens of each block of texts, on all cores."""
+
+    def blocks(start: int, stop: int) -> list[T]:
+        edges = [*range(start, stop, _BLOCK), stop]
+        return [count(find_tokens(texts[i:j])) for i, j in pairwise(edges)]
+
+    return [part for parts in spread(blocks, len(texts), least=_BLOCK // 8) for part in parts]
+
+
+def check_texts(texts: Iterable[str]) -> Sequence[str]:
+    """Return texts as a list, or say what is wrong with them."""
+    if isinstance(texts, str | bytes):
+        raise InputError("Expected a list of texts, got one string. Put it into a list: [text].")
+    texts = list(texts)
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InputError(f"Document {i} is not a string but {type(text).__name__}.")
+    return texts
