@@ -7,10 +7,10 @@ bit's score. Models with the linear decoder and with a hidden layer in it, all t
 Timed on as many threads as numpy takes: OMP_NUM_THREADS=1 is best where the cores are shared.
 """
 
-import copy
 import multiprocessing
 import os
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -22,7 +22,6 @@ from scipy.stats import spearmanr
 from vdsh import TextHasher
 from vdsh.datasets import load
 from vdsh.explain import confidence, effects, explain_bits, explain_text, latent, sample
-from vdsh.explain.decoder import label_logits
 from vdsh.explain.texts import pushes
 from vdsh.labels import read_labels
 from vdsh.metrics import expected_precision
@@ -78,11 +77,11 @@ def train(model, decoder_size):
 def words_of_bits(hasher, texts):
     """Hold ways to ask the encoder for a bit's words against the truth."""
     truth, known = truth_of_bits(hasher, texts)
-    inner = hasher.hasher_
+    model = hasher.model_
     ways = {
-        "alone": lambda: (effects._alone(inner) * effects.input_spread(inner)[:, None]).T,
-        "added": lambda: added(inner),
-        "gradient": lambda: effects.encoder_effects(inner),
+        "alone": lambda: (effects._alone(model) * effects.input_spread(model)[:, None]).T,
+        "added": lambda: added(model),
+        "gradient": lambda: effects.encoder_effects(model),
     }
     seconds = alternate(ways, 3)
     found = {name: agreement(way(), truth, known) for name, way in ways.items()}
@@ -100,34 +99,34 @@ def truth_of_bits(hasher, texts):
     n_terms = counts.shape[1]
     total, times_seen = np.zeros((n_terms, BITS)), np.zeros(n_terms)
     for i in chosen:
-        found = pushes(hasher, texts[i])
+        found = pushes(hasher.model_, texts[i])
         total[found.terms] += np.where(found.values, found.towards, -found.towards)
         times_seen[found.terms] += 1
     known = np.flatnonzero(times_seen >= LEAST_DOCUMENTS)
     mean = total / np.maximum(times_seen, 1)[:, None]
-    return (mean * presence_spread(hasher.hasher_)[:, None]).T, known
+    return (mean * presence_spread(hasher.model_)[:, None]).T, known
 
 
-def presence_spread(inner):
+def presence_spread(model):
     """Return the standard deviation of each word's presence in the training documents."""
-    frequency = effects.document_frequencies(inner)
+    frequency = effects.document_frequencies(model)
     return np.sqrt(frequency * (1 - frequency))
 
 
-def added(inner):
+def added(model):
     """Put each word into two made-up documents, or take it out: mean effect times deviation."""
-    n_terms = inner.n_features_in_
+    n_terms = len(model.words)
     change = np.zeros((n_terms, BITS))
-    for document in effects.made_up_documents(inner)[:2]:
+    for document in effects.made_up_documents(model).to_csr()[:2]:
         terms = document.nonzero()[-1]
         present = np.isin(np.arange(n_terms), terms)
         same = csr_array((np.ones(len(terms)), terms, [0, len(terms)]), (1, n_terms))
         copies = same[np.zeros(n_terms, int)]
         other = abs(copies - eye_array(n_terms, format="csr"))
         other.eliminate_zeros()
-        moved = inner.scores(csr_array(other)) - inner.scores(same)
+        moved = model.scores_of(csr_array(other)) - model.scores_of(same)
         change += np.where(present, -1, 1)[:, None] * moved / 2
-    return (change * presence_spread(inner)[:, None]).T
+    return (change * presence_spread(model)[:, None]).T
 
 
 def agreement(asked, truth, known):
@@ -159,7 +158,7 @@ def words_of_texts(hasher, texts):
     inner, moved = hasher.hasher_, {"left_out": [], "alone": [], "random": []}
     counts = hasher.vectorizer_.transform(texts)
     for i in np.flatnonzero(np.diff(counts.indptr) >= LEAST_WORDS)[:POSTS]:
-        found = pushes(hasher, texts[i])
+        found = pushes(hasher.model_, texts[i])
         n_terms = counts.shape[1]
         words = csr_array(eye_array(n_terms, format="csr", dtype=np.float32))[found.terms]
         alone = inner.scores(words) - inner.scores(csr_array((1, n_terms), dtype=np.float32))
@@ -197,16 +196,16 @@ def mean_square(hasher, texts):
 
 def draws_of_labels(hasher):
     """Return the mean probability of the label that was asked for, in draws for every label."""
-    plain = copy.copy(hasher.hasher_)
-    plain.label_weight = plain.kl_weight_
-    chances = label_chance(hasher.hasher_), label_chance(plain)
+    decoder = hasher.model_.decoder
+    chances = label_chance(decoder), label_chance(replace(decoder, label_power=1.0))
     return {"with_power": rounded(chances[0]), "without_power": rounded(chances[1])}
 
 
-def label_chance(inner):
+def label_chance(decoder):
     rng = np.random.RandomState(SEED)
-    drawn = [latent.in_label(inner, j, DRAWS, rng) for j in range(len(inner.classes_))]
-    return np.mean([expit(label_logits(inner, s))[:, j].mean() for j, s in enumerate(drawn)])
+    starts = [rng.normal(size=(DRAWS, BITS)) for _ in decoder.labels]
+    drawn = [latent.in_label(decoder, j, start, rng) for j, start in enumerate(starts)]
+    return np.mean([expit(decoder.label_logits(s))[:, j].mean() for j, s in enumerate(drawn)])
 
 
 def times(hasher, texts):

@@ -98,7 +98,7 @@ def test_models_without_a_decoder_answer_to_a_word_alone(model):
 def test_the_gradient_is_that_of_the_encoder(fitted):
     """Near enough to nothing, a word moves the scores of an average document by the gradient."""
     inner, rng = fitted.hasher_, np.random.RandomState(0)
-    inputs = made_up_documents(inner).toarray().astype(np.float64)
+    inputs = made_up_documents(fitted.model_).to_csr().toarray().astype(np.float64)
     step = rng.normal(size=16) * 1e-4
 
     def mean_scores(x):
@@ -106,7 +106,7 @@ def test_the_gradient_is_that_of_the_encoder(fitted):
         return (np.maximum(t1 @ inner.W2_ + inner.b2_, 0) @ inner.W3_).mean(axis=0)
 
     moved = (mean_scores(inputs + step) - mean_scores(inputs - step)) / 2
-    gradient = encoder_effects(inner) / input_spread(inner)  # (n_bits, n_terms)
+    gradient = encoder_effects(fitted.model_) / input_spread(fitted.model_)  # (n_bits, n_terms)
     assert gradient @ step == pytest.approx(moved, rel=0.05, abs=1e-6)
 
 

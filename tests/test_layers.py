@@ -19,6 +19,7 @@ codes           bits, packed codes, thresholds
 labels          labels as users give them, to one matrix
 metrics         codes against labels
 persistence     model folders
+model           a trained model: codes, doubts and words without what trained it
 hashers         counts to bits
 model_card      the README of a model folder
 progress        bars

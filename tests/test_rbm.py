@@ -8,11 +8,17 @@ from scipy.special import expit, softmax
 from conftest import QUICK, toy_corpus
 from vdsh.errors import InputError
 from vdsh.hashers.batches import Documents, in_order, sparse_batches
-from vdsh.hashers.rbm import LENGTH, StackedRBM, scale_lengths
+from vdsh.hashers.rbm import StackedRBM
 from vdsh.hashers.rbm_training import RBM, Autoencoder, dense
+from vdsh.model.encoders import LENGTH
+from vdsh.model.encoders import scale_lengths as scale
 from vdsh.text import BagOfWords
 
 CPU = torch.device("cpu")
+
+
+def scale_lengths(counts):
+    return scale(counts).to_csr()
 
 
 @pytest.fixture(scope="module")

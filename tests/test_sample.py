@@ -8,7 +8,6 @@ from vdsh import TextHasher
 from vdsh.codes import to_hex, unpack
 from vdsh.errors import InputError
 from vdsh.explain import sample
-from vdsh.explain.decoder import label_logits, word_log_probabilities
 from vdsh.explain.latent import elliptical_slices, in_code
 
 TOPICS = {"space": set(SPACE), "sport": set(SPORT)}
@@ -55,7 +54,7 @@ def test_draws_for_a_code_have_that_code(fitted):
 def test_draws_for_a_code_are_those_draws_from_the_prior_that_have_it(labelled):
     inner = labelled.hasher_
     bits = unpack([[0b10110010]])[0]
-    drawn = in_code(inner, bits, 50_000, np.random.RandomState(0))
+    drawn = in_code(inner.thresholds_, bits, 50_000, np.random.RandomState(0))
     prior = np.random.RandomState(1).normal(size=(200_000, 8))
     for bit in range(8):
         kept = prior[(prior[:, bit] > inner.thresholds_[bit]) == bits[bit], bit]
@@ -97,8 +96,9 @@ def test_words_come_with_their_probabilities_and_bags_follow_them(fitted):
 
 
 def test_a_distinctive_word_is_more_probable_than_in_the_middle_of_the_corpus(fitted):
-    middle = np.exp(word_log_probabilities(fitted.hasher_, fitted.hasher_.thresholds_[None]))[0]
-    vocabulary = fitted.vectorizer_.vocabulary_.tolist()
+    model = fitted.model_
+    middle = np.exp(model.decoder.word_log_probabilities(model.thresholds[None]))[0]
+    vocabulary = list(model.words)
     for draw in sample(fitted, 5, n_words=100):
         chances = dict(draw.words)
         for word, weight in draw.distinctive:
@@ -121,8 +121,9 @@ def test_numpy_decoders_equal_those_of_torch(labelled):
     with torch.no_grad():
         words = torch.log_softmax(network.word_logits(torch.from_numpy(s)), -1).numpy()
         labels = network.label_logits(torch.from_numpy(s)).numpy()
-    assert word_log_probabilities(inner, s) == pytest.approx(words, abs=1e-5)
-    assert label_logits(inner, s) == pytest.approx(labels, abs=1e-5)
+    decoder = labelled.model_.decoder
+    assert decoder.word_log_probabilities(s) == pytest.approx(words, abs=1e-5)
+    assert decoder.label_logits(s) == pytest.approx(labels, abs=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from vdsh.errors import FolderError, InputError, suggest
 from vdsh.hashers import HASHERS, Hasher
 from vdsh.hashers.base import Progress
 from vdsh.hashers.health import LEAST_TO_WARN, BitHealthWarning, describe
+from vdsh.model import Model
 from vdsh.model_card import model_card
 from vdsh.persistence import Folder, check_free, read_folder, write_folder
 from vdsh.progress import training_bar
@@ -250,6 +251,20 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
             else:
                 self.settings = {**self.settings, name: value}
         return self
+
+    @property
+    def model_(self) -> Model:
+        """What was learned, ready to serve."""
+        check_is_fitted(self, "hasher_")
+        return Model(
+            self.model,
+            [str(word) for word in self.vectorizer_.vocabulary_],
+            self.hasher_.learned(),
+            settings=self.hasher_.get_params(),
+            text_settings=self.vectorizer_.get_params(),
+            given=self.get_params(),
+            training=self.training_,
+        )
 
     def check_settings(self) -> None:
         """Raise when the model or a setting does not exist; values are checked by `fit`."""

@@ -8,14 +8,13 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Bits, Scores, binarize
 from vdsh.errors import InputError
-from vdsh.explain.decoder import has_decoder
 from vdsh.explain.effects import decoder_effects, encoder_effects
 from vdsh.explain.results import BitExplanation, Word
 from vdsh.explain.words import check_n_words, strongest
 from vdsh.hashers.health import bit_health
+from vdsh.model import Model, as_model
 
 if TYPE_CHECKING:
-    from vdsh.hashers import Hasher
     from vdsh.pipeline import TextHasher
 
 
@@ -34,15 +33,15 @@ def explain_bits(
         bits are those of the training documents, and correlations are not known.
     """
     check_n_words(n_words)
-    inner, words = hasher.hasher_, hasher.vectorizer_.vocabulary_
-    state = _trained(inner) if texts is None else _measured(hasher, texts)
-    response = _both_sides(encoder_effects(inner), words, n_words)
-    decoded: list[Any] = [(None, None)] * inner.n_bits
-    if has_decoder(inner):
-        decoded = _both_sides(decoder_effects(inner), words, n_words)
+    model = as_model(hasher)
+    state = _trained(model) if texts is None else _measured(model, texts)
+    response = _both_sides(encoder_effects(model), model.words, n_words)
+    decoded: list[Any] = [(None, None)] * model.n_bits
+    if model.decoder is not None:
+        decoded = _both_sides(decoder_effects(model, model.decoder), model.words, n_words)
     return [
         BitExplanation(bit, *response[bit], *decoded[bit], **state.of(bit))
-        for bit in range(inner.n_bits)
+        for bit in range(model.n_bits)
     ]
 
 
@@ -55,14 +54,14 @@ def explain_bit(
 
 def check_bit(hasher: "TextHasher", bit: int) -> int:
     """Return the number of a bit, or raise where the model has none such."""
-    n_bits = hasher.hasher_.n_bits
+    n_bits = as_model(hasher).n_bits
     if not 0 <= bit < n_bits:
         raise InputError(f"There is no bit {bit}: the bits of this model are 0 to {n_bits - 1}.")
     return bit
 
 
 def _both_sides(
-    effects: Scores, words: NDArray[np.str_], n_words: int
+    effects: Scores, words: Sequence[str], n_words: int
 ) -> list[tuple[list[Word], list[Word]]]:
     return [(strongest(row, words, n_words), strongest(-row, words, n_words)) for row in effects]
 
@@ -92,26 +91,22 @@ class _State(NamedTuple):
         return fields
 
 
-def _trained(hasher: "Hasher") -> _State:
-    balance = hasher.bit_balance_.astype(np.float64)
+def _trained(model: Model) -> _State:
+    balance = model.learned["bit_balance_"].astype(np.float64)
     share = np.stack([balance, 1 - balance])
     entropy = -(share * np.log2(np.maximum(share, np.finfo(float).tiny))).sum(axis=0)
-    unused, duplicated = (  # an older model has none
-        getattr(hasher, name, []) for name in ("unused_bits_", "duplicated_bits_")
-    )
+    unused, duplicated = (model.learned[name] for name in ("unused_bits_", "duplicated_bits_"))
     return _State(balance, entropy, unused, duplicated, None)
 
 
-def _measured(hasher: "TextHasher", texts: Sequence[str]) -> _State:
+def _measured(model: Model, texts: Sequence[str]) -> _State:
     if len(texts) < 2:
         raise InputError(f"At least two documents are needed to measure bits. Got {len(texts)}.")
-    inner: Any = hasher.hasher_
-    counts = hasher.vectorizer_.transform(texts)
-    scores = inner.scores(counts)
-    bits = binarize(scores, inner.thresholds_)
+    scores = model.scores(texts)
+    bits = binarize(scores, model.thresholds)
     noise = None
-    if hasattr(inner, "posterior"):
-        noise = (inner.posterior(counts[:1000]).sigma ** 2).mean(axis=0)
+    if model.knows_doubt:
+        noise = (model.posterior_of(model.counts(texts[:1000])).sigma ** 2).mean(axis=0)
     health = bit_health(scores, bits, noise)
     return _State(
         health.balance, health.entropy, health.unused, health.duplicated, _correlations(bits)

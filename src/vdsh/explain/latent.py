@@ -1,7 +1,6 @@
 """Where in the latent space to draw: the prior, a code's region, a text's place, a label's."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,26 +8,19 @@ from scipy.special import log_expit, log_ndtr, ndtri_exp
 
 from vdsh.codes import Bits, Scores, from_hex, unpack
 from vdsh.errors import InputError, suggest
-from vdsh.explain.decoder import label_logits
 from vdsh.explain.words import known_words
-from vdsh.hashers.encoder import encode
-from vdsh.text.weighting import weigh
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-    from vdsh.pipeline import TextHasher
+from vdsh.model import Decoder, Model
 
 _STEPS = 300  # of the Markov chain from the prior to a label's region
 _SHRINKS = 60  # of an ellipse's arc, which is then too short to be seen in the last digit
-_LEAST_KL = 0.01
 
 Rng = np.random.RandomState
 Doubles = NDArray[np.float64]
 
 
 def draw(
-    hasher: "TextHasher",
+    model: Model,
+    decoder: Decoder,
     n: int,
     rng: Rng,
     *,
@@ -40,49 +32,50 @@ def draw(
     given = {"label": label, "code": code, "text": text}
     if sum(value is not None for value in given.values()) > 1:
         raise InputError("Draw from a label, a code or a text: give one of them, or none.")
-    inner: Any = hasher.hasher_
-    shape = (n, inner.n_bits)
+    shape = (n, model.n_bits)
     if text is not None:
-        counts = known_words(hasher, text)
-        s = _normal(inner.posterior(counts), n, rng)
-        v = _normal(_private_posterior(inner, counts), n, rng) if inner.private else None
+        counts = known_words(model, text)
+        s = _normal(model.posterior_of(counts), n, rng)
+        private = model.private_posterior_of(counts)
+        v = None if private is None else _normal(private, n, rng)
     else:
         if code is not None:
-            s = in_code(inner, _read_code(code, inner.n_bits), n, rng)
+            s = in_code(model.thresholds, _read_code(code, model.n_bits), n, rng)
         elif label is not None:
-            s = in_label(inner, _column(hasher, label), n, rng)
+            column = _column(model, decoder, label)
+            s = in_label(decoder, column, rng.normal(size=shape), rng)
         else:
             s = rng.normal(size=shape)
-        v = rng.normal(size=shape) if inner.private else None
+        v = rng.normal(size=shape) if model.has_private else None
     return s.astype(np.float32), None if v is None else v.astype(np.float32)
 
 
-def in_code(hasher: Any, bits: Bits, n: int, rng: Rng) -> Doubles:
+def in_code(thresholds: Scores, bits: Bits, n: int, rng: Rng) -> Doubles:
     """Draw from the prior, each dimension on the side of its threshold that the bit says."""
     side = np.where(bits, -1.0, 1.0)  # fold the ones over: then all are below the threshold
     u = 1 - rng.uniform(size=(n, len(bits)))  # above 0
-    s = side * ndtri_exp(np.log(u) + log_ndtr(side * hasher.thresholds_))
+    s = side * ndtri_exp(np.log(u) + log_ndtr(side * thresholds))
     # what is rounded to the threshold itself counts as a 0: see `binarize`
-    least = np.where(bits, np.nextafter(hasher.thresholds_, np.float32(np.inf)), -np.inf)
-    inside: Doubles = np.clip(s, least, np.where(bits, np.inf, hasher.thresholds_))
+    least = np.where(bits, np.nextafter(thresholds, np.float32(np.inf)), -np.inf)
+    inside: Doubles = np.clip(s, least, np.where(bits, np.inf, thresholds))
     return inside
 
 
-def in_label(hasher: Any, column: int, n: int, rng: Rng) -> Doubles:
+def in_label(decoder: Decoder, column: int, start: Doubles, rng: Rng) -> Doubles:
     """Draw where the document has this label and no other.
 
     That is the prior times the labels' likelihood, raised to the power it had in training beside
     the divergence (`label_weight` / `kl_weight`): documents of a label are found there, while the
     plain product stays near the prior, where no label is likely.
     """
-    power = hasher.label_weight / max(hasher.kl_weight_, _LEAST_KL)
-    wanted = np.where(np.arange(len(hasher.classes_)) == column, 1, -1)
+    power = decoder.label_power
+    wanted = np.where(np.arange(len(decoder.labels)) == column, 1, -1)
 
     def log_likelihood(s: Doubles) -> Doubles:
-        likelihood: Doubles = power * log_expit(wanted * label_logits(hasher, s)).sum(axis=1)
+        likelihood: Doubles = power * log_expit(wanted * decoder.label_logits(s)).sum(axis=1)
         return likelihood
 
-    return elliptical_slices(log_likelihood, rng.normal(size=(n, hasher.n_bits)), rng)
+    return elliptical_slices(log_likelihood, start, rng)
 
 
 def elliptical_slices(
@@ -136,22 +129,12 @@ def _read_code(code: str, n_bits: int) -> Bits:
     return bits
 
 
-def _column(hasher: "TextHasher", label: str) -> int:
-    inner: Any = hasher.hasher_
-    if not hasattr(inner, "U_"):
+def _column(model: Model, decoder: Decoder, label: str) -> int:
+    if decoder.U is None:
         raise InputError(
-            f"The model '{hasher.model}' has learned no labels. Train vdsh-s or vdsh-sp on "
+            f"The model '{model.name}' has learned no labels. Train vdsh-s or vdsh-sp on "
             "labelled documents to draw from a label."
         )
-    if label not in inner.classes_:
-        raise InputError(f"The model has no label '{label}'. {suggest(label, inner.classes_)}")
-    return int(inner.classes_.index(label))
-
-
-def _private_posterior(hasher: Any, counts: "csr_array") -> tuple[Scores, Scores]:
-    """Return mean and standard deviation of Q(v | d)."""
-    inputs = weigh(counts, hasher.weighting, getattr(hasher, "idf_", None))
-    layers = (hasher.W1_, hasher.b1_, hasher.W2_, hasher.b2_)
-    mu, raw = encode(inputs, *layers, (hasher.W5_, hasher.b5_), (hasher.W6_, hasher.b6_))
-    log_sigma = 0.5 / (1 + np.exp(-raw)) if hasher.log_variance == "bounded" else raw
-    return mu, np.exp(log_sigma)
+    if label not in decoder.labels:
+        raise InputError(f"The model has no label '{label}'. {suggest(label, decoder.labels)}")
+    return decoder.labels.index(label)

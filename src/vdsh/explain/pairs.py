@@ -8,6 +8,7 @@ from vdsh.codes import Scores
 from vdsh.explain.results import Agreement, PairExplanation, SharedWord
 from vdsh.explain.texts import Pushes, pushes, put_together
 from vdsh.explain.words import check_n_words
+from vdsh.model import Model, as_model
 
 if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
@@ -33,24 +34,25 @@ def explain_pair(
     """
     check_n_words(n_words)
     check_n_words(n_shared)
-    of_a, of_b = pushes(hasher, a), pushes(hasher, b)
+    model = as_model(hasher)
+    of_a, of_b = pushes(model, a), pushes(model, b)
     same = of_a.values == of_b.values
-    shared = _shared(hasher, of_a, of_b)[:n_shared]
+    shared = _shared(model, of_a, of_b)[:n_shared]
     agree, differ = np.flatnonzero(same).tolist(), np.flatnonzero(~same).tolist()
     return PairExplanation(
-        put_together(hasher, of_a, n_words),
-        put_together(hasher, of_b, n_words),
+        put_together(model, of_a, n_words),
+        put_together(model, of_b, n_words),
         Agreement(agree, differ, shared),
     )
 
 
-def _shared(hasher: "TextHasher", a: Pushes, b: Pushes) -> list[SharedWord]:
+def _shared(model: Model, a: Pushes, b: Pushes) -> list[SharedWord]:
     """Find the words of both texts that push an agreed bit to its value, the strongest first."""
     terms, in_a, in_b = np.intersect1d(a.terms, b.terms, return_indices=True)
     both = np.maximum(np.minimum(a.towards[in_a], b.towards[in_b]), 0)  # (n_shared, n_bits)
     both[:, a.values != b.values] = 0
-    words = hasher.vectorizer_.vocabulary_[terms]
-    found = [_word(str(word), row) for word, row in zip(words, both, strict=True) if row.any()]
+    words = [model.words[term] for term in terms]
+    found = [_word(word, row) for word, row in zip(words, both, strict=True) if row.any()]
     return sorted(found, key=lambda word: -word.weight)
 
 

@@ -1,16 +1,16 @@
 """Draws from the generative model: latent vectors, word distributions, bags of words."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vdsh.codes import Scores, binarize, pack, to_hex
 from vdsh.errors import InputError
-from vdsh.explain.decoder import check_decoder, word_log_probabilities
 from vdsh.explain.latent import Rng, draw
 from vdsh.explain.results import Sample
 from vdsh.explain.words import check_n_words, strongest
+from vdsh.model import as_model
 
 if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
@@ -53,18 +53,23 @@ def sample(
     list of Sample
         From the prior where neither label, code nor text is given; at most one may be.
     """
-    inner = check_decoder(hasher)
+    model = as_model(hasher)
+    if model.decoder is None:
+        raise InputError(
+            f"The model '{model.name}' only encodes: it has no decoder to draw words from. "
+            "Use vdsh, vdsh-s or vdsh-sp."
+        )
     check_n_words(n_words)
     if n < 1 or length < 1:
         raise InputError(f"n and length must be at least 1. Got {n} and {length}.")
     if not 0 <= random_state < 2**32:
         raise InputError(f"The seed must be from 0 to 2**32 - 1. Got {random_state}.")
     rng = np.random.RandomState(random_state)
-    s, v = draw(hasher, n, rng, label=label, code=code, text=text)
-    codes = to_hex(pack(binarize(s, inner.thresholds_)))
-    log_p = word_log_probabilities(inner, s if v is None else s + v)
-    middle = word_log_probabilities(inner, inner.thresholds_[None])
-    words, chances = hasher.vectorizer_.vocabulary_, np.exp(log_p)
+    s, v = draw(model, model.decoder, n, rng, label=label, code=code, text=text)
+    codes = to_hex(pack(binarize(s, model.thresholds)))
+    log_p = model.decoder.word_log_probabilities(s if v is None else s + v)
+    middle = model.decoder.word_log_probabilities(model.thresholds[None])
+    words, chances = model.words, np.exp(log_p)
     gains = chances * (log_p - middle)
     return [
         Sample(
@@ -77,6 +82,6 @@ def sample(
     ]
 
 
-def _bag(chances: Scores, words: NDArray[np.str_], length: int, rng: Rng) -> list[str]:
+def _bag(chances: Scores, words: Sequence[str], length: int, rng: Rng) -> list[str]:
     p = chances.astype(np.float64)
     return [str(word) for word in rng.choice(words, length, p=p / p.sum())]

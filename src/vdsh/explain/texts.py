@@ -4,16 +4,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from vdsh.codes import Bits, Scores, binarize, pack, to_hex
 from vdsh.explain.results import TextBit, TextExplanation, Word
 from vdsh.explain.uncertainty import scores_and_chances, share_kept
 from vdsh.explain.words import check_n_words, known_words
-from vdsh.text.weighting import weigh
+from vdsh.model import Model, as_model
+from vdsh.text.counts import Counts
 
 if TYPE_CHECKING:
-    from vdsh.hashers import Hasher
     from vdsh.pipeline import TextHasher
 
 _LEAST_ROWS, _MOST_ENTRIES = 100, 250_000
@@ -59,28 +58,29 @@ def explain_text(hasher: "TextHasher", text: str, *, n_words: int = 5) -> TextEx
         How many words to list per bit, at most.
     """
     check_n_words(n_words)
-    return put_together(hasher, pushes(hasher, text), n_words)
+    model = as_model(hasher)
+    return put_together(model, pushes(model, text), n_words)
 
 
-def pushes(hasher: "TextHasher", text: str) -> Pushes:
+def pushes(model: Model, text: str) -> Pushes:
     """Leave each word of a text out in turn."""
-    inner, counts = hasher.hasher_, known_words(hasher, text)
-    tried = _tried(inner, counts)
-    scores, chances = scores_and_chances(inner, _leave_one_out(counts, tried))
-    values = binarize(scores[0], inner.thresholds_)
+    counts = known_words(model, text)
+    tried = _tried(model, counts)
+    scores, chances = scores_and_chances(model, _leave_one_out(counts, tried))
+    values = binarize(scores[0], model.thresholds)
     effects = scores[0] - scores[1:]
     return Pushes(
         values,
-        scores[0] - inner.thresholds_,
+        scores[0] - model.thresholds,
         chances,
         counts.indices[tried],
         np.where(values, effects, -effects),
     )
 
 
-def put_together(hasher: "TextHasher", found: Pushes, n_words: int) -> TextExplanation:
+def put_together(model: Model, found: Pushes, n_words: int) -> TextExplanation:
     """List the strongest words of each bit."""
-    words = hasher.vectorizer_.vocabulary_[found.terms]
+    words = [model.words[term] for term in found.terms]
     n_bits, chances = len(found.values), found.chances
     bits = [
         TextBit(
@@ -97,25 +97,26 @@ def put_together(hasher: "TextHasher", found: Pushes, n_words: int) -> TextExpla
     return TextExplanation(to_hex(pack(found.values[None]))[0], confidence, changes, bits)
 
 
-def _tried(hasher: "Hasher", counts: csr_array) -> NDArray[np.intp]:
+def _tried(model: Model, counts: Counts) -> NDArray[np.intp]:
     """Choose the words to leave out: all, unless the text is so long that it would be slow."""
-    most = max(_LEAST_ROWS, _MOST_ENTRIES // counts.nnz)
-    if counts.nnz <= most:
-        return np.arange(counts.nnz)
-    weights = weigh(counts, hasher.weighting, getattr(hasher, "idf_", None)).data
+    n_words = len(counts.data)
+    most = max(_LEAST_ROWS, _MOST_ENTRIES // n_words)
+    if n_words <= most:
+        return np.arange(n_words)
+    weights = model.weigh(counts).data
     return np.sort(np.argsort(-weights, kind="stable")[:most])
 
 
-def _leave_one_out(counts: csr_array, tried: NDArray[np.intp]) -> csr_array:
+def _leave_one_out(counts: Counts, tried: NDArray[np.intp]) -> Counts:
     """Give the document, then once more for each word without that word."""
-    kept = np.ones((len(tried) + 1, counts.nnz), bool)
+    kept = np.ones((len(tried) + 1, len(counts.data)), bool)
     kept[np.arange(1, len(tried) + 1), tried] = False
     columns = np.nonzero(kept)[1]
     indptr = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int32)
     shape = (len(kept), counts.shape[1])
-    return csr_array((counts.data[columns], counts.indices[columns], indptr), shape=shape)
+    return Counts(counts.data[columns], counts.indices[columns], indptr, shape)
 
 
-def _largest(effects: Scores, words: NDArray[np.str_], n_words: int) -> list[Word]:
+def _largest(effects: Scores, words: list[str], n_words: int) -> list[Word]:
     order = np.argsort(-np.abs(effects), kind="stable")[:n_words]
-    return [Word(str(words[j]), float(effects[j])) for j in order if effects[j]]
+    return [Word(words[j], float(effects[j])) for j in order if effects[j]]

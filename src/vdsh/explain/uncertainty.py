@@ -1,14 +1,14 @@
 """How sure a code is: the probability of each bit under Q(s | d), and one number for a text."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.special import ndtr
 
 from vdsh.codes import Scores
-from vdsh.errors import InputError
+from vdsh.model import Model, as_model
+from vdsh.model.encoders import normal_cdf
+from vdsh.text.counts import Sparse
 
 if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
@@ -21,13 +21,7 @@ def bit_probabilities(hasher: "TextHasher", texts: Sequence[str]) -> Scores:
     -------
     ndarray of shape (n_texts, n_bits)
     """
-    inner: Any = hasher.hasher_
-    if not hasattr(inner, "bit_probabilities"):
-        raise InputError(
-            f"The model '{hasher.model}' does not say how sure it is of a bit. Use a vdsh model."
-        )
-    chances: Scores = inner.bit_probabilities(hasher.vectorizer_.transform(texts))
-    return chances
+    return as_model(hasher).bit_probabilities(texts)
 
 
 def confidence(hasher: "TextHasher", texts: Sequence[str]) -> Scores:
@@ -51,12 +45,12 @@ def share_kept(chances: Scores) -> Scores:
     return kept
 
 
-def scores_and_chances(hasher: Any, counts: csr_array) -> tuple[Scores, Scores | None]:
+def scores_and_chances(model: Model, counts: Sparse) -> tuple[Scores, Scores | None]:
     """Return the scores of documents and, where the model says so, the first one's probabilities.
 
     One run through the encoder gives both.
     """
-    if not hasattr(hasher, "posterior"):
-        return hasher.scores(counts), None
-    mu, sigma = hasher.posterior(counts)
-    return mu, ndtr((mu[0] - hasher.thresholds_) / sigma[0])
+    if not model.knows_doubt:
+        return model.scores_of(counts), None
+    mu, sigma = model.posterior_of(counts)
+    return mu, normal_cdf((mu[0] - model.thresholds) / sigma[0])

@@ -9,10 +9,10 @@ import numpy as np
 from vdsh import __version__
 from vdsh.errors import InputError, missing_package
 from vdsh.export.files import drafts
-from vdsh.store.model import fingerprint
+from vdsh.model import Model, as_model
+from vdsh.model.encoders import Hyperplanes, Linear, Network
 
 if TYPE_CHECKING:
-    from vdsh.hashers import Hasher
     from vdsh.pipeline import TextHasher
 
 OPSET = 17
@@ -37,39 +37,40 @@ def export_encoder(
     force : bool, default=False
         Replace a file that is there.
     """
-    model = _Graph(hasher.hasher_).model()
+    model = as_model(hasher)
+    graph = _Graph(model).model()
     facts = {
-        "model": hasher.model,
-        "weighting": hasher.hasher_.weighting,
-        "fingerprint": fingerprint(hasher),
+        "model": model.name,
+        "weighting": model.weighting,
+        "fingerprint": model.fingerprint,
         "bit_order": "big: bit 0 is the highest bit of the first byte",
-        "vocabulary": "\n".join(map(str, hasher.vectorizer_.vocabulary_)),
+        "vocabulary": "\n".join(model.words),
     }
     for name, value in facts.items():
-        model.metadata_props.add(key=name, value=value)
+        graph.metadata_props.add(key=name, value=value)
     with drafts(Path(path), force=force) as (draft,):
-        draft.write_bytes(model.SerializeToString())
+        draft.write_bytes(graph.SerializeToString())
 
 
 class _Graph:
     """Collects nodes and constants; each method adds a step and returns its result's name."""
 
-    def __init__(self, hasher: "Hasher") -> None:
+    def __init__(self, model: Model) -> None:
         try:
             import onnx
         except ImportError:
             raise missing_package("An ONNX file", "onnx", "export") from None
         self._onnx = onnx
-        self._hasher: Any = hasher
+        self._model = model
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
 
     def model(self) -> Any:
         """Put the graph together."""
-        n_terms, n_bits = self._hasher.n_features_in_, self._hasher.n_bits
+        n_terms, n_bits = len(self._model.words), self._model.n_bits
         scores = self._scores(self._weighted("counts"))
         self._add("Identity", scores, to="scores")
-        above = self._add("Greater", "scores", self._constant(self._hasher.thresholds_))
+        above = self._add("Greater", "scores", self._constant(self._model.thresholds))
         types = self._onnx.TensorProto
         self._add("Cast", above, to="bits", attributes={"to": types.UINT8})
         self._pack("bits")
@@ -94,11 +95,11 @@ class _Graph:
 
     def _weighted(self, counts: str) -> str:
         """Weigh counts and scale each row to unit length, as `vdsh.text.weighting` does."""
-        weighting = self._hasher.weighting
+        weighting = self._model.weighting
         if weighting == "given":
             return counts
         if weighting == "tfidf":
-            counts = self._add("Mul", counts, self._constant(self._hasher.idf_))
+            counts = self._add("Mul", counts, self._constant(self._model.idf))
         elif weighting == "binary":
             counts = self._add("Sign", counts)
         square = self._add("Mul", counts, counts)
@@ -107,17 +108,17 @@ class _Graph:
         return self._add("Div", counts, length)
 
     def _scores(self, inputs: str) -> str:
-        hasher = self._hasher
-        if hasattr(hasher, "posterior"):
-            hidden = self._add("Relu", self._linear(inputs, hasher.W1_, hasher.b1_))
-            hidden = self._add("Relu", self._linear(hidden, hasher.W2_, hasher.b2_))
-            return self._linear(hidden, hasher.W3_, hasher.b3_)
-        if hasattr(hasher, "hyperplanes_"):
-            return self._add("MatMul", inputs, self._constant(hasher.hyperplanes_))
-        if hasattr(hasher, "W_") and hasattr(hasher, "b_"):
-            return self._linear(inputs, hasher.W_, hasher.b_)
+        encoder = self._model.encoder
+        if isinstance(encoder, Network):
+            hidden = self._add("Relu", self._linear(inputs, encoder.W1, encoder.b1))
+            hidden = self._add("Relu", self._linear(hidden, encoder.W2, encoder.b2))
+            return self._linear(hidden, encoder.W3, encoder.b3)
+        if isinstance(encoder, Hyperplanes):
+            return self._add("MatMul", inputs, self._constant(encoder.hyperplanes))
+        if isinstance(encoder, Linear):
+            return self._linear(inputs, encoder.W, encoder.b)
         raise InputError(
-            f"{type(hasher).__name__} cannot be written as ONNX. "
+            f"The model '{self._model.name}' cannot be written as ONNX. "
             "The models vdsh, vdsh-s, vdsh-sp, lsh, itq, sth and shttm can."
         )
 
@@ -128,7 +129,7 @@ class _Graph:
     def _pack(self, bits: str) -> None:
         """Pack bits into bytes, the first bit highest."""
         types = self._onnx.TensorProto
-        shape = np.array([0, self._hasher.n_bits // 8, 8], np.int64)
+        shape = np.array([0, self._model.n_bits // 8, 8], np.int64)
         parts = self._add("Reshape", bits, self._constant(shape))
         numbers = self._add("Cast", parts, attributes={"to": types.INT32})
         places = self._constant(2 ** np.arange(7, -1, -1, dtype=np.int32))

@@ -81,6 +81,11 @@ class Model:
         return isinstance(self.encoder, Network)
 
     @property
+    def has_private(self) -> bool:
+        """Whether it has a private latent vector beside the one of the code: VDSH-SP."""
+        return isinstance(self.encoder, Network) and self.encoder.W5 is not None
+
+    @property
     def weighting(self) -> str:
         """How terms are weighed: "tfidf", "tf", "binary" or "given"."""
         return str(self.settings["weighting"])
@@ -157,3 +162,15 @@ class Model:
                 f"The model '{self.name}' does not say how sure it is of a bit. Use a vdsh model."
             )
         return self.encoder
+
+
+def as_model(hasher: Any) -> Model:
+    """Return the model of a fitted `TextHasher`, or the model that was given."""
+    if isinstance(hasher, Model):
+        return hasher
+    model = getattr(hasher, "model_", None)
+    if not isinstance(model, Model):
+        raise InputError(
+            f"Expected a fitted TextHasher or a Model. Got {type(hasher).__name__}: call fit first."
+        )
+    return model

@@ -1,6 +1,7 @@
 """Text to counts: `BagOfWords` and what it is made of."""
 
-from vdsh.text.bag_of_words import BagOfWords
+from typing import Any
+
 from vdsh.text.stopwords import SMART
 from vdsh.text.tokenizer import tokenize
 from vdsh.text.weighting import WEIGHTINGS, inverse_document_frequency, weigh
@@ -13,3 +14,11 @@ __all__ = [
     "tokenize",
     "weigh",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "BagOfWords":  # an estimator: it loads scikit-learn, which serving does without
+        from vdsh.text.bag_of_words import BagOfWords
+
+        return BagOfWords
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
