@@ -12,6 +12,7 @@ import vdsh
 
 LAYERS = """
 errors          the exception tree
+files           files and folders that are whole or absent
 documents       files to documents
 jit             one way to compile and spread kernels
 text            texts to counts

@@ -1,14 +1,12 @@
 """Model folders: manifest.json, weights.safetensors, vocabulary.txt and README.md. No pickle.
 
-A folder is written beside its place and renamed, so it is whole or absent. The manifest holds the
+A folder is whole or absent (`vdsh.files`). The manifest holds the
 size and SHA-256 of the other files, which tells a damaged folder from a good one.
 """
 
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +16,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from vdsh.errors import FolderError, MissingFileError, OutputExistsError, WriteError
+from vdsh.errors import FolderError, MissingFileError, OutputExistsError
+from vdsh.files import new_folder
 
 FORMAT = 1
 MANIFEST, WEIGHTS, VOCABULARY, CARD = (
@@ -52,21 +51,8 @@ def write_folder(
     """Write a model folder in one step; `force` replaces an older model, never anything else."""
     path = Path(path)
     check_free(path, force=force)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
-    except OSError as error:
-        raise WriteError(f"Could not write '{path}': {error.strerror}.") from error
-    try:
+    with new_folder(path) as draft:
         _write_files(draft, folder, card)
-        draft.chmod(0o755)
-        swap(draft, path)
-    except OSError as error:
-        raise WriteError(
-            f"Could not write '{path}': {error.strerror or error}. Nothing was changed there."
-        ) from error
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def check_free(path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -113,12 +99,18 @@ def read_folder(path: str | os.PathLike[str]) -> Folder:
     return Folder(manifest, weights, vocabulary)
 
 
-def _write_files(draft: Path, folder: Folder, card: str) -> None:
-    weights = {name: np.ascontiguousarray(array) for name, array in folder.weights.items()}
+def write_tensors(
+    path: Path, arrays: Mapping[str, NDArray[Any]], facts: dict[str, str] | None = None
+) -> None:
+    """Write a safetensors file; what goes wrong is an OSError as for any file."""
     try:
-        save_file(weights, draft / WEIGHTS)
+        save_file({name: np.ascontiguousarray(a) for name, a in arrays.items()}, path, facts)
     except SafetensorError as error:
         raise OSError(f"{error}") from error
+
+
+def _write_files(draft: Path, folder: Folder, card: str) -> None:
+    write_tensors(draft / WEIGHTS, folder.weights)
     if folder.vocabulary is not None:
         lines = "".join(f"{term}\n" for term in folder.vocabulary)
         (draft / VOCABULARY).write_text(lines, encoding="utf-8", newline="\n")
@@ -128,24 +120,6 @@ def _write_files(draft: Path, folder: Folder, card: str) -> None:
         json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
     )
     (draft / CARD).write_text(card, encoding="utf-8")
-    for file in draft.iterdir():
-        with file.open("rb") as handle:
-            os.fsync(handle.fileno())
-
-
-def swap(draft: Path, path: Path) -> None:
-    """Move a finished folder into place, the older one out of the way first."""
-    old = draft.with_name(draft.name + ".old")
-    replaces = path.exists()
-    if replaces:
-        path.rename(old)
-    try:
-        draft.rename(path)
-    except OSError:
-        if replaces:
-            old.rename(path)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def _facts(file: Path) -> dict[str, Any]:
