@@ -228,8 +228,7 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
     def _restore(cls, folder: Folder) -> Self:
         manifest = folder.manifest
         hasher = cls(**manifest["params"])
-        hasher.vectorizer_ = BagOfWords(**manifest["vectorizer"])
-        hasher.vectorizer_.vocabulary_ = np.array(folder.vocabulary)
+        hasher.vectorizer_ = BagOfWords(**manifest["vectorizer"]).know(folder.vocabulary)
         hasher.hasher_ = HASHERS[hasher.model](**manifest["hasher"])
         for name, value in (manifest["fitted"] | folder.weights).items():
             setattr(hasher.hasher_, name, value)

@@ -1,6 +1,6 @@
 """`BagOfWords`: texts to a sparse matrix of word counts, fast."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self, TypeVar
@@ -31,12 +31,12 @@ class BagOfWords(BaseEstimator):  # type: ignore[misc]
         Keep at most this many words: those in the most documents (ties in alphabetical order).
     min_df, max_df : int or float, default=1 and 1.0
         Keep words that occur in at least / at most so many documents; a float is a share of them.
-    stop_words : "smart", None or list of str, default="smart"
+    stop_words : "smart", None or a list or set of str, default="smart"
         Words that are never counted.
 
     Attributes
     ----------
-    vocabulary_ : ndarray of str of shape (n_terms,)
+    vocabulary_ : object ndarray of shape (n_terms,)
         The counted words in alphabetical order; column j counts word j.
 
     Examples
@@ -54,7 +54,7 @@ class BagOfWords(BaseEstimator):  # type: ignore[misc]
         *,
         min_df: float = 1,
         max_df: float = 1.0,
-        stop_words: str | Sequence[str] | None = "smart",
+        stop_words: str | Iterable[str] | None = "smart",
     ) -> None:
         self.vocabulary_size = vocabulary_size
         self.min_df = min_df
@@ -76,7 +76,11 @@ class BagOfWords(BaseEstimator):  # type: ignore[misc]
                 f"words: check stop_words, min_df={self.min_df} and max_df={self.max_df}."
             )
         kept.sort(key=lambda word: (-frequencies[word], word))
-        self.vocabulary_ = np.array(sorted(kept[: self.vocabulary_size]))
+        return self.know(sorted(kept[: self.vocabulary_size]))
+
+    def know(self, words: Sequence[str]) -> Self:
+        """Take a vocabulary as it is: column j counts word j."""
+        self.vocabulary_ = np.array(words, object)  # fixed-width strings are all as long as one
         self.__dict__.pop("_table", None)
         return self
 
@@ -101,11 +105,11 @@ class BagOfWords(BaseEstimator):  # type: ignore[misc]
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the word of each column."""
         check_is_fitted(self)
-        return self.vocabulary_.astype(object)
+        return self.vocabulary_.copy()
 
     @cached_property
     def _table(self) -> WordTable:
-        return build_table([str(word) for word in self.vocabulary_])
+        return build_table(self.vocabulary_.tolist())
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in super().__getstate__().items() if k != "_table"}
@@ -117,7 +121,7 @@ class BagOfWords(BaseEstimator):  # type: ignore[misc]
                     f'stop_words must be "smart", None or a list of words. Got {self.stop_words!r}.'
                 )
             return SMART
-        return frozenset(self.stop_words or ())
+        return frozenset(() if self.stop_words is None else self.stop_words)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -129,11 +133,40 @@ class BagOfWords(BaseEstimator):  # type: ignore[misc]
 def _check_texts(texts: Iterable[str]) -> Sequence[str]:
     if isinstance(texts, str | bytes):
         raise InputError("Expected a list of texts, got one string. Put it into a list: [text].")
-    texts = list(texts)
+    if isinstance(texts, Mapping):
+        raise InputError(f"Expected a list of texts, got a {type(texts).__name__}.")
+    is_frame = hasattr(texts, "columns") and hasattr(texts, "dtypes")
+    texts = list(_text_column(texts) if is_frame else texts)
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(f"Document {i} is not a string but {type(text).__name__}.")
     return texts
+
+
+def _text_column(frame: Any) -> Iterable[str]:
+    """Return the column of strings of a DataFrame that has just one; pandas need not be here."""
+    columns = frame.items() if hasattr(frame, "items") else ((n, frame[n]) for n in frame.columns)
+    found = [(name, values) for name, values in columns if _holds_text(list(values))]
+    if not found:
+        raise InputError("This DataFrame has no column of strings. Give a list of texts.")
+    if len(found) > 1:
+        names = ", ".join(repr(name) for name, _ in found)
+        raise InputError(
+            f"This DataFrame has {len(found)} columns of strings: {names}. "
+            f"Give one of them: df[{found[0][0]!r}]."
+        )
+    return found[0][1]  # type: ignore[no-any-return]
+
+
+def _holds_text(values: list[Any]) -> bool:
+    """Say whether there are strings in a column, and nothing else but missing values."""
+    others = [value for value in values if not isinstance(value, str)]
+    return len(others) < len(values) and all(map(_is_missing, others))
+
+
+def _is_missing(value: Any) -> bool:
+    is_nan = isinstance(value, float) and value != value
+    return value is None or is_nan or type(value).__name__ == "NAType"
 
 
 def _bound(value: float, n_docs: int, name: str) -> float:
