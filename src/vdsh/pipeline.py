@@ -14,12 +14,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from vdsh import __version__
 from vdsh.codes import Bits, Codes, unpack
-from vdsh.errors import FolderError, InputError, suggest
+from vdsh.errors import InputError, suggest
 from vdsh.hashers import HASHERS, Hasher
 from vdsh.hashers.base import Progress
 from vdsh.hashers.health import LEAST_TO_WARN, BitHealthWarning, describe
+from vdsh.hashers.learned import check_learned
 from vdsh.model_card import model_card
-from vdsh.persistence import Folder, check_free, read_folder, write_folder
+from vdsh.persistence import (
+    Folder,
+    check_free,
+    from_json,
+    read_folder,
+    reading,
+    to_json,
+    write_folder,
+)
 from vdsh.progress import training_bar
 from vdsh.text import BagOfWords
 
@@ -66,7 +75,8 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
     n_bits : int, default=32
         Length of the codes.
     random_state : int, RandomState or None
-        The same number gives the same codes on the same machine.
+        The same number gives the same codes on the same machine. Of a RandomState a saved model
+        keeps nothing.
     **settings
         Any setting of `BagOfWords` (`vocabulary_size`, `min_df`, ...) or of the method
         (`epochs`, `weighting`, `threshold`, `device`, ...).
@@ -119,6 +129,7 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
             Where the texts come from, for the model card.
         """
         vectorizer, hasher = self._parts()
+        _jsonable(self.get_params())  # what cannot be saved is refused before the work
         counts = vectorizer.fit_transform(texts)
         warn_of_empty(_count_empty(counts), counts.shape[0])
         held_out = _held_out(vectorizer, validation)
@@ -206,36 +217,37 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
             "params": _jsonable(self.get_params()),
             "hasher": _jsonable(self.hasher_.get_params()),
             "vectorizer": _jsonable(self.vectorizer_.get_params()),
-            "fitted": fitted,
+            "fitted": _jsonable(fitted),
             "training": self.training_,
         }
-        vocabulary = [str(term) for term in self.vectorizer_.vocabulary_]
-        card = model_card(self.model, self.vectorizer_, self.hasher_, self.training_)
-        write_folder(path, Folder(manifest, arrays, vocabulary), card, force=force)
+        vocabulary = self.vectorizer_.vocabulary_.tolist()
+        write_folder(path, Folder(manifest, arrays, vocabulary), self._card(), force=force)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model folder written by `save`."""
         folder = read_folder(path)
-        try:
+        with reading(path):
             return cls._restore(folder)
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise FolderError(
-                f"'{path}' is damaged: {type(error).__name__} {error}. Train or copy it again."
-            ) from error
 
     @classmethod
     def _restore(cls, folder: Folder) -> Self:
         manifest = folder.manifest
-        hasher = cls(**manifest["params"])
-        hasher.vectorizer_ = BagOfWords(**manifest["vectorizer"]).know(folder.vocabulary)
-        hasher.hasher_ = HASHERS[hasher.model](**manifest["hasher"])
-        for name, value in (manifest["fitted"] | folder.weights).items():
+        hasher = cls(**from_json(manifest["params"]))
+        words, fitted = folder.vocabulary or [], from_json(manifest["fitted"])
+        hasher.vectorizer_ = BagOfWords(**from_json(manifest["vectorizer"])).know(words)
+        hasher.hasher_ = HASHERS[hasher.model](**from_json(manifest["hasher"]))
+        check_learned(hasher.hasher_, folder.weights, fitted)
+        for name, value in (fitted | folder.weights).items():
             setattr(hasher.hasher_, name, value)
-        if hasher.hasher_.n_features_in_ != len(hasher.vectorizer_.vocabulary_):
-            raise ValueError("vocabulary and weights do not belong together")
+        if fitted["n_features_in_"] != len(words) or hasher.n_bits != hasher.hasher_.n_bits:
+            raise ValueError("vocabulary, settings and weights do not belong together")
         hasher.training_ = manifest["training"]
+        hasher._card()  # has all that it tells
         return hasher
+
+    def _card(self) -> str:
+        return model_card(self.model, self.vectorizer_, self.hasher_, self.training_)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return all settings that were given."""
@@ -303,8 +315,9 @@ def _fitted(hasher: Hasher) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _jsonable(params: dict[str, Any]) -> dict[str, Any]:
-    """Keep what a manifest can hold; a RandomState object cannot be kept."""
+    """Return settings as a manifest holds them; a generator of random numbers has had its use."""
+    drawn = np.random.RandomState | np.random.Generator
     return {
-        name: value if isinstance(value, str | int | float | bool | list | tuple | None) else None
+        name: None if isinstance(value, drawn) else to_json(name, value)
         for name, value in params.items()
     }
