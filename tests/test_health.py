@@ -9,7 +9,7 @@ from conftest import quick, toy_corpus
 from vdsh import TextHasher
 from vdsh.codes import binarize, thresholds
 from vdsh.hashers import LSH
-from vdsh.hashers.health import BitHealthWarning, bit_health, describe
+from vdsh.model.health import BitHealthWarning, bit_health, describe
 
 
 def scores(n_docs=2000, n_bits=16):

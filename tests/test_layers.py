@@ -12,6 +12,7 @@ import vdsh
 
 LAYERS = """
 errors          the exception tree
+files           files and folders that are whole or absent
 documents       files to documents
 jit             one way to compile and spread kernels
 text            texts to counts
@@ -21,7 +22,6 @@ metrics         codes against labels
 persistence     model folders
 model           a trained model: codes, doubts and words without what trained it
 hashers         counts to bits
-model_card      the README of a model folder
 progress        bars
 pipeline        texts to codes
 explain         looking inside a model

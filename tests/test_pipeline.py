@@ -1,17 +1,20 @@
+import hashlib
 import json
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 from safetensors.numpy import load_file, save_file
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from vdsh.hashers.learned import check_learned
 
 from conftest import QUICK, quick, toy_corpus
 from vdsh import TextHasher
 from vdsh.errors import FolderError, InputError, MissingFileError, OutputExistsError
 from vdsh.hashers import HASHERS
-from vdsh.pipeline import EmptyDocumentWarning
+from vdsh.pipeline import EmptyDocumentWarning, _fitted
 
 
 @pytest.mark.parametrize("model", HASHERS)
@@ -148,6 +151,97 @@ def test_a_damaged_folder_gives_one_sentence(damage, message, broken):
     with pytest.raises(FolderError, match=message) as error:
         TextHasher.load(broken)
     assert "\n" not in str(error.value)
+
+
+def change(folder, weights=None, words=None, **manifest):
+    """Change a model and the sums in its manifest, as somebody would who means harm."""
+    file = folder / "weights.safetensors"
+    save_file(load_file(file) | (weights or {}), file)
+    if words is not None:
+        (folder / "vocabulary.txt").write_bytes(words)
+    files = {
+        name: {"bytes": (folder / name).stat().st_size,
+               "sha256": hashlib.sha256((folder / name).read_bytes()).hexdigest()}
+        for name in ("weights.safetensors", "vocabulary.txt")
+    }  # fmt: skip
+    edit_manifest(folder, **{"files": files} | manifest)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"weights": {"W1_": np.zeros((3, 32), np.float32)}}, "W1_ is float32 of shape .3, 32."),
+        ({"weights": {"W2_": np.zeros((32, 32), np.float64)}}, "W2_ is float64"),
+        ({"weights": {"b3_": np.full(16, np.nan, np.float32)}}, "b3_ holds numbers that are not f"),
+        ({"weights": {"more_": np.zeros(3, np.float32)}}, "its weights are"),
+        ({"words": b"one\ntwo\n"}, "do not belong together"),
+        ({"words": b"\xff\n" * 16}, "UnicodeDecodeError"),
+        ({"fitted": []}, "is damaged"),
+        ({"fitted": {"n_features_in_": 16, "classes_": "ab"}}, "classes_ has the wrong type"),
+        ({"fitted": {"n_features_in_": 16, "_scores": 1}}, "nothing that is learned has the name"),
+        ({"fitted": {"n_features_in_": 10**400}}, "is damaged"),
+        ({"hasher": {"n_bits": "16"}}, "n_bits must be"),
+        ({"hasher": {"n_bits": 16, "weighting": []}}, "no weighting"),
+        ({"training": {}}, "KeyError 'created'"),
+        ({"format": "1"}, "manifest.json cannot be read"),
+        ({"files": {"../../etc/passwd": {}}}, "manifest.json cannot be read"),
+        ({"files": {"weights.safetensors": 3}}, "is damaged"),
+    ],
+)
+def test_a_hostile_model_gives_one_sentence(changes, message, broken):  # #16 C
+    change(broken, **changes)
+    with pytest.raises(FolderError, match=message) as error:
+        TextHasher.load(broken)
+    assert "\n" not in str(error.value)
+
+
+def test_deep_json_and_other_users_files_give_one_sentence(broken, monkeypatch):  # #16 A11, C
+    (broken / "manifest.json").write_text("[" * 100_000)
+    with pytest.raises(FolderError, match=r"manifest.json cannot be read"):
+        TextHasher.load(broken)
+
+    def forbidden(self):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.read_bytes", forbidden)
+    with pytest.raises(FolderError, match="Cannot read '.*': Permission denied"):
+        TextHasher.load(broken)
+
+
+@pytest.mark.parametrize(
+    ("model", "decoder_size"), [("vdsh", 0), *((model, 20) for model in HASHERS)]
+)
+def test_what_a_method_learns_is_what_it_says_it_learns(model, decoder_size, corpus):
+    settings = quick(model, decoder_size=decoder_size, epochs=1) | {"n_bits": 16}
+    hasher = TextHasher(model, random_state=0, **settings).fit(*corpus).hasher_
+    arrays, values = _fitted(hasher)
+    check_learned(hasher, arrays, values)
+    for name in arrays:
+        with pytest.raises(ValueError, match="does not"):
+            check_learned(hasher, arrays | {name: arrays[name][:-1]}, values)
+
+
+def test_settings_of_numpy_and_sets_are_kept(corpus, tmp_path):  # #16 A4
+    settings = {"n_bits": np.int64(8), "max_df": np.float32(0.75), "stop_words": {"moon", "goal"}}
+    hasher = TextHasher("lsh", **settings, random_state=np.int32(3)).fit(corpus[0])
+    hasher.save(tmp_path / "model")
+    loaded = TextHasher.load(tmp_path / "model")
+    assert loaded.get_params() == hasher.get_params()
+    assert type(loaded.n_bits) is int
+    for words in (frozenset({"moon"}), ("moon", "goal"), ["moon"]):
+        hasher.set_params(stop_words=words).fit(corpus[0]).save(tmp_path / "model", force=True)
+        kept = TextHasher.load(tmp_path / "model").vectorizer_.stop_words
+        assert (type(kept), kept) == (type(words), words)
+
+
+def test_a_setting_that_cannot_be_kept_is_refused_before_the_work(corpus):  # #16 A4
+    with pytest.raises(InputError, match="cannot hold stop_words=.*Give numbers, texts"):
+        TextHasher("lsh", 8, stop_words=np.array(["moon"])).fit(corpus[0])
+
+
+def test_a_data_frame_is_encoded_by_its_text(fitted, corpus):  # #16 A5
+    frame = pd.DataFrame({"text": corpus[0], "number": range(80)})
+    assert (fitted.encode(frame) == fitted.encode(corpus[0])).all()
 
 
 def test_changed_weights_are_noticed(broken):

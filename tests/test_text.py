@@ -1,6 +1,7 @@
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,6 +61,18 @@ def test_scikit_learn_accepts_its_settings(check):
 )  # fmt: skip
 def test_tokens_of(text, tokens):
     assert tokenize(text) == tokens
+
+
+def test_a_run_of_more_than_100_characters_is_no_word():  # #16 A8
+    longest, too_long = "é" * 100, "é" * 101
+    assert tokenize(f"one {longest}'s {too_long} two") == ["one", longest, "two"]
+
+
+def test_one_endless_word_costs_no_memory():  # #16 A8
+    words = [f"w{i}" for i in range(5000)]
+    bag = BagOfWords().fit([" ".join(words), "x" * 20_000, "y" * 100])
+    assert bag.vocabulary_.shape == (5001,)
+    assert bag.vocabulary_.nbytes + sum(map(len, bag.vocabulary_)) < 100_000
 
 
 @given(st.text())
@@ -134,6 +147,37 @@ def test_vocabulary_keeps_the_words_in_most_documents():
 def test_bad_input_gets_a_sentence(settings, texts, message):
     with pytest.raises(InputError, match=message):
         BagOfWords(**settings).fit(texts)
+
+
+def test_a_data_frame_gives_its_one_column_of_strings():  # #16 A5
+    frame = pd.DataFrame({"year": [1990, 1991], "body": ["moon orbit", "crew"]})
+    bag = BagOfWords().fit(frame)
+    assert bag.vocabulary_.tolist() == ["crew", "moon", "orbit"]
+    for texts in (frame, frame["body"], frame[["body"]], frame.set_index("year")):
+        assert bag.transform(texts).toarray().tolist() == [[0, 1, 1], [1, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (
+            {"title": ["moon"], "body": ["crew"]},
+            "'title', 'body'. Give one of them: df\\['title'\\]",
+        ),
+        ({"year": [1990]}, "no column of strings"),
+        ({"text": [None]}, "no column of strings"),
+        ({"text": ["moon", pd.NA]}, "Document 1 is not a string"),
+        ({"text": ["moon", None]}, "Document 1 is not a string"),
+    ],
+)
+def test_a_data_frame_without_one_column_of_strings_is_refused(frame, message):  # #16 A5
+    with pytest.raises(InputError, match=message):
+        BagOfWords().fit(pd.DataFrame(frame))
+
+
+def test_a_dict_is_not_taken_for_its_names():
+    with pytest.raises(InputError, match="Expected a list of texts, got a dict"):
+        BagOfWords().fit({"text": ["moon"]})
 
 
 def test_no_texts_give_no_rows():

@@ -5,8 +5,6 @@ without pickle. A new text is placed among its nearest documents, without moving
 """
 
 import json
-import os
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,10 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
 from vdsh import plots
-from vdsh.errors import FolderError, InputError, MissingFileError, WriteError
+from vdsh.errors import FolderError, InputError, MissingFileError
+from vdsh.files import new_file
+from vdsh.persistence import write_tensors
 
 if TYPE_CHECKING:
     from vdsh.codes import Scores
@@ -162,7 +161,7 @@ def title(document: "Document") -> str:
 
 
 def save(path: Path, corpus_map: CorpusMap) -> None:
-    """Write a map that is whole or absent: beside its place first, then renamed."""
+    """Write a map that is whole or absent."""
     names = {"ids": corpus_map.ids, "titles": corpus_map.titles, "labels": corpus_map.labels}
     arrays: dict[str, NDArray[Any]] = {
         "points": corpus_map.points,
@@ -171,19 +170,8 @@ def save(path: Path, corpus_map: CorpusMap) -> None:
         "names": np.frombuffer(json.dumps(names).encode(), np.uint8),
     }
     facts = {"format": str(FORMAT), "facts": json.dumps(corpus_map.facts)}
-    draft = ""
-    try:
-        handle, draft = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-        os.close(handle)
-        save_file(arrays, draft, metadata=facts)
-        os.chmod(draft, 0o644)  # a temporary file is its owner's alone
-        os.replace(draft, path)
-    except (OSError, SafetensorError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise WriteError(f"Could not write '{path}': {reason}. Nothing was changed.") from error
-    finally:
-        if draft and os.path.exists(draft):
-            os.unlink(draft)
+    with new_file(path) as draft:
+        write_tensors(draft, arrays, facts)
 
 
 def load(path: Path) -> CorpusMap:

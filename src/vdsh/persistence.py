@@ -1,15 +1,14 @@
 """Model folders: manifest.json, weights.safetensors, vocabulary.txt and README.md. No pickle.
 
-A folder is written beside its place and renamed, so it is whole or absent. The manifest holds the
+A folder is whole or absent (`vdsh.files`). The manifest holds the
 size and SHA-256 of the other files, which tells a damaged folder from a good one.
 """
 
 import hashlib
 import json
 import os
-import shutil
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +17,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from vdsh.errors import FolderError, MissingFileError, OutputExistsError, WriteError
+from vdsh.errors import FolderError, InputError, MissingFileError, OutputExistsError
+from vdsh.files import new_folder
 
 FORMAT = 1
 MANIFEST, WEIGHTS, VOCABULARY, CARD = (
@@ -27,6 +27,9 @@ MANIFEST, WEIGHTS, VOCABULARY, CARD = (
     "vocabulary.txt",
     "README.md",
 )
+_LARGEST = 1 << 26  # bytes of a manifest: a thousand times what the largest has
+_WRONG = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+_BOXES: dict[str, Any] = {"set": set, "frozenset": frozenset, "tuple": tuple}
 
 
 class Folder(NamedTuple):
@@ -52,21 +55,8 @@ def write_folder(
     """Write a model folder in one step; `force` replaces an older model, never anything else."""
     path = Path(path)
     check_free(path, force=force)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
-    except OSError as error:
-        raise WriteError(f"Could not write '{path}': {error.strerror}.") from error
-    try:
+    with new_folder(path) as draft:
         _write_files(draft, folder, card)
-        draft.chmod(0o755)
-        swap(draft, path)
-    except OSError as error:
-        raise WriteError(
-            f"Could not write '{path}': {error.strerror or error}. Nothing was changed there."
-        ) from error
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def check_free(path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -87,38 +77,99 @@ def check_free(path: str | os.PathLike[str], *, force: bool = False) -> None:
 def read_folder(path: str | os.PathLike[str]) -> Folder:
     """Read a model folder and check that it is whole."""
     path = Path(path)
-    if not path.exists():
-        raise MissingFileError(f"No model at '{path}'. Make one with: vdsh fit DOCS --out {path}")
-    if not (path / MANIFEST).is_file():
-        raise FolderError(f"'{path}' is not a vdsh model: it has no {MANIFEST}.")
-    try:
-        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-        version, files = manifest["format"], manifest["files"]
-    except (ValueError, KeyError, TypeError):
-        raise FolderError(f"'{path}' is damaged: its {MANIFEST} cannot be read.") from None
-    if version > FORMAT:
-        raise FolderError(
-            f"'{path}' has format {version}; this version reads up to {FORMAT}. "
-            "Upgrade vdsh to open it."
-        )
-    for name, facts in files.items():
-        _check_file(path, name, facts)
-    try:
-        weights = load_file(path / WEIGHTS)
-    except (SafetensorError, OSError) as error:
-        raise FolderError(f"'{path}' is damaged: {WEIGHTS} cannot be read ({error}).") from None
-    vocabulary = None
-    if VOCABULARY in files:
-        vocabulary = (path / VOCABULARY).read_text(encoding="utf-8").split("\n")[:-1]
+    with reading(path):
+        if not path.exists():
+            raise MissingFileError(
+                f"No model at '{path}'. Make one with: vdsh fit DOCS --out {path}"
+            )
+        if not (path / MANIFEST).is_file():
+            raise FolderError(f"'{path}' is not a vdsh model: it has no {MANIFEST}.")
+        manifest = _read_manifest(path)
+        for name, facts in manifest["files"].items():
+            _check_file(path, name, facts)
+        try:
+            weights = load_file(path / WEIGHTS)
+        except SafetensorError as error:
+            raise FolderError(f"'{path}' is damaged: {WEIGHTS} cannot be read ({error}).") from None
+        vocabulary = None
+        if VOCABULARY in manifest["files"]:
+            vocabulary = (path / VOCABULARY).read_bytes().decode().split("\n")[:-1]
     return Folder(manifest, weights, vocabulary)
 
 
-def _write_files(draft: Path, folder: Folder, card: str) -> None:
-    weights = {name: np.ascontiguousarray(array) for name, array in folder.weights.items()}
+@contextmanager
+def reading(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn whatever is wrong with a model folder into a sentence."""
     try:
-        save_file(weights, draft / WEIGHTS)
+        yield
+    except (FolderError, MissingFileError):
+        raise
+    except OSError as error:
+        raise FolderError(f"Cannot read '{path}': {error.strerror or error}.") from error
+    except _WRONG as e:
+        reason = " ".join(f"{type(e).__name__} {e}".split())[:300].rstrip(".")
+        raise FolderError(f"'{path}' is damaged: {reason}. Train or copy it again.") from e
+
+
+def to_json(name: str, value: Any) -> Any:
+    """Return a setting as JSON holds it, so that `from_json` gives an equal one back.
+
+    >>> to_json("stop_words", {"b", "a"})
+    {'set': ['a', 'b']}
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, list):
+        return [to_json(name, item) for item in value]
+    if isinstance(value, dict) and not any(kind in value for kind in _BOXES):
+        return {str(key): to_json(name, item) for key, item in value.items()}
+    if isinstance(value, set | frozenset):
+        value = type(value)(to_json(name, item) for item in value)
+    for kind, box in _BOXES.items():
+        if type(value) is box:
+            items = sorted(value, key=repr) if kind != "tuple" else value
+            return {kind: [to_json(name, item) for item in items]}
+    raise InputError(
+        f"A model folder cannot hold {name}={value!r}. Give numbers, texts, or lists, tuples and "
+        "sets of them."
+    )
+
+
+def jsonable(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as a manifest holds them; a generator of random numbers has had its use."""
+    drawn = np.random.RandomState | np.random.Generator
+    return {
+        name: None if isinstance(value, drawn) else to_json(name, value)
+        for name, value in settings.items()
+    }
+
+
+def from_json(value: Any) -> Any:
+    """Return the setting that `to_json` was given."""
+    if isinstance(value, list):
+        return [from_json(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    for kind, box in _BOXES.items():
+        if value.keys() == {kind}:
+            return box(from_json(value[kind]))
+    return {name: from_json(item) for name, item in value.items()}
+
+
+def write_tensors(
+    path: Path, arrays: Mapping[str, NDArray[Any]], facts: dict[str, str] | None = None
+) -> None:
+    """Write a safetensors file; what goes wrong is an OSError as for any file."""
+    try:
+        save_file({name: np.ascontiguousarray(a) for name, a in arrays.items()}, path, facts)
     except SafetensorError as error:
         raise OSError(f"{error}") from error
+
+
+def _write_files(draft: Path, folder: Folder, card: str) -> None:
+    write_tensors(draft / WEIGHTS, folder.weights)
     if folder.vocabulary is not None:
         lines = "".join(f"{term}\n" for term in folder.vocabulary)
         (draft / VOCABULARY).write_text(lines, encoding="utf-8", newline="\n")
@@ -128,24 +179,6 @@ def _write_files(draft: Path, folder: Folder, card: str) -> None:
         json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
     )
     (draft / CARD).write_text(card, encoding="utf-8")
-    for file in draft.iterdir():
-        with file.open("rb") as handle:
-            os.fsync(handle.fileno())
-
-
-def swap(draft: Path, path: Path) -> None:
-    """Move a finished folder into place, the older one out of the way first."""
-    old = draft.with_name(draft.name + ".old")
-    replaces = path.exists()
-    if replaces:
-        path.rename(old)
-    try:
-        draft.rename(path)
-    except OSError:
-        if replaces:
-            old.rename(path)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def _facts(file: Path) -> dict[str, Any]:
@@ -154,8 +187,29 @@ def _facts(file: Path) -> dict[str, Any]:
     return {"bytes": file.stat().st_size, "sha256": digest}
 
 
+def _read_manifest(path: Path) -> dict[str, Any]:
+    """Read the manifest; its format and its list of files are what they should be."""
+    file = path / MANIFEST
+    if file.stat().st_size > _LARGEST:
+        raise FolderError(f"'{path}' is damaged: its {MANIFEST} has {file.stat().st_size} bytes.")
+    try:
+        manifest: dict[str, Any] = json.loads(file.read_bytes())
+        version, files = manifest["format"], manifest["files"]
+        is_good = isinstance(version, int) and {WEIGHTS} <= files.keys() <= {WEIGHTS, VOCABULARY}
+    except _WRONG:
+        is_good = False
+    if not is_good:
+        raise FolderError(f"'{path}' is damaged: its {MANIFEST} cannot be read.")
+    if version > FORMAT:
+        raise FolderError(
+            f"'{path}' has format {version}; this version reads up to {FORMAT}. "
+            "Upgrade vdsh to open it."
+        )
+    return manifest
+
+
 def _check_file(path: Path, name: str, facts: dict[str, Any]) -> None:
-    file = path / Path(name).name
+    file = path / name
     if not file.is_file():
         raise FolderError(f"'{path}' is incomplete: {name} is missing.")
     if file.stat().st_size != facts["bytes"]:

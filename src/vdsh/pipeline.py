@@ -5,6 +5,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -12,15 +13,13 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from vdsh import __version__
 from vdsh.codes import Bits, Codes, unpack
-from vdsh.errors import FolderError, InputError, suggest
+from vdsh.errors import InputError, suggest
 from vdsh.hashers import HASHERS, Hasher
 from vdsh.hashers.base import Progress
-from vdsh.hashers.health import LEAST_TO_WARN, BitHealthWarning, describe
 from vdsh.model import Model
-from vdsh.model_card import model_card
-from vdsh.persistence import Folder, check_free, read_folder, write_folder
+from vdsh.model.health import LEAST_TO_WARN, BitHealthWarning, describe
+from vdsh.persistence import jsonable
 from vdsh.progress import training_bar
 from vdsh.text import BagOfWords
 
@@ -67,17 +66,18 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
     n_bits : int, default=32
         Length of the codes.
     random_state : int, RandomState or None
-        The same number gives the same codes on the same machine.
+        The same number gives the same codes on the same machine. Of a RandomState a saved model
+        keeps nothing.
     **settings
         Any setting of `BagOfWords` (`vocabulary_size`, `min_df`, ...) or of the method
         (`epochs`, `weighting`, `threshold`, `device`, ...).
 
     Attributes
     ----------
+    model_ : Model
+        What was learned, ready to serve: all that `save` writes.
     vectorizer_ : BagOfWords
     hasher_ : Hasher
-    training_ : dict
-        What the model was trained on, for the model card.
 
     Examples
     --------
@@ -120,6 +120,7 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
             Where the texts come from, for the model card.
         """
         vectorizer, hasher = self._parts()
+        jsonable(self.get_params())  # what cannot be saved is refused before the work
         counts = vectorizer.fit_transform(texts)
         warn_of_empty(_count_empty(counts), counts.shape[0])
         held_out = _held_out(vectorizer, validation)
@@ -129,14 +130,16 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
             with training_bar(enabled=progress) as report:
                 hasher.fit(counts, labels, validation=held_out, progress=report)
         self.vectorizer_, self.hasher_ = vectorizer, hasher
-        self.training_: dict[str, Any] = {
-            "source": source,
-            "documents": counts.shape[0],
-            "validation_documents": 0 if held_out is None else held_out[0].shape[0],
-            "terms": counts.shape[1],
-            "words_per_document": float(counts.sum() / counts.shape[0]),
-            "created": _now(),
-        }
+        self.model_ = self._learned(
+            {
+                "source": source,
+                "documents": counts.shape[0],
+                "validation_documents": 0 if held_out is None else held_out[0].shape[0],
+                "terms": counts.shape[1],
+                "words_per_document": float(counts.sum() / counts.shape[0]),
+                "created": _now(),
+            }
+        )
         warn_of_bits(hasher, counts.shape[0])
         return self
 
@@ -161,14 +164,14 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         threshold : {"median", "sign", "best"}, default="median"
             Becomes the model's setting. "best" needs the labels.
         """
-        check_is_fitted(self, "hasher_")
+        check_is_fitted(self, "model_")
         counts = self.vectorizer_.transform(texts)
         warn_of_empty(_count_empty(counts), counts.shape[0])
         held_out = _held_out(self.vectorizer_, validation)
         self.hasher_.recalibrate(counts, labels, threshold=threshold, validation=held_out)
         self.set_params(threshold=threshold)
         facts = {"source": source, "documents": counts.shape[0], "created": _now()}
-        self.training_ = self.training_ | {"recalibrated": facts}
+        self.model_ = self._learned({**self.model_.training, "recalibrated": facts})
         return self
 
     def encode(self, texts: Sequence[str]) -> Codes:
@@ -182,11 +185,9 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
 
     def encode_and_count(self, texts: Sequence[str]) -> tuple[Codes, int]:
         """Hash texts and count those without any known word."""
-        check_is_fitted(self, "hasher_")
-        counts = self.vectorizer_.transform(texts)
-        if not counts.shape[0]:
-            return np.zeros((0, self.n_bits // 8), np.uint8), 0
-        return self.hasher_.encode_counts(counts), _count_empty(counts)
+        check_is_fitted(self, "model_")
+        counts = self.model_.counts(texts)
+        return self.model_.encode_counts(counts), counts.n_empty
 
     def transform(self, texts: Sequence[str]) -> Bits:
         """Hash texts to 0/1 bits of shape (n_texts, n_bits)."""
@@ -198,46 +199,49 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write a model folder; `force` replaces an older one."""
-        check_is_fitted(self, "hasher_")
-        check_free(path, force=force)
-        arrays, fitted = _fitted(self.hasher_)
-        manifest = {
-            "class": type(self).__name__,
-            "vdsh": __version__,
-            "params": _jsonable(self.get_params()),
-            "hasher": _jsonable(self.hasher_.get_params()),
-            "vectorizer": _jsonable(self.vectorizer_.get_params()),
-            "fitted": fitted,
-            "training": self.training_,
-        }
-        vocabulary = [str(term) for term in self.vectorizer_.vocabulary_]
-        card = model_card(self.model, self.vectorizer_, self.hasher_, self.training_)
-        write_folder(path, Folder(manifest, arrays, vocabulary), card, force=force)
+        check_is_fitted(self, "model_")
+        self.model_.save(path, force=force)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model folder written by `save`."""
-        folder = read_folder(path)
-        try:
-            return cls._restore(folder)
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise FolderError(
-                f"'{path}' is damaged: {type(error).__name__} {error}. Train or copy it again."
-            ) from error
-
-    @classmethod
-    def _restore(cls, folder: Folder) -> Self:
-        manifest = folder.manifest
-        hasher = cls(**manifest["params"])
-        hasher.vectorizer_ = BagOfWords(**manifest["vectorizer"])
-        hasher.vectorizer_.vocabulary_ = np.array(folder.vocabulary)
-        hasher.hasher_ = HASHERS[hasher.model](**manifest["hasher"])
-        for name, value in (manifest["fitted"] | folder.weights).items():
-            setattr(hasher.hasher_, name, value)
-        if hasher.hasher_.n_features_in_ != len(hasher.vectorizer_.vocabulary_):
-            raise ValueError("vocabulary and weights do not belong together")
-        hasher.training_ = manifest["training"]
+        model = Model.load(path)
+        hasher = cls(**model.given)
+        hasher.model_ = model
         return hasher
+
+    @cached_property
+    def vectorizer_(self) -> BagOfWords:
+        """The vocabulary as an estimator."""
+        check_is_fitted(self, "model_")
+        return BagOfWords(**self.model_.text_settings).know(self.model_.words)
+
+    @cached_property
+    def hasher_(self) -> Hasher:
+        """The method as an estimator, with what it learned."""
+        check_is_fitted(self, "model_")
+        hasher = HASHERS[self.model](**self.model_.settings)
+        for name, value in self.model_.learned.items():
+            setattr(hasher, name, value)
+        return hasher
+
+    @property
+    def training_(self) -> dict[str, Any]:
+        """What it was trained on."""
+        check_is_fitted(self, "model_")
+        return dict(self.model_.training)
+
+    def _learned(self, training: dict[str, Any]) -> Model:
+        """Put what vectoriser and hasher learned together."""
+        return Model(
+            self.model,
+            self.vectorizer_.vocabulary_.tolist(),
+            self.hasher_.learned(),
+            settings=self.hasher_.get_params(),
+            text_settings=self.vectorizer_.get_params(),
+            given=self.get_params(),
+            training=training,
+        )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return all settings that were given."""
@@ -251,20 +255,6 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
             else:
                 self.settings = {**self.settings, name: value}
         return self
-
-    @property
-    def model_(self) -> Model:
-        """What was learned, ready to serve."""
-        check_is_fitted(self, "hasher_")
-        return Model(
-            self.model,
-            [str(word) for word in self.vectorizer_.vocabulary_],
-            self.hasher_.learned(),
-            settings=self.hasher_.get_params(),
-            text_settings=self.vectorizer_.get_params(),
-            given=self.get_params(),
-            training=self.training_,
-        )
 
     def check_settings(self) -> None:
         """Raise when the model or a setting does not exist; values are checked by `fit`."""
@@ -305,22 +295,3 @@ def _held_out(vectorizer: BagOfWords, validation: Any) -> tuple[csr_array, Any] 
         return None
     texts, labels = validation if isinstance(validation, tuple) else (validation, None)
     return vectorizer.transform(texts), labels
-
-
-def _fitted(hasher: Hasher) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Divide what a hasher learned into arrays and the rest, by the trailing underscore."""
-    learned = {
-        name: value
-        for name, value in vars(hasher).items()
-        if name.endswith("_") and not name.startswith("_")
-    }
-    arrays = {name: value for name, value in learned.items() if isinstance(value, np.ndarray)}
-    return arrays, {name: value for name, value in learned.items() if name not in arrays}
-
-
-def _jsonable(params: dict[str, Any]) -> dict[str, Any]:
-    """Keep what a manifest can hold; a RandomState object cannot be kept."""
-    return {
-        name: value if isinstance(value, str | int | float | bool | list | tuple | None) else None
-        for name, value in params.items()
-    }

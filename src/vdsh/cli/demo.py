@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vdsh.cli import options
+from vdsh.files import new_file
 
 if TYPE_CHECKING:
     from vdsh.datasets import Dataset
@@ -126,15 +127,10 @@ def _train(data: "Dataset", seed: int, *, quiet: bool) -> "TextHasher":
 
 
 def _write_documents(path: Path, documents: "list[Document]") -> Path:
-    from vdsh.errors import WriteError
-
-    try:
-        with gzip.open(path, "wt", encoding="utf-8", compresslevel=1) as file:
-            for document in documents:
-                fields = {"id": document.id, "text": document.text, "labels": document.labels}
-                file.write(json.dumps(fields | document.metadata) + "\n")
-    except OSError as error:
-        raise WriteError(f"Could not write '{path}': {error.strerror}.") from error
+    with new_file(path) as draft, gzip.open(draft, "wt", encoding="utf-8", compresslevel=1) as file:
+        for document in documents:
+            fields = {"id": document.id, "text": document.text, "labels": document.labels}
+            file.write(json.dumps(fields | document.metadata) + "\n")
     return path
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vdsh.cli import options
-from vdsh.cli.output import check_new, output
+from vdsh.cli.output import output
+from vdsh.files import check_new
 
 if TYPE_CHECKING:
     from vdsh.evaluation import Comparison, Evaluation

@@ -89,7 +89,7 @@ def _echo(lines: Iterable[str]) -> None:
 
 def _bits_lines(hasher: "TextHasher", bits: "list[BitExplanation]") -> Iterable[str]:
     """One row for each value of each bit."""
-    from vdsh.hashers.health import describe
+    from vdsh.model.health import describe
 
     yield "bit  value  share  words that push it there"
     for one in bits:

@@ -1,20 +1,13 @@
 """Where a verb writes: standard output, or a file that appears whole or not at all."""
 
-import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from vdsh.errors import OutputExistsError, VdshError, WriteError
-
-
-def check_new(path: str, *, force: bool) -> None:
-    """Raise where a file is that should not be replaced."""
-    if Path(path).exists() and not force:
-        raise OutputExistsError(f"'{path}' exists. Choose another file or use --force.")
+from vdsh.errors import VdshError, WriteError
+from vdsh.files import check_new, new_file
 
 
 @contextmanager
@@ -30,21 +23,5 @@ def output(path: str | None, *, force: bool) -> Iterator[TextIO]:
             raise WriteError(f"Could not write to standard output: {error.strerror}.") from error
         return
     check_new(path, force=force)
-    draft = ""
-    try:
-        handle, draft = tempfile.mkstemp(prefix=".vdsh-", dir=Path(path).parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(draft, 0o644)
-        os.replace(draft, path)
-    except VdshError:
-        raise
-    except OSError as error:
-        raise WriteError(
-            f"Could not write '{path}': {error.strerror}. Nothing was left."
-        ) from error
-    finally:
-        if draft and os.path.exists(draft):
-            os.unlink(draft)
+    with new_file(Path(path)) as draft, draft.open("w", encoding="utf-8") as file:
+        yield file

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vdsh.errors import DownloadError, VdshError, WriteError
+from vdsh.files import put
 
 _BLOCK = 1 << 16
 _TRIES = 4  # in a row without a single byte
@@ -76,7 +77,7 @@ def fetch(
         else:
             _download(file, part, home, quiet, timeout, wait)
             _check(file, part)
-            os.replace(part, path)
+            put(part, path)
     except OSError as error:
         if isinstance(error, VdshError):
             raise

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import re
 import tarfile
 import zlib
@@ -14,7 +13,8 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from vdsh.documents import Document, read_documents
-from vdsh.errors import InputError, MissingFileError, VdshError, WriteError
+from vdsh.errors import InputError, MissingFileError, VdshError
+from vdsh.files import new_file
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -171,19 +171,11 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[gzip.GzipFile]:
-    """Write a gzip file beside its place and rename it when it is whole."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with draft.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as file:
+    """Write a gzip file that is whole or absent."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with new_file(path) as draft, draft.open("wb") as raw:
+        with gzip.GzipFile("", "wb", 6, raw, mtime=0) as file:
             yield file
-        os.replace(draft, path)
-    except OSError as error:
-        if isinstance(error, VdshError):
-            raise
-        raise WriteError(f"Could not write '{path}': {error.strerror or error}.") from error
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 class _Lines:

@@ -11,8 +11,8 @@ from vdsh.errors import InputError
 from vdsh.explain.effects import decoder_effects, encoder_effects
 from vdsh.explain.results import BitExplanation, Word
 from vdsh.explain.words import check_n_words, strongest
-from vdsh.hashers.health import bit_health
 from vdsh.model import Model, as_model
+from vdsh.model.health import bit_health
 
 if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher

@@ -44,8 +44,8 @@ def decoder_effects(model: Model, decoder: Decoder) -> Scores:
     standard deviation of its presence.
     """
     middle, n_bits = model.thresholds, model.n_bits
-    others = np.zeros((1, n_bits), np.float32)
-    if decoder.D is not None:
+    others = np.zeros((1, n_bits))
+    if decoder.hidden_layer is not None:
         others = np.random.RandomState(0).normal(size=(_CONTEXTS, n_bits))
     change = np.empty((n_bits, len(decoder.G)), np.float32)
     for bit in range(n_bits):
@@ -97,7 +97,7 @@ def made_up_documents(model: Model) -> Counts:
     rng = np.random.RandomState(0)
     frequency = document_frequencies(model)
     if frequency is None:
-        frequency = np.full(len(model.words), min(1, 50 / len(model.words)))
+        frequency = np.full(len(model.words), min(1, 50 / len(model.words)), np.float32)
     rows = [np.flatnonzero(rng.uniform(size=len(frequency)) < frequency) for _ in range(_DOCUMENTS)]
     indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int32)
     terms = np.concatenate(rows).astype(np.int32)

@@ -130,7 +130,7 @@ def _read_code(code: str, n_bits: int) -> Bits:
 
 
 def _column(model: Model, decoder: Decoder, label: str) -> int:
-    if decoder.U is None:
+    if decoder.label_layer is None:
         raise InputError(
             f"The model '{model.name}' has learned no labels. Train vdsh-s or vdsh-sp on "
             "labelled documents to draw from a label."

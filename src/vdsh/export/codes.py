@@ -11,7 +11,7 @@ import numpy as np
 
 from vdsh.codes import Codes, to_hex
 from vdsh.errors import InputError, missing_package, suggest
-from vdsh.export.files import drafts
+from vdsh.files import check_new, new_file, new_files
 from vdsh.store import Store
 
 ROWS = 10_000  # in a row group of Parquet, or in a batch
@@ -64,11 +64,14 @@ def export_codes(
         raise InputError(f"No format '{to}'. {suggest(to, FORMATS)}")
     place = Path(path)
     if to in ("parquet", "hex"):
-        with drafts(place, force=force) as (draft,):
+        check_new(place, force=force)
+        with new_file(place) as draft:
             n_documents = FORMATS[to](store, draft, progress)
         return Exported(str(place), None, n_documents)
     ids_place = place.with_name(f"{place.stem}.ids.jsonl")
-    with drafts(place, ids_place, force=force) as (draft, ids_draft):
+    for file in (place, ids_place):
+        check_new(file, force=force)
+    with new_files(place, ids_place) as (draft, ids_draft):
         ids, codes = _all(store, progress)
         FORMATS[to](codes, draft)
         with ids_draft.open("w", encoding="utf-8") as file:

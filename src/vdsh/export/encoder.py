@@ -8,7 +8,7 @@ import numpy as np
 
 from vdsh import __version__
 from vdsh.errors import InputError, missing_package
-from vdsh.export.files import drafts
+from vdsh.files import check_new, new_file
 from vdsh.model import Model, as_model
 from vdsh.model.encoders import Hyperplanes, Linear, Network
 
@@ -48,7 +48,8 @@ def export_encoder(
     }
     for name, value in facts.items():
         graph.metadata_props.add(key=name, value=value)
-    with drafts(Path(path), force=force) as (draft,):
+    check_new(path, force=force)
+    with new_file(Path(path)) as draft:
         draft.write_bytes(graph.SerializeToString())
 
 

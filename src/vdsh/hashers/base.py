@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from vdsh.codes import Bits, Codes, Scores, binarize, check_n_bits, check_threshold, pack
 from vdsh.errors import InputError, missing_package
 from vdsh.hashers.calibration import calibrate
-from vdsh.hashers.health import bit_health, sample
 from vdsh.hashers.validation_search import ValidationSearch
 from vdsh.labels import Labels, read_labels
 from vdsh.model.encoders import Encoder, Network
+from vdsh.model.health import bit_health, sample
 from vdsh.text.weighting import inverse_document_frequency, weigh
 
 
@@ -90,7 +90,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         How many different codes the training documents have.
     unused_bits_, duplicated_bits_ : list
         Bits that tell no documents apart, and pairs of a bit and the earlier one that it repeats;
-        see `vdsh.hashers.health`.
+        see `vdsh.model.health`.
     calibration_ : dict
         Precision at 100 of the validation documents `before` the thresholds were chosen (plain
         ones, or those of the model that is recalibrated) and `after`; empty if not measured.

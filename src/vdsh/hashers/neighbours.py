@@ -15,8 +15,8 @@ from scipy.sparse import csr_array
 from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
-from vdsh.hashers.health import sample
 from vdsh.jit import available_threads, in_threads, kernel
+from vdsh.model.health import sample
 from vdsh.text.weighting import inverse_document_frequency, weigh
 
 _WORK = 1e11  # list entries to look at in all: a few minutes on two cores

@@ -12,12 +12,12 @@ from torch import Tensor
 from vdsh.codes import FIXED
 from vdsh.hashers.base import Corpus
 from vdsh.hashers.batches import Documents, in_order, sparse_batches
-from vdsh.hashers.health import sample
 from vdsh.hashers.network import Network
 from vdsh.hashers.objective import Weights, lower_bound
 from vdsh.hashers.usual import are_many
 from vdsh.hashers.validation_search import usual_k
 from vdsh.labels import Labels
+from vdsh.model.health import sample
 
 if TYPE_CHECKING:
     from vdsh.hashers.vdsh import VDSH

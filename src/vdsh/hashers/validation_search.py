@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Scores, binarize, pack, to_words
-from vdsh.hashers.health import sample
 from vdsh.jit import kernel, popcount, spread
 from vdsh.labels import Labels
+from vdsh.model.health import sample
 
 _MOST_DOCUMENTS, _MOST_QUERIES = 20_000, 2_000  # what a measurement looks at, at most
 

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from vdsh.codes import Scores
 from vdsh.model.network import Floats
 
+_LEAST_KL = 0.01
+
 
 @dataclass(frozen=True)
 class Decoder:
@@ -18,9 +20,9 @@ class Decoder:
     Attributes
     ----------
     G, b_words : ndarray of shape (n_bits or D, n_terms) and (n_terms,)
-    D, b_decoder : ndarray of shape (n_bits, D) and (D,), or None
-        The hidden layer over tanh(s), where there is one.
-    U, b_labels : ndarray of shape (n_bits, n_labels) and (n_labels,), or None
+    hidden_layer : pair of ndarray of shape (n_bits, D) and (D,), or None
+        Over tanh(s), where there is one.
+    label_layer : pair of ndarray of shape (n_bits, n_labels) and (n_labels,), or None
     labels : list of str
     label_power : float
         How much more than the divergence the labels weighed in training.
@@ -28,10 +30,8 @@ class Decoder:
 
     G: Floats
     b_words: Floats
-    D: Floats | None
-    b_decoder: Floats | None
-    U: Floats | None
-    b_labels: Floats | None
+    hidden_layer: tuple[Floats, Floats] | None
+    label_layer: tuple[Floats, Floats] | None
     labels: list[str]
     label_power: float
 
@@ -40,23 +40,21 @@ class Decoder:
         """Take a decoder from what a hasher learned; None where it learned none."""
         if "G_" not in learned:
             return None
-        deep = bool(settings["decoder_size"])
         return cls(
             learned["G_"],
             learned["b_words_"],
-            learned["D_"] if deep else None,
-            learned["b_decoder_"] if deep else None,
-            learned.get("U_"),
-            learned.get("b_labels_"),
+            (learned["D_"], learned["b_decoder_"]) if settings["decoder_size"] else None,
+            (learned["U_"], learned["b_labels_"]) if "U_" in learned else None,
             list(learned.get("classes_", ())),
             settings.get("label_weight", 0.0) / max(learned["kl_weight_"], _LEAST_KL),
         )
 
     def hidden(self, s: Scores) -> Scores:
         """Compute what the last layer of the word decoder sees, of shape (n, n_bits or D)."""
-        if self.D is None:
+        if self.hidden_layer is None:
             return s
-        layer: Scores = np.maximum(np.tanh(s) @ self.D + self.b_decoder, 0)
+        W, b = self.hidden_layer
+        layer: Scores = np.maximum(np.tanh(s) @ W + b, 0)
         return layer
 
     def word_log_probabilities(self, s: Scores) -> Scores:
@@ -71,9 +69,7 @@ class Decoder:
 
     def label_logits(self, s: NDArray[Any]) -> NDArray[Any]:
         """Decode latent vectors to the log-odds of each label, of shape (n, n_labels)."""
-        seen = s if self.D is None else np.tanh(s)
-        logits: NDArray[Any] = seen @ self.U + self.b_labels
+        assert self.label_layer is not None, "the model has learned no labels"
+        W, b = self.label_layer
+        logits: NDArray[Any] = (s if self.hidden_layer is None else np.tanh(s)) @ W + b
         return logits
-
-
-_LEAST_KL = 0.01

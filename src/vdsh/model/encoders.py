@@ -28,6 +28,7 @@ class Posterior(NamedTuple):
     sigma: Scores
 
 
+@dataclass(frozen=True)
 class Encoder(ABC):
     """Computes scores. A document's scores do not depend on the documents around it."""
 

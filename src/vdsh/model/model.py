@@ -2,16 +2,29 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from vdsh import __version__
 from vdsh.codes import Codes, Scores, binarize, pack
 from vdsh.errors import InputError
+from vdsh.model.card import model_card
 from vdsh.model.decoder import Decoder
 from vdsh.model.encoders import ENCODERS, Encoder, Network, Posterior, normal_cdf
+from vdsh.model.learned import check_learned
+from vdsh.persistence import (
+    Folder,
+    check_free,
+    from_json,
+    jsonable,
+    read_folder,
+    reading,
+    write_folder,
+)
 from vdsh.text.counts import Counts, Sparse
 from vdsh.text.stopwords import stop_words
 from vdsh.text.weighting import weights
@@ -71,6 +84,50 @@ class Model:
         self.encoder: Encoder = ENCODERS[name].of(learned, settings)
         self.decoder = Decoder.of(learned, settings)
         self._counter = WordCounter(words, stop_words(text_settings["stop_words"]))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Model":
+        """Read a model folder."""
+        folder = read_folder(path)
+        with reading(path):
+            model = cls._restore(folder)
+            model_card(model)  # has all that it tells
+        return model
+
+    @classmethod
+    def _restore(cls, folder: Folder) -> "Model":
+        manifest = folder.manifest
+        parts = ("params", "hasher", "vectorizer", "fitted")
+        given, settings, text_settings, values = (from_json(manifest[part]) for part in parts)
+        words, name = folder.vocabulary or [], given["model"]
+        check_learned(name, settings, folder.weights, values)
+        if values["n_features_in_"] != len(words) or given["n_bits"] != settings["n_bits"]:
+            raise ValueError("vocabulary, settings and weights do not belong together")
+        return cls(
+            name,
+            words,
+            values | folder.weights,
+            settings=settings,
+            text_settings=text_settings,
+            given=given,
+            training=manifest["training"],
+        )
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write a model folder; `force` replaces an older one."""
+        check_free(path, force=force)
+        arrays = {k: v for k, v in self.learned.items() if isinstance(v, np.ndarray)}
+        manifest = {
+            "class": "TextHasher",
+            "vdsh": __version__,
+            "params": jsonable(self.given),
+            "hasher": jsonable(self.settings),
+            "vectorizer": jsonable(self.text_settings),
+            "fitted": jsonable({k: v for k, v in self.learned.items() if k not in arrays}),
+            "training": self.training,
+        }
+        folder = Folder(manifest, arrays, list(self.words))
+        write_folder(path, folder, model_card(self), force=force)
 
     def __repr__(self) -> str:
         return f"<Model '{self.name}', {self.n_bits} bits, {len(self.words):,} words>"

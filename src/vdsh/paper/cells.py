@@ -21,6 +21,7 @@ from vdsh.circumstances import circumstances
 from vdsh.codes import FIXED, Scores, binarize, pack, thresholds
 from vdsh.datasets import load
 from vdsh.evaluation.protocol import Evaluation, evaluate_codes
+from vdsh.files import new_file
 from vdsh.hashers import HASHERS, Hasher
 from vdsh.hashers.base import Progress
 from vdsh.paper.settings import PAPER, candidates
@@ -252,14 +253,13 @@ def write(folder: Path, cell: Cell, result: dict[str, Any]) -> None:
 def write_json(path: Path, result: dict[str, Any]) -> None:
     """Write a result, a line for each of its fields; the file is whole or absent."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(f".{os.getpid()}.part")
     long = {"per_query_permille"}
     lines = [
         f" {json.dumps(name)}: {json.dumps(value, separators=(',', ':') if name in long else None)}"
         for name, value in result.items()
     ]
-    draft.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-    draft.replace(path)
+    with new_file(path) as draft:
+        draft.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 def read(folder: Path, cell: Cell) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from vdsh.codes import check_n_bits
 from vdsh.datasets import find
 from vdsh.errors import InputError, suggest
+from vdsh.files import new_files
 from vdsh.hashers import HASHERS
 from vdsh.paper import (
     ablation,
@@ -120,8 +121,9 @@ def _write(
 ) -> list[Path]:
     out.mkdir(parents=True, exist_ok=True)
     files = [out / f"{name}.md", out / f"{name}.tex"]
-    files[0].write_text(markdown(sheets) + "\n", encoding="utf-8")
-    files[1].write_text(latex(sheets), encoding="utf-8")
+    with new_files(*files) as (text, table):
+        text.write_text(markdown(sheets) + "\n", encoding="utf-8")
+        table.write_text(latex(sheets), encoding="utf-8")
     if item.draw:
         files.append(out / f"{name}.png")
         item.draw(request, plan.results, files[-1])

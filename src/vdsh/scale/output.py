@@ -2,8 +2,6 @@
 
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import Any, NamedTuple
 
 from vdsh.codes import Codes
 from vdsh.errors import OutputExistsError, VdshError, WriteError
-from vdsh.persistence import swap
+from vdsh.files import new_folder
 from vdsh.scale.parquet import filesystem_of
 
 _PART = re.compile(r"part-\d{6}\.parquet")
@@ -69,7 +67,7 @@ def codes_folder(place: str, *, force: bool = False) -> Iterator[CodesFolder]:
     filesystem, path = filesystem_of(place)
     _check_free(filesystem, path, place, force=force)
     if filesystem.type_name == "local":
-        with _draft(Path(path)) as draft:
+        with new_folder(Path(path)) as draft:
             yield CodesFolder(filesystem, str(draft))
         return
     folder = CodesFolder(filesystem, path)
@@ -83,26 +81,6 @@ def codes_folder(place: str, *, force: bool = False) -> Iterator[CodesFolder]:
         if isinstance(error, OSError) and not isinstance(error, VdshError):
             raise WriteError(f"Could not write '{place}': {error}.") from error
         raise
-
-
-@contextmanager
-def _draft(path: Path) -> Iterator[Path]:
-    """Give a folder beside `path` that takes its place in the end."""
-    draft = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
-        yield draft
-        draft.chmod(0o755)
-        swap(draft, path)
-    except OSError as error:
-        if isinstance(error, VdshError):
-            raise
-        reason = error.strerror or error
-        raise WriteError(f"Could not write '{path}': {reason}. Nothing was left.") from error
-    finally:
-        if draft:
-            shutil.rmtree(draft, ignore_errors=True)
 
 
 def _check_free(filesystem: Any, path: str, place: str, *, force: bool) -> None:

@@ -7,7 +7,6 @@ before any of it is used.
 import json
 import mmap
 import os
-import tempfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +15,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from vdsh.errors import FolderError, MissingFileError, WriteError
+from vdsh.errors import FolderError, MissingFileError
+from vdsh.files import new_file
 
 MAGIC = b"vdsh-idx"
 FORMAT = 1
@@ -27,7 +27,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def write_arrays(path: Path, facts: Mapping[str, Any], arrays: Arrays) -> None:
-    """Write a file that is whole or absent: beside its place first, then renamed.
+    """Write a file that is whole or absent.
 
     Parameters
     ----------
@@ -36,22 +36,8 @@ def write_arrays(path: Path, facts: Mapping[str, Any], arrays: Arrays) -> None:
         Anything JSON can hold, returned by `map_arrays` as it is.
     arrays : dict of ndarray
     """
-    scratch = None
-    try:
-        with tempfile.NamedTemporaryFile(
-            dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as file:
-            scratch = Path(file.name)
-            _write(file, facts, {name: np.ascontiguousarray(a) for name, a in arrays.items()})
-            file.flush()
-            os.fsync(file.fileno())
-        scratch.chmod(0o644)  # a temporary file is its owner's alone
-        os.replace(scratch, path)
-    except OSError as error:
-        if scratch is not None:
-            scratch.unlink(missing_ok=True)
-        reason = error.strerror or error
-        raise WriteError(f"Cannot write the index '{path}': {reason}.") from error
+    with new_file(path) as draft, draft.open("wb") as file:
+        _write(file, facts, {name: np.ascontiguousarray(a) for name, a in arrays.items()})
 
 
 def map_arrays(path: Path) -> tuple[dict[str, Any], Arrays]:
@@ -80,7 +66,7 @@ def damaged(path: Path) -> FolderError:
     return FolderError(f"The index '{path}' is damaged or cut short. Build it again.")
 
 
-def _write(file: BinaryIO | Any, facts: Mapping[str, Any], arrays: Arrays) -> None:
+def _write(file: BinaryIO, facts: Mapping[str, Any], arrays: Arrays) -> None:
     entries: list[dict[str, Any]] = []
     offset = 0
     for name, array in arrays.items():

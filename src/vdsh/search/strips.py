@@ -97,7 +97,9 @@ def _splat(builder: Any, value: Any) -> Any:
 def _call(builder: Any, name: str, result: Any, value: Any) -> Any:
     """Call an LLVM intrinsic of one vector."""
     from llvmlite import ir
-    from numba.core import cgutils
+    from numba.core import cgutils as untyped
+
+    cgutils: Any = untyped
 
     kind = ir.FunctionType(result, [value.type])
     function = cgutils.get_or_insert_function(builder.module, kind, name)
@@ -113,7 +115,9 @@ def strip_distances(typingctx: Any, data: Any, strip: Any, query: Any, out: Any)
     """
     from llvmlite import ir
     from numba import types
-    from numba.core import cgutils
+    from numba.core import cgutils as untyped
+
+    cgutils: Any = untyped
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         planes, code, target = (

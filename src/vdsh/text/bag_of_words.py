@@ -1,9 +1,8 @@
 """`BagOfWords`: texts to a sparse matrix of word counts, fast."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import pairwise
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +12,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from vdsh.errors import InputError
-from vdsh.jit import spread
-from vdsh.text.stopwords import SMART
-from vdsh.text.tokenizer import Tokens, find_tokens
-from vdsh.text.vocabulary import WordTable, build_table, count_terms, document_frequencies
-
-T = TypeVar("T")
-_BLOCK = 2000  # documents a thread counts at a time: a few megabytes of text
+from vdsh.text.stopwords import stop_words
+from vdsh.text.vocabulary import document_frequencies
+from vdsh.text.word_counter import WordCounter, check_texts, over_blocks
 
 
 class BagOfWords(BaseEstimator):  # type: ignore[misc]
@@ -31,12 +26,12 @@ class BagOfWords(BaseEstimator):  # type: ignore[misc]
         Keep at most this many words: those in the most documents (ties in alphabetical order).
     min_df, max_df : int or float, default=1 and 1.0
         Keep words that occur in at least / at most so many documents; a float is a share of them.
-    stop_words : "smart", None or list of str, default="smart"
+    stop_words : "smart", None or a list or set of str, default="smart"
         Words that are never counted.
 
     Attributes
     ----------
-    vocabulary_ : ndarray of str of shape (n_terms,)
+    vocabulary_ : object ndarray of shape (n_terms,)
         The counted words in alphabetical order; column j counts word j.
 
     Examples
@@ -54,7 +49,7 @@ class BagOfWords(BaseEstimator):  # type: ignore[misc]
         *,
         min_df: float = 1,
         max_df: float = 1.0,
-        stop_words: str | Sequence[str] | None = "smart",
+        stop_words: str | Iterable[str] | None = "smart",
     ) -> None:
         self.vocabulary_size = vocabulary_size
         self.min_df = min_df
@@ -63,9 +58,9 @@ class BagOfWords(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Iterable[str], y: Any = None) -> Self:
         """Learn the vocabulary of the texts `X`."""
-        texts = _check_texts(X)
+        texts = check_texts(X)
         n_docs, frequencies = len(texts), _document_frequencies(texts)
-        stop = self._stop_words()
+        stop = stop_words(self.stop_words)
         low, high = _bound(self.min_df, n_docs, "min_df"), _bound(self.max_df, n_docs, "max_df")
         if self.vocabulary_size < 1:
             raise InputError(f"vocabulary_size must be at least 1. Got {self.vocabulary_size}.")
@@ -76,64 +71,42 @@ class BagOfWords(BaseEstimator):  # type: ignore[misc]
                 f"words: check stop_words, min_df={self.min_df} and max_df={self.max_df}."
             )
         kept.sort(key=lambda word: (-frequencies[word], word))
-        self.vocabulary_ = np.array(sorted(kept[: self.vocabulary_size]))
-        self.__dict__.pop("_table", None)
+        return self.know(sorted(kept[: self.vocabulary_size]))
+
+    def know(self, words: Sequence[str]) -> Self:
+        """Take a vocabulary as it is: column j counts word j."""
+        self.vocabulary_ = np.array(words, object)  # fixed-width strings are all as long as one
+        self.__dict__.pop("_counter", None)
         return self
 
     def transform(self, X: Iterable[str]) -> csr_array:
         """Count the known words of each text: int32 csr_array of shape (n_docs, n_terms)."""
         check_is_fitted(self)
-        texts = _check_texts(X)
-        table = self._table
-        parts = _over_blocks(texts, lambda tokens: count_terms(tokens, table))
-        if not parts:
-            return csr_array(np.zeros((0, len(self.vocabulary_)), np.int32))
-        data, indices, lengths = (np.concatenate(part) for part in zip(*parts, strict=True))
-        indptr = np.zeros(len(texts) + 1, np.int64 if len(data) > 2**31 - 1 else np.int32)
-        np.cumsum(lengths, out=indptr[1:])
-        return csr_array((data, indices, indptr), shape=(len(texts), len(self.vocabulary_)))
+        texts = check_texts(X)
+        return self._counter.count(texts).to_csr()
 
     def fit_transform(self, X: Iterable[str], y: Any = None) -> csr_array:
         """Learn the vocabulary of the texts and count them."""
-        texts = _check_texts(X)
+        texts = check_texts(X)
         return self.fit(texts).transform(texts)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the word of each column."""
         check_is_fitted(self)
-        return self.vocabulary_.astype(object)
+        return self.vocabulary_.copy()
 
     @cached_property
-    def _table(self) -> WordTable:
-        return build_table([str(word) for word in self.vocabulary_])
+    def _counter(self) -> WordCounter:
+        return WordCounter(self.vocabulary_.tolist())
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in super().__getstate__().items() if k != "_table"}
-
-    def _stop_words(self) -> frozenset[str]:
-        if isinstance(self.stop_words, str):
-            if self.stop_words != "smart":
-                raise InputError(
-                    f'stop_words must be "smart", None or a list of words. Got {self.stop_words!r}.'
-                )
-            return SMART
-        return frozenset(self.stop_words or ())
+        return {k: v for k, v in super().__getstate__().items() if k != "_counter"}
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
         return tags
-
-
-def _check_texts(texts: Iterable[str]) -> Sequence[str]:
-    if isinstance(texts, str | bytes):
-        raise InputError("Expected a list of texts, got one string. Put it into a list: [text].")
-    texts = list(texts)
-    for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise InputError(f"Document {i} is not a string but {type(text).__name__}.")
-    return texts
 
 
 def _bound(value: float, n_docs: int, name: str) -> float:
@@ -144,20 +117,10 @@ def _bound(value: float, n_docs: int, name: str) -> float:
     return value * n_docs if share else value
 
 
-def _over_blocks(texts: Sequence[str], count: Callable[[Tokens], T]) -> list[T]:
-    """Apply `count` to the tokens of each block of texts, on all cores."""
-
-    def blocks(start: int, stop: int) -> list[T]:
-        edges = [*range(start, stop, _BLOCK), stop]
-        return [count(find_tokens(texts[i:j])) for i, j in pairwise(edges)]
-
-    return [part for parts in spread(blocks, len(texts), least=_BLOCK // 8) for part in parts]
-
-
 def _document_frequencies(texts: Sequence[str]) -> dict[str, int]:
     """Count in how many texts each word occurs."""
     total: dict[bytes, int] = {}
-    for block in _over_blocks(texts, document_frequencies):
+    for block in over_blocks(texts, document_frequencies):
         for word, n in block.items():
             total[word] = total.get(word, 0) + n
     return {word.decode(): n for word, n in total.items()}

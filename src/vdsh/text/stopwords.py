@@ -5,7 +5,7 @@ G. Salton and C. Buckley, Cornell University; printed as appendix 11 of Lewis, Y
 list counts 571 entries because "would" stands in it twice.
 """
 
-from collections.abc import Collection
+from collections.abc import Iterable
 
 from vdsh.errors import InputError
 
@@ -54,10 +54,10 @@ z zero
 )
 
 
-def stop_words(given: str | Collection[str] | None) -> frozenset[str]:
+def stop_words(given: str | Iterable[str] | None) -> frozenset[str]:
     """Read the setting `stop_words`: "smart", None or some words."""
     if isinstance(given, str):
         if given != "smart":
             raise InputError(f'stop_words must be "smart", None or a list of words. Got {given!r}.')
         return SMART
-    return frozenset(given or ())
+    return frozenset(() if given is None else given)

@@ -5,7 +5,7 @@ The rules, in any language:
 - Text is normalised (NFC) and lower-cased; a word is a run of letters, digits and combining marks.
 - An apostrophe between letters belongs to the word ("don't", a SMART stop word); a final "'s"
   is cut off. Everything else, the underscore included, separates words.
-- Words of one character are dropped.
+- Words of one character, or of more than `LONGEST` (100), are dropped: nobody writes those.
 - Han, Hiragana and Katakana are written without spaces: a run of them gives its overlapping pairs
   of characters, a lone one gives itself. Hangul has spaces and follows the first rule.
 - An emoji or pictograph is a token by itself.
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from vdsh.jit import kernel
 
 SEPARATOR, WORD, IDEOGRAPH, SYMBOL, APOSTROPHE = range(5)
+LONGEST = 100  # characters; the longest words of any language have fewer, encoded files more
 _FNV_OFFSET, _FNV_PRIME = np.uint64(14695981039346656037), np.uint64(1099511628211)
 _TABLE_SIZE = 0x20000  # code points above are ideographs (planes 2 and 3) or not text
 _IDEOGRAPHS = ((0x2E80, 0x2FE0), (0x3005, 0x3008), (0x3041, 0x3100), (0x31F0, 0x3200),
@@ -65,7 +66,7 @@ def tokenize(text: str) -> list[str]:
         found, kind = text[slice(*match.span())], match[0][0]
         if kind == "w":
             found = found[:-1] if found[-1] == "'" else found.removesuffix("'s")
-            tokens += [found] if len(found) > 1 else []
+            tokens += [found] if 1 < len(found) <= LONGEST else []
         elif kind == "i":
             tokens += [found[i : i + 2] for i in range(len(found) - 1)] or [found]
         else:
@@ -202,7 +203,7 @@ def _find_tokens(
                     length -= i - apostrophe
                     stop, value = apostrophe, value_before
                 in_run = False
-                if length < 2:
+                if length < 2 or length > LONGEST:
                     continue
             else:
                 i += _width(data[i])

@@ -1,10 +1,10 @@
 """`WordCounter`: texts to counts of known words; all that serving needs of a vocabulary."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -80,8 +80,37 @@ def check_texts(texts: Iterable[str]) -> Sequence[str]:
     """Return texts as a list, or say what is wrong with them."""
     if isinstance(texts, str | bytes):
         raise InputError("Expected a list of texts, got one string. Put it into a list: [text].")
-    texts = list(texts)
+    if isinstance(texts, Mapping):
+        raise InputError(f"Expected a list of texts, got a {type(texts).__name__}.")
+    is_frame = hasattr(texts, "columns") and hasattr(texts, "dtypes")
+    texts = list(_text_column(texts) if is_frame else texts)
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(f"Document {i} is not a string but {type(text).__name__}.")
     return texts
+
+
+def _text_column(frame: Any) -> Iterable[str]:
+    """Return the column of strings of a DataFrame that has just one; pandas need not be here."""
+    columns = frame.items() if hasattr(frame, "items") else ((n, frame[n]) for n in frame.columns)
+    found = [(name, values) for name, values in columns if _holds_text(list(values))]
+    if not found:
+        raise InputError("This DataFrame has no column of strings. Give a list of texts.")
+    if len(found) > 1:
+        names = ", ".join(repr(name) for name, _ in found)
+        raise InputError(
+            f"This DataFrame has {len(found)} columns of strings: {names}. "
+            f"Give one of them: df[{found[0][0]!r}]."
+        )
+    return found[0][1]  # type: ignore[no-any-return]
+
+
+def _holds_text(values: list[Any]) -> bool:
+    """Say whether there are strings in a column, and nothing else but missing values."""
+    others = [value for value in values if not isinstance(value, str)]
+    return len(others) < len(values) and all(map(_is_missing, others))
+
+
+def _is_missing(value: Any) -> bool:
+    is_nan = isinstance(value, float) and value != value
+    return value is None or is_nan or type(value).__name__ == "NAType"

@@ -1,16 +1,14 @@
 """The README.md of a model folder: what it was trained on, how good it is, how to use it."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from vdsh import __version__
 from vdsh.codes import FIXED
-from vdsh.hashers.health import describe
+from vdsh.model.health import describe
 
 if TYPE_CHECKING:
-    from vdsh.hashers import Hasher
-    from vdsh.text import BagOfWords
+    from vdsh.model.model import Model
 
 _CARD = """\
 # A {n_bits}-bit {model} model
@@ -45,18 +43,17 @@ codes = hasher.encode(["a text", "another text"])   # uint8, shape (2, {n_bytes}
 """
 
 
-def model_card(
-    model: str, vectorizer: "BagOfWords", hasher: "Hasher", facts: dict[str, Any]
-) -> str:
-    """Write the card of a model, from its fitted parts and the facts of its training."""
-    settings = {**hasher.get_params(), **vectorizer.get_params()}
+def model_card(model: "Model") -> str:
+    """Write the card of a model."""
+    facts, learned = model.training, model.learned
+    settings = {**model.settings, **model.text_settings}
     for name, value in settings.items():
         if value is None:  # left open: what was chosen
-            settings[name] = getattr(hasher, f"{name}_", None)
+            settings[name] = learned.get(f"{name}_")
     return _CARD.format(
-        model=model,
-        n_bits=hasher.n_bits,
-        n_bytes=hasher.n_bits // 8,
+        model=model.name,
+        n_bits=model.n_bits,
+        n_bytes=model.n_bits // 8,
         version=__version__,
         created=facts["created"],
         documents=facts["documents"],
@@ -64,31 +61,32 @@ def model_card(
         words=facts["words_per_document"],
         validation=facts["validation_documents"],
         terms=facts["terms"],
-        labels=_labels(hasher),
-        quality=_quality(hasher, recalibrated="recalibrated" in facts),
-        epochs=_epochs(hasher),
-        thresholds=_thresholds(hasher, facts.get("recalibrated")),
-        balance=_balance(hasher),
-        health=_health(hasher),
+        labels=_labels(learned),
+        quality=_quality(model),
+        epochs=_epochs(learned),
+        thresholds=_thresholds(model),
+        balance=_balance(learned),
+        health=describe(model.n_bits, learned["unused_bits_"], learned["duplicated_bits_"]),
         settings="\n".join(f"- {name}: {value}" for name, value in sorted(settings.items())),
     )
 
 
-def _labels(hasher: "Hasher") -> str:
-    names = getattr(hasher, "classes_", None)
+def _labels(learned: Mapping[str, Any]) -> str:
+    names = learned.get("classes_")
     if names is None:
         return "no labels"
     shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
     return f"{len(names)} labels: {shown}"
 
 
-def _quality(hasher: "Hasher", *, recalibrated: bool) -> str:
-    kind, history = getattr(hasher, "selected_on_", ""), getattr(hasher, "history_", [])
+def _quality(model: "Model") -> str:
+    learned, kind = model.learned, model.learned.get("selected_on_", "")
     if not kind:
         return "not validated: no documents were held out"
-    score = history[hasher.best_epoch_ - 1]["validation"]
+    score = learned["history_"][learned["best_epoch_"] - 1]["validation"]
     if kind == "precision":
-        when = "" if hasher.threshold in FIXED and not recalibrated else " in training"
+        again = "recalibrated" in model.training
+        when = "" if model.settings["threshold"] in FIXED and not again else " in training"
         return (
             f"precision on the validation documents{when}: {score:.3f} (share of the 100 nearest "
             "training documents, or of the nearest tenth, with a label in common)"
@@ -96,18 +94,20 @@ def _quality(hasher: "Hasher", *, recalibrated: bool) -> str:
     return f"lower bound per validation document: {score:.1f} nats"
 
 
-def _epochs(hasher: "Hasher") -> str:
-    if not hasattr(hasher, "best_epoch_"):
+def _epochs(learned: Mapping[str, Any]) -> str:
+    if "best_epoch_" not in learned:
         return "all of the training was kept"
-    text = f"weights of epoch {hasher.best_epoch_} of {len(hasher.history_)}"
-    return text + (", training was interrupted by hand" if hasher.interrupted_ else "")
+    text = f"weights of epoch {learned['best_epoch_']} of {len(learned['history_'])}"
+    return text + (", training was interrupted by hand" if learned["interrupted_"] else "")
 
 
-def _thresholds(hasher: "Hasher", again: dict[str, Any] | None) -> str:
-    measured = getattr(hasher, "calibration_", {})
-    text = f"{hasher.threshold} thresholds"
-    if hasher.threshold == "best" and not measured:
-        text = f"{hasher.plain_threshold} thresholds: there were no labels to choose the best with"
+def _thresholds(model: "Model") -> str:
+    measured, again = model.learned["calibration_"], model.training.get("recalibrated")
+    threshold = model.settings["threshold"]
+    plain = "sign" if model.settings.get("decoder_size") else "median"
+    text = f"{threshold} thresholds"
+    if threshold == "best" and not measured:
+        text = f"{plain} thresholds: there were no labels to choose the best with"
     if again:
         source = f" of {again['source']}" if again["source"] else ""
         text += (
@@ -115,7 +115,7 @@ def _thresholds(hasher: "Hasher", again: dict[str, Any] | None) -> str:
             "(codes differ from those before: index again what was indexed then)"
         )
     if measured:
-        old = "those before" if again else f"{hasher.plain_threshold} ones"
+        old = "those before" if again else f"{plain} ones"
         text += (
             f"; precision on validation documents {measured['after']:.3f}, "
             f"{measured['before']:.3f} with {old}"
@@ -123,15 +123,9 @@ def _thresholds(hasher: "Hasher", again: dict[str, Any] | None) -> str:
     return text
 
 
-def _health(hasher: "Hasher") -> str:
-    if not hasattr(hasher, "unused_bits_"):
-        return "not looked for unused and duplicated bits: made by an older version"
-    return describe(hasher.n_bits, hasher.unused_bits_, hasher.duplicated_bits_)
-
-
-def _balance(hasher: "Hasher") -> str:
-    ones = np.asarray(hasher.bit_balance_)
+def _balance(learned: Mapping[str, Any]) -> str:
+    ones = learned["bit_balance_"]
     return (
         f"bits are 1 in {ones.min():.0%} to {ones.max():.0%} of the training documents (balanced: "
-        f"50%), {hasher.n_distinct_codes_:,} distinct codes"
+        f"50%), {learned['n_distinct_codes_']:,} distinct codes"
     )

@@ -1,0 +1,106 @@
+"""Files and folders that are whole or absent, by one rule.
+
+What is written lies under a name of its own beside its place, is brought to the disk (fsync) when
+it is finished, and is then renamed; so after a crash, too, its name never stands for half of it.
+Modes are those that the umask gives to any new file.
+"""
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from vdsh.errors import OutputExistsError, VdshError, WriteError
+
+
+def check_new(path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Raise where a file is that should not be replaced."""
+    if Path(path).exists() and not force:
+        raise OutputExistsError(f"'{path}' exists. Choose another file or use --force.")
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """Give an empty file to write to, which takes the place of `path` in the end."""
+    with new_files(path) as (draft,):
+        yield draft
+
+
+@contextmanager
+def new_files(*paths: Path) -> Iterator[list[Path]]:
+    """Give an empty file for each path; all take their places in the end, the first one last."""
+    drafts: list[Path] = []
+    try:
+        with explained(paths[0]):
+            for path in paths:
+                drafts.append(_draft_of(path))
+                drafts[-1].touch(exist_ok=False)
+            mode = drafts[0].stat().st_mode  # by the umask, which only a new file can tell
+            yield drafts
+            for draft, path in reversed(list(zip(drafts, paths, strict=True))):
+                draft.chmod(mode & 0o777)  # some libraries write files of their own
+                put(draft, path)
+    finally:
+        for draft in drafts:
+            draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Give an empty folder to write files into, which takes the place of `path` in the end."""
+    draft = _draft_of(path)
+    try:
+        with explained(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft.mkdir()
+            yield draft
+            for file in draft.iterdir():
+                file.chmod(draft.stat().st_mode & 0o666)
+                _sync(file)
+            _swap(draft, path)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def put(draft: Path, path: Path) -> None:
+    """Bring a finished file to the disk and give it its name."""
+    _sync(draft)
+    draft.replace(path)
+
+
+@contextmanager
+def explained(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn what goes wrong while `path` is written into a sentence."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, VdshError | BrokenPipeError):
+            raise
+        reason = error.strerror or error
+        raise WriteError(f"Could not write '{path}': {reason}. Nothing was changed.") from error
+
+
+def _draft_of(path: Path) -> Path:
+    return path.with_name(f".{path.name[:40]}-{secrets.token_hex(4)}")
+
+
+def _sync(file: Path) -> None:
+    with file.open("rb") as handle:
+        os.fsync(handle.fileno())
+
+
+def _swap(draft: Path, path: Path) -> None:
+    """Rename a finished folder, the older one out of the way first."""
+    old = draft.with_name(f"{draft.name}.old")
+    replaces = path.exists()
+    if replaces:
+        path.rename(old)
+    try:
+        draft.rename(path)
+    except OSError:
+        if replaces:
+            old.rename(path)
+        raise
+    shutil.rmtree(old, ignore_errors=True)

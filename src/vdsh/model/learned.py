@@ -1,0 +1,131 @@
+"""What each method learns: its arrays, of which shapes and types.
+
+`check_learned` holds a model folder to it before any kernel runs over its arrays.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.codes import check_n_bits, check_threshold
+from vdsh.text.weighting import WEIGHTINGS
+
+Arrays = dict[str, NDArray[Any]]
+
+# Sizes by name; one that is not among `_sizes` is what the first array has. float32 unless said.
+_ALL = {"thresholds_": "bits", "bit_balance_": "bits", "idf_": "terms"}
+_LINEAR = {"W_": "terms bits", "b_": "bits"}
+_NETWORK = {"W1_": "terms hidden", "b1_": "hidden", "W2_": "hidden hidden", "b2_": "hidden"}
+_NETWORK |= {"W3_": "hidden bits", "b3_": "bits"}
+_VDSH = _NETWORK | {"W4_": "hidden bits", "b4_": "bits", "G_": "decoder terms", "b_words_": "terms"}
+_VDSH |= {"D_": "bits decoder", "b_decoder_": "decoder"}
+_VDSH_S = _VDSH | {"U_": "bits labels", "b_labels_": "labels"}
+_VDSH_SP = {"W5_": "hidden bits", "b5_": "bits", "W6_": "hidden bits", "b6_": "bits"}
+ARRAYS: dict[str, dict[str, str]] = {
+    "vdsh": _VDSH,
+    "vdsh-s": _VDSH_S,
+    "vdsh-sp": _VDSH_S | _VDSH_SP,
+    "rbm": _NETWORK,
+    "ksh": {
+        "anchor_values_": "entries",
+        "anchor_terms_": "entries int32",
+        "anchor_starts_": "starts int32",
+        "kernel_means_": "anchors",
+        "projection_": "anchors bits",
+    },
+    "shttm": _LINEAR | {"label_vectors_": "labels bits"},
+    "lsh": {"hyperplanes_": "terms bits"},
+    "sph": {
+        "components_": "terms components",
+        "corner_": "components",
+        "axes_": "bits int64",
+        "frequencies_": "bits",
+    },
+    "sth": _LINEAR | {"agreement_": "bits"},
+    "itq": _LINEAR | {"rotation_": "bits bits"},
+}
+NUMBERS = (int, float)
+# The rest of what is learned, as JSON has it; in a list, all of one type.
+VALUES: dict[str, Any] = {
+    "n_features_in_": int,
+    "n_distinct_codes_": int,
+    "best_epoch_": int,
+    "selected_on_": str,
+    "interrupted_": bool,
+    "bandwidth_": NUMBERS,
+    "calibration_": dict,
+    "classes_": [str],
+    "history_": [dict],
+    "losses_": [NUMBERS],
+    "unused_bits_": [int],
+    "duplicated_bits_": [list],
+}
+
+
+def check_learned(
+    name: str, settings: Mapping[str, Any], arrays: Arrays, values: Mapping[str, Any]
+) -> None:
+    """Raise a ValueError unless a method of these settings can have learned this."""
+    n_bits = check_n_bits(settings["n_bits"])
+    check_threshold(settings["threshold"])
+    if settings["weighting"] not in WEIGHTINGS:
+        raise ValueError(f"there is no weighting {settings['weighting']!r}")
+    for key, value in values.items():
+        _check_value(settings, key, value)
+    wanted = _wanted(name, settings)
+    if set(arrays) != set(wanted):
+        raise ValueError(f"its weights are {sorted(arrays)} instead of {sorted(wanted)}")
+    sizes = {"bits": n_bits, "terms": values["n_features_in_"]}
+    sizes["decoder"] = settings.get("decoder_size") or n_bits
+    if "classes_" in values:
+        sizes["labels"] = len(values["classes_"])
+    for key, shape in wanted.items():
+        _check_array(key, arrays[key], shape.split(), sizes)
+    _check_indices(arrays, sizes)
+
+
+def _wanted(name: str, settings: Mapping[str, Any]) -> dict[str, str]:
+    absent = set() if settings["weighting"] == "tfidf" else {"idf_"}
+    if not settings.get("decoder_size"):
+        absent |= {"D_", "b_decoder_"}
+    wanted = _ALL | ARRAYS[name]
+    return {key: shape for key, shape in wanted.items() if key not in absent}
+
+
+def _check_value(settings: Mapping[str, Any], name: str, value: Any) -> None:
+    if name not in VALUES and name.removesuffix("_") not in settings:
+        raise ValueError(f"nothing that is learned has the name {name!r}")
+    kind = VALUES.get(name, object)
+    items, kind = (value, kind[0]) if isinstance(kind, list) else ([value], kind)
+    if not isinstance(items, list) or not all(isinstance(item, kind) for item in items):
+        raise ValueError(f"{name} has the wrong type")
+    numbers = [item for item in items if isinstance(item, NUMBERS)]
+    if not np.isfinite(np.array(numbers, np.float64)).all():
+        raise ValueError(f"{name} is not finite")
+
+
+def _check_array(name: str, array: NDArray[Any], shape: list[str], sizes: dict[str, int]) -> None:
+    *shape, dtype = shape if shape[-1].startswith("int") else [*shape, "float32"]
+    is_right = array.dtype == dtype and array.ndim == len(shape)
+    if is_right:
+        is_right = all(sizes.setdefault(n, m) == m for n, m in zip(shape, array.shape, strict=True))
+    if not is_right:
+        given = f"{array.dtype} of shape {array.shape}"
+        raise ValueError(f"{name} is {given}, which does not fit the rest")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} holds numbers that are not finite")
+
+
+def _check_indices(arrays: Arrays, sizes: dict[str, int]) -> None:
+    """See that what counts positions in other arrays stays inside them."""
+    for name, size in (("anchor_terms_", "terms"), ("axes_", "components")):
+        if (given := arrays.get(name)) is not None and given.size:
+            if given.min() < 0 or given.max() >= sizes[size]:
+                raise ValueError(f"{name} points beyond the {size}")
+    if (starts := arrays.get("anchor_starts_")) is not None:
+        bounds = [0, sizes["entries"]]
+        in_step = len(starts) == sizes["anchors"] + 1 and starts[[0, -1]].tolist() == bounds
+        if not in_step or (np.diff(starts) < 0).any():
+            raise ValueError("anchor_starts_ does not divide the entries among the anchors")
