@@ -221,8 +221,7 @@ def test_a_pair_becomes_the_json_of_the_service(fitted):
 
 def test_bit_health_is_that_of_training(fitted):
     hasher = copy.deepcopy(fitted)
-    hasher.hasher_.unused_bits_ = [3]
-    hasher.hasher_.duplicated_bits_ = [[5, 1], [7, 1]]
+    hasher.model_.learned |= {"unused_bits_": [3], "duplicated_bits_": [[5, 1], [7, 1]]}
     bits = explain_bits(hasher, n_words=1)
     assert [one.bit for one in bits if one.unused] == [3]
     assert {one.bit: one.duplicates for one in bits if one.duplicates} == {

@@ -120,12 +120,3 @@ def test_a_network_whose_dimensions_collapse_is_noticed():
     settings = quick("vdsh") | {"kl_weight": 100.0, "kl_warmup": 1}
     collapsed = TextHasher("vdsh", 16, random_state=0, **settings).fit(toy_corpus()[0])
     assert len(collapsed.hasher_.unused_bits_) == 16
-
-
-def test_a_model_saved_before_bits_were_looked_at_still_gets_a_card(fitted, tmp_path):
-    fitted.save(tmp_path / "old")
-    old = TextHasher.load(tmp_path / "old")
-    for name in ("unused_bits_", "duplicated_bits_", "calibration_"):
-        delattr(old.hasher_, name)
-    old.save(tmp_path / "again")
-    assert "made by an older version" in (tmp_path / "again" / "README.md").read_text()

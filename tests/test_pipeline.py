@@ -8,13 +8,13 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from vdsh.hashers.learned import check_learned
 
 from conftest import QUICK, quick, toy_corpus
 from vdsh import TextHasher
 from vdsh.errors import FolderError, InputError, MissingFileError, OutputExistsError
 from vdsh.hashers import HASHERS
-from vdsh.pipeline import EmptyDocumentWarning, _fitted
+from vdsh.model.learned import check_learned
+from vdsh.pipeline import EmptyDocumentWarning
 
 
 @pytest.mark.parametrize("model", HASHERS)
@@ -181,7 +181,7 @@ def change(folder, weights=None, words=None, **manifest):
         ({"fitted": {"n_features_in_": 16, "_scores": 1}}, "nothing that is learned has the name"),
         ({"fitted": {"n_features_in_": 10**400}}, "is damaged"),
         ({"hasher": {"n_bits": "16"}}, "n_bits must be"),
-        ({"hasher": {"n_bits": 16, "weighting": []}}, "no weighting"),
+        ({"hasher": {"n_bits": 16, "threshold": "sign", "weighting": []}}, "no weighting"),
         ({"training": {}}, "KeyError 'created'"),
         ({"format": "1"}, "manifest.json cannot be read"),
         ({"files": {"../../etc/passwd": {}}}, "manifest.json cannot be read"),
@@ -213,12 +213,15 @@ def test_deep_json_and_other_users_files_give_one_sentence(broken, monkeypatch):
 )
 def test_what_a_method_learns_is_what_it_says_it_learns(model, decoder_size, corpus):
     settings = quick(model, decoder_size=decoder_size, epochs=1) | {"n_bits": 16}
-    hasher = TextHasher(model, random_state=0, **settings).fit(*corpus).hasher_
-    arrays, values = _fitted(hasher)
-    check_learned(hasher, arrays, values)
+    hasher = TextHasher(model, random_state=0, **settings).fit(*corpus)
+    learned = hasher.model_.learned
+    arrays = {name: value for name, value in learned.items() if isinstance(value, np.ndarray)}
+    values = {name: value for name, value in learned.items() if name not in arrays}
+    settings = hasher.model_.settings
+    check_learned(model, settings, arrays, values)
     for name in arrays:
         with pytest.raises(ValueError, match="does not"):
-            check_learned(hasher, arrays | {name: arrays[name][:-1]}, values)
+            check_learned(model, settings, arrays | {name: arrays[name][:-1]}, values)
 
 
 def test_settings_of_numpy_and_sets_are_kept(corpus, tmp_path):  # #16 A4

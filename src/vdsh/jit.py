@@ -88,7 +88,10 @@ def kernel(**options: Any) -> Callable[[F], F]:
         except RuntimeError:  # numba: "cannot cache function: no locator available"
             return njit(**(options | {"cache": False}))(function)
 
-    return lambda function: cast(F, Lazy(function, make))
+    def lazy(function: F) -> F:
+        return cast(F, Lazy(function, make))
+
+    return lazy
 
 
 def vector_code(function: Callable[..., Any]) -> Any:

@@ -1,5 +1,7 @@
 """How much each word of the vocabulary moves each bit, seen from the encoder and the decoder."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
@@ -62,11 +64,11 @@ def decoder_effects(model: Model, decoder: Decoder) -> Scores:
     return effects
 
 
-def document_frequencies(model: Model) -> Scores | None:
+def document_frequencies(model: Model) -> NDArray[Any] | None:
     """Return the share of training documents with each word, where the model knows it."""
     if model.idf is None:
         return None
-    frequencies: Scores = np.minimum(np.exp(1 - model.idf), 1)
+    frequencies: NDArray[Any] = np.minimum(np.exp(1 - model.idf), 1)
     return frequencies
 
 
@@ -88,7 +90,7 @@ def _mean_gradient(model: Model, network: Network) -> Scores:
     paths = np.zeros((len(network.b1), model.n_bits), np.float32)
     for on_1, on_2 in zip(t1 > 0, t2 > 0, strict=True):  # what the ReLUs let through
         paths[on_1] += network.W2[np.ix_(on_1, on_2)] @ network.W3[on_2]
-    gradient: Scores = network.W1 @ (paths / inputs.shape[0])
+    gradient: Scores = network.W1 @ (paths / np.float32(inputs.shape[0]))
     return gradient
 
 

@@ -49,12 +49,12 @@ class Decoder:
             settings.get("label_weight", 0.0) / max(learned["kl_weight_"], _LEAST_KL),
         )
 
-    def hidden(self, s: Scores) -> Scores:
+    def hidden(self, s: NDArray[Any]) -> NDArray[Any]:
         """Compute what the last layer of the word decoder sees, of shape (n, n_bits or D)."""
         if self.hidden_layer is None:
             return s
         W, b = self.hidden_layer
-        layer: Scores = np.maximum(np.tanh(s) @ W + b, 0)
+        layer: NDArray[Any] = np.maximum(np.tanh(s) @ W + b, 0)
         return layer
 
     def word_log_probabilities(self, s: Scores) -> Scores:
