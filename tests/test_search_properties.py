@@ -145,6 +145,13 @@ class EagerStringMachine(EagerMachine):
     ids = string_ids
 
 
+class PlainMachine(EagerStringMachine):
+    """numpy answers, as in a process that has not loaded the kernels."""
+
+    never = staticmethod(lambda seconds: False)
+    thresholds = EagerMachine.thresholds | {"rows.compiled": never, "strips.compiled": never}
+
+
 SETTINGS = settings(
     max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )
@@ -156,6 +163,8 @@ TestEager = EagerMachine.TestCase
 TestEager.settings = SETTINGS
 TestEagerStrings = EagerStringMachine.TestCase
 TestEagerStrings.settings = SETTINGS
+TestPlain = PlainMachine.TestCase
+TestPlain.settings = SETTINGS
 
 
 @settings(max_examples=40, deadline=None)
