@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+# What the demo needs is a fifth of everything.
+FOR_DEMO := $(VENV)/.installed-for-demo
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test lint format docs smoke bench clean
@@ -16,9 +18,15 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt pip
 	$(BIN)/python -m pip install --quiet -c constraints.txt --editable '.[train,parquet,plots,server,milvus,postgres,export,ray]' --group dev
+	@touch $@ $(FOR_DEMO)
+
+$(FOR_DEMO): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt pip
+	$(BIN)/python -m pip install --quiet -c constraints.txt --editable '.[train]'
 	@touch $@
 
-demo: $(INSTALLED)  ## learn from the docstrings of installed packages and search them
+demo: $(FOR_DEMO)  ## learn from the docstrings of installed packages and search them
 	$(BIN)/vdsh demo
 
 # A process more than there are cores, up to four: many tests wait for a server or a cluster.
