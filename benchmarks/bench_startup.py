@@ -2,8 +2,8 @@
 
 python benchmarks/bench_startup.py
 
-The store is the demo's. CPU time (user and system) is the median of ten runs with warm caches, since
-a clock says more about other processes here. The first search on a machine starts with an empty
+The store is the demo's. CPU time (user and system) is the median of ten runs with warm caches: a
+clock says more about other processes here. The first search on a machine starts with an empty
 cache of compiled kernels.
 """
 
