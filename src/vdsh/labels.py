@@ -55,8 +55,8 @@ def read_labels(labels: Any, names: Sequence[str] | None = None) -> Labels:
     if array is not None and array.ndim == 2:
         return _from_indicator(array, names)
     # a column of whole numbers with gaps is one of floats as an array, but not as a list
-    given = labels.tolist() if hasattr(labels, "tolist") else labels
-    rows = [_as_list(label) for label in given]
+    given = labels if hasattr(labels, "tolist") or array is None else array
+    rows = [_as_list(label) for label in (given.tolist() if array is not None else given)]
     if names is None:
         names = sorted({name for row in rows if row is not None for name in row})
     column = {name: j for j, name in enumerate(names)}
