@@ -1,5 +1,7 @@
 """One battery for every hasher."""
 
+import json
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -101,6 +103,114 @@ def test_fewer_documents_than_bits_is_refused(name, counts):
 def test_a_bit_count_that_is_no_multiple_of_8_is_refused(name, counts):
     with pytest.raises(InputError, match="multiple of 8 from 8 to 1024. Got 20"):
         make(name, 20).fit(*counts)
+
+
+def untidy(X):
+    """Write the same counts down with stored zeros, entries in two halves, and in no order."""
+    rng = np.random.default_rng(0)
+    dense, halves = X.toarray(), X.toarray() / 2
+    rows, columns = np.indices(dense.shape).reshape(2, -1)  # a zero is stored like any other
+    entries = rng.permutation(2 * dense.size)
+    values, rows, columns = (
+        np.concatenate(pair)[entries]
+        for pair in ((halves.ravel(), halves.ravel()), (rows, rows), (columns, columns))
+    )
+    by_row = np.argsort(rows, kind="stable")
+    starts = np.searchsorted(rows[by_row], np.arange(len(dense) + 1))
+    return csr_array((values[by_row].astype(np.float32), columns[by_row], starts), dense.shape)
+
+
+@every_hasher
+def test_equal_matrices_give_equal_codes_however_they_are_stored(name, counts):
+    """#16 A1: stored zeros crashed the search for neighbours, and were words to VDSH."""
+    X, labels = counts
+    other = untidy(X)
+    before = [array.copy() for array in (other.data, other.indices, other.indptr)]
+    clean, same = (make(name, epochs=2).fit(A, labels, validation=(A, labels)) for A in (X, other))
+    assert (clean.scores(X) == same.scores(other)).all()
+    assert (clean.encode(X) == same.encode(other)).all()
+    after = (other.data, other.indices, other.indptr)  # the caller's, who did not ask for tidying
+    assert all((old == new).all() for old, new in zip(before, after, strict=True))
+
+
+@every_hasher
+def test_a_matrix_of_stored_zeros_is_nothing_to_learn_from(name):
+    zeros = csr_array(np.ones((50, 40), np.float32))
+    zeros.data[:] = 0
+    with pytest.raises(InputError, match="none of the 50 documents has a term"):
+        make(name).fit(zeros, ["even", "odd"] * 25)
+
+
+@every_hasher
+def test_empty_and_single_documents_are_hashed(name, counts):
+    dense = counts[0].toarray()
+    dense[::7] = 0
+    hasher = make(name, epochs=2).fit(csr_array(dense), counts[1])
+    assert np.isfinite(hasher.scores(dense)).all()
+    assert len(np.unique(hasher.encode(dense[::7]), axis=0)) == 1
+    assert (hasher.encode(dense[:1]) == hasher.encode(dense)[0]).all()
+    with pytest.raises(InputError, match="16 bits need at least 16 documents"):
+        make(name).fit(dense[:1], counts[1][:1])
+
+
+@every_hasher
+def test_as_many_documents_as_bits_are_enough(name, counts):
+    X, labels = counts[0][:16], counts[1][:16]
+    assert np.isfinite(make(name, epochs=2).fit(X, labels).scores(X)).all()
+
+
+@every_hasher
+@pytest.mark.parametrize("real", [np.float64, np.float32])
+def test_settings_may_be_numpy_scalars(name, real, counts):
+    plain = make(name, epochs=2)
+    kinds = {int: np.int64, float: real}
+    given = {k: kinds.get(type(v), type(v))(v) for k, v in plain.get_params().items() if v}
+    hasher = clone(plain).set_params(**given).fit(*counts)
+    if real is np.float64:  # a float32 is another number
+        assert (hasher.encode(counts[0]) == plain.fit(*counts).encode(counts[0])).all()
+    learned = {k: v for k, v in vars(hasher).items() if k.endswith("_")}
+    json.dumps({k: v for k, v in learned.items() if not isinstance(v, np.ndarray)})
+
+
+@every_hasher
+def test_a_refit_with_other_settings_is_a_first_fit(name, counts):
+    """#16 A6: idf_, D_ and b_decoder_ of the earlier fit stayed, and were saved."""
+    X, labels = counts
+    other = {"n_bits": 8, "weighting": "binary", **quick(name, epochs=2, decoder_size=0)}
+    first = make(name, epochs=1, weighting="tfidf").fit(X, labels, validation=(X, labels))
+    again = first.set_params(**other).fit(X[:, 1:], labels)
+    fresh = make(name).set_params(**other).fit(X[:, 1:], labels)
+    assert vars(again).keys() == vars(fresh).keys()
+    assert (again.encode(X[:, 1:]) == fresh.encode(X[:, 1:])).all()
+
+
+@every_hasher
+@pytest.mark.parametrize("threshold", ["sign", "best"])
+def test_validation_documents_need_no_labels(name, threshold, counts):
+    """#16 A2: VDSH multiplied the labels that were not there."""
+    X, labels = counts
+    alone, unknown = (
+        make(name, epochs=2, threshold=threshold).fit(X, labels, validation=(X[:30], y))
+        for y in (None, [None] * 30)
+    )
+    assert (alone.encode(X) == unknown.encode(X)).all()
+    assert alone.calibration_ == {}
+    assert getattr(alone, "selected_on_", "bound") == "bound"
+
+
+@every_hasher
+@pytest.mark.parametrize("threshold", ["sign", "best"])
+@pytest.mark.parametrize("n_labels", [3, 40])
+def test_validation_labels_and_documents_must_be_equally_many(name, threshold, n_labels, counts):
+    """#16 A3: an IndexError, or none at all."""
+    X, labels = counts
+    hasher = make(name, epochs=2, threshold=threshold)
+    sentence = f"Got 30 validation documents but {n_labels} labels"
+    with pytest.raises(InputError, match=sentence):
+        hasher.fit(X, labels, validation=(X[:30], labels[:n_labels]))
+    if not hasher.supervised:
+        with pytest.raises(InputError, match=sentence):
+            hasher.fit(X, validation=(X[:30], labels[:n_labels]))
 
 
 supervised = pytest.mark.parametrize("name", [n for n, kind in HASHERS.items() if kind.supervised])

@@ -39,6 +39,20 @@ def test_a_document_that_shares_no_term_has_itself_with_cosine_zero():
     assert (cosines == 0).all()
 
 
+def test_weights_of_zero_and_below_overrun_nothing():
+    """#16 A1: a sum of 0 was taken for a document not yet seen, and written down again."""
+    rng = np.random.default_rng(0)
+    terms = rng.permuted(np.tile(np.arange(50), (300, 1)), axis=1).ravel()
+    for values in (np.zeros(15_000), rng.choice([-1.0, 0.0, 1.0], 15_000)):
+        starts = np.arange(0, 15_001, 50)
+        inputs = csr_array((values.astype(np.float32), terms, starts), shape=(300, 50))
+        ids, cosines = nearest(inputs, 5)
+        _, wanted = slow(inputs, 5)
+        assert cosines == pytest.approx(np.maximum(wanted, 0), abs=1e-5)
+        own = np.broadcast_to(np.arange(300)[:, None], ids.shape)
+        assert (ids == own)[cosines == 0].all()
+
+
 def test_a_bound_on_the_work_keeps_nearly_the_same_neighbours():
     rng = np.random.default_rng(0)
     terms = (rng.zipf(1.5, (2000, 30)) - 1) % 3000  # some terms in nearly every document

@@ -1,5 +1,6 @@
 """The three models: equations, encoders, training."""
 
+import json
 import math
 
 import numpy as np
@@ -261,6 +262,23 @@ def test_the_best_epoch_is_chosen_on_validation(labelled, selection, chosen, cor
     scores = [epoch["validation"] for epoch in hasher.history_]
     assert hasher.selected_on_ == chosen
     assert hasher.best_epoch_ == 1 + scores.index(max(scores))
+
+
+@pytest.mark.parametrize("model", ["vdsh", "vdsh-s"])
+def test_the_command_line_fits_where_no_held_out_document_has_a_label(model, vdsh, tmp_path):
+    """#16 A2: six labels in 200 documents."""
+    texts, labels = toy_corpus(200)
+    held_out = np.random.RandomState(0).permutation(200)[:20]
+    known = [i for i in range(200) if i not in held_out][:6]
+    rows = [
+        {"id": str(i), "text": text, "labels": [labels[i]] if i in known else None}
+        for i, text in enumerate(texts)
+    ]
+    (tmp_path / "few.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    settings = ("--model", model, "--bits", 8, "--epochs", 1, "--set", "hidden_size=16")
+    result = vdsh("fit", "few.jsonl", "--out", "model", *settings, "-q")
+    assert result.returncode == 0, result.stderr
+    assert "Lower bound on held-out documents" in result.stdout
 
 
 def test_patience_ends_training_early(corpus_):

@@ -17,7 +17,7 @@ class Labels(NamedTuple):
     matrix : uint8 ndarray of shape (n_docs, n_labels)
         1 where the document has the label; a row of zeros for an unlabelled document.
     known : bool ndarray of shape (n_docs,)
-        False where the labels were None.
+        False where the labels were missing.
     names : list of str
         The label of each column.
     """
@@ -37,8 +37,9 @@ def read_labels(labels: Any, names: Sequence[str] | None = None) -> Labels:
     Parameters
     ----------
     labels : sequence or 0/1 array of shape (n_docs, n_labels)
-        For each document a label, a list of labels, or None when its labels are not known.
-        An empty list says that the document has none of the labels.
+        For each document a label, a list of labels, or None when its labels are not known; NaN
+        and what pandas has for missing values mean the same. An empty list says that the
+        document has none of the labels.
     names : sequence of str, optional
         The columns to use, in this order; labels not among them are left out.
         Without it, the sorted labels that occur.
@@ -53,7 +54,9 @@ def read_labels(labels: Any, names: Sequence[str] | None = None) -> Labels:
     array = np.asarray(labels) if hasattr(labels, "__array__") else None
     if array is not None and array.ndim == 2:
         return _from_indicator(array, names)
-    rows = [_as_list(label) for label in (labels if array is None else array.tolist())]
+    # a column of whole numbers with gaps is one of floats as an array, but not as a list
+    given = labels if hasattr(labels, "tolist") or array is None else array
+    rows = [_as_list(label) for label in (given.tolist() if array is not None else given)]
     if names is None:
         names = sorted({name for row in rows if row is not None for name in row})
     column = {name: j for j, name in enumerate(names)}
@@ -65,18 +68,27 @@ def read_labels(labels: Any, names: Sequence[str] | None = None) -> Labels:
 
 def _from_indicator(array: NDArray[Any], names: Sequence[str] | None) -> Labels:
     columns = [str(j) for j in range(array.shape[1])] if names is None else list(names)
-    if not np.isin(array, (0, 1)).all() or len(columns) != array.shape[1]:
+    gaps = array.dtype == object and any(map(_is_missing, array.flat))
+    if gaps or not np.isin(array, (0, 1)).all() or len(columns) != array.shape[1]:
         raise InputError(
             "Two-dimensional labels must be a 0/1 matrix with one column per label "
-            f"({len(columns)}). Got shape {array.shape}."
+            f"({len(columns)}), without gaps. Got shape {array.shape}."
         )
     return Labels(array.astype(np.uint8), np.ones(len(array), bool), columns)
 
 
 def _as_list(label: Any) -> list[str] | None:
     """Settle one document's labels: None, one label or several."""
-    if label is None or (isinstance(label, float) and np.isnan(label)):
-        return None
     if isinstance(label, Iterable) and not isinstance(label, str | bytes):
-        return [str(name) for name in label]
-    return [str(label)]
+        names = list(label)
+        kept = [str(name) for name in names if not _is_missing(name)]
+        return kept if kept or not names else None
+    return None if _is_missing(label) else [str(label)]
+
+
+def _is_missing(label: Any) -> bool:
+    """Tell whether this stands for no label: None, NaN, or a missing value of pandas."""
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas.NA, which is neither equal to itself nor unequal
+        return True

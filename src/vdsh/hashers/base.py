@@ -1,7 +1,7 @@
 """`Hasher`: what every method shares. Counts go in, bits come out."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -19,6 +19,8 @@ from vdsh.labels import Labels, read_labels
 from vdsh.model.encoders import Encoder, Network
 from vdsh.model.health import bit_health, sample
 from vdsh.text.weighting import inverse_document_frequency, weigh
+
+_NOTHING = 1e-30  # a smaller count is none: one over it would be more than a float can hold
 
 
 class Corpus(NamedTuple):
@@ -122,6 +124,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         progress : callable, optional
             Called with a `Report` now and then.
         """
+        self._forget()
         check_n_bits(self.n_bits)
         check_threshold(self.threshold)
         counts = self._validate(X, reset=True)
@@ -217,12 +220,16 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         X = validate_data(
             self, X, accept_sparse="csr", dtype=np.float32, ensure_non_negative=True, reset=reset
         )
-        counts = csr_array(X)
-        counts.sum_duplicates()
+        counts = _canonical(csr_array(X))
         if counts.nnz < 2**31:  # slicing columns leaves wide indices, which few libraries take
             counts.indices = counts.indices.astype(np.int32, copy=False)
             counts.indptr = counts.indptr.astype(np.int32, copy=False)
         return counts
+
+    def _forget(self) -> None:
+        """Remove what an earlier fit learned, so that nothing of it outlives other settings."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
 
     def _weigh(self, counts: csr_array) -> csr_array:
         return weigh(counts, self.weighting, getattr(self, "idf_", None))
@@ -255,6 +262,11 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
                 f"{self.n_bits} bits need at least {self.n_bits} documents to learn from. "
                 f"Got n_samples = {counts.shape[0]}."
             )
+        if not counts.nnz:
+            raise InputError(
+                f"There is nothing to learn from: none of the {counts.shape[0]} documents has a "
+                "term. Give documents with words."
+            )
 
     def _check_labels(self, y: Any, n_docs: int) -> Labels | None:
         """Read the labels and see that a supervised hasher can learn something from them."""
@@ -278,8 +290,10 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
             return None
         X, y = validation
         counts = self._validate(X, reset=False)
-        labels = None if y is None or train is None else read_labels(y, train.names)
-        return Corpus(self._weigh(counts), counts, labels)
+        n_docs = counts.shape[0]
+        y = [None] * n_docs if y is None else y
+        labels = _read_labels(y, n_docs, None if train is None else train.names, "validation ")
+        return Corpus(self._weigh(counts), counts, None if train is None else labels)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -300,8 +314,25 @@ def trainer(name: str) -> Any:
         raise missing_package("Training", "torch", "train") from error
 
 
-def _read_labels(y: Any, n_docs: int) -> Labels:
-    labels = read_labels(y)
+def _canonical(counts: csr_array) -> csr_array:
+    """Sort entries, add up double ones and drop stored zeros: equal matrices become the same.
+
+    A matrix that needs none of this stays as it is; any other is copied, for it is the caller's.
+    """
+    if counts.has_canonical_format and (counts.data > _NOTHING).all():
+        return counts
+    counts = counts.copy()
+    counts.sum_duplicates()
+    counts.data[counts.data <= _NOTHING] = 0
+    counts.eliminate_zeros()
+    return counts
+
+
+def _read_labels(y: Any, n_docs: int, names: Sequence[str] | None = None, kind: str = "") -> Labels:
+    labels = read_labels(y, names)
     if len(labels.known) != n_docs:
-        raise InputError(f"Got {n_docs} documents but {len(labels.known)} labels.")
+        raise InputError(
+            f"Got {n_docs} {kind}documents but {len(labels.known)} labels. Give one per document, "
+            "None where it is not known."
+        )
     return labels

@@ -121,7 +121,7 @@ class KSH(Hasher):
     def _learn_kernel(self, distances: Scores) -> Scores:
         """Set bandwidth and means from documents' distances; return their centred kernel values."""
         mean = float(distances.mean(dtype=np.float64))
-        self.bandwidth_ = self.bandwidth or mean or 1.0
+        self.bandwidth_ = float(self.bandwidth or mean or 1.0)
         kernel: Scores = np.exp(distances / np.float32(-2 * self.bandwidth_))
         self.kernel_means_ = kernel.mean(axis=0, dtype=np.float64).astype(np.float32)
         kernel -= self.kernel_means_
@@ -159,7 +159,7 @@ def whitened(kernel: Scores, ridge: float) -> tuple[Scores, NDArray[np.float64]]
     """
     covariance = kernel.T.astype(np.float64) @ kernel / len(kernel)
     values, vectors = eigh(covariance)
-    top = max(values[-1], np.finfo(np.float32).tiny)
+    top = max(values[-1], float(np.finfo(np.float32).tiny))
     kept = values > 1e-6 * top  # the rest is rounding
     kept[-1] = True
     scale = np.sqrt(np.maximum(values[kept], 0) + ridge * max(values.mean(), 0) + 1e-9 * top)

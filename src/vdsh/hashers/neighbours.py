@@ -160,8 +160,9 @@ def _nearest(
 ) -> None:
     """Fill `ids` and `cosines` of the documents from row `first` on."""
     n_docs, k = len(indptr) - 1, ids.shape[1]
-    sums = np.zeros(n_docs, np.float32)
+    sums = np.empty(n_docs, np.float32)
     touched = np.empty(n_docs, np.int32)
+    seen_by = np.full(n_docs, -1, np.int32)  # no sum tells this: weights may be 0 or cancel out
     for row in range(first, first + len(ids)):
         start, stop = indptr[row], indptr[row + 1]
         order = np.argsort(-data[start:stop])
@@ -173,7 +174,9 @@ def _nearest(
                 break
             for entry in range(list_indptr[term], list_indptr[term + 1]):
                 other = list_indices[entry]
-                if sums[other] == 0:
+                if seen_by[other] != row:
+                    seen_by[other] = row
+                    sums[other] = 0
                     touched[n_touched] = other
                     n_touched += 1
                 sums[other] += weight * list_data[entry]
@@ -181,7 +184,6 @@ def _nearest(
         found = 0
         for i in range(n_touched):
             other, value = touched[i], sums[touched[i]]
-            sums[other] = 0
             if other == row or value <= 0:
                 continue
             if found == k and (k == 0 or value < values[k - 1]):

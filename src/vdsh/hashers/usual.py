@@ -1,6 +1,7 @@
 """What a setting is where the user leaves it open: rules that know the data, not its name."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 
 class Usual(NamedTuple):
@@ -28,6 +29,16 @@ def usual_settings(n_docs: int, labelled: float = 0.0) -> Usual:
     by_words, by_labels = (0.7, 0.5, 0.03), (0.2, 0.0, 2 * round(labelled, 2))
     size = (_batch_size(n_docs), _epochs(n_docs))
     return Usual(*(by_labels if are_many(labelled) else by_words), *size)
+
+
+def settle(params: Mapping[str, Any], n_docs: int, labelled: float = 0.0) -> dict[str, Any]:
+    """Give the settings that were left open, those that are None, what their rules say.
+
+    >>> settle({"epochs": None, "batch_size": 50, "hidden_size": 1000}, 10_000)
+    {'epochs': 35, 'batch_size': 50, 'hidden_size': 1000}
+    """
+    rules = usual_settings(n_docs, labelled)._asdict()
+    return {n: rules.get(n) if value is None else value for n, value in params.items()}
 
 
 def are_many(labelled: float) -> bool:

@@ -32,8 +32,9 @@ class Judge:
     def __init__(self, hasher: "VDSH", kind: str, train: Documents, queries: Documents) -> None:
         self.hasher, self.kind = hasher, kind
         self.train, self.queries = train, queries
-        self.relevant = queries.labels @ train.labels.T > 0  # (n_queries, n_docs)
         self.k = usual_k(train.n_docs)
+        if kind == "precision":
+            self.relevant = queries.labels @ train.labels.T > 0  # (n_queries, n_docs)
 
     @classmethod
     def choose(

@@ -12,7 +12,7 @@ from vdsh.codes import Scores
 from vdsh.errors import InputError
 from vdsh.hashers.base import Corpus, Hasher, Progress, trainer
 from vdsh.hashers.neighbours import MOST_NEIGHBOURS
-from vdsh.hashers.usual import Usual, usual_settings
+from vdsh.hashers.usual import Usual, settle
 from vdsh.model.encoders import Network, Posterior, normal_cdf
 
 
@@ -164,9 +164,10 @@ class VDSH(Hasher):
 
     def _fit(self, train: Corpus, validation: Corpus | None, progress: Progress | None) -> None:
         self._check_settings()
-        for name, value in self._usual(train)._asdict().items():
-            given = getattr(self, name)
-            setattr(self, f"{name}_", value if given is None else given)
+        labelled = train.labels.known.mean() if self.supervised and train.labels else 0.0
+        settled = settle(self.get_params(), train.counts.shape[0], float(labelled))
+        for name in Usual._fields:
+            setattr(self, f"{name}_", np.asarray(settled[name]).item())
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         trained = trainer("training").train(self, train, validation, seed, progress)
         for name, array in trained.weights.items():
@@ -175,9 +176,6 @@ class VDSH(Hasher):
         self.best_epoch_ = trained.best_epoch
         self.selected_on_ = trained.selected_on
         self.interrupted_ = trained.interrupted
-
-    def _usual(self, train: Corpus) -> Usual:
-        return usual_settings(train.counts.shape[0])
 
     def _check_settings(self) -> None:
         choices = {
@@ -286,10 +284,6 @@ class VDSH_S(VDSH):
         assert train.labels is not None
         self.classes_ = list(train.labels.names)
         super()._fit(train, validation, progress)
-
-    def _usual(self, train: Corpus) -> Usual:
-        assert train.labels is not None
-        return usual_settings(train.counts.shape[0], labelled=float(train.labels.known.mean()))
 
 
 class VDSH_SP(VDSH_S):
