@@ -15,6 +15,7 @@ try:
 except ImportError:
     _loads = json.loads
 
+_PLAIN = frozenset((str, bool, type(None)))
 DEPTH = 100  # levels of lists and objects; databases refuse a thousand
 _WIDEST = 24  # characters of the longest float, -1.7976931348623157e+308
 # A surrogate pair, half of one (group 1), or any other escape.
@@ -37,29 +38,32 @@ def plain(value: Any, depth: int = 0) -> Any:
     >>> plain([date(1969, 7, 20), timedelta(minutes=1), b"moon", Decimal("1.50"), math.nan])
     ['1969-07-20', 60.0, 'moon', 1.5, None]
     """
-    if value is None or isinstance(value, str | bool):
+    kind = type(value)
+    if kind in _PLAIN:
         return value
-    if isinstance(value, int):
+    if kind is int:
         return value if -(2**63) <= value < 2**64 else str(value)
-    if isinstance(value, float):
+    if kind is float:
         return value if math.isfinite(value) else None
-    if isinstance(value, date | time):
-        return value.isoformat()
-    if isinstance(value, list | tuple | dict):
+    if kind is list or kind is dict:
         return _plain_inside(value, depth + 1)
-    return _plain_rarity(value)
+    return _plain_rarity(value, depth)
 
 
 def _plain_inside(value: Any, depth: int) -> Any:
     if depth > DEPTH:
         raise ValueError(f"is nested deeper than {DEPTH} levels")
-    if isinstance(value, dict):
+    if type(value) is dict:
         return {name: plain(inner, depth) for name, inner in value.items()}
     return [plain(inner, depth) for inner in value]
 
 
-def _plain_rarity(value: Any) -> Any:
+def _plain_rarity(value: Any, depth: int) -> Any:
     """Make plain what only Parquet has."""
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, tuple):
+        return plain(list(value), depth)
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, Decimal):
