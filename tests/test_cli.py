@@ -124,6 +124,16 @@ def test_bad_input_to_fit_is_one_sentence_and_leaves_nothing(arguments, message,
     assert sorted(os.listdir(tmp_path)) == before
 
 
+def test_a_log_gets_a_line_of_progress_now_and_then(vdsh, docs, model_folder, monkeypatch):
+    options = ("fit", docs, "--out", "m", *QUICK, "--force")  # #16 D4
+    assert vdsh(*options).stderr == ""  # nothing for what takes a moment
+    monkeypatch.setattr("vdsh.progress.SECONDS", 0)
+    lines = vdsh(*options).stderr.splitlines()
+    assert lines[0].startswith("reading 80 documents 0:00:0")
+    assert any(line.startswith("epoch 2/2 loss ") for line in lines)
+    assert vdsh(*options, "--quiet").stderr == ""
+
+
 def test_a_setting_can_be_none_as_python_writes_it(vdsh, docs, tmp_path):  # #16 D4
     result = vdsh("fit", docs, "--out", "m", "--model", "lsh", "--set", "stop_words=None")
     assert result.returncode == 0, result.stderr
