@@ -46,7 +46,7 @@ def opened(name: str) -> Iterator[BufferedReader]:
 def read_lines(file: BufferedReader, name: str, encoding: str, limit: int) -> Iterator[str]:
     """Unzip and decode line by line; raise for a line over the limit before it is read whole."""
     is_gzip = file.peek(2)[:2] == b"\x1f\x8b"
-    stream = BufferedReader(gzip.GzipFile(fileobj=file)) if is_gzip else file
+    stream: Any = BufferedReader(gzip.GzipFile(fileobj=file)) if is_gzip else file
     if encoding == "utf-8":
         start = stream.peek(4)
         encoding = next((_MARKS[mark] for mark in _MARKS if start.startswith(mark)), encoding)
