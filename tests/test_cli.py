@@ -79,6 +79,7 @@ BAD_FILES = {
     "few.jsonl": b'{"text": "orbit moon", "labels": "a"}\n' * 7,
     "one-label.jsonl": b'{"text": "orbit moon", "labels": "a"}\n' * 40,
     "no-labels.jsonl": b'{"text": "orbit moon"}\n' * 40,
+    "topics.csv": b"text;topic;year\n" + b"orbit;space;1990\n" * 40,
     "stop-words.jsonl": b'{"text": "the of and"}\n' * 40,
 }
 
@@ -91,9 +92,13 @@ BAD_FILES = {
         (["broken.jsonl"], "'broken.jsonl', line 2: broken JSON"),
         (["no-text.jsonl"], "'no-text.jsonl', line 1: no field 'text'"),
         (["latin.jsonl"], "line 1: byte 0xe9 is not utf-8"),
-        (["few.jsonl"], "8 bits need at least 8 documents to learn from. Got n_samples = 7"),
+        (["few.jsonl"], "8 bits need at least 8 documents to learn from. Got 7 documents."),
         (["one-label.jsonl", "--model", "vdsh-s"], "at least two different labels"),
-        (["no-labels.jsonl", "--model", "vdsh-s"], "learns from labels"),
+        (["no-labels.jsonl", "--model", "vdsh-s"], "There is no other field: name the one"),
+        (
+            ["topics.csv", "--model", "vdsh-s"],
+            "There is 'topic', 'year': name the one that holds them with --labels-field",
+        ),
         (["stop-words.jsonl"], "No word is left to count"),
         (["few.jsonl", "--bits", "20"], "n_bits must be a multiple of 8 from 8 to 1024. Got 20"),
         (["few.jsonl", "--model", "vdhs"], "Did you mean 'vdsh'?"),
@@ -117,6 +122,41 @@ def test_bad_input_to_fit_is_one_sentence_and_leaves_nothing(arguments, message,
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_a_log_gets_a_line_of_progress_now_and_then(vdsh, docs, model_folder, monkeypatch):
+    options = ("fit", docs, "--out", "m", *QUICK, "--force")  # #16 D4
+    assert vdsh(*options).stderr == ""  # nothing for what takes a moment
+    monkeypatch.setattr("vdsh.progress.SECONDS", 0)
+    lines = vdsh(*options).stderr.splitlines()
+    assert lines[0].startswith("reading 80 documents 0:00:0")
+    assert any(line.startswith("epoch 2/2 loss ") for line in lines)
+    assert vdsh(*options, "--quiet").stderr == ""
+
+
+def test_a_setting_can_be_none_as_python_writes_it(vdsh, docs, tmp_path):  # #16 D4
+    result = vdsh("fit", docs, "--out", "m", "--model", "lsh", "--set", "stop_words=None")
+    assert result.returncode == 0, result.stderr
+    assert TextHasher.load(tmp_path / "m").vectorizer_.stop_words is None
+
+
+def test_pages_of_html_are_warned_of_and_read_with_html(vdsh, docs, tmp_path):  # #16 D4
+    rows = [json.loads(line) for line in docs.read_text().splitlines()]
+    pages = [row | {"text": f"<p>{row['text'].replace(' ', '&nbsp;')}</p>"} for row in rows]
+    (tmp_path / "pages.jsonl").write_text("\n".join(map(json.dumps, pages)))
+    options = ("--model", "lsh", "--bits", 8)
+    with pytest.warns(UserWarning, match="80 of 80 documents look like HTML.*--html"):
+        vdsh("fit", "pages.jsonl", "--out", "tags", *options)
+    assert vdsh("fit", "pages.jsonl", "--out", "m", "--html", *options).returncode == 0
+    expected = vdsh("encode", "m", docs).stdout
+    assert vdsh("encode", "m", "pages.jsonl", "--html").stdout == expected
+
+
+@pytest.mark.parametrize("verb", ["fit", "encode", "index", "evaluate", "recalibrate", "explain"])
+def test_verbs_that_read_documents_share_their_options(verb, vdsh):
+    text = vdsh(verb, "--help").stdout
+    for name in ("format", "id-field", "drop-field", "delimiter", "html", "max-document-size"):
+        assert f"--{name}" in text
 
 
 @pytest.mark.parametrize("name", ["empty.jsonl", "broken.jsonl", "no-text.jsonl", "latin.jsonl"])
@@ -196,9 +236,11 @@ def _interrupt(docs, tmp_path, moment):
         "main()\n"
     )
     arguments = ["fit", docs, "--out", "m", "--bits", "8", "--epochs", "100000", "--quiet"]
+    # What a shell starts in the background ignores Ctrl-C, and its children inherit that (#16 D5).
     process = subprocess.Popen(
         [sys.executable, "-c", driver, *map(str, arguments)],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     if moment:
         assert any(moment in line for line in process.stdout)

@@ -43,7 +43,11 @@ def test_two_models_are_compared_on_the_same_queries(vdsh, model_folder, docs, t
     gain = facts["measures"]["precision@10"] - facts["against"]["precision@10"]
     assert found["difference"] == pytest.approx(gain)
     assert found["low"] < found["difference"] < found["high"]
-    assert "paired t-test p =" in vdsh(*arguments).stdout
+    lines = vdsh(*arguments).stdout.splitlines()
+    assert "paired t-test p =" in lines[-1]
+    assert lines[1].split() == [str(model_folder), "lsh"]  # #16 D4
+    column = lines[1].index("lsh")
+    assert lines[2][column:] == f"{facts['against']['precision@10']:.4f}"
 
 
 def test_values_of_each_query_are_written_whole_or_not(vdsh, model_folder, docs, tmp_path):

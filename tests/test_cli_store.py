@@ -2,7 +2,10 @@
 
 import json
 
+import numpy as np
 import pytest
+
+from vdsh.store import open_store
 
 
 @pytest.fixture
@@ -126,6 +129,40 @@ def test_documents_and_queries_without_known_words_are_counted(vdsh, store, mode
     searched = vdsh("search", store, "xylophone", timeout=100)
     assert searched.returncode == 0
     assert searched.stderr.startswith("Warning: 1 of 1 documents have no known word")
+
+
+@pytest.mark.parametrize("model", ["the model", "nowhere"])
+def test_a_failed_index_leaves_no_empty_store(model, vdsh, model_folder, tmp_path):  # #16 A9
+    good = "" if model == "the model" else "\n".join(['{"text": "moon"}'] * 3)
+    (tmp_path / "bad.jsonl").write_text(good or '{"text": "moon"}\n{broken\n')
+    folder = model_folder if model == "the model" else model
+    result = vdsh("index", folder, "bad.jsonl", "--store", "new")
+    assert result.returncode == 1
+    assert not (tmp_path / "new").exists()
+
+
+def test_parquet_of_a_store_is_indexed_again(vdsh, store, model_folder, tmp_path):  # #16 A9
+    odd = {"id": "odd", "text": "moon", "labels": [], "code": 7, "metadata": {"text": [None, 1.5]}}
+    (tmp_path / "odd.jsonl").write_text(json.dumps(odd) + '\n{"text": "orbit"}')
+    assert vdsh("index", model_folder, "odd.jsonl", "--store", store).returncode == 0
+    assert vdsh("export", store, "--to", "parquet", "--out", "s.parquet").returncode == 0
+    again = vdsh("index", model_folder, "s.parquet", "--store", "again")
+    assert again.returncode == 0, again.stderr
+    with open_store(store) as first, open_store(tmp_path / "again") as second:
+        (documents, codes), (copied, same) = (list(next(s.entries())) for s in (first, second))
+    assert len(documents) == 82 and documents == copied
+    assert np.array_equal(codes, same)
+    dropped = vdsh("index", model_folder, "s.parquet", "--store", "less", "--drop-field", "year")
+    assert dropped.returncode == 0, dropped.stderr
+    assert json.loads(vdsh("info", "less", "--json").stdout)["fields"] == ["code", "metadata"]
+
+
+def test_info_tells_what_a_model_learned(vdsh, model_folder):  # #16 D4
+    facts = json.loads(vdsh("info", model_folder, "--json").stdout)
+    assert (facts["model"], facts["bits"], facts["labels"]) == ("vdsh-s", 16, ["space", "sport"])
+    assert facts["training"]["documents"] == 80
+    lines = [line.split() for line in vdsh("info", model_folder).stdout.splitlines()]
+    assert ["settings", "epochs", "12"] in lines
 
 
 def test_labels_that_look_like_numbers_can_be_filtered(vdsh, store, model_folder, tmp_path):

@@ -95,7 +95,7 @@ def test_settings_survive_a_clone(name):
 
 @every_hasher
 def test_fewer_documents_than_bits_is_refused(name, counts):
-    with pytest.raises(InputError, match="64 bits need at least 64 documents.*Got n_samples = 10"):
+    with pytest.raises(InputError, match="64 bits need at least 64 documents.*Got 10 documents"):
         make(name, 64).fit(counts[0][:10], counts[1][:10])
 
 

@@ -115,7 +115,8 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         validation : (texts, labels) or texts, optional
             Held-out texts that choose the best epoch.
         progress : bool or callable, default=True
-            True draws a bar when standard error is a terminal; a callable gets each `Report`.
+            True draws a bar on standard error, or writes a line every 10 s where that is no
+            terminal; a callable gets each `Report`.
         source : str
             Where the texts come from, for the model card.
         """

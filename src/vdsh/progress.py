@@ -1,8 +1,10 @@
-"""Progress bars, on standard error, only when a person looks at it."""
+"""Progress on standard error: bars on a terminal, elsewhere a line now and then."""
 
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import (
@@ -11,6 +13,7 @@ from rich.progress import (
     Progress,
     ProgressColumn,
     SpinnerColumn,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -21,20 +24,54 @@ if TYPE_CHECKING:
     from vdsh.hashers.base import Progress as Listener
     from vdsh.hashers.base import Report
 
+SECONDS = 10.0  # between two lines
+
+
+class _Lines(Progress):
+    """Progress where nobody looks: a line now and then, for a log."""
+
+    _last = 0.0
+
+    def start(self) -> None:
+        """Begin to count the seconds."""
+        self._last = time.monotonic()
+        super().start()
+
+    def update(self, task_id: TaskID, **fields: Any) -> None:
+        """Note how far a task is, and say it if nothing was said for long."""
+        super().update(task_id, **fields)
+        self._say(task_id)
+
+    def advance(self, task_id: TaskID, advance: float = 1) -> None:
+        """Note a step of a task, and say it if nothing was said for long."""
+        super().advance(task_id, advance)
+        self._say(task_id)
+
+    def _say(self, task_id: TaskID) -> None:
+        if time.monotonic() - self._last < SECONDS:
+            return
+        self._last = time.monotonic()
+        (task,) = (task for task in self.tasks if task.id == task_id)
+        columns = (column for column in self.columns if isinstance(column, ProgressColumn))
+        words = " ".join(filter(None, (str(column.render(task)) for column in columns)))
+        print(words, file=sys.stderr, flush=True)  # noqa: T201
+
 
 def progress_bar(*columns: ProgressColumn | str, enabled: bool = True) -> Progress:
-    """Make a bar that draws itself on a terminal and keeps silent elsewhere."""
+    """Make a bar that draws itself on a terminal and writes a line now and then elsewhere."""
     console = Console(stderr=True)
+    times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    text = TextColumn("{task.description}")
+    if enabled and not console.is_terminal:
+        return _Lines(text, *columns, *times, console=console, disable=True)
     return Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        text,
         BarColumn(bar_width=24),
         *columns,
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        *times,
         console=console,
-        disable=not (enabled and console.is_terminal),
+        disable=not enabled,
     )
 
 

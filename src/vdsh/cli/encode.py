@@ -1,9 +1,8 @@
 """`vdsh encode`: documents to codes, as a stream."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,17 +13,17 @@ from vdsh.errors import InputError
 
 if TYPE_CHECKING:
     from vdsh.codes import Codes
-    from vdsh.documents import Document
+    from vdsh.documents import DocumentReader
     from vdsh.pipeline import TextHasher
     from vdsh.scale.cluster import Where
     from vdsh.scale.parquet import ParquetFiles
 
 EXAMPLE = "Example: cat titles.jsonl | vdsh encode news-model - --json"
-_BATCH = 2000
 
 Lines = Callable[[list[str], "Codes"], Iterator[str]]
 
 
+@options.reads_documents
 def command(
     model: Annotated[str, typer.Argument(help="Model folder.", show_default=False)],
     docs: Annotated[
@@ -46,10 +45,7 @@ def command(
     engine: options.Engine = "local",
     address: options.Address = None,
     workers: options.Workers = None,
-    format: options.Format = None,
-    id_field: options.IdField = "id",
-    text_field: options.TextField = None,
-    encoding: options.Encoding = "utf-8",
+    reading: options.Reading = options.AS_USUAL,
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -62,37 +58,37 @@ def command(
     options.check_engine(engine, address, workers)
     hasher = TextHasher.load(model)
     lines = _lines(bits=bits, as_json=as_json)
-    if engine == "ray" or (format in (None, "parquet") and is_several(docs)):
+    if engine == "ray" or (reading.format in (None, "parquet") and is_several(docs)):
         if out and (bits or as_json):
             raise InputError("A folder of Parquet files holds bytes: leave out --bits and --json.")
-        files = open_files(docs, id_field=id_field, text_field=text_field or "text")
+        files = open_files(docs, id_field=reading.id_field, text_field=reading.text_field or "text")
         where = Where(address, workers) if engine == "ray" else None
         _encode_files(hasher, files, lines, out, where, force=force, quiet=quiet)
         return
-    reading = options.Reading(format, id_field, text_field, None, encoding, quiet)
-    _encode_documents(hasher, reading, docs, lines, out, force=force)
+    reader = reading.reader(docs)
+    _encode_documents(hasher, reader, lines, out, force=force, quiet=quiet)
 
 
 def _encode_documents(
     hasher: "TextHasher",
-    reading: options.Reading,
-    docs: str,
+    reader: "DocumentReader",
     lines: Lines,
     out: str | None,
     *,
     force: bool,
+    quiet: bool,
 ) -> None:
     """Encode the documents of one source to lines."""
+    from vdsh.documents.document import in_batches
     from vdsh.pipeline import warn_of_empty
     from vdsh.progress import reading_bar
 
-    reader = reading.reader(docs)
     n_documents = n_empty = 0
     with (
         output(out, force=force) as file,
-        reading_bar(reader, "encoding", enabled=not reading.quiet) as read,
+        reading_bar(reader, "encoding", enabled=not quiet) as read,
     ):
-        for batch in _batches(read):
+        for batch in in_batches(read):
             codes, empty = hasher.encode_and_count([document.text for document in batch])
             file.writelines(lines([document.id for document in batch], codes))
             n_documents += len(batch)
@@ -128,12 +124,6 @@ def _encode_files(
             n_empty += encoded.n_empty
             bar.advance(bar.task_ids[0], encoded.n_documents)
     warn_of_empty(n_empty, files.n_rows)
-
-
-def _batches(documents: "Iterable[Document]") -> "Iterator[list[Document]]":
-    documents = iter(documents)
-    while batch := list(islice(documents, _BATCH)):
-        yield batch
 
 
 def _lines(*, bits: bool, as_json: bool) -> Lines:

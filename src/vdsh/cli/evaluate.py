@@ -11,6 +11,7 @@ from vdsh.cli.output import output
 from vdsh.files import check_new
 
 if TYPE_CHECKING:
+    from vdsh.documents import Document
     from vdsh.evaluation import Comparison, Evaluation
     from vdsh.pipeline import TextHasher
 
@@ -18,6 +19,7 @@ Labelled = tuple[list[str], list[Any]]
 EXAMPLE = "Example: vdsh evaluate news-model 20newsgroups --against other-model"
 
 
+@options.reads_documents
 def command(
     model: Annotated[str, typer.Argument(help="Folder of the model.", show_default=False)],
     data: Annotated[
@@ -41,11 +43,7 @@ def command(
     per_query: Annotated[
         str | None, typer.Option(help="Write each query's values to this JSON file.")
     ] = None,
-    format: options.Format = None,
-    id_field: options.IdField = "id",
-    text_field: options.TextField = None,
-    labels_field: options.LabelsField = "labels",
-    encoding: options.Encoding = "utf-8",
+    reading: options.Reading = options.AS_USUAL,
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -65,10 +63,9 @@ def command(
     if data in DATASETS and not Path(data).exists():
         queries, documents = _of_dataset(data, root, seed)
     else:
-        reading = options.Reading(format, id_field, text_field, labels_field, encoding, quiet)
-        queries, documents = _of_file(data, reading), None
+        queries, documents = _labelled(reading.documents(data, quiet=quiet)), None
         if database:
-            documents = _of_file(database, reading)
+            documents = _labelled(reading.documents(database, quiet=quiet))
     found = [_measure(hasher, queries, documents, k, radius) for hasher in hashers]
     if found[0].k < k:
         typer.echo(
@@ -83,7 +80,7 @@ def command(
         values = {name: each.round(6).tolist() for name, each in found[0].values.items()}
         with output(per_query, force=force) as file:
             file.write(json.dumps(values) + "\n")
-    _print(found, comparison, as_json=as_json)
+    _print(found, comparison, [model, against or ""], as_json=as_json)
 
 
 def _of_dataset(name: str, root: str | None, seed: int) -> tuple[Labelled, Labelled]:
@@ -99,8 +96,7 @@ def _of_dataset(name: str, root: str | None, seed: int) -> tuple[Labelled, Label
     return (data.test.texts, data.test.labels), (data.train.texts, data.train.labels)
 
 
-def _of_file(path: str, reading: options.Reading) -> Labelled:
-    documents = reading.documents(path)
+def _labelled(documents: "list[Document]") -> Labelled:
     return [d.text for d in documents], [d.labels for d in documents]
 
 
@@ -117,7 +113,9 @@ def _measure(
     )
 
 
-def _print(found: "list[Evaluation]", comparison: "Comparison | None", *, as_json: bool) -> None:
+def _print(
+    found: "list[Evaluation]", comparison: "Comparison | None", names: list[str], *, as_json: bool
+) -> None:
     first = found[0]
     if as_json:
         facts: dict[str, Any] = {
@@ -132,12 +130,15 @@ def _print(found: "list[Evaluation]", comparison: "Comparison | None", *, as_jso
         return
     left_out = f"; {first.n_unlabelled:,} without labels left out" if first.n_unlabelled else ""
     typer.echo(f"{first.n_queries:,} queries, {first.n_documents:,} documents each{left_out}")
+    if comparison:
+        typer.echo(f"  {'':<16} {names[0]}  {names[1]}")
     for name, value in first.means.items():
-        other = f"  {found[1].means[name]:.4f}" if len(found) > 1 else ""
-        typer.echo(f"  {name:<16} {value:.4f}{other}")
+        other = f"  {found[1].means[name]:.4f}" if comparison else ""
+        typer.echo(f"  {name:<16} {value:<{len(names[0]) if comparison else 0}.4f}{other}")
     if comparison:
         typer.echo(
-            f"Difference of precision@{first.k}: {comparison.difference:+.4f}, 95 % interval "
+            f"Difference of precision@{first.k}, the first less the second: "
+            f"{comparison.difference:+.4f}, 95 % interval "
             f"{comparison.low:+.4f} to {comparison.high:+.4f}, paired t-test "
             f"p = {comparison.p_value:.2g}"
         )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 EXAMPLE = 'Example: vdsh explain news-model "shuttle launch" --other "a probe in orbit"'
 
 
+@options.reads_documents
 def command(
     model: Annotated[str, typer.Argument(help="Folder of the model.", show_default=False)],
     text: Annotated[
@@ -35,9 +36,7 @@ def command(
         str | None,
         typer.Option(help="Documents to measure balance and correlation of the bits on."),
     ] = None,
-    format: options.Format = None,
-    text_field: options.TextField = None,
-    encoding: options.Encoding = "utf-8",
+    reading: options.Reading = options.AS_USUAL,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -49,8 +48,8 @@ def command(
     hasher = TextHasher.load(model)
     chosen = _choose(hasher, bit)
     if text is None:
-        reading = options.Reading(format, "id", text_field, None, encoding, quiet)
-        texts = None if health is None else [d.text for d in reading.documents(health)]
+        documents = None if health is None else reading.documents(health, quiet=quiet)
+        texts = None if documents is None else [document.text for document in documents]
         bits = explain_bits(hasher, n_words=10 if words is None else words, texts=texts)
         bits = [bits[i] for i in chosen]
         if as_json:

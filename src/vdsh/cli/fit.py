@@ -1,6 +1,7 @@
 """`vdsh fit`: learn a model from documents."""
 
 import json
+import warnings
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -8,6 +9,7 @@ import typer
 from vdsh.cli import options
 
 if TYPE_CHECKING:
+    from vdsh.documents import Document
     from vdsh.pipeline import TextHasher
 
 EXAMPLE = "Example: vdsh fit news.jsonl --model vdsh-s --bits 32 --out news-model"
@@ -17,6 +19,7 @@ _MODELS = (
 )
 
 
+@options.reads_documents
 def command(
     docs: options.Docs,
     out: Annotated[str, typer.Option(help="Folder to write the model to.", show_default=False)],
@@ -39,11 +42,7 @@ def command(
     engine: options.Engine = "local",
     address: options.Address = None,
     workers: options.Workers = None,
-    format: options.Format = None,
-    id_field: options.IdField = "id",
-    text_field: options.TextField = None,
-    labels_field: options.LabelsField = "labels",
-    encoding: options.Encoding = "utf-8",
+    reading: options.Reading = options.AS_USUAL,
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -62,12 +61,12 @@ def command(
 
     with launched(model, docs) as first:
         quiet = quiet or not first
-        reading = options.Reading(format, id_field, text_field, labels_field, encoding, quiet)
-        documents = reading.documents(docs)
+        documents = reading.documents(docs, quiet=quiet)
         if validation is None:
             documents, held_out = options.hold_out(documents, seed)
         else:
-            held_out = reading.documents(validation)
+            held_out = reading.documents(validation, quiet=quiet)
+        _check_documents(documents, hasher, reading)
         source = "standard input" if docs == "-" else docs
         lesson = Lesson(
             hasher,
@@ -83,6 +82,31 @@ def command(
     _print_result(hasher, out, as_json=as_json)
     if getattr(hasher.hasher_, "interrupted_", False):
         raise typer.Exit(130)
+
+
+def _check_documents(
+    documents: "list[Document]", hasher: "TextHasher", reading: options.Reading
+) -> None:
+    """Raise where labels are needed and there are none; warn of texts that look like HTML."""
+    from vdsh.documents.html import looks_like_html
+    from vdsh.errors import InputError
+    from vdsh.hashers import HASHERS
+
+    if HASHERS[hasher.model].supervised and all(each.labels is None for each in documents):
+        others = sorted({name for document in documents[:1000] for name in document.metadata})
+        there = ", ".join(f"'{name}'" for name in others) or "no other field"
+        raise InputError(
+            f"The model '{hasher.model}' learns from labels, and no document has any in "
+            f"'{reading.labels_field}'. There is {there}: name the one that holds them with "
+            "--labels-field, or choose an unsupervised model (vdsh)."
+        )
+    n_pages = 0 if reading.html else sum(looks_like_html(each.text) for each in documents)
+    if 2 * n_pages > len(documents):
+        warnings.warn(
+            f"{n_pages:,} of {len(documents):,} documents look like HTML, whose tags count as "
+            "words. Leave them out with --html, here and in `vdsh index`.",
+            stacklevel=2,
+        )
 
 
 def _make(

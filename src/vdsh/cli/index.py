@@ -1,6 +1,7 @@
 """`vdsh index`: documents into a store."""
 
 import json
+from itertools import chain
 from typing import Annotated
 
 import typer
@@ -11,6 +12,7 @@ from vdsh.errors import VdshError
 EXAMPLE = "Example: vdsh index news-model news.jsonl --store news-store"
 
 
+@options.reads_documents
 def command(
     model: Annotated[str, typer.Argument(help="Model folder.", show_default=False)],
     docs: options.Docs,
@@ -18,19 +20,15 @@ def command(
     reference: Annotated[
         bool, typer.Option("--reference", help="Remember where the model is, do not copy it.")
     ] = False,
-    format: options.Format = None,
-    id_field: options.IdField = "id",
-    text_field: options.TextField = None,
-    labels_field: options.LabelsField = "labels",
-    encoding: options.Encoding = "utf-8",
+    reading: options.Reading = options.AS_USUAL,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Add documents to a store, made when it is not there; the same id replaces."""
+    from vdsh.documents.document import in_batches
     from vdsh.progress import reading_bar
     from vdsh.store import open_store, without_password
 
-    reader = options.Reading(format, id_field, text_field, labels_field, encoding).reader(docs)
     keep = "reference" if reference else "inside"
     written = 0
 
@@ -39,10 +37,11 @@ def command(
         written = committed
 
     try:
-        with open_store(store, model, keep_model=keep) as opened:
-            with reading_bar(reader, "indexing", enabled=not quiet) as documents:
-                opened.upsert(documents, progress=acknowledge)
-            total = opened.count()
+        with reading_bar(reading.reader(docs), "indexing", enabled=not quiet) as documents:
+            first = next(in_batches(documents), [])  # what cannot be read makes no store
+            with open_store(store, model, keep_model=keep) as opened:
+                opened.upsert(chain(first, documents), progress=acknowledge)
+                total = opened.count()
     except (VdshError, KeyboardInterrupt):
         if written:
             typer.echo(f"{written:,} documents were committed before and are kept.", err=True)

@@ -1,22 +1,37 @@
-"""`vdsh info`: what a store holds."""
+"""`vdsh info`: what a store holds, or a model learned."""
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-from vdsh.cli import hits, options
+from vdsh.cli import options
 
 EXAMPLE = "Example: vdsh info news-store"
 
 
-def command(store: hits.Store, as_json: options.Json = False) -> None:
-    """Print how many documents a store has, which model made their codes, and its size."""
+def command(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL|STORE",
+            help="Model folder; or folder or URL of a store.",
+            show_default=False,
+        ),
+    ],
+    as_json: options.Json = False,
+) -> None:
+    """Print what a store holds and which model made its codes; or what a model learned from."""
+    from vdsh.persistence import MANIFEST
     from vdsh.store import open_store
 
-    with open_store(store) as opened:
-        facts = opened.info()
+    if Path(source, MANIFEST).is_file():
+        facts = _about_model(source)
+    else:
+        with open_store(source) as opened:
+            facts = opened.info()
     if as_json:
         typer.echo(json.dumps(facts, ensure_ascii=False))
         return
@@ -24,6 +39,22 @@ def command(store: hits.Store, as_json: options.Json = False) -> None:
     width = max(len(name) for name in lines)
     for name, value in lines.items():
         typer.echo(f"{name:<{width}}  {value}")
+
+
+def _about_model(path: str) -> dict[str, Any]:
+    from vdsh.pipeline import TextHasher
+    from vdsh.store.model import fingerprint
+
+    hasher = TextHasher.load(path)
+    return {
+        "path": path,
+        "model": hasher.model,
+        "bits": hasher.hasher_.n_bits,
+        "fingerprint": fingerprint(hasher),
+        "labels": list(getattr(hasher.hasher_, "classes_", [])),
+        "training": hasher.training_,
+        "settings": hasher.settings,
+    }
 
 
 def _lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,10 @@
 """Options that several verbs share, and how documents are read with them."""
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
@@ -20,16 +23,6 @@ Docs = Annotated[
         show_default=False,
     ),
 ]
-Format = Annotated[
-    str | None, typer.Option(help="jsonl, csv, tsv, parquet or text; by default from the ending.")
-]
-IdField = Annotated[str, typer.Option(help="Field of the id.")]
-TextField = Annotated[
-    list[str] | None,
-    typer.Option(help="Field of the text; give it again to join several.  [default: text]"),
-]
-LabelsField = Annotated[str, typer.Option(help="Field of the labels.")]
-Encoding = Annotated[str, typer.Option(help="Of the file's text.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON lines for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Engine = Annotated[str, typer.Option(help="local, or ray for a cluster.")]
@@ -46,34 +39,72 @@ Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 
 
 class Reading(NamedTuple):
-    """The options that say how documents are read."""
+    """The options that say how documents are read; `reads_documents` gives them to a verb."""
 
-    format: str | None
-    id_field: str
-    text_field: list[str] | None
-    labels_field: str | None
-    encoding: str
-    quiet: bool = False
+    format: Annotated[
+        str | None,
+        typer.Option(help="jsonl, csv, tsv, parquet or text; by default from the ending."),
+    ] = None
+    id_field: Annotated[str, typer.Option(help="Field of the id.")] = "id"
+    text_field: Annotated[
+        list[str] | None,
+        typer.Option(help="Field of the text; give it again to join several.  [default: text]"),
+    ] = None
+    labels_field: Annotated[str, typer.Option(help="Field of the labels.")] = "labels"
+    drop_field: Annotated[
+        list[str] | None, typer.Option(help="Field to leave out; give it again for several.")
+    ] = None
+    encoding: Annotated[str, typer.Option(help="Of the file's text.")] = "utf-8"
+    delimiter: Annotated[
+        str | None, typer.Option(help="Of CSV; by default found in the header.")
+    ] = None
+    html: Annotated[
+        bool, typer.Option("--html", help="Texts are HTML: leave out tags, decode entities.")
+    ] = False
+    max_document_size: Annotated[int, typer.Option(min=1, help="Most bytes of a document.")] = (
+        16 * 2**20
+    )
 
     def reader(self, source: str) -> "DocumentReader":
         """Open documents to go through one by one."""
         from vdsh.documents import read_documents
 
-        return read_documents(
-            source,
-            format=self.format,
-            id_field=self.id_field,
-            text_field=self.text_field or "text",
-            labels_field=self.labels_field or "labels",
-            encoding=self.encoding,
-        )
+        options = self._asdict()
+        options["text_field"] = self.text_field or "text"
+        options["drop_field"] = self.drop_field or ()
+        return read_documents(source, **options)
 
-    def documents(self, source: str) -> "list[Document]":
+    def documents(self, source: str, *, quiet: bool = False) -> "list[Document]":
         """Read all documents, with a bar."""
         from vdsh.progress import reading_bar
 
-        with reading_bar(self.reader(source), "reading", enabled=not self.quiet) as documents:
+        with reading_bar(self.reader(source), "reading", enabled=not quiet) as documents:
             return list(documents)
+
+
+AS_USUAL = Reading()
+
+
+def reads_documents(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace a verb's parameter `reading` by an option for each field of `Reading`."""
+    kinds = get_type_hints(Reading, include_extras=True)
+    options = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kinds[name])
+        for name, default in Reading._field_defaults.items()
+    ]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        reading = Reading(**{option.name: given.pop(option.name) for option in options})
+        command(reading=reading, **given)
+
+    parameters: list[Parameter] = []
+    for parameter in signature(command).parameters.values():
+        is_reading = parameter.name == "reading"
+        parameters += options if is_reading else [parameter.replace(kind=Parameter.KEYWORD_ONLY)]
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    return run
 
 
 def hold_out(
@@ -105,18 +136,19 @@ def check_engine(engine: str, address: str | None, workers: int | None) -> None:
 
 
 def parse_settings(pairs: list[str]) -> dict[str, Any]:
-    """Read `--set name=value` options; values are JSON where they can be, else text.
+    """Read `--set name=value` options; values are JSON or Python's words, else text.
 
-    >>> parse_settings(["epochs=5", "threshold=sign", "stop_words=null"])
+    >>> parse_settings(["epochs=5", "threshold=sign", "stop_words=None"])
     {'epochs': 5, 'threshold': 'sign', 'stop_words': None}
     """
+    words = {"None": None, "True": True, "False": False}
     settings = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
             raise InputError(f"--set takes name=value, such as --set epochs=5. Got '{pair}'.")
         try:
-            settings[name.replace("-", "_")] = json.loads(value)
+            settings[name.replace("-", "_")] = words[value] if value in words else json.loads(value)
         except ValueError:
             settings[name.replace("-", "_")] = value
     return settings

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 EXAMPLE = "Example: vdsh recalibrate news-model news.jsonl --threshold best --out news-model-2"
 
 
+@options.reads_documents
 def command(
     model: Annotated[str, typer.Argument(help="Folder of the model.", show_default=False)],
     docs: options.Docs,
@@ -35,11 +36,7 @@ def command(
             "`vdsh fit` they are those that the model was not trained on."
         ),
     ] = 0,
-    format: options.Format = None,
-    id_field: options.IdField = "id",
-    text_field: options.TextField = None,
-    labels_field: options.LabelsField = "labels",
-    encoding: options.Encoding = "utf-8",
+    reading: options.Reading = options.AS_USUAL,
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -52,12 +49,11 @@ def command(
     check_threshold(threshold)
     check_free(out, force=force)
     hasher = TextHasher.load(model)
-    reading = options.Reading(format, id_field, text_field, labels_field, encoding, quiet)
-    documents = reading.documents(docs)
+    documents = reading.documents(docs, quiet=quiet)
     if validation is None:
         documents, held_out = options.hold_out(documents, seed)
     else:
-        held_out = reading.documents(validation)
+        held_out = reading.documents(validation, quiet=quiet)
     texts, labels = options.texts_and_labels(documents)
     hasher.recalibrate(
         texts,

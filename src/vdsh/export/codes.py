@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vdsh.codes import Codes, to_hex
+from vdsh.documents.records import EXPORT_MARK
 from vdsh.errors import InputError, missing_package, suggest
 from vdsh.files import check_new, new_file, new_files
 from vdsh.store import Store
@@ -53,7 +54,8 @@ def export_codes(
     to : {"faiss", "npy", "parquet", "hex"}
         `faiss` is an IndexBinaryFlat and `npy` a uint8 array of shape (n_docs, n_bytes), each
         with a file of ids beside it. `parquet` has the columns id, code, text, labels and
-        metadata; `hex` a line for each document, its id and its code.
+        metadata, which `vdsh index` reads back; `hex` a line for each document, its id and its
+        code.
     path : path
     force : bool, default=False
         Replace files that are there.
@@ -122,7 +124,7 @@ def _write_parquet(store: Store, path: Path, progress: Progress | None) -> int:
     code_type = pa.binary(store.info()["bits"] // 8)
     columns = [("id", pa.string()), ("code", code_type), ("text", pa.string())]
     columns += [("labels", pa.list_(pa.string())), ("metadata", pa.string())]
-    schema = pa.schema(columns)
+    schema = pa.schema(columns, {EXPORT_MARK: b"store"})  # `vdsh index` knows it again
     n_documents = 0
     with closing(pq.ParquetWriter(path, schema)) as writer:
         for documents, codes in _counted(store.entries(batch_size=ROWS), progress):

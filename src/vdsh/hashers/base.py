@@ -258,9 +258,11 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     def _check_enough(self, counts: csr_array) -> None:
         if counts.shape[0] < self.n_bits:
+            # scikit-learn's checks want the word "sample" where there is one.
+            got = f"{counts.shape[0]} documents" if counts.shape[0] != 1 else "one (one sample)"
             raise InputError(
                 f"{self.n_bits} bits need at least {self.n_bits} documents to learn from. "
-                f"Got n_samples = {counts.shape[0]}."
+                f"Got {got}."
             )
         if not counts.nnz:
             raise InputError(

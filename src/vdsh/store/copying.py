@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vdsh.documents.document import BATCH
 from vdsh.errors import EngineError, InputError
 from vdsh.store.base import Store
-from vdsh.store.modelled import BATCH
 
 SAMPLE = 100  # documents compared at the end
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from vdsh.codes import Codes
 from vdsh.documents import Document
+from vdsh.documents.document import BATCH, in_batches
 from vdsh.errors import InputError
 from vdsh.store.base import Query, Store, check_code
 from vdsh.store.rows import Rows, check_codes, check_id, to_rows
 
-BATCH = 2000  # documents a transaction
 CANDIDATES = 1000  # at least so many are re-ordered by expected distance
 
 T = TypeVar("T")
@@ -31,11 +31,11 @@ class ModelledStore(Store):
         *,
         progress: Callable[[int], None] | None = None,
     ) -> int:
-        """Add documents in batches of 2,000, each committed before the next is read."""
+        """Add documents in batches of up to 2,000, each committed before the next is read."""
         if codes is not None:
             check_codes(codes, documents, self._model.n_bits)
         n_written = 0
-        for batch in _batches(documents):
+        for batch in in_batches(documents):
             some = None if codes is None else codes[n_written : n_written + len(batch)]
             self._write(to_rows(batch, some, self._model.encode))
             n_written += len(batch)

@@ -28,11 +28,13 @@ def open_local(
     """Do what `vdsh.store.open_store` says, for a folder."""
     _check_keeping(keep_model)
     folder = Path(path)
-    if not _holds_store(folder) and hasher is None:
-        raise MissingFileError(
-            f"No store at '{folder}'. Give a model to make one: open_store(path, hasher), or "
-            f"vdsh index MODEL DOCS --store {folder}."
-        )
+    if not _holds_store(folder):
+        if hasher is None:
+            raise MissingFileError(
+                f"No store at '{folder}'. Give a model to make one: open_store(path, hasher), or "
+                f"vdsh index MODEL DOCS --store {folder}."
+            )
+        load_hasher(hasher)  # a model that cannot be read makes no folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

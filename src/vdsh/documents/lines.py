@@ -1,0 +1,105 @@
+"""Bytes to lines of text: unzipped, decoded, and none longer than a document may be."""
+
+import codecs
+import gzip
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import BufferedReader, TextIOWrapper
+from itertools import count
+from typing import Any
+
+from vdsh.errors import InputError
+
+STDIN = "<stdin>"
+_MARKS = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32"}  # they begin as UTF-16 does
+_MARKS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
+
+def check_encoding(encoding: str) -> str:
+    """Return Python's name of an encoding."""
+    try:
+        name = codecs.lookup(encoding).name.removesuffix("-sig")
+        "a\n".encode(name)
+    except (LookupError, ValueError):
+        raise InputError(f"No encoding {encoding!r}. Try utf-8, latin-1 or cp1252.") from None
+    return name
+
+
+@contextmanager
+def opened(name: str) -> Iterator[BufferedReader]:
+    """Open a file or stdin; turn what goes wrong while it is read into a sentence."""
+    try:
+        if name == STDIN:
+            stdin: Any = sys.stdin.buffer  # a BytesIO where a test replaced it
+            yield stdin if hasattr(stdin, "peek") else BufferedReader(stdin)
+        else:
+            with open(name, "rb") as file:
+                yield file
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"'{name}' is cut off or damaged gzip. Copy or pack it again.") from error
+    except OSError as error:
+        raise InputError(f"Cannot read '{name}': {error.strerror or error}.") from error
+
+
+def read_lines(file: BufferedReader, name: str, encoding: str, limit: int) -> Iterator[str]:
+    """Unzip and decode line by line; raise for a line over the limit before it is read whole."""
+    is_gzip = file.peek(2)[:2] == b"\x1f\x8b"
+    stream: Any = BufferedReader(gzip.GzipFile(fileobj=file)) if is_gzip else file
+    if encoding == "utf-8":
+        start = stream.peek(4)
+        encoding = next((_MARKS[mark] for mark in _MARKS if start.startswith(mark)), encoding)
+    by_bytes = "a\n".encode(encoding) == b"a\n"
+    lines = _decoded if by_bytes else _wide
+    for number, line in enumerate(lines(stream, name, encoding, limit), 1):
+        if number == 1:
+            line = line.removeprefix("\ufeff")
+            if by_bytes and "\0" in line:
+                problem = "zero bytes, as UTF-16 has them. Name the encoding"
+                raise InputError(f"'{name}', line 1: {problem}, such as --encoding utf-16-le.")
+        yield line
+
+
+def _decoded(stream: BufferedReader, name: str, encoding: str, limit: int) -> Iterator[str]:
+    """Split lines, then decode them, so that an error can name its line."""
+    for number, raw in _numbered(stream.readline, name, limit):
+        try:
+            yield raw.decode(encoding)
+        except UnicodeDecodeError as error:
+            problem = f"byte 0x{raw[error.start]:02x} is not {encoding}"
+            advice = "Name the encoding, such as encoding='latin-1' (--encoding latin-1)."
+            raise InputError(f"'{name}', line {number}: {problem}. {advice}") from error
+
+
+def _wide(stream: BufferedReader, name: str, encoding: str, limit: int) -> Iterator[str]:
+    """Decode, then split lines: where a line break is not one byte, as in UTF-16."""
+    text = TextIOWrapper(stream, encoding, newline="\n")
+    try:
+        for _, line in _numbered(text.readline, name, limit):
+            yield line
+    finally:
+        text.detach()  # else stdin would be closed with it
+
+
+def _numbered(readline: Callable[[int], Any], name: str, limit: int) -> Iterator[tuple[int, Any]]:
+    for number in count(1):
+        try:
+            line = readline(limit + 1)
+        except UnicodeError as error:
+            raise InputError(f"'{name}', line {number} or soon after: {error}.") from error
+        if len(line) > limit:
+            raise InputError(f"'{name}', line {number}: {over(limit)}")
+        if not line:
+            return
+        yield number, line
+
+
+def over(limit: int) -> str:
+    """Say that a document is too large, and what to do.
+
+    >>> over(2**24)  # doctest: +ELLIPSIS
+    'a document of more than 16,777,216 bytes. Cut it, or allow more with max_document_size= ...'
+    """
+    advice = "Cut it, or allow more with max_document_size= (--max-document-size)."
+    return f"a document of more than {limit:,} bytes. {advice}"

@@ -1,0 +1,250 @@
+"""Documents of a source: a record's fields become id, text, labels and metadata."""
+
+import difflib
+import os
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from io import BufferedReader
+from pathlib import Path
+from reprlib import repr as short
+from typing import Any, NoReturn
+
+from vdsh.documents.document import Document
+from vdsh.documents.html import text_of
+from vdsh.documents.lines import STDIN, check_encoding
+from vdsh.documents.records import drop, read_records
+from vdsh.documents.values import is_missing, number_or_text, parse_json, plain
+from vdsh.errors import InputError, MissingFileError
+
+MAX_DOCUMENT_SIZE = 16 * 2**20
+_ENDINGS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv"}
+_ENDINGS |= {".tsv": "tsv", ".parquet": "parquet", ".txt": "text"}
+FORMATS = tuple(dict.fromkeys(_ENDINGS.values()))
+
+
+def read_documents(
+    source: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    id_field: str = "id",
+    text_field: str | Sequence[str] = "text",
+    labels_field: str = "labels",
+    drop_field: str | Sequence[str] = (),
+    encoding: str = "utf-8",
+    delimiter: str | None = None,
+    html: bool = False,
+    max_document_size: int = MAX_DOCUMENT_SIZE,
+) -> "DocumentReader":
+    r"""Open documents for reading; nothing is read until they are iterated over.
+
+    Parameters
+    ----------
+    source : path or "-"
+        A file, a folder (each file in it is one document; hidden files are left out) or
+        standard input. Gzip is recognised by its first bytes.
+    format : {"jsonl", "csv", "tsv", "parquet", "text"}, optional
+        By default what the file's ending says, and JSON lines for standard input. A Parquet file
+        that `vdsh export` wrote gives the documents of its store.
+    id_field, labels_field : str
+        Fields of the id and the labels; both may be missing. In CSV and TSV several labels are
+        separated by `;` or written as a JSON array. In a folder, `folder` is the file's folder.
+    text_field : str or sequence of str
+        Field of the text; the texts of several fields are joined by a newline.
+    drop_field : str or sequence of str
+        Fields to leave out. All others become metadata: dates as ISO text, durations as seconds,
+        bytes as the UTF-8 text that they have to be, NaN and infinite numbers as None.
+    encoding : str
+        Of anything but Parquet; UTF-16 and UTF-32 are also recognised by their byte order mark.
+        Half a surrogate pair in JSON (``"\ud83d"``) becomes U+FFFD.
+    delimiter : str, optional
+        Of CSV: by default the one of ``, ; | tab`` under which the header has the text's column.
+    html : bool, default=False
+        The texts are HTML: leave out tags, comments, scripts and styles, and decode entities.
+    max_document_size : int, default=16 MiB
+        Most bytes of a document as its source holds it, unzipped. More is an error, raised before
+        they are in memory.
+
+    Returns
+    -------
+    DocumentReader
+        It raises `InputError` while iterating for what is wrong inside the source.
+    """
+    name = STDIN if source == "-" else os.fspath(source)
+    if name != STDIN and not os.path.exists(name):
+        raise MissingFileError(f"No file or folder '{name}'. Check the path, or give - for stdin.")
+    if max_document_size < 1:
+        raise InputError(f"max_document_size must be 1 or more. Got {max_document_size}.")
+    return DocumentReader(
+        name,
+        _check_format(name, format),
+        id_field,
+        _several(text_field) or ("text",),
+        labels_field,
+        check_encoding(encoding),
+        _check_delimiter(delimiter),
+        _several(drop_field),
+        html,
+        max_document_size,
+    )
+
+
+@dataclass(eq=False)
+class DocumentReader:
+    """An iterable of `Document`; each `iter` starts at the beginning, except on standard input.
+
+    Attributes
+    ----------
+    name : str
+        The source, for messages.
+    fraction : float or None
+        Share of the source read so far, from 0 to 1; None where its size is not known.
+    """
+
+    name: str
+    format: str
+    id_field: str
+    text_fields: tuple[str, ...]
+    labels_field: str
+    encoding: str = "utf-8"
+    delimiter: str | None = None
+    drop_fields: tuple[str, ...] = ()
+    html: bool = False
+    max_document_size: int = MAX_DOCUMENT_SIZE
+    done: int = field(default=0, init=False, repr=False)  # bytes, rows or files
+    total: int = field(default=1, init=False, repr=False)
+    file: BufferedReader | None = field(default=None, init=False, repr=False)
+    is_export: bool = field(default=False, init=False, repr=False)  # its metadata is one column
+
+    @property
+    def fraction(self) -> float | None:
+        """Share of the source read so far."""
+        if self.name == STDIN or not self.total:
+            return None
+        if self.file and not self.file.closed:
+            self.done = self.file.tell()
+        return min(1.0, self.done / self.total)
+
+    def __iter__(self) -> Iterator[Document]:
+        number = self.done = 0
+        with closing(read_records(self)) as records:
+            for number, (place, fields) in enumerate(records, 1):
+                yield self.document(number, place, fields)
+        if not number:
+            raise InputError(f"'{self.name}' holds no documents.")
+        self.done = self.total
+
+    def check_columns(self, columns: Sequence[str]) -> None:
+        """Raise for a column that was asked for by name and is not there."""
+        wanted = [("text", name) for name in self.text_fields]
+        wanted += [("id", self.id_field), ("labels", self.labels_field)]
+        wanted += [("drop", name) for name in self.drop_fields if not self.is_export]
+        for role, name in wanted:
+            if name not in columns and (role in ("text", "drop") or name != role):
+                raise InputError(f"'{self.name}' has no column {_not_among(columns, name, role)}")
+
+    def document(self, number: int, place: str, fields: dict[str, Any]) -> Document:
+        """Make a document of record `number`, counted from 1, that stands at `place`."""
+        dropped = self.drop_fields
+        fields = {
+            name: value if type(value) is str else self._plain(place, name, value)
+            for name, value in fields.items()
+            if name not in dropped
+        }
+        key, text = fields.get(self.id_field), self._text(place, fields)
+        labels = self._labels(place, fields.get(self.labels_field))
+        id = str(number if is_missing(key) else key)
+        return Document(id, text, labels, self._metadata(place, fields))
+
+    def _plain(self, place: str, name: str, value: Any) -> Any:
+        try:
+            return plain(value)
+        except ValueError as error:
+            self.fail(place, f"field '{name}' {error}. {drop(name)}", error)
+
+    def _metadata(self, place: str, fields: dict[str, Any]) -> dict[str, Any]:
+        """Take all other fields."""
+        if self.is_export:
+            return self._unpacked(place, fields.get("metadata"))
+        used = {self.id_field, self.labels_field, *self.text_fields}
+        metadata = {name: value for name, value in fields.items() if name not in used}
+        if self.format in ("csv", "tsv"):
+            metadata = {name: number_or_text(cell) for name, cell in metadata.items()}
+        return metadata
+
+    def _unpacked(self, place: str, metadata: Any) -> dict[str, Any]:
+        try:
+            fields = parse_json(metadata or "{}")
+            return {name: value for name, value in fields.items() if name not in self.drop_fields}
+        except (ValueError, RecursionError, TypeError, AttributeError) as error:
+            self.fail(place, f"metadata must be a JSON object. Got {short(metadata)}.", error)
+
+    def _text(self, place: str, fields: dict[str, Any]) -> str:
+        values = {name: fields[name] for name in self.text_fields if name in fields}
+        if not values:
+            self.fail(place, f"no field {_not_among(fields, self.text_fields[0], 'text')}")
+        parts = [value for value in values.values() if value is not None]
+        if not parts or not all(isinstance(part, str) for part in parts):
+            got = ", ".join(f"'{name}': {short(value)}" for name, value in values.items())
+            self.fail(place, f"the text must be a string. Got {got}. Mend or remove it.")
+        text = "\n".join(filter(None, parts))
+        return text_of(text) if self.html else text
+
+    def _labels(self, place: str, value: Any) -> tuple[str, ...] | None:
+        if self.format in ("csv", "tsv") and value:
+            value = self._cell(place, value.strip())
+        if is_missing(value):
+            return None
+        values = value if isinstance(value, list) else [value]
+        if not all(isinstance(label, str | int | float) for label in values):
+            self.fail(place, f"labels must be strings or numbers. Got {short(value)}.")
+        return tuple(str(v).lower() if isinstance(v, bool) else str(v) for v in values)
+
+    def _cell(self, place: str, cell: str) -> Any:
+        """Take the labels in a cell apart."""
+        if not cell.startswith("["):
+            return [label.strip() for label in cell.split(";") if label.strip()] or None
+        try:
+            return parse_json(cell)
+        except (ValueError, RecursionError) as error:
+            self.fail(place, f'{short(cell)} is no JSON array. Write ["a", "b"] or a;b.', error)
+
+    def fail(self, place: str, message: str, cause: Exception | None = None) -> NoReturn:
+        """Raise for something wrong at a place in the source."""
+        raise InputError(f"'{self.name}', {place}: {message}") from cause
+
+
+def _several(names: str | Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _check_format(name: str, format: str | None) -> str:
+    if format not in (None, *FORMATS):
+        raise InputError(f"format must be one of {', '.join(FORMATS)}. Got {format!r}.")
+    if name == STDIN and format == "parquet":
+        raise InputError("Parquet cannot be read from stdin. Save it to a file and give its path.")
+    if os.path.isdir(name):
+        if format:
+            raise InputError(f"A folder holds one document a file, so leave out format={format!r}.")
+        return "folder"
+    ending = ".jsonl" if name == STDIN else Path(name.lower().removesuffix(".gz")).suffix
+    if not format and ending not in _ENDINGS:
+        raise InputError(
+            f"Cannot tell the format of '{name}'. Known endings: {', '.join(_ENDINGS)} (and .gz). "
+            f"Or name it with format= (--format): {', '.join(FORMATS)}."
+        )
+    return format or _ENDINGS[ending]
+
+
+def _check_delimiter(delimiter: str | None) -> str | None:
+    delimiter = {"tab": "\t", r"\t": "\t"}.get(delimiter or "", delimiter)
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+        raise InputError(f"delimiter must be one character, such as ; or tab. Got {delimiter!r}.")
+    return delimiter
+
+
+def _not_among(names: Collection[str], name: str, role: str) -> str:
+    close = difflib.get_close_matches(name, names, n=1)
+    guess = f" Did you mean '{close[0]}'?" if close else ""
+    there = ", ".join(f"'{other}'" for other in names) or "nothing"
+    return f"'{name}'.{guess} There is {there}. Name it with {role}_field= (--{role}-field)."
