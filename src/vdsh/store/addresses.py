@@ -13,7 +13,7 @@ URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://|(milvus-lite):")
 HALF_A_URL = re.compile(r"(postgres|postgresql|milvus):", re.IGNORECASE)
 # Up to the last @ there is, since a password may hold anything before it was put in percent form.
 PASSWORD = re.compile(r"(//[^:@]*):.*@", re.DOTALL)
-PASSWORD_OPTION = re.compile(r"([?&]\w*(?:pass|token)\w*=).*?(?=&\w+=|$)", re.DOTALL | re.IGNORECASE)
+PASSWORD_OPTION = re.compile(r"(?is)([?&]\w*(?:pass|token)\w*=).*?(?=&\w+=|$)")
 PERCENT = "Write special characters of a password in percent form, such as %40 for @ and %2F for /."
 
 
