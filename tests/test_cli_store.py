@@ -1,6 +1,7 @@
 """The verbs on a store, as a user types them."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -63,15 +64,67 @@ def test_index_replaces_the_same_ids(vdsh, store, model_folder):
     assert (facts["written"], facts["documents"]) == (80, 80)
 
 
-def test_duplicates_feed_delete(vdsh, store):
+@pytest.fixture
+def copies(vdsh, store, model_folder, tmp_path):
+    """Two texts, each with copies that differ in a word; ids below those of the other documents."""
+    texts = {"a": "moon " + " ".join(f"w{i}" for i in range(50)), "b": "orbit of a goal"}
+    texts |= {"a1": texts["a"], "a2": texts["a"].replace("w7 ", "orbit "), "b1": texts["b"] + "!"}
+    lines = [json.dumps({"id": f"{id}", "text": text}) for id, text in texts.items()]
+    (tmp_path / "copies.jsonl").write_text("\n".join(lines))
+    assert vdsh("index", model_folder, "copies.jsonl", "--store", store).returncode == 0
+    return {"a": ["a1", "a2"], "b": ["b1"]}
+
+
+def test_duplicates_feed_delete(vdsh, store, copies):
     groups = [json.loads(x) for x in vdsh("duplicates", store, "--json").stdout.splitlines()]
-    others = [other["id"] for group in groups for other in group["others"]]
-    assert others
+    assert {g["keep"]: [other["id"] for other in g["others"]] for g in groups} == copies
+    first, second = groups[0]["others"]
+    assert set(first) == {"id", "distance", "similarity"}
+    assert (first["similarity"], second["similarity"]) == (1, pytest.approx(48 / 52))
+    others = ["a1", "a2", "b1"]
     listed = vdsh("duplicates", store, "--keep", "first")
     assert listed.stdout.split() == others
     deleted = vdsh("delete", store, "-", input=listed.stdout)
-    assert f"Deleted {len(others)} of {len(others)}; {80 - len(others)} documents" in deleted.stdout
+    assert "Deleted 3 of 3; 82 documents are left." in deleted.stdout
     assert vdsh("duplicates", store).stdout == ""
+
+
+def test_duplicates_may_be_asked_to_be_the_same(vdsh, store, copies):
+    listed = vdsh("duplicates", store, "--similarity", 1, "--keep", "first")
+    assert listed.stdout.split() == ["a1", "b1"]
+    assert "2 groups; 2 documents are at least 1 similar" in listed.stderr
+
+
+def test_much_of_a_store_is_not_deleted_unasked(vdsh, store):  # 16 D1
+    ids = "".join(f"d{i}\n" for i in range(9))
+    for result in (vdsh("delete", store, "-", input=ids), vdsh("delete", store, *ids.split())):
+        assert (result.returncode, result.stdout) == (1, "")
+        assert "Delete 9 of 80 documents?" in result.stderr
+        assert "Nothing was deleted; add --yes" in result.stderr
+    assert json.loads(vdsh("info", store, "--json").stdout)["documents"] == 80
+    assert "71 documents are left" in vdsh("delete", store, "-", "--yes", input=ids).stdout
+
+
+def test_a_tenth_may_be_deleted_and_unknown_ids_do_not_count(vdsh, store):
+    ids = "".join(f"d{i}\n" for i in range(8)) + "".join(f"nobody{i}\n" for i in range(50))
+    assert "Deleted 8 of 58; 72" in vdsh("delete", store, "-", input=ids).stdout
+
+
+@pytest.mark.parametrize(("answer", "left"), [("y", 60), ("n", 80), ("", 80)])
+def test_a_person_is_asked_on_the_terminal(answer, left, vdsh, store, monkeypatch):  # 16 D1
+    question = "Delete 20 of 80 documents? [y/N]"
+    ours, theirs = os.openpty()
+    monkeypatch.setattr("vdsh.cli.delete.TERMINAL", os.ttyname(theirs))
+    os.write(ours, f"{answer}\n".encode())
+    result = vdsh("delete", store, "-", input="".join(f"d{i}\n" for i in range(20)))
+    os.set_blocking(ours, False)
+    screen = "".join(os.read(ours, 1).decode() for _ in f"{answer}\r\n{question}")
+    assert screen.endswith(question)
+    assert (result.returncode == 0) == (answer == "y")
+    assert "Nothing was deleted" in result.stderr or answer == "y"
+    assert json.loads(vdsh("info", store, "--json").stdout)["documents"] == left
+    os.close(ours)
+    os.close(theirs)
 
 
 def test_delete_passes_over_unknown_ids(vdsh, store):
@@ -100,6 +153,7 @@ def test_info_tells_documents_and_model(vdsh, store):
         (("search", "s", "moon", "--rank", "luck"), "rank"),
         (("within", "s", "moon", "--radius", -1), "radius must be"),
         (("duplicates", "s", "--keep", "last"), "--keep knows only first"),
+        (("duplicates", "s", "--similarity", 1.5), "similarity must be a number from 0.1 to 1"),
         (("delete", "nowhere", "d1"), "nowhere"),
         (("info", "nowhere"), "nowhere"),
     ],

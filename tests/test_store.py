@@ -385,39 +385,82 @@ def test_filters_of_any_size(years):
 # -- near-duplicates ------------------------------------------------------------------------------
 
 
-def slow_duplicates(pairs, radius):
+def pairs_of_words(text):
+    words = text.split()
+    return {tuple(words[i : i + 2]) for i in range(max(1, len(words) - 1))}
+
+
+def slow_duplicates(documents, codes, similarity, radius=16):
     """Leader clustering, the most obvious way."""
-    left = sorted(pairs)
+    left = sorted(zip(documents, codes.tolist(), strict=True), key=lambda pair: pair[0].id)
     while left:
-        (leader, first), rest = left[0], left[1:]
-        distances = {id: (first ^ number).bit_count() for id, number in rest}
-        others = [(id, d) for id, d in distances.items() if d <= radius]
-        left = [pair for pair in rest if distances[pair[0]] > radius]
+        (leader, code), rest = left[0], left[1:]
+        ours, others = pairs_of_words(leader.text), []
+        for document, other in rest:
+            theirs = pairs_of_words(document.text)
+            similar = len(ours & theirs) / len(ours | theirs)
+            distance = sum((a ^ b).bit_count() for a, b in zip(code, other, strict=True))
+            if similar >= similarity and distance <= radius:
+                others.append((document.id, distance, similar))
+        taken = {id for id, _, _ in others}
+        left = [pair for pair in rest if pair[0].id not in taken]
         if others:
-            yield Duplicates(leader, sorted(others, key=lambda pair: (pair[1], pair[0])))
+            yield Duplicates(leader.id, sorted(others, key=lambda other: (-other[2], other[0])))
 
 
-@pytest.mark.parametrize("radius", [0, 1, 3, 16])
-def test_duplicates_agree_with_a_slow_clustering(store, radius):
-    numbers = np.random.default_rng(radius).integers(0, 600, 400).tolist()
-    store.upsert([doc(f"{i}") for i in range(400)], codes_of(*numbers))
-    pairs = [(f"{i}", number) for i, number in enumerate(numbers)]
-    assert list(store.duplicates(radius)) == list(slow_duplicates(pairs, radius))
+def edited(n, rng):
+    """Texts in families: each member is the first with some words exchanged."""
+    texts = []
+    while len(texts) < n:
+        words = rng.integers(0, 1000, rng.integers(1, 60))
+        for _ in range(rng.integers(1, 6)):
+            changed = np.where(rng.random(len(words)) < rng.choice([0, 0.02, 0.2]), -1, words)
+            texts.append(" ".join(f"w{word % 1000}" for word in changed))
+    return [doc(f"{i:03}", texts[i]) for i in rng.permutation(n)]
 
 
-def test_many_documents_of_few_codes_are_grouped_quickly(store):
-    n, rng = 20_000, np.random.default_rng(0)
-    store.upsert([doc(f"{i}") for i in range(n)], codes_of(*rng.integers(0, 100, n)))
-    for radius in (0, 1, 7):
-        groups = list(store.duplicates(radius))
-        assert sum(1 + len(group.others) for group in groups) == n
-    assert len(groups) == 1
+@pytest.mark.parametrize(("similarity", "radius"), [(0.8, None), (0.8, 1), (1, None), (0.3, None)])
+def test_duplicates_agree_with_a_slow_clustering(store, similarity, radius):  # 16 D1
+    rng = np.random.default_rng(0)
+    documents = edited(300, rng)
+    codes = codes_of(*rng.integers(0, 4, 300))  # nearly all alike, as labels make them
+    store.upsert(documents, codes)
+    found = list(store.duplicates(radius, similarity=similarity))
+    slow = slow_duplicates(documents, codes, similarity, 16 if radius is None else radius)
+    assert found == list(slow)
+    assert len(found) > 20
 
 
-def test_duplicates_may_be_deleted_while_they_are_listed(years):
-    for group in years.duplicates(1):
-        years.delete([id for id, _ in group.others])
-    assert list(years.duplicates(1)) == []
+def test_one_code_makes_no_duplicates(years):  # 16 D1: labels put thousands on one code
+    years.upsert([doc(f"d{i}", f"text {i}") for i in range(10)], codes_of(*[7] * 10))
+    assert list(years.duplicates()) == []
+
+
+def test_texts_without_words_are_duplicates_where_they_are_the_same(store):
+    store.upsert([doc(f"{i}", text) for i, text in enumerate(["...", "!", "", " ...", "", "x"])])
+    assert [(g.keep, [id for id, _, _ in g.others]) for g in store.duplicates()] == [
+        ("0", ["3"]),
+        ("2", ["4"]),
+    ]
+
+
+def test_many_copies_are_grouped_and_few_texts_held(place, fitted, monkeypatch):
+    monkeypatch.setattr("vdsh.store.duplicates.REMEMBERED", 50)
+    monkeypatch.setattr("vdsh.store.duplicates.FETCHED", 7)
+    with open_store(place, fitted) as store:
+        texts = [" ".join(f"w{i % 3}{j}" for j in range(20)) for i in range(300)]
+        store.upsert([doc(f"{i:03}", text) for i, text in enumerate(texts)])
+        groups = list(store.duplicates())
+        assert [group.keep for group in groups] == ["000", "001", "002"]
+        assert [len(group.others) for group in groups] == [99] * 3
+
+
+def test_duplicates_may_be_deleted_while_they_are_listed(store):
+    store.upsert([doc(f"{i:03}", f"the same text number {i % 70}") for i in range(200)])
+    for group in store.duplicates():
+        store.delete([id for id, _, _ in group.others])
+    assert store.count() == 70
+    assert list(store.duplicates()) == []
 
 
 # -- the model ------------------------------------------------------------------------------------

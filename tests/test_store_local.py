@@ -245,6 +245,42 @@ def test_small_changes_do_not_rewrite_the_index_file(years, folder):
     assert index_files(folder) != files
 
 
+def test_the_log_of_deletions_is_bounded(years, folder):  # 16 A13: it grew with every upsert
+    years.upsert([doc(f"more{i}") for i in range(90)])
+    years.close()
+    (file,) = index_files(folder)
+    old = file.read_bytes()
+    with open_store(folder) as store, open_store(folder) as behind:
+        behind.search(code(0))
+        for turn in range(20):
+            store.upsert([doc(f"more{i}") for i in range(90)], codes_of(*[turn] * 90))
+            store.upsert([doc("d3")], codes_of(turn))
+            if turn == 7:
+                assert len(behind.within(code(7), radius=0)) == 92  # d7, d3 and the others
+        assert len(behind.within(code(19), radius=0)) == 91
+        assert behind.count() == 100
+    connection = sqlite3.connect(folder / "store.sqlite")
+    (n_noted,) = connection.execute("SELECT COUNT(*) FROM deletions").fetchone()
+    connection.close()
+    assert n_noted <= 250
+    for newer in index_files(folder):
+        newer.unlink()
+    file.write_bytes(old)  # it shows a state from before the log begins
+    with open_store(folder) as store:
+        assert len(store.within(code(19), radius=0)) == 91
+        assert len(store.within(code(0), radius=16)) == 100
+
+
+def test_an_index_that_needs_forgotten_deletions_is_made_anew(years, folder, monkeypatch):
+    years.search(code(0))
+    with open_store(folder) as other:
+        other.delete(["d1"])
+    connection = sqlite3.connect(folder / "store.sqlite", isolation_level=None)
+    connection.execute("DELETE FROM deletions")
+    connection.close()
+    assert len(years.within(code(0), radius=16)) == 9
+
+
 # -- disks and processes ---------------------------------------------------------------------------
 
 

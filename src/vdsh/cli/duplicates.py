@@ -1,4 +1,4 @@
-"""`vdsh duplicates`: documents with nearly the same code."""
+"""`vdsh duplicates`: documents with nearly the same text."""
 
 import json
 from typing import Annotated
@@ -8,12 +8,21 @@ import typer
 from vdsh.cli import hits, options
 from vdsh.errors import InputError
 
-EXAMPLE = "Example: vdsh duplicates news-store --radius 1 --keep first > to-delete.txt"
+EXAMPLE = "Example: vdsh duplicates news-store --similarity 0.9 --keep first > to-delete.txt"
 
 
 def command(
     store: hits.Store,
-    radius: Annotated[int, typer.Option(help="How many bits may differ.")] = 0,
+    similarity: Annotated[
+        float,
+        typer.Option(
+            help="Pairs of successive words that texts share, out of all that either has; 0.1 to 1."
+        ),
+    ] = 0.8,
+    radius: Annotated[
+        int | None,
+        typer.Option(help="How many bits of the code may differ.  [default: any number]"),
+    ] = None,
     keep: Annotated[
         str | None,
         typer.Option(help="`first`: print only the ids that a clean-up would delete, one a line."),
@@ -21,7 +30,7 @@ def command(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Print groups of near-duplicates: the first document, and those within the radius of it."""
+    """Print groups of near-duplicates: the first document, and those with nearly its text."""
     from vdsh.progress import progress_bar
     from vdsh.store import open_store
 
@@ -30,21 +39,23 @@ def command(
     n_groups = n_others = 0
     with open_store(store) as opened, progress_bar(enabled=not quiet) as bar:
         bar.add_task("comparing", total=None)
-        for group in opened.duplicates(radius=radius):
+        for group in opened.duplicates(radius, similarity=similarity):
             n_groups += 1
             n_others += len(group.others)
             if as_json:
-                others = [{"id": name, "distance": distance} for name, distance in group.others]
+                names = ("id", "distance", "similarity")
+                others = [dict(zip(names, other, strict=True)) for other in group.others]
                 typer.echo(json.dumps({"keep": group.keep, "others": others}, ensure_ascii=False))
             elif keep:
-                for name, _ in group.others:
+                for name, _, _ in group.others:
                     typer.echo(name)
             else:
                 typer.echo(group.keep)
-                for name, distance in group.others:
-                    typer.echo(f"{distance:>5}  {name}")
+                for name, distance, similar in group.others:
+                    typer.echo(f"{distance:>5}  {similar:.3f}  {name}")
     if not as_json:
         typer.echo(
-            f"{n_groups:,} groups; {n_others:,} documents are within {radius} bits of another.",
+            f"{n_groups:,} groups; {n_others:,} documents are at least {similarity:g} similar to "
+            "the first of their group.",
             err=True,
         )

@@ -5,6 +5,7 @@ S. Chaidaroon and Y. Fang, "Variational Deep Semantic Hashing for Text Documents
 
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 

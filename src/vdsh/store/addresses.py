@@ -10,8 +10,11 @@ SCHEMES = ("milvus", "milvus-lite", "postgresql")
 ALIASES = {"postgres": "postgresql"}
 FORMS = "milvus://host:19530/collection, milvus-lite:file.db, postgresql://host/database?table=name"
 URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://|(milvus-lite):")
-PASSWORD = re.compile(r"(//[^:/?#]*):[^/?#]*@")
-PASSWORD_OPTION = re.compile(r"([?&]\w*(?:password|token)=)[^&]*")
+HALF_A_URL = re.compile(r"(postgres|postgresql|milvus):", re.IGNORECASE)
+# Up to the last @ there is, since a password may hold anything before it was put in percent form.
+PASSWORD = re.compile(r"(//[^:@]*):.*@", re.DOTALL)
+PASSWORD_OPTION = re.compile(r"(?is)([?&]\w*(?:pass|token)\w*=).*?(?=&\w+=|$)")
+PERCENT = "Write special characters of a password in percent form, such as %40 for @ and %2F for /."
 
 
 class Address(NamedTuple):
@@ -73,6 +76,8 @@ def read_address(path: str) -> Address | None:
     """
     found = URL.match(path)
     if not found:
+        if half := HALF_A_URL.match(path):
+            raise InputError(f"After {half[0]} a URL has two slashes. Give one of {FORMS}.")
         return None
     given = (found[1] or found[2]).lower()
     scheme = ALIASES.get(given, given)
@@ -109,11 +114,10 @@ def _host_address(scheme: str, path: str) -> Address:
     try:
         parts = urlsplit(path)
         _ = parts.port
-    except ValueError as error:
-        raise InputError(
-            f"'{shown}' is not a URL: {str(error).replace(path, shown)}. "
-            "Write special characters of a password in percent form, such as %40 for @."
-        ) from None
+    except ValueError:  # what it says may hold a part of the password
+        raise InputError(f"'{shown}' is not a URL that can be read. {PERCENT}") from None
+    if "@" in parts.path + parts.query + parts.fragment:  # the password ended the host too early
+        raise InputError(f"'{shown}' has an @ after the host. {PERCENT}")
     login, _, place = parts.netloc.rpartition("@")
     user, _, password = login.partition(":")
     name = unquote(parts.path.removeprefix("/"))

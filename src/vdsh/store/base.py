@@ -67,12 +67,13 @@ class Duplicates(NamedTuple):
     ----------
     keep : str
         The lowest id among them.
-    others : list of (str, int)
-        The other ids with their distance from `keep`, nearest first, ties by id.
+    others : list of (str, int, float)
+        The other ids, with the distance of their codes and the similarity of their texts to those
+        of `keep`; the most similar first, ties by id.
     """
 
     keep: str
-    others: list[tuple[str, int]]
+    others: list[tuple[str, int, float]]
 
 
 class Store(ABC):
@@ -187,11 +188,22 @@ class Store(ABC):
         """Iterate over documents with their codes, in the order of ids, those above `after`."""
 
     @abstractmethod
-    def duplicates(self, radius: int = 0) -> Iterator[Duplicates]:
-        """Find groups of documents within `radius` bits of the one that is kept.
+    def duplicates(
+        self, radius: int | None = None, *, similarity: float = 0.8
+    ) -> Iterator[Duplicates]:
+        """Find groups of documents whose texts are nearly that of the one that is kept.
 
         In the order of ids, each document that is in no group yet leads a new one and takes all
-        later documents near its code that are in none. Groups of one are left out.
+        later documents similar to it that are in none. Groups of one are left out.
+
+        Parameters
+        ----------
+        radius : int, optional
+            Take only those whose codes differ in at most so many bits; any by default.
+        similarity : float, default=0.8
+            Pairs of successive words that two texts share, out of all that either has; from 0.1
+            to 1. About one in 500 pairs that are just so similar is missed, and fewer of those
+            that are more so; what is found is always so similar.
         """
 
     @abstractmethod

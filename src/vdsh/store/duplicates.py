@@ -1,96 +1,176 @@
-"""Near-duplicates by leader clustering over distinct codes.
+"""Near-duplicates by leader clustering over the texts.
 
-Documents with one code always fall into one group, because a leader takes everything near its
-code that is in no group yet. So codes are grouped instead of documents, each at its lowest id.
+Codes cannot tell them: a small edit changes bits, and labels give thousands of different texts one
+code. So each text gets a sketch of its shingles, documents that share a key of it are candidates,
+and candidates are compared by their texts. Texts come by the page: what stays of each document is
+its id, its code and its sketch.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from vdsh.codes import Codes, to_words
-from vdsh.search import RowHits, RowIndex
+from vdsh.codes import Codes
+from vdsh.documents import Document
+from vdsh.errors import InputError
 from vdsh.store.base import Duplicates
+from vdsh.store.shingles import LEAST, Shingles, choose_bands, jaccard, shingle, sketch
 
-MANY_HITS = 2_000_000  # aimed at for one batch of queries: some tens of megabytes
-MOST_QUERIES = 2048
+FETCHED = 500  # texts at a time
+AHEAD = 64  # leaders whose candidates are fetched together
+REMEMBERED = 4_000_000  # shingles kept for further comparisons: 32 megabytes
+DOUBT = 3.5  # standard deviations by which a sketch may underrate a similarity
 
+Fetch = Callable[[list[str]], dict[str, str]]
 Numbers = NDArray[np.int64]
 
 
-def find_duplicates(ids: Sequence[str], codes: Codes, radius: int) -> Iterator[Duplicates]:
-    """Group documents within `radius` of a leader, in the order of ids.
+def check_similarity(similarity: Any) -> None:
+    """Raise unless texts can be asked to be so similar."""
+    is_number = isinstance(similarity, int | float) and not isinstance(similarity, bool)
+    if not is_number or not LEAST <= similarity <= 1:
+        raise InputError(f"similarity must be a number from {LEAST} to 1. Got {similarity!r}.")
+
+
+def find_duplicates(
+    pages: Iterable[tuple[list[Document], Codes]],
+    fetch: Fetch,
+    similarity: float,
+    radius: int | None,
+) -> Iterator[Duplicates]:
+    """Group documents that are similar to a leader, in the order of ids.
 
     Parameters
     ----------
-    ids : sequence of str
-        In ascending order.
-    codes : ndarray of uint8 of shape (n_docs, n_bytes)
-    radius : int
+    pages : iterable of (list of Document, Codes)
+        All documents and their codes, ids ascending.
+    fetch : callable
+        Gives the texts of some ids, of those that are still there.
+    similarity : float
+        That texts must have at least.
+    radius : int or None
+        How many bits their codes may differ in; None for any number.
     """
+    ids: list[str] = []
+    parts, candidates = [], _Candidates(similarity)
+    for documents, some in pages:
+        ids += [document.id for document in documents]
+        parts.append(some)
+        candidates.add([document.text for document in documents])
     if not ids:
         return
-    first, members, ends = _by_code(codes)
-    sizes = np.diff(ends, prepend=0)
-    groups = _lead(codes[first], radius) if radius else _alone(np.flatnonzero(sizes > 1))
-    for numbers, distances in groups:
-        if len(numbers) > 1 or sizes[numbers[0]] > 1:
-            rows = [members[ends[n] - sizes[n] : ends[n]] for n in numbers.tolist()]
-            yield _group(ids, np.concatenate(rows), np.repeat(distances, sizes[numbers]))
+    codes, texts = np.concatenate(parts), _Texts(ids, fetch)
+    for leader, rows in _lead(candidates, texts, len(ids)):
+        distances = np.unpackbits(codes[rows] ^ codes[leader], axis=1).sum(axis=1)
+        near = np.flatnonzero(distances <= (distances if radius is None else radius))
+        found = texts.compare(leader, rows[near])
+        is_similar = found >= similarity
+        near, found = near[is_similar], found[is_similar]
+        candidates.free[rows[near]] = False
+        order = np.lexsort((rows[near], -found))
+        triples = zip(rows[near][order], distances[near][order], found[order], strict=True)
+        if others := [(ids[row], int(distance), float(value)) for row, distance, value in triples]:
+            yield Duplicates(ids[leader], others)
 
 
-def _by_code(codes: Codes) -> tuple[Numbers, Numbers, Numbers]:
-    """Group rows by code, codes in the order of their first rows.
+def _lead(candidates: "_Candidates", texts: "_Texts", n_rows: int) -> Iterator[tuple[int, Numbers]]:
+    """Yield each row that has candidates, with those that are in no group when it is its turn."""
+    rows = candidates.connect(n_rows)
+    for first in range(0, len(rows), AHEAD):
+        near = {row: candidates.of(row) for row in rows[first : first + AHEAD].tolist()}
+        near = {row: some for row, some in near.items() if len(some)}
+        texts.remember([row for leader, some in near.items() for row in (leader, *some.tolist())])
+        for leader, some in near.items():
+            if candidates.free[leader]:
+                yield leader, some[candidates.free[some]]
 
-    Returns
-    -------
-    first : ndarray of shape (n_codes,)
-        The first row of each code, ascending.
-    members, ends : ndarray of shape (n_docs,) and (n_codes,)
-        All rows, code by code, and where those of each code end.
+
+class _Candidates:
+    """Which documents may be similar, by their sketches.
+
+    Attributes
+    ----------
+    free : ndarray of bool of shape (n_docs,)
+        Documents that are in no group yet.
     """
-    words = to_words(codes)
-    values = words[:, 0] if words.shape[1] == 1 else words
-    _, first, inverse = np.unique(values, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    numbers = rank[inverse.reshape(-1)]
-    ends = np.cumsum(np.bincount(numbers, minlength=len(order)))
-    return first[order], np.argsort(numbers, kind="stable"), ends
+
+    def __init__(self, similarity: float) -> None:
+        self._bands = choose_bands(similarity)
+        deviation = np.sqrt(similarity * (1 - similarity) / (self._bands.keys * self._bands.hashes))
+        self._least = similarity - DOUBT * deviation
+        self._keys: list[NDArray[np.uint32]] = []
+        self._parts: list[NDArray[np.uint8]] = []
+
+    def add(self, texts: Sequence[str]) -> None:
+        keys, hashes = sketch(texts, self._bands)
+        self._keys.append(keys)
+        self._parts.append(hashes)
+
+    def connect(self, n_rows: int) -> Numbers:
+        """Put together who shares a key; return the rows that share one with anybody."""
+        members, sizes = [], [np.zeros(1, np.int64)]
+        for column in range(self._bands.keys):
+            keys = np.concatenate([part[:, column] for part in self._keys])
+            order = np.argsort(keys, kind="stable")
+            edges = np.flatnonzero(np.diff(keys[order])) + 1
+            n_sharing = np.diff(edges, prepend=0, append=n_rows)
+            members.append(order[np.repeat(n_sharing > 1, n_sharing)])
+            sizes.append(n_sharing[n_sharing > 1])
+        self._keys.clear()
+        ends, rows = np.cumsum(np.concatenate(sizes)), np.concatenate(members)
+        shape = (len(ends) - 1, n_rows)
+        self._by_key = csr_array((np.ones(len(rows), np.bool_), rows, ends), shape=shape)
+        self._by_row = self._by_key.T.tocsr()
+        self._hashes = np.concatenate(self._parts)
+        self._parts.clear()
+        self.free = np.ones(n_rows, np.bool_)
+        return np.flatnonzero(np.diff(self._by_row.indptr))
+
+    def of(self, row: int) -> Numbers:
+        """Return the later rows in no group that share a key and whose sketch is not too unlike."""
+        if not self.free[row]:
+            return np.zeros(0, np.int64)
+        keys = self._by_row.indices[slice(*self._by_row.indptr[row : row + 2])]
+        sharing = [self._by_key.indices[slice(*self._by_key.indptr[k : k + 2])] for k in keys]
+        rows = np.concatenate(sharing)
+        rows = np.unique(rows[(rows > row) & self.free[rows]])
+        agreeing = np.mean(self._hashes[rows] == self._hashes[row], axis=1)
+        likely: Numbers = rows[agreeing >= self._least]
+        return likely
 
 
-def _alone(numbers: Numbers) -> Iterator[RowHits]:
-    for number in numbers:
-        yield RowHits(np.array([number]), np.zeros(1, np.int32))
+class _Texts:
+    """The shingles of documents, fetched when they are needed and remembered for a while."""
 
+    def __init__(self, ids: Sequence[str], fetch: Fetch) -> None:
+        self._ids = ids
+        self._fetch = fetch
+        self._known: dict[int, Shingles] = {}
+        self._n_shingles = 0
 
-def _lead(codes: Codes, radius: int) -> Iterator[RowHits]:
-    """Yield the numbers and distances of the codes in each group, the leader first."""
-    index = RowIndex(codes)
-    free = np.ones(len(codes), np.bool_)
-    first, n_queries = 0, 16
-    while first < len(codes):
-        leaders = first + np.flatnonzero(free[first : first + 8 * n_queries])[:n_queries]
-        if not len(leaders):
-            first += 8 * n_queries
-            continue
-        found = index.within(codes[leaders], radius, allowed=free)
-        n_hits = sum(len(hits.rows) for hits in found)
-        for leader, (numbers, distances) in zip(leaders, found, strict=True):
-            if free[leader]:
-                still = free[numbers]
-                free[numbers] = False
-                yield RowHits(numbers[still], distances[still])
-        first = int(leaders[-1]) + 1
-        n_queries = max(1, min(MOST_QUERIES, 2 * n_queries, MANY_HITS * n_queries // (n_hits + 1)))
+    def compare(self, leader: int, rows: Numbers) -> NDArray[np.float64]:
+        """Return the similarity of each row's text to the leader's; 0 where one is gone."""
+        found = np.zeros(len(rows))
+        for first in range(0, len(rows), FETCHED):
+            some = rows[first : first + FETCHED].tolist()
+            self.remember([leader, *some])
+            ours = self._known[leader]
+            found[first : first + FETCHED] = [jaccard(ours, self._known[row]) for row in some]
+        return found
 
-
-def _group(ids: Sequence[str], rows: Numbers, distances: NDArray[np.int32]) -> Duplicates:
-    order = np.lexsort((rows, distances))
-    rows, distances = rows[order], distances[order]
-    keep = int(np.argmin(rows))  # the leader: nothing free has a lower id
-    pairs = zip(rows.tolist(), distances.tolist(), strict=True)
-    others = [(ids[row], distance) for i, (row, distance) in enumerate(pairs) if i != keep]
-    return Duplicates(ids[rows[keep]], others)
+    def remember(self, rows: Sequence[int]) -> None:
+        """Fetch what is not known; of many, only the first ones."""
+        if self._n_shingles > REMEMBERED:
+            self._known.clear()
+            self._n_shingles = 0
+        missing = [row for row in dict.fromkeys(rows[: 8 * FETCHED]) if row not in self._known]
+        for first in range(0, len(missing), FETCHED):
+            some = missing[first : first + FETCHED]
+            texts = self._fetch([self._ids[row] for row in some])
+            for row in some:
+                text = texts.get(self._ids[row])
+                self._known[row] = np.zeros(0, np.uint64) if text is None else shingle(text)
+                self._n_shingles += len(self._known[row])

@@ -11,7 +11,9 @@ from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.documents.document import BATCH, in_batches
 from vdsh.errors import InputError
-from vdsh.store.base import Query, Store, check_code
+from vdsh.search.checks import check_count
+from vdsh.store.base import Duplicates, Query, Store, check_code
+from vdsh.store.duplicates import check_similarity, find_duplicates
 from vdsh.store.rows import Rows, check_codes, check_id, to_rows
 
 CANDIDATES = 1000  # at least so many are re-ordered by expected distance
@@ -51,6 +53,22 @@ class ModelledStore(Store):
         if isinstance(ids, str):
             raise InputError(f"ids must be a list of ids. Got one string: [{ids!r}] is a list.")
         return sum(self._remove(sorted({check_id(id) for id in some})) for some in _batches(ids))
+
+    def duplicates(
+        self, radius: int | None = None, *, similarity: float = 0.8
+    ) -> Iterator[Duplicates]:
+        """Find groups of documents whose texts are nearly that of the one that is kept.
+
+        All texts are read once, page by page; those that may be similar are read again.
+        """
+        if radius is not None:
+            radius = check_count("radius", radius, 0)
+        check_similarity(similarity)
+        return find_duplicates(self.entries(), self._texts, similarity, radius)
+
+    @abstractmethod
+    def _texts(self, ids: list[str]) -> dict[str, str]:
+        """Return the texts of those documents that are there."""
 
     @abstractmethod
     def _write(self, rows: Rows) -> None:

@@ -5,14 +5,11 @@ from functools import partial
 from threading import RLock
 from typing import Any, TypeVar
 
-import numpy as np
-
 from vdsh.codes import Codes, expected_distances, from_hex
 from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.search.checks import check_count
-from vdsh.store.base import Duplicates, Hit, Query, Where, Within, check_rank
-from vdsh.store.duplicates import find_duplicates
+from vdsh.store.base import Hit, Query, Where, Within, check_rank
 from vdsh.store.engine import Engine, Found, Stored
 from vdsh.store.model import StoreModel
 from vdsh.store.modelled import CANDIDATES, ModelledStore
@@ -109,19 +106,6 @@ class RemoteStore(ModelledStore):
             _, codes = self._split([(stored.document.id, stored.code) for stored in page])
             yield [stored.document for stored in page], codes
 
-    def duplicates(self, radius: int = 0) -> Iterator[Duplicates]:
-        """Find groups of documents within `radius` bits of the one that is kept.
-
-        All codes are fetched and compared here: the engine has no better way.
-        """
-        radius = check_count("radius", radius, 0)
-        ids: list[str] = []
-        parts = [np.zeros((0, self._model.n_bits // 8), np.uint8)]
-        for some, codes in self.codes():
-            ids += some
-            parts.append(codes)
-        return find_duplicates(ids, np.concatenate(parts), radius)
-
     def info(self) -> dict[str, Any]:
         """Describe the store: documents, bits, model, fields, labels, engine."""
         return self._ask(self._info)
@@ -143,6 +127,10 @@ class RemoteStore(ModelledStore):
 
     def _remove(self, ids: list[str]) -> int:
         return self._ask(lambda engine: engine.remove(ids))
+
+    def _texts(self, ids: list[str]) -> dict[str, str]:
+        found = self._ask(lambda engine: engine.look_up(ids))
+        return {stored.document.id: stored.document.text for stored in found}
 
     def _look_up(self, id: str) -> Stored | None:
         found = self._ask(lambda engine: engine.look_up([check_id(id)]))

@@ -14,7 +14,8 @@ FILE = "store.sqlite"
 MODES = {"write": "mode=rwc", "read": "mode=ro", "frozen": "mode=ro&immutable=1"}
 
 # A document that is replaced gets a new row, and the old row is noted among the deletions. So an
-# index that knows the last row and deletion it has seen can ask for what came after them.
+# index that knows the last row and deletion it has seen can ask for what came after them. Old
+# deletions are forgotten (`Mirror.forget_deletions`); an index that would need them is made anew.
 SCHEMA = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE documents(

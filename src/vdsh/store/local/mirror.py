@@ -7,6 +7,7 @@ says which state of which store it shows: index-ROW-SEQ-STORE.vdsh.
 import re
 import sqlite3
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,6 +37,12 @@ def current_state(connection: sqlite3.Connection) -> State:
     return State(newest.get("documents", 0), newest.get("deletions", 0))
 
 
+def _first_deletion(connection: sqlite3.Connection) -> float:
+    """Return the number of the oldest deletion in the log, infinity where it is empty."""
+    (first,) = connection.execute("SELECT MIN(seq) FROM deletions").fetchone()
+    return inf if first is None else int(first)
+
+
 class Mirror:
     """A `HammingIndex` over all documents, brought up to date before each use.
 
@@ -58,6 +65,7 @@ class Mirror:
         self.store = store
         self.index: HammingIndex | None = None
         self._state = State(0, 0)
+        self._enough = 0  # deletions in the log, when somebody last looked how many are needed
 
     def follow(self, connection: sqlite3.Connection) -> HammingIndex:
         """Return the index of the state that a transaction sees."""
@@ -69,6 +77,20 @@ class Mirror:
             index = self._build(connection)
         self.index, self._state = index, now
         return index
+
+    def forget_deletions(self, connection: sqlite3.Connection) -> None:
+        """Keep the log of deletions no longer than indexes that are behind can need.
+
+        One that takes over changes has seen at most half as many as it holds documents. Those are
+        at most the documents now and the deletions since, so it needs no more deletions than there
+        are documents now. They are counted again when the log is half as long again.
+        """
+        newest = current_state(connection).seq
+        if newest - _first_deletion(connection) < self._enough:
+            return
+        (n_documents,) = connection.execute("SELECT COUNT(*) FROM documents").fetchone()
+        connection.execute("DELETE FROM deletions WHERE seq <= ?", (newest - n_documents,))
+        self._enough = n_documents + n_documents // 2
 
     def save(self, connection: sqlite3.Connection) -> None:
         """Write the index file where it lags behind, and remove older ones."""
@@ -122,6 +144,8 @@ class Mirror:
         if now == last:
             return True
         if now.row - last.row + now.seq - last.seq > len(index) // 2:
+            return False
+        if now.seq > last.seq and _first_deletion(connection) > last.seq + 1:
             return False
         gone = connection.execute("SELECT row, id FROM deletions WHERE seq > ?", (last.seq,))
         # What came and went since then was never in the index.

@@ -10,8 +10,7 @@ from vdsh.codes import Codes, expected_distances
 from vdsh.documents import Document
 from vdsh.errors import VdshError
 from vdsh.search.checks import check_count
-from vdsh.store.base import Duplicates, Hit, Query, Where, Within, check_rank
-from vdsh.store.duplicates import find_duplicates
+from vdsh.store.base import Hit, Query, Where, Within, check_rank
 from vdsh.store.local.database import Database
 from vdsh.store.local.mirror import Mirror
 from vdsh.store.local.snapshot import Snapshot
@@ -127,13 +126,6 @@ class LocalStore(ModelledStore):
             _, codes = self._split([(row[0], row[-1]) for row in rows])
             yield [to_document(row[:-1]) for row in rows], codes
 
-    def duplicates(self, radius: int = 0) -> Iterator[Duplicates]:
-        """Find groups of documents within `radius` bits of the one that is kept."""
-        radius = check_count("radius", radius, 0)
-        with self._reading() as connection:
-            rows = connection.execute("SELECT id, code FROM documents ORDER BY id").fetchall()
-        return find_duplicates(*self._split(rows), radius)
-
     def info(self) -> dict[str, Any]:
         """Describe the store: documents, bits, model, fields, labels, bytes on disk."""
         with self._reading() as connection:
@@ -177,16 +169,25 @@ class LocalStore(ModelledStore):
 
     def _remove(self, ids: list[str]) -> int:
         with self._writing() as connection:
-            return _delete(connection, ids)
+            n_removed = _delete(connection, ids)
+            self._mirror.forget_deletions(connection)
+        return n_removed
 
     def _write(self, rows: Rows) -> None:
         with self._writing() as connection:
             _delete(connection, [row[0] for row in rows.rows])
             connection.executemany(INSERT, rows.rows)
+            self._mirror.forget_deletions(connection)
             new = rows.fields - self._known_fields
             names = [(name,) for name in sorted(new)]
             connection.executemany("INSERT OR IGNORE INTO fields VALUES (?)", names)
         self._known_fields |= new
+
+    def _texts(self, ids: list[str]) -> dict[str, str]:
+        these = ", ".join("?" * len(ids))
+        with self._reading() as connection:
+            query = f"SELECT id, text FROM documents WHERE id IN ({these})"
+            return dict(connection.execute(query, ids).fetchall())
 
     def _search_expected(self, text: str, code: Codes, k: int, where: Where | None) -> list[Hit]:
         probabilities = self._model.bit_probabilities(text)

@@ -1,0 +1,147 @@
+"""Shingles, the runs of words by which texts are compared, and sketches that find those to compare.
+
+The similarity of two texts is that of Jaccard: the shingles they share, out of all that either has.
+A sketch is a MinHash (Broder 1997): of many random orders of all shingles it keeps the first that a
+text has in each, and two texts agree in one with a chance that is their similarity. Runs of these
+are put together to keys; texts that share no key are never compared.
+"""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from math import ceil, log, log1p
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.jit import kernel, spread
+from vdsh.text.tokenizer import find_tokens
+
+LENGTH = 2  # words in a shingle
+SIZE = 128  # of a sketch, at most
+MISSED = 0.002  # the chance that two texts just similar enough share no key
+LEAST = 0.1  # similarity, for which a sketch of this size is enough
+
+Shingles = NDArray[np.uint64]
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Bands(NamedTuple):
+    """How a sketch is made: so many keys, each of so many hashes."""
+
+    keys: int
+    hashes: int
+
+
+class Sketches(NamedTuple):
+    """The sketches of some texts.
+
+    Attributes
+    ----------
+    keys : ndarray of uint32 of shape (n_docs, n_keys)
+    hashes : ndarray of uint8 of shape (n_docs, n_keys * n_hashes)
+        A byte of each: enough to estimate a similarity.
+    """
+
+    keys: NDArray[np.uint32]
+    hashes: NDArray[np.uint8]
+
+
+def choose_bands(similarity: float) -> Bands:
+    """Make keys of as many hashes as a sketch allows: the more, the fewer texts share one.
+
+    >>> choose_bands(0.8), choose_bands(0.5), choose_bands(1)
+    (Bands(keys=21, hashes=6), Bands(keys=22, hashes=2), Bands(keys=1, hashes=128))
+    """
+    for n_hashes in range(SIZE, 1, -1):
+        agree = min(similarity**n_hashes, 1 - 1e-9)  # the chance that texts share a key
+        n_keys = ceil(log(MISSED) / log1p(-agree))
+        if n_keys * n_hashes <= SIZE:
+            return Bands(n_keys, n_hashes)
+    return Bands(SIZE, 1)
+
+
+def shingle(text: str) -> Shingles:
+    """Return the hashes of a text's shingles, sorted, each once."""
+    hashes, _ = _hash_shingles([text])
+    return np.unique(hashes)
+
+
+def jaccard(one: Shingles, other: Shingles) -> float:
+    """Return the similarity of two texts by their shingles.
+
+    >>> jaccard(shingle("the shuttle was launched"), shingle("a shuttle was launched today"))
+    0.4
+    """
+    shared = len(np.intersect1d(one, other, assume_unique=True))
+    return shared / max(1, len(one) + len(other) - shared)
+
+
+def sketch(texts: Sequence[str], bands: Bands) -> Sketches:
+    """Make the sketches of some texts, on all cores."""
+    orders = np.random.default_rng(0).integers(0, 2**64, (2, bands.keys * bands.hashes), np.uint64)
+
+    def work(start: int, stop: int) -> Sketches:
+        hashes, ends = _hash_shingles(texts[start:stop])
+        return Sketches(*_sketch(hashes, ends, orders | np.uint64(1), bands.hashes))
+
+    parts = spread(work, len(texts), least=100)
+    return Sketches(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def _hash_shingles(texts: Sequence[str]) -> tuple[Shingles, NDArray[np.int64]]:
+    """Return the shingles of texts, one after the other, and where those of each end."""
+    # Short words count here: "error 5" is not "error 7".
+    tokens = find_tokens(texts, shortest=1)
+    whole = np.zeros(len(texts), np.uint64)
+    for i in np.flatnonzero(np.diff(tokens.documents) == 0):  # without a word: the very same text
+        digest = blake2b(texts[i].strip().encode(errors="replace"), digest_size=8).digest()
+        whole[i] = int.from_bytes(digest, "little")
+    return _join(tokens.hashes, tokens.documents, whole, LENGTH)
+
+
+@kernel()
+def _join(
+    words: NDArray[np.uint64], documents: NDArray[np.int64], whole: NDArray[np.uint64], length: int
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Join words to shingles; a text shorter than a shingle is one by itself."""
+    hashes = np.empty(len(words) + len(whole), np.uint64)
+    ends = np.empty(len(whole), np.int64)
+    n = 0
+    for doc in range(len(whole)):
+        first, end = documents[doc], documents[doc + 1]
+        for start in range(first, max(first + 1, end - length + 1)):
+            value = whole[doc]
+            for i in range(start, min(start + length, end)):
+                value = (value ^ words[i]) * _MIX
+                value ^= value >> np.uint64(29)
+            hashes[n] = value
+            n += 1
+        ends[doc] = n
+    return hashes[:n], ends
+
+
+@kernel()
+def _sketch(
+    hashes: NDArray[np.uint64],
+    ends: NDArray[np.int64],
+    orders: NDArray[np.uint64],
+    n_together: int,
+) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+    size = orders.shape[1]
+    keys = np.zeros((len(ends), size // n_together), np.uint32)
+    bytes_ = np.empty((len(ends), size), np.uint8)
+    least = np.empty(size, np.uint32)
+    start = 0
+    for doc in range(len(ends)):
+        least[:] = 0xFFFFFFFF
+        for i in range(start, ends[doc]):
+            for j in range(size):  # multiply and shift
+                value = np.uint32((hashes[i] * orders[0, j] + orders[1, j]) >> np.uint64(32))
+                least[j] = min(least[j], value)
+        start = ends[doc]
+        for j in range(size):
+            bytes_[doc, j] = least[j] & 0xFF
+            key = (keys[doc, j // n_together] ^ least[j]) * _MIX
+            keys[doc, j // n_together] = key >> np.uint64(32)
+    return keys, bytes_
