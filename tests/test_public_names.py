@@ -16,7 +16,7 @@ PUBLIC = {
         TextExplanation Word as_fields bit_probabilities check_bit confidence explain_bit
         explain_bits explain_pair explain_text sample""",
     "vdsh.search": "HammingIndex Hits RowHits RowIndex",
-    "vdsh.store": """Copied Duplicates Hit Store copy_store fingerprint open_store
+    "vdsh.store": """Copied Duplicates Hit Hits Store copy_store fingerprint open_store
         without_password""",
     "vdsh.export": "Exported FORMATS export_codes export_encoder",
     "vdsh.datasets": "DATASETS Dataset Source Split find load random_split",

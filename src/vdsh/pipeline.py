@@ -187,6 +187,14 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
             return np.zeros((0, self.n_bits // 8), np.uint8), 0
         return self.hasher_.encode_counts(counts), _count_empty(counts)
 
+    def unknown_words(self, text: str) -> list[str]:
+        """List the words of a text that the model does not know, in order, each once.
+
+        They have no part in its code. Stop words have none either, but are not listed.
+        """
+        check_is_fitted(self, "hasher_")
+        return self.vectorizer_.unknown_words(text)
+
     def transform(self, texts: Sequence[str]) -> Bits:
         """Hash texts to 0/1 bits of shape (n_texts, n_bits)."""
         return unpack(self.encode(texts))

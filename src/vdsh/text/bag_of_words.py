@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from vdsh.errors import InputError
 from vdsh.jit import spread
 from vdsh.text.stopwords import SMART
-from vdsh.text.tokenizer import Tokens, find_tokens
+from vdsh.text.tokenizer import Tokens, find_tokens, tokenize
 from vdsh.text.vocabulary import WordTable, build_table, count_terms, document_frequencies
 
 T = TypeVar("T")
@@ -97,6 +97,17 @@ class BagOfWords(BaseEstimator):  # type: ignore[misc]
         """Learn the vocabulary of the texts and count them."""
         texts = _check_texts(X)
         return self.fit(texts).transform(texts)
+
+    def unknown_words(self, text: str) -> list[str]:
+        """List the words of a text that are not counted, in order, each once.
+
+        Stop words, which nobody would count, are left out.
+        """
+        check_is_fitted(self)
+        stop = self._stop_words()
+        words = [word for word in dict.fromkeys(tokenize(text)) if word not in stop]
+        n_known = np.diff(self.transform(words).indptr)
+        return [word for word, n in zip(words, n_known, strict=True) if not n]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the word of each column."""
