@@ -20,9 +20,10 @@ PUBLIC = {
         without_password""",
     "vdsh.export": "Exported FORMATS export_codes export_encoder",
     "vdsh.datasets": "DATASETS Dataset Source Split find load random_split",
-    "vdsh.evaluation": """Comparison Evaluation Tally average_precision compare cosine_precision
-        evaluate_codes evaluate_hasher expected_precision ndcg_at precision_at precision_within
-        random_precision recall_at recall_within tally yardsticks""",
+    "vdsh.evaluation": """Comparison Evaluation Quality Tally average_precision compare
+        cosine_precision evaluate_codes evaluate_hasher expected_precision find_faults
+        measure_codes measure_quality ndcg_at precision_at precision_within random_precision
+        recall_at recall_within tally yardsticks""",
     "vdsh.server.app": "create_app",
     "vdsh.errors": """DownloadError EngineError FolderError InputError MissingFileError
         MissingPackageError OutputExistsError VdshError WriteError missing_package suggest""",

@@ -1,5 +1,6 @@
 """The README.md of a model folder: what it was trained on, how good it is, how to use it."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def model_card(
         validation=facts["validation_documents"],
         terms=facts["terms"],
         labels=_labels(hasher),
-        quality=_quality(hasher, recalibrated="recalibrated" in facts),
+        quality=_quality(hasher, facts.get("quality", {}), recalibrated="recalibrated" in facts),
         epochs=_epochs(hasher),
         thresholds=_thresholds(hasher, facts.get("recalibrated")),
         balance=_balance(hasher),
@@ -82,7 +83,32 @@ def _labels(hasher: "Hasher") -> str:
     return f"{len(names)} labels: {shown}"
 
 
-def _quality(hasher: "Hasher", *, recalibrated: bool) -> str:
+def describe_measure(quality: Mapping[str, Any]) -> str:
+    """Say what `vdsh fit` measured; see `vdsh.evaluation.Quality`."""
+    k, queries, documents = quality["k"], quality["queries"], quality["documents"]
+    if quality["measure"] == "labels":
+        return (
+            f"Precision at {k} of {queries:,} held-out documents that search {documents:,} "
+            "(share a label with the query)"
+        )
+    return (
+        f"How often half of a held-out document finds its other half among the {k} nearest of "
+        f"{documents:,} ({queries:,} tried)"
+    )
+
+
+def _quality(hasher: "Hasher", measured: Mapping[str, Any], *, recalibrated: bool) -> str:
+    lines = [f"Warning: {warning}" for warning in measured.get("warnings", ())]
+    if "values" in measured:
+        values = ", ".join(f"{name} {value:.3f}" for name, value in measured["values"].items())
+        lines.insert(0, f"{describe_measure(measured)}: {values}")
+    else:
+        lines.insert(0, _selection(hasher, recalibrated=recalibrated))
+    return "\n- ".join(lines)
+
+
+def _selection(hasher: "Hasher", *, recalibrated: bool) -> str:
+    """Say by what the kept epoch was chosen."""
     kind, history = getattr(hasher, "selected_on_", ""), getattr(hasher, "history_", [])
     if not kind:
         return "not validated: no documents were held out"
@@ -93,7 +119,10 @@ def _quality(hasher: "Hasher", *, recalibrated: bool) -> str:
             f"precision on the validation documents{when}: {score:.3f} (share of the 100 nearest "
             "training documents, or of the nearest tenth, with a label in common)"
         )
-    return f"lower bound per validation document: {score:.1f} nats"
+    return (
+        "how good the codes are was not measured (`vdsh fit` does); the epoch was chosen by the "
+        f"lower bound of the validation documents, {score:.1f} nats each"
+    )
 
 
 def _epochs(hasher: "Hasher") -> str:

@@ -167,7 +167,8 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         self.hasher_.recalibrate(counts, labels, threshold=threshold, validation=held_out)
         self.set_params(threshold=threshold)
         facts = {"source": source, "documents": counts.shape[0], "created": _now()}
-        self.training_ = self.training_ | {"recalibrated": facts}
+        kept = {name: fact for name, fact in self.training_.items() if name != "quality"}
+        self.training_ = kept | {"recalibrated": facts}
         return self
 
     def encode(self, texts: Sequence[str]) -> Codes:

@@ -3,10 +3,12 @@
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
+
+import typer
 
 from vdsh.errors import OutputExistsError, VdshError, WriteError
 
@@ -48,3 +50,10 @@ def output(path: str | None, *, force: bool) -> Iterator[TextIO]:
     finally:
         if draft and os.path.exists(draft):
             os.unlink(draft)
+
+
+def print_values(values: Mapping[str, float], n_bits: int) -> None:
+    """Print what codes reach, beside what chance and exact tf-idf do."""
+    sizes = {"exact tf-idf cosine": "  sparse floats", "codes": f"  {n_bits // 8} bytes"}
+    for name, value in values.items():
+        typer.echo(f"  {name:<20} {value:.3f}{sizes.get(name, '')}")

@@ -67,8 +67,9 @@ async def search(body: SearchBody, ask: Ask) -> Json:
 
     def work(store: Store) -> dict[str, Any]:
         asked = find_query(body, encoded, store)
-        by_text = body.rank == "expected" and body.text is not None
-        query = body.text if by_text else asked.query
+        query = asked.query
+        if body.rank == "expected" and body.text is not None:
+            query = body.text
         hits = store.search(query, k=body.k, where=body.where, rank=body.rank)
         return asked.fields() | {"hits": [hit.as_fields() for hit in hits]}
 
