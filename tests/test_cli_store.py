@@ -175,14 +175,26 @@ def test_bad_documents_leave_the_earlier_ones(vdsh, store, model_folder, tmp_pat
     assert json.loads(vdsh("info", store, "--json").stdout)["documents"] in (80, 81)
 
 
-def test_documents_and_queries_without_known_words_are_counted(vdsh, store, model_folder, tmp_path):
+def test_documents_without_known_words_are_counted(vdsh, store, model_folder, tmp_path):
     (tmp_path / "odd.txt").write_text("orbit rocket\nxylophone\nthe of and\n")
     indexed = vdsh("index", model_folder, "odd.txt", "--store", store, timeout=100)
     assert indexed.returncode == 0
     assert indexed.stderr.startswith("Warning: 2 of 3 documents have no known word")
-    searched = vdsh("search", store, "xylophone", timeout=100)
-    assert searched.returncode == 0
-    assert searched.stderr.startswith("Warning: 1 of 1 documents have no known word")
+
+
+@pytest.mark.parametrize("verb", ["search", "within"])
+def test_words_that_are_not_known_are_said(verb, vdsh, store):  # 16 D2
+    some = vdsh(verb, store, "xylophone moon orbit", "--json")
+    *hits, last = map(json.loads, some.stdout.splitlines())
+    assert hits == [
+        json.loads(x) for x in vdsh(verb, store, "moon orbit", "--json").stdout.split("\n")[:-1]
+    ]
+    assert some.stderr == f"{last['warning']}\n"
+    assert (last["unknown"], "xylophone" in last["warning"]) == (["xylophone"], True)
+    none = vdsh(verb, store, "xylophone")
+    assert (none.returncode, none.stdout) == (0, "")
+    assert none.stderr.startswith("No word of the text is known to the model")
+    assert len(none.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize("model", ["the model", "nowhere"])

@@ -16,13 +16,14 @@ PUBLIC = {
         TextExplanation Word as_fields bit_probabilities check_bit confidence explain_bit
         explain_bits explain_pair explain_text sample""",
     "vdsh.search": "HammingIndex Hits RowHits RowIndex",
-    "vdsh.store": """Copied Duplicates Hit Store copy_store fingerprint open_store
+    "vdsh.store": """Copied Duplicates Hit Hits Store copy_store fingerprint open_store
         without_password""",
     "vdsh.export": "Exported FORMATS export_codes export_encoder",
     "vdsh.datasets": "DATASETS Dataset Source Split find load random_split",
-    "vdsh.evaluation": """Comparison Evaluation Tally average_precision compare cosine_precision
-        evaluate_codes evaluate_hasher expected_precision ndcg_at precision_at precision_within
-        random_precision recall_at recall_within tally yardsticks""",
+    "vdsh.evaluation": """Comparison Evaluation Quality Tally average_precision compare
+        cosine_precision evaluate_codes evaluate_hasher expected_precision find_faults
+        measure_codes measure_quality ndcg_at precision_at precision_within random_precision
+        recall_at recall_within tally yardsticks""",
     "vdsh.server.app": "create_app",
     "vdsh.errors": """DownloadError EngineError FolderError InputError MissingFileError
         MissingPackageError OutputExistsError VdshError WriteError missing_package suggest""",

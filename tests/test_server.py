@@ -130,11 +130,24 @@ def test_search_ranks_by_expected_distance(api):
     assert refused(answer, 422, 'rank="expected" needs a text')
 
 
-def test_a_text_without_a_known_word_is_answered_with_a_warning(api):
-    for rank in ("distance", "expected"):
-        answer = api.post("/v1/search", json={"text": "xyzzy", "k": 1, "rank": rank}).json()
-        assert len(answer["hits"]) == 1
+def test_a_text_without_a_known_word_finds_nothing_and_says_so(api):  # 16 D2
+    for path, more in (
+        ("search", {}),
+        ("search", {"rank": "expected"}),
+        ("within", {"radius": 16}),
+    ):
+        answer = api.post(f"/v1/{path}", json={"text": "xyzzy", **more}).json()
+        assert (answer["hits"], answer["unknown"], answer.get("total", 0)) == ([], ["xyzzy"], 0)
         assert "No word of the text is known" in answer["warning"]
+
+
+@pytest.mark.parametrize("path", ["search", "within"])
+def test_an_answer_names_the_words_that_were_not_known(api, path):  # 16 D2
+    known = api.post(f"/v1/{path}", json={"text": "rocket moon orbit"}).json()
+    some = api.post(f"/v1/{path}", json={"text": "rocket moon xyzzy orbit"}).json()
+    assert not {"unknown", "warning"} & set(known)
+    assert some == known | {"unknown": ["xyzzy"], "warning": some["warning"]}
+    assert "xyzzy" in some["warning"]
 
 
 def test_within_counts_all_and_gives_the_nearest(api, store):
@@ -165,6 +178,7 @@ def test_texts_that_wait_together_get_the_codes_they_get_alone(store, fitted):
     found = asyncio.run(ask_all())
     pool.close()
     assert [one.empty for one in found] == [text == "xyzzy" for text in texts]
+    assert [one.unknown for one in found] == [[text] * (text == "xyzzy") for text in texts]
     for text, one in zip(texts, found, strict=True):
         assert one.code.tolist() == fitted.encode_and_count([text])[0][0].tolist()
 

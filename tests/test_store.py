@@ -1,5 +1,6 @@
 """What every store must do, asked of all engines."""
 
+import re
 import threading
 
 import numpy as np
@@ -219,6 +220,42 @@ def test_a_common_filter_and_a_rare_one_agree_with_looking_at_all(store):
         hits = store.within(code(77), radius=6, where=where)
         assert [(h.distance, h.id) for h in hits] == [pair for pair in expected if pair[0] <= 6]
         assert store.count(where) == len(expected)
+
+
+# -- words that the model does not know (16 D2) ---------------------------------------------------
+
+
+def test_hits_name_the_words_that_were_not_known(years):
+    hits = years.search("moon xyzzy orbit", k=3)
+    assert (len(hits), hits.unknown) == (3, ["xyzzy"])
+    assert "xyzzy" in hits.warning
+    assert years.within("moon xyzzy", 16).unknown == ["xyzzy"]
+    assert years.within_at_most("moon xyzzy", 16, 1).hits.unknown == ["xyzzy"]
+    for hits in (years.search("the moon"), years.search(code(0))):
+        assert (hits.unknown, hits.warning) == ([], None)
+
+
+@pytest.mark.parametrize(
+    ("text", "unknown", "sentence"),
+    [
+        ("xyzzy frob", ["xyzzy", "frob"], "No word of the text is known to the model.*xyzzy, frob"),
+        ("the of and", [], "no word that counts"),
+        ("", [], "no word that counts"),
+    ],
+)
+def test_a_text_without_a_known_word_finds_nothing_and_says_so(years, text, unknown, sentence):
+    every_way = [
+        years.search(text),
+        years.search(text, rank="expected"),
+        years.within(text, radius=16),
+        years.within_at_most(text, 16, 5).hits,
+    ]
+    for hits in every_way:
+        assert (hits, hits.unknown) == ([], unknown)
+        assert re.search(sentence, hits.warning)
+    assert years.within_at_most(text, 16, 5).total == 0
+    with pytest.raises(InputError, match="k must be"):
+        years.search(text, k=0)
 
 
 # -- ranking by expected distance -----------------------------------------------------------------

@@ -172,7 +172,8 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         self.hasher_.recalibrate(counts, labels, threshold=threshold, validation=held_out)
         self.set_params(threshold=threshold)
         facts = {"source": source, "documents": counts.shape[0], "created": _now()}
-        self.model_ = self._learned({**self.model_.training, "recalibrated": facts})
+        kept = {name: fact for name, fact in self.model_.training.items() if name != "quality"}
+        self.model_ = self._learned({**kept, "recalibrated": facts})
         return self
 
     def encode(self, texts: Sequence[str]) -> Codes:
@@ -189,6 +190,14 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "model_")
         counts = self.model_.counts(texts)
         return self.model_.encode_counts(counts), counts.n_empty
+
+    def unknown_words(self, text: str) -> list[str]:
+        """List the words of a text that the model does not know, in order, each once.
+
+        They have no part in its code. Stop words have none either, but are not listed.
+        """
+        check_is_fitted(self, "model_")
+        return self.model_.unknown_words(text)
 
     def transform(self, texts: Sequence[str]) -> Bits:
         """Hash texts to 0/1 bits of shape (n_texts, n_bits)."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vdsh.cli import options
+from vdsh.cli.output import print_values
 from vdsh.files import new_file
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
         found = {"precision_at_100": quality, "searches": searches, "seconds": round(seconds)}
         typer.echo(json.dumps(facts | found))
         return
-    _print_quality(quality, hasher.n_bits)
+    typer.echo("\nPrecision at 100 on held-out documents (share a label with the query):")
+    print_values(quality, hasher.n_bits)
     _print_searches(searches)
     place = "" if out == "vdsh-demo" else f" --out {out}"
     typer.echo(
@@ -136,14 +138,13 @@ def _write_documents(path: Path, documents: "list[Document]") -> Path:
 
 def _measure(hasher: "TextHasher", data: "Dataset") -> dict[str, float]:
     """Measure precision at 100 of the test documents searching the training documents."""
-    from vdsh.evaluation import evaluate_hasher, yardsticks
+    from vdsh.evaluation import measure_codes
 
     assert data.train.texts is not None and data.test.texts is not None
     documents = hasher.vectorizer_.transform(data.train.texts), data.train.labels
     queries = hasher.vectorizer_.transform(data.test.texts), data.test.labels
-    found = yardsticks(queries, documents)
-    found["codes"] = evaluate_hasher(hasher.hasher_, queries, documents).means["precision@100"]
-    return {name: round(value, 4) for name, value in found.items()}
+    found = measure_codes(hasher.hasher_, queries, documents, k=100)
+    return {name: round(value, 4) for name, value in found.values.items()}
 
 
 def _make_store(path: Path, hasher: "TextHasher", data: "Dataset") -> "Store":
@@ -177,13 +178,6 @@ def _search(store: "Store", hasher: "TextHasher", data: "Dataset") -> list[dict[
 
 def _summary(name: str, labels: tuple[str, ...] | None, text: str) -> dict[str, Any]:
     return {"id": name, "labels": labels, "snippet": text.strip().partition("\n")[0][:60]}
-
-
-def _print_quality(quality: dict[str, float], n_bits: int) -> None:
-    typer.echo("\nPrecision at 100 on held-out documents (share a label with the query):")
-    sizes = {"random": "", "exact tf-idf cosine": "sparse floats", "codes": f"{n_bits // 8} bytes"}
-    for name, value in quality.items():
-        typer.echo(f"  {name:<20} {value:.3f}  {sizes[name]}")
 
 
 def _print_searches(searches: list[dict[str, Any]]) -> None:

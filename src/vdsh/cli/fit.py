@@ -2,15 +2,18 @@
 
 import json
 import warnings
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from vdsh.cli import options
+from vdsh.cli.output import print_values
 
 if TYPE_CHECKING:
     from vdsh.documents import Document
     from vdsh.pipeline import TextHasher
+    from vdsh.scale.ray_train import Lesson
 
 EXAMPLE = "Example: vdsh fit news.jsonl --model vdsh-s --bits 32 --out news-model"
 _MODELS = (
@@ -78,8 +81,12 @@ def command(
         hasher = fit_on_ray(lesson, where) if where else lesson.fit(progress=not quiet)
     if not first:
         return
+    model = hasher.model_
+    model.training = {**model.training, "quality": _judge(hasher, lesson, quiet=quiet)}
     hasher.save(out, force=force)
     _print_result(hasher, out, as_json=as_json)
+    for warning in model.training["quality"]["warnings"]:
+        typer.echo(f"Warning: {warning}", err=True)
     if getattr(hasher.hasher_, "interrupted_", False):
         raise typer.Exit(130)
 
@@ -134,7 +141,25 @@ def _make(
     return hasher
 
 
+def _judge(hasher: "TextHasher", lesson: "Lesson", *, quiet: bool) -> dict[str, Any]:
+    """Measure the codes on the held-out documents, and say where they are not to be trusted."""
+    from vdsh.evaluation import find_faults, measure_quality
+    from vdsh.progress import progress_bar
+
+    quality = None
+    if lesson.validation is not None:
+        with suppress(KeyboardInterrupt), progress_bar(enabled=not quiet) as bar:  # keeps the model
+            bar.add_task("measuring", total=None)
+            quality = measure_quality(hasher, lesson.train, lesson.validation)
+    found = {} if quality is None else quality._asdict()
+    if quality is not None:
+        found["values"] = {name: round(value, 4) for name, value in quality.values.items()}
+    return found | {"warnings": find_faults(hasher, quality)}
+
+
 def _print_result(hasher: "TextHasher", out: str, *, as_json: bool) -> None:
+    from vdsh.model.card import describe_measure
+
     facts, learned = hasher.training_, hasher.hasher_
     history = learned.history_ if hasattr(learned, "best_epoch_") else None
     best = history[learned.best_epoch_ - 1] if history else {}
@@ -157,9 +182,8 @@ def _print_result(hasher: "TextHasher", out: str, *, as_json: bool) -> None:
         f"Learned {hasher.n_bits}-bit codes from {facts['documents']:,} documents and "
         f"{facts['terms']:,} terms{kept}."
     )
-    selected_on = getattr(learned, "selected_on_", "")
-    if selected_on == "precision":
-        typer.echo(f"Precision on held-out documents: {best['validation']:.3f}")
-    elif selected_on == "bound":
-        typer.echo(f"Lower bound on held-out documents: {best['validation']:.1f} nats")
+    quality = facts["quality"]
+    if "values" in quality:
+        typer.echo(f"{describe_measure(quality)}:")
+        print_values(quality["values"], hasher.n_bits)
     typer.echo(f"The model is in {out}. Next: vdsh index {out} DOCS --store STORE")

@@ -11,7 +11,7 @@ from vdsh.errors import InputError
 
 if TYPE_CHECKING:
     from vdsh.codes import Codes
-    from vdsh.store import Hit
+    from vdsh.store import Hits
 
 Store = Annotated[str, typer.Argument(help="Folder or URL of the store.", show_default=False)]
 Text = Annotated[
@@ -68,14 +68,21 @@ def parse_query(text: str | None, code: str | None) -> "str | Codes":
     return codes
 
 
-def print_hits(hits: "list[Hit]", *, as_json: bool) -> None:
-    """Print a table for people or JSON lines for programs."""
+def print_hits(hits: "Hits", *, as_json: bool) -> None:
+    """Print a table for people or JSON lines for programs; say which words were not known.
+
+    In JSON that is a last line of its own, which is there only where words were not known.
+    """
+    if hits.warning:
+        typer.echo(hits.warning, err=True)
     if as_json:
-        for hit in hits:
-            typer.echo(json.dumps(hit.as_fields(), ensure_ascii=False))
+        about = hits.about_query()
+        for fields in (*(hit.as_fields() for hit in hits), *([about] if about else ())):
+            typer.echo(json.dumps(fields, ensure_ascii=False))
         return
     if not hits:
-        typer.echo("Nothing found.", err=True)
+        if not hits.warning:
+            typer.echo("Nothing found.", err=True)
         return
     width = min(40, max(len(hit.id) for hit in hits))
     tags = [", ".join(hit.labels or ()) for hit in hits]

@@ -1,10 +1,12 @@
 """Where a verb writes: standard output, or a file that appears whole or not at all."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
+
+import typer
 
 from vdsh.errors import VdshError, WriteError
 from vdsh.files import check_new, new_file
@@ -25,3 +27,10 @@ def output(path: str | None, *, force: bool) -> Iterator[TextIO]:
     check_new(path, force=force)
     with new_file(Path(path)) as draft, draft.open("w", encoding="utf-8") as file:
         yield file
+
+
+def print_values(values: Mapping[str, float], n_bits: int) -> None:
+    """Print what codes reach, beside what chance and exact tf-idf do."""
+    sizes = {"exact tf-idf cosine": "  sparse floats", "codes": f"  {n_bits // 8} bytes"}
+    for name, value in values.items():
+        typer.echo(f"  {name:<20} {value:.3f}{sizes.get(name, '')}")

@@ -1,6 +1,7 @@
 """Measuring codes against labels: exact metrics, one protocol, and whether a difference is real."""
 
 from vdsh.evaluation.protocol import Evaluation, evaluate_codes, evaluate_hasher, yardsticks
+from vdsh.evaluation.quality import Quality, find_faults, measure_codes, measure_quality
 from vdsh.evaluation.significance import Comparison, compare
 from vdsh.metrics import (
     Tally,
@@ -19,6 +20,7 @@ from vdsh.metrics import (
 __all__ = [
     "Comparison",
     "Evaluation",
+    "Quality",
     "Tally",
     "average_precision",
     "compare",
@@ -26,6 +28,9 @@ __all__ = [
     "evaluate_codes",
     "evaluate_hasher",
     "expected_precision",
+    "find_faults",
+    "measure_codes",
+    "measure_quality",
     "ndcg_at",
     "precision_at",
     "precision_within",

@@ -79,7 +79,33 @@ def _labels(learned: Mapping[str, Any]) -> str:
     return f"{len(names)} labels: {shown}"
 
 
+def describe_measure(quality: Mapping[str, Any]) -> str:
+    """Say what `vdsh fit` measured; see `vdsh.evaluation.Quality`."""
+    k, queries, documents = quality["k"], quality["queries"], quality["documents"]
+    if quality["measure"] == "labels":
+        return (
+            f"Precision at {k} of {queries:,} held-out documents that search {documents:,} "
+            "(share a label with the query)"
+        )
+    return (
+        f"How often half of a held-out document finds its other half among the {k} nearest of "
+        f"{documents:,} ({queries:,} tried)"
+    )
+
+
 def _quality(model: "Model") -> str:
+    measured = model.training.get("quality", {})
+    lines = [f"Warning: {warning}" for warning in measured.get("warnings", ())]
+    if "values" in measured:
+        values = ", ".join(f"{name} {value:.3f}" for name, value in measured["values"].items())
+        lines.insert(0, f"{describe_measure(measured)}: {values}")
+    else:
+        lines.insert(0, _selection(model))
+    return "\n- ".join(lines)
+
+
+def _selection(model: "Model") -> str:
+    """Say by what the kept epoch was chosen."""
     learned, kind = model.learned, model.learned.get("selected_on_", "")
     if not kind:
         return "not validated: no documents were held out"
@@ -91,7 +117,10 @@ def _quality(model: "Model") -> str:
             f"precision on the validation documents{when}: {score:.3f} (share of the 100 nearest "
             "training documents, or of the nearest tenth, with a label in common)"
         )
-    return f"lower bound per validation document: {score:.1f} nats"
+    return (
+        "how good the codes are was not measured (`vdsh fit` does); the epoch was chosen by the "
+        f"lower bound of the validation documents, {score:.1f} nats each"
+    )
 
 
 def _epochs(learned: Mapping[str, Any]) -> str:

@@ -36,10 +36,11 @@ class FoundDocument(StoredDocument):
 
 
 class SearchAnswer(Answer):
-    """The query's code and the nearest documents, ties by id."""
+    """The query's code, the nearest documents, ties by id, and the words that are not known."""
 
     code: str
     hits: list[FoundDocument]
+    unknown: list[str] | SkipJsonSchema[None] = None
     warning: str | SkipJsonSchema[None] = None
 
 

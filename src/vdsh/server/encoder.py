@@ -22,10 +22,11 @@ Waiting = list[tuple[str, "asyncio.Future[EncodedText]"]]
 
 
 class EncodedText(NamedTuple):
-    """The code of a text, and whether the text has no known word."""
+    """The code of a text, whether the text has no known word, and its unknown ones."""
 
     code: Codes
     empty: bool
+    unknown: list[str]
 
 
 class Encoder:
@@ -87,4 +88,5 @@ class Encoder:
         counts = self._hasher.vectorizer_.transform(texts)
         codes = self._hasher.hasher_.encode_counts(counts)
         empty = (np.diff(counts.indptr) == 0).tolist()
-        return [EncodedText(code, none) for code, none in zip(codes, empty, strict=True)]
+        unknown = map(self._hasher.unknown_words, texts)
+        return [EncodedText(*one) for one in zip(codes, empty, unknown, strict=True)]

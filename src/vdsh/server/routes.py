@@ -1,5 +1,7 @@
 """The calls under /v1 that ask the store."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fastapi import APIRouter
@@ -13,23 +15,21 @@ from vdsh.server.encoder import EncodedText
 from vdsh.server.errors import NotFound
 from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.service import Ask
-from vdsh.store import Store
-
-EMPTY = "No word of the text is known to the model: these are the neighbours of an empty text."
+from vdsh.store import Hits, Store
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["search"])
 
 
 class Asked(NamedTuple):
-    """A query as the store takes it: its code, and what to say about it."""
+    """A query's code, the query as the store takes it, and what to say about it."""
 
     code: Codes
-    warning: str | None = None
+    query: str | Codes
+    about: Mapping[str, Any] = MappingProxyType({})
 
     def fields(self) -> dict[str, Any]:
         """Give the fields of an answer that are about the query."""
-        fields = {"code": to_hex(self.code[None])[0]}
-        return fields if self.warning is None else fields | {"warning": self.warning}
+        return {"code": to_hex(self.code[None])[0], **self.about}
 
 
 @router.get("/info", response_model=answers.InfoAnswer)
@@ -67,11 +67,10 @@ async def search(body: SearchBody, ask: Ask) -> Json:
 
     def work(store: Store) -> dict[str, Any]:
         asked = find_query(body, encoded, store)
-        query: str | Codes = asked.code
-        rank = "distance" if asked.warning else body.rank
-        if rank == "expected" and body.text is not None:
+        query = asked.query
+        if body.rank == "expected" and body.text is not None:
             query = body.text
-        hits = store.search(query, k=body.k, where=body.where, rank=rank)
+        hits = store.search(query, k=body.k, where=body.where, rank=body.rank)
         return asked.fields() | {"hits": [hit.as_fields() for hit in hits]}
 
     return Json(await ask.pool.call(work))
@@ -85,7 +84,7 @@ async def within(body: WithinBody, ask: Ask) -> Json:
 
     def work(store: Store) -> dict[str, Any]:
         asked = find_query(body, encoded, store)
-        hits, total = store.within_at_most(asked.code, body.radius, body.limit, where=body.where)
+        hits, total = store.within_at_most(asked.query, body.radius, body.limit, where=body.where)
         return asked.fields() | {"hits": [hit.as_fields() for hit in hits], "total": total}
 
     return Json(await ask.pool.call(work))
@@ -102,10 +101,15 @@ async def encode(body: EncodeBody, ask: Ask) -> Json:
 def find_query(query: Query, encoded: EncodedText | None, store: Store) -> Asked:
     """Return the code of a text, a code in hex, or a stored document."""
     if encoded is not None:
-        return Asked(encoded.code, EMPTY if encoded.empty else None)
+        about = Hits(unknown=encoded.unknown, empty=encoded.empty).about_query()
+        # A text without a known word has a code, of the empty document, but must find nothing.
+        given = query.text or "" if encoded.empty else encoded.code
+        return Asked(encoded.code, given, about)
     if query.code is not None:
-        return Asked(from_hex([query.code])[0])
+        code = from_hex([query.code])[0]
+        return Asked(code, code)
     hit = store.find(query.id or "")
     if hit is None:
         raise NotFound(f"There is no document '{query.id}'.")
-    return Asked(from_hex([hit.code])[0])
+    code = from_hex([hit.code])[0]
+    return Asked(code, code)

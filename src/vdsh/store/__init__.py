@@ -11,7 +11,7 @@ import os
 from typing import TYPE_CHECKING
 
 from vdsh.store.addresses import Address, read_address, without_password
-from vdsh.store.base import Duplicates, Hit, Store
+from vdsh.store.base import Duplicates, Hit, Hits, Store
 from vdsh.store.copying import Copied, copy_store
 from vdsh.store.model import fingerprint
 from vdsh.store.opening import open_local, open_remote
@@ -24,6 +24,7 @@ __all__ = [
     "Copied",
     "Duplicates",
     "Hit",
+    "Hits",
     "Store",
     "copy_store",
     "fingerprint",

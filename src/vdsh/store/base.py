@@ -18,6 +18,7 @@ Query = str | Codes
 Where = Mapping[str, Any]
 
 RANKS = ("distance", "expected")
+_MOST_SHOWN = 8  # words in a sentence
 
 
 class Hit(NamedTuple):
@@ -53,10 +54,42 @@ class Hit(NamedTuple):
         return fields
 
 
+class Hits(list[Hit]):
+    """What was found, nearest first, and which words of the query could not help.
+
+    Parameters
+    ----------
+    hits : iterable of Hit
+    unknown : iterable of str
+        Words of the query that the model does not know.
+    empty : bool
+        Whether the query is a text without any word that counts; such a text finds nothing.
+
+    Attributes
+    ----------
+    unknown : list of str
+    warning : str or None
+        A sentence for the person who asked; None where every word was known.
+    """
+
+    def __init__(
+        self, hits: Iterable[Hit] = (), unknown: Iterable[str] = (), *, empty: bool = False
+    ) -> None:
+        super().__init__(hits)
+        self.unknown = list(unknown)
+        self.warning = _describe_unknown(self.unknown, empty=empty)
+
+    def about_query(self) -> dict[str, Any]:
+        """Give the JSON fields about unknown words; none where every word was known."""
+        if self.warning is None:
+            return {}
+        return {"unknown": self.unknown, "warning": self.warning}
+
+
 class Within(NamedTuple):
     """The nearest documents within a radius, and how many there are in all."""
 
-    hits: list[Hit]
+    hits: Hits
     total: int
 
 
@@ -129,7 +162,7 @@ class Store(ABC):
     @abstractmethod
     def search(
         self, query: Query, k: int = 10, *, where: Where | None = None, rank: str = "distance"
-    ) -> list[Hit]:
+    ) -> Hits:
         """Find the k documents nearest to a text or a code.
 
         Parameters
@@ -145,12 +178,14 @@ class Store(ABC):
 
         Returns
         -------
-        list of Hit
-            Nearest first, ties by id; fewer than k where there are no more.
+        Hits
+            A list of `Hit`, nearest first, ties by id; fewer than k where there are no more. Its
+            `unknown` has the words of a text that the model does not know. A text without any
+            known word finds nothing, and `warning` says so.
         """
 
     @abstractmethod
-    def within(self, query: Query, radius: int = 2, *, where: Where | None = None) -> list[Hit]:
+    def within(self, query: Query, radius: int = 2, *, where: Where | None = None) -> Hits:
         """Find every document within `radius` bits of a text or a code, nearest first."""
 
     @abstractmethod
@@ -219,6 +254,26 @@ class Store(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _describe_unknown(words: list[str], *, empty: bool) -> str | None:
+    """Say in a sentence which words of a query are not known.
+
+    >>> _describe_unknown(["xyzzy"], empty=False)
+    'Not known to the model, so without effect: xyzzy.'
+    """
+    if empty and not words:
+        return (
+            "The text has no word that counts (stop words such as 'the' do not), so nothing is "
+            "found. Give more words."
+        )
+    if not words:
+        return None
+    more = len(words) - _MOST_SHOWN
+    shown = ", ".join(words[:_MOST_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+    if empty:
+        return f"No word of the text is known to the model, so nothing is found: {shown}."
+    return f"Not known to the model, so without effect: {shown}."
 
 
 def check_rank(rank: Any, query: Query) -> None:

@@ -7,12 +7,22 @@ from typing import TypeVar
 
 import numpy as np
 
-from vdsh.codes import Codes
+from vdsh.codes import Codes, Scores
 from vdsh.documents import Document
 from vdsh.documents.document import BATCH, in_batches
 from vdsh.errors import InputError
 from vdsh.search.checks import check_count
-from vdsh.store.base import Duplicates, Query, Store, check_code
+from vdsh.store.base import (
+    Duplicates,
+    Hit,
+    Hits,
+    Query,
+    Store,
+    Where,
+    Within,
+    check_code,
+    check_rank,
+)
 from vdsh.store.duplicates import check_similarity, find_duplicates
 from vdsh.store.rows import Rows, check_codes, check_id, to_rows
 
@@ -70,6 +80,48 @@ class ModelledStore(Store):
     def _texts(self, ids: list[str]) -> dict[str, str]:
         """Return the texts of those documents that are there."""
 
+    def search(
+        self, query: Query, k: int = 10, *, where: Where | None = None, rank: str = "distance"
+    ) -> Hits:
+        """Find the k documents nearest to a text or a code; see `Store.search`."""
+        k = check_count("k", k, 1)
+        check_rank(rank, query)
+        code, unknown, empty = self._read(query)
+        if empty:
+            return self._nothing(code, unknown, where)
+        if isinstance(query, str) and rank == "expected":
+            hits = self._nearest_expected(code, k, where, self._model.bit_probabilities(query))
+        else:
+            hits = self._nearest(code, k, where)
+        return Hits(hits, unknown)
+
+    def within(self, query: Query, radius: int = 2, *, where: Where | None = None) -> Hits:
+        """Find every document within `radius` bits of a text or a code, nearest first."""
+        return self._find_within(query, check_count("radius", radius, 0), None, where).hits
+
+    def within_at_most(
+        self, query: Query, radius: int, limit: int, *, where: Where | None = None
+    ) -> Within:
+        """Find the `limit` nearest documents within a radius; only these are fetched."""
+        radius, limit = check_count("radius", radius, 0), check_count("limit", limit, 1)
+        return self._find_within(query, radius, limit, where)
+
+    @abstractmethod
+    def _nearest(self, code: Codes, k: int, where: Where | None) -> list[Hit]:
+        """Find the k documents nearest to a code, ties by id."""
+
+    @abstractmethod
+    def _nearest_expected(
+        self, code: Codes, k: int, where: Where | None, probabilities: Scores
+    ) -> list[Hit]:
+        """Order the nearest documents by expected distance; return the first k."""
+
+    @abstractmethod
+    def _within(
+        self, code: Codes, radius: int, limit: int | None, where: Where | None
+    ) -> tuple[list[Hit], int]:
+        """Find the documents within a radius, at most `limit`, and count all of them."""
+
     @abstractmethod
     def _write(self, rows: Rows) -> None:
         """Write rows, all or none; those with their ids are replaced."""
@@ -85,12 +137,27 @@ class ModelledStore(Store):
             "path": str(self._model.folder),
         }
 
-    def _code(self, query: Query) -> Codes:
-        if isinstance(query, str):
-            code: Codes = self._model.encode([query])[0]
-            self._model.warn_of_empty(1)
-            return code
-        return check_code(query, self._model.n_bits)
+    def _find_within(
+        self, query: Query, radius: int, limit: int | None, where: Where | None
+    ) -> Within:
+        code, unknown, empty = self._read(query)
+        if empty:
+            return Within(self._nothing(code, unknown, where), 0)
+        hits, total = self._within(code, radius, limit, where)
+        return Within(Hits(hits, unknown), total)
+
+    def _read(self, query: Query) -> tuple[Codes, list[str], bool]:
+        """Return a query's code, its unknown words, and whether it has no known one."""
+        if not isinstance(query, str):
+            return check_code(query, self._model.n_bits), [], False
+        hasher = self._model.hasher
+        codes, n_empty = hasher.encode_and_count([query])
+        return codes[0], hasher.unknown_words(query), bool(n_empty)
+
+    def _nothing(self, code: Codes, unknown: list[str], where: Where | None) -> Hits:
+        """Find nothing; a wrong filter or a closed store is an error all the same."""
+        self._nearest(code, 1, where)
+        return Hits(unknown=unknown, empty=True)
 
     def _split(self, pairs: Sequence[tuple[str, bytes]]) -> tuple[list[str], Codes]:
         """Divide pairs of an id and a code into ids and an array of codes."""

@@ -5,11 +5,11 @@ from functools import partial
 from threading import RLock
 from typing import Any, TypeVar
 
-from vdsh.codes import Codes, expected_distances, from_hex
+from vdsh.codes import Codes, Scores, expected_distances, from_hex
 from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.search.checks import check_count
-from vdsh.store.base import Hit, Query, Where, Within, check_rank
+from vdsh.store.base import Hit, Where
 from vdsh.store.engine import Engine, Found, Stored
 from vdsh.store.model import StoreModel
 from vdsh.store.modelled import CANDIDATES, ModelledStore
@@ -60,30 +60,6 @@ class RemoteStore(ModelledStore):
     def labels(self) -> list[str]:
         """List the labels that documents have, in order."""
         return self._ask(lambda engine: engine.labels())
-
-    def search(
-        self, query: Query, k: int = 10, *, where: Where | None = None, rank: str = "distance"
-    ) -> list[Hit]:
-        """Find the k documents nearest to a text or a code; see `Store.search`."""
-        k = check_count("k", k, 1)
-        check_rank(rank, query)
-        code = self._code(query)
-        if isinstance(query, str) and rank == "expected":
-            hits = self._nearest(code, max(4 * k, CANDIDATES), where)
-            return _by_expected_distance(hits, self._model.bit_probabilities(query))[:k]
-        return self._nearest(code, k, where)
-
-    def within(self, query: Query, radius: int = 2, *, where: Where | None = None) -> list[Hit]:
-        """Find every document within `radius` bits of a text or a code, nearest first."""
-        radius = check_count("radius", radius, 0)
-        return self._within(query, radius, None, where).hits
-
-    def within_at_most(
-        self, query: Query, radius: int, limit: int, *, where: Where | None = None
-    ) -> Within:
-        """Find the `limit` nearest documents within a radius; only these are fetched."""
-        radius, limit = check_count("radius", radius, 0), check_count("limit", limit, 1)
-        return self._within(query, radius, limit, where)
 
     def documents(self, batch_size: int = 1000) -> Iterator[list[Document]]:
         """Iterate over all documents in the order of their ids."""
@@ -140,12 +116,19 @@ class RemoteStore(ModelledStore):
         found = self._ask(lambda engine: engine.nearest(code, k, _tree(engine, where)))
         return [_hit(one) for one in found]
 
-    def _within(self, query: Query, radius: int, limit: int | None, where: Where | None) -> Within:
-        code = self._code(query)
+    def _nearest_expected(
+        self, code: Codes, k: int, where: Where | None, probabilities: Scores
+    ) -> list[Hit]:
+        hits = self._nearest(code, max(4 * k, CANDIDATES), where)
+        return _by_expected_distance(hits, probabilities)[:k]
+
+    def _within(
+        self, code: Codes, radius: int, limit: int | None, where: Where | None
+    ) -> tuple[list[Hit], int]:
         found, total = self._ask(
             lambda engine: engine.within(code, radius, _tree(engine, where), limit)
         )
-        return Within([_hit(one) for one in found], total)
+        return [_hit(one) for one in found], total
 
     def _info(self, engine: Engine) -> dict[str, Any]:
         facts = engine.facts()
@@ -180,7 +163,7 @@ def _hit(found: Found) -> Hit:
     return Hit(document.id, found.distance, document.text, labels, metadata, None, code.hex())
 
 
-def _by_expected_distance(hits: list[Hit], probabilities: Any) -> list[Hit]:
+def _by_expected_distance(hits: list[Hit], probabilities: Scores) -> list[Hit]:
     if not hits:
         return []
     expected = expected_distances(from_hex([hit.code for hit in hits]), probabilities).tolist()

@@ -367,7 +367,9 @@ function showHits(k) {
   if (found.warning) $("note").replaceChildren(el("p", { className: "hint" }, found.warning));
   showCode();
   if (hits.length) return;
+  const { warning } = found;
   clearHits();
+  if (warning) return; // no word of the text is known: the note says so
   const clear = el("button", { type: "button", className: "quiet", onclick: () => go({ where: [], k: STEP }) }, "Remove the filters");
   $("hits").replaceChildren(say("Nothing passes these filters", "No document of this store fits all of them.", clear));
 }

@@ -6,11 +6,11 @@ from sqlite3 import Connection
 from threading import RLock
 from typing import Any, TypeVar
 
-from vdsh.codes import Codes, expected_distances
+from vdsh.codes import Codes, Scores, expected_distances
 from vdsh.documents import Document
 from vdsh.errors import VdshError
 from vdsh.search.checks import check_count
-from vdsh.store.base import Hit, Query, Where, Within, check_rank
+from vdsh.store.base import Hit, Where
 from vdsh.store.local.database import Database
 from vdsh.store.local.mirror import Mirror
 from vdsh.store.local.snapshot import Snapshot
@@ -63,38 +63,6 @@ class LocalStore(ModelledStore):
         """Count all documents, or those that match a filter."""
         with self._reading() as connection:
             return Snapshot(connection, where).count()
-
-    def search(
-        self, query: Query, k: int = 10, *, where: Where | None = None, rank: str = "distance"
-    ) -> list[Hit]:
-        """Find the k documents nearest to a text or a code; see `Store.search`."""
-        k = check_count("k", k, 1)
-        check_rank(rank, query)
-        code = self._code(query)
-        if isinstance(query, str) and rank == "expected":
-            return self._search_expected(query, code, k, where)
-        with self._reading() as connection:
-            snapshot = Snapshot(connection, where)
-            return snapshot.hits(snapshot.nearest(self._mirror.follow(connection), code, k))
-
-    def within(self, query: Query, radius: int = 2, *, where: Where | None = None) -> list[Hit]:
-        """Find every document within `radius` bits of a text or a code, nearest first."""
-        radius = check_count("radius", radius, 0)
-        code = self._code(query)
-        with self._reading() as connection:
-            snapshot = Snapshot(connection, where)
-            return snapshot.hits(snapshot.within(self._mirror.follow(connection), code, radius))
-
-    def within_at_most(
-        self, query: Query, radius: int, limit: int, *, where: Where | None = None
-    ) -> Within:
-        """Find the `limit` nearest documents within a radius; only these are fetched."""
-        radius, limit = check_count("radius", radius, 0), check_count("limit", limit, 1)
-        code = self._code(query)
-        with self._reading() as connection:
-            snapshot = Snapshot(connection, where)
-            pairs = snapshot.within(self._mirror.follow(connection), code, radius)
-            return Within(snapshot.hits(pairs[:limit]), len(pairs))
 
     def find(self, id: str) -> Hit | None:
         """Return a document with its code, as a hit of distance 0, or None where there is none."""
@@ -189,8 +157,14 @@ class LocalStore(ModelledStore):
             query = f"SELECT id, text FROM documents WHERE id IN ({these})"
             return dict(connection.execute(query, ids).fetchall())
 
-    def _search_expected(self, text: str, code: Codes, k: int, where: Where | None) -> list[Hit]:
-        probabilities = self._model.bit_probabilities(text)
+    def _nearest(self, code: Codes, k: int, where: Where | None) -> list[Hit]:
+        with self._reading() as connection:
+            snapshot = Snapshot(connection, where)
+            return snapshot.hits(snapshot.nearest(self._mirror.follow(connection), code, k))
+
+    def _nearest_expected(
+        self, code: Codes, k: int, where: Where | None, probabilities: Scores
+    ) -> list[Hit]:
         with self._reading() as connection:
             snapshot = Snapshot(connection, where)
             index = self._mirror.follow(connection)
@@ -199,6 +173,14 @@ class LocalStore(ModelledStore):
             expected = expected_distances(codes, probabilities).tolist()
             ranked = sorted((e, d, id) for e, (id, d) in zip(expected, pairs, strict=True))[:k]
             return snapshot.hits([(id, d) for _, d, id in ranked], [e for e, _, _ in ranked])
+
+    def _within(
+        self, code: Codes, radius: int, limit: int | None, where: Where | None
+    ) -> tuple[list[Hit], int]:
+        with self._reading() as connection:
+            snapshot = Snapshot(connection, where)
+            pairs = snapshot.within(self._mirror.follow(connection), code, radius)
+            return snapshot.hits(pairs[:limit]), len(pairs)
 
     def _pages(self, columns: str, size: int, last: str = "") -> Iterator[list[Any]]:
         """Read rows above an id in the order of ids, a page in a transaction of its own."""

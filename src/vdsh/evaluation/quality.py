@@ -1,0 +1,161 @@
+"""How good a trained model is on documents it has not seen, beside chance and exact tf-idf."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+
+from vdsh.evaluation.protocol import yardsticks
+from vdsh.hashers import Hasher
+from vdsh.hashers.health import sample
+from vdsh.hashers.validation_search import usual_k
+from vdsh.labels import read_labels
+from vdsh.metrics import precision_at, tally
+from vdsh.pipeline import TextHasher
+
+MOST_QUERIES, MOST_DOCUMENTS = 1_000, 20_000  # of more, a fixed sample is looked at: seconds
+LEAST_LABELLED = 20  # queries; the precision of fewer is mostly chance
+LEAST_A_BIT = 10  # training documents
+MOST_TIED = 0.02  # of the documents at one distance: as if there were fewer than fifty codes
+NEAREST = 10  # among them the other half has to be, as in a search
+
+Texts = tuple[Sequence[str], Sequence[Any] | None]  # with their labels
+Counted = tuple[csr_array, Any]  # counts with labels
+
+
+class Quality(NamedTuple):
+    """What held-out documents find among the training documents.
+
+    Attributes
+    ----------
+    measure : {"labels", "halves"}
+        "labels": the share of the k nearest that have a label in common with the query. "halves",
+        where labels are missing: how often one half of a document's words has the other half among
+        its k nearest; the halves are hidden among the training documents.
+    k, queries, documents : int
+    values : dict of float
+        By method: "random", "exact tf-idf cosine" and "codes".
+    tied : int
+        How many documents are at the smallest distance from a query, in the median.
+    """
+
+    measure: str
+    k: int
+    queries: int
+    documents: int
+    values: dict[str, float]
+    tied: int
+
+
+def measure_quality(hasher: TextHasher, train: Texts, held_out: Texts) -> Quality | None:
+    """Measure codes beside chance and exact tf-idf cosine, on at most 1,000 queries.
+
+    None where no held-out text can ask: without labels it needs two known words.
+
+    Parameters
+    ----------
+    hasher : TextHasher
+    train, held_out : (texts, labels)
+        Labels may be None, altogether or for some; they count where 20 held-out texts have them.
+    """
+    asking, lying = _labelled(held_out), _labelled(train)
+    if len(asking) >= LEAST_LABELLED and len(lying):
+        queries = _count(hasher, held_out, asking[sample(len(asking), MOST_QUERIES)])
+        documents = _count(hasher, train, lying[sample(len(lying), MOST_DOCUMENTS)])
+        return measure_codes(hasher.hasher_, queries, documents, k=usual_k(len(documents[1])))
+    asking, lying = (
+        sample(len(part[0]), most)
+        for part, most in ((held_out, MOST_QUERIES), (train, MOST_DOCUMENTS))
+    )
+    counts = hasher.vectorizer_.transform([held_out[0][i] for i in asking])
+    others = hasher.vectorizer_.transform([train[0][i] for i in lying])
+    queries, documents = hide_halves(counts, others)
+    if not queries[0].shape[0]:
+        return None
+    k = min(NEAREST, documents[0].shape[0])
+    found = measure_codes(hasher.hasher_, queries, documents, k=k)
+    # Only one document is relevant, so k times the precision is how often it was found.
+    shares = {name: k * value for name, value in found.values.items()}
+    return found._replace(measure="halves", values=shares)
+
+
+def measure_codes(hasher: Hasher, queries: Counted, documents: Counted, *, k: int) -> Quality:
+    """Measure precision at k of a hasher beside chance and exact tf-idf cosine."""
+    values = yardsticks(queries, documents, k=k)
+    known = read_labels(documents[1])
+    asked = read_labels(queries[1], known.names)
+    codes = hasher.encode_counts(queries[0]), hasher.encode_counts(documents[0])
+    counts = tally(codes[0], asked.matrix, codes[1], known.matrix)
+    values["codes"] = float(precision_at(counts, k).mean())
+    nearest = counts.found[np.arange(len(counts.found)), (counts.found > 0).argmax(axis=1)]
+    n_queries, n_documents = len(codes[0]), len(codes[1])
+    return Quality("labels", k, n_queries, n_documents, values, int(np.median(nearest)))
+
+
+def hide_halves(counts: csr_array, others: csr_array) -> tuple[Counted, Counted]:
+    """Cut documents into halves: the first ones are queries, the second ones lie among others.
+
+    A document's occurrences of words go to one half and the other by turns. Those too short for
+    two halves are left out. The labels say which halves belong together.
+    """
+    ends = np.cumsum(counts.data)
+    second = ends // 2 - (ends - counts.data) // 2
+    halves = [
+        csr_array((part, counts.indices, counts.indptr), shape=counts.shape)
+        for part in (counts.data - second, second)
+    ]
+    whole = np.flatnonzero(np.logical_and(*(half.sum(axis=1) > 0 for half in halves)))
+    one, two = (_without_zeros(half[whole]) for half in halves)
+    same = np.eye(len(whole), dtype=np.uint8)
+    nothing = np.zeros((others.shape[0], len(whole)), np.uint8)
+    hidden = csr_array(vstack([two, others], format="csr"))
+    return (one, same), (hidden, np.concatenate([same, nothing]))
+
+
+def find_faults(hasher: TextHasher, quality: Quality | None) -> list[str]:
+    """Say in sentences where a model should not be trusted; most models have none."""
+    n_documents, n_bits = hasher.training_["documents"], hasher.n_bits
+    faults = []
+    if n_documents < LEAST_A_BIT * n_bits:
+        faults.append(
+            f"{n_documents:,} documents are few for {n_bits} bits: with fewer than "
+            f"{LEAST_A_BIT} a bit, codes learn little that holds for other documents. Take more "
+            "documents or fewer bits."
+        )
+    if quality is None:
+        return faults
+    if quality.values["codes"] < quality.values["exact tf-idf cosine"]:
+        faults.append(_LOSES[quality.measure])
+    if quality.tied > max(NEAREST, MOST_TIED * quality.documents):
+        faults.append(
+            f"Ties decide what is found: the training documents have only "
+            f"{hasher.hasher_.n_distinct_codes_:,} different codes, and a query has about "
+            f"{quality.tied:,} documents at its smallest distance. Take more bits, or search with "
+            "--rank expected."
+        )
+    return faults
+
+
+_LOSES = {
+    "labels": "Exact tf-idf does better than these codes. Take more documents or more bits, or "
+    "search by tf-idf.",
+    "halves": "Exact tf-idf finds the other half more often: codes keep what a document is about, "
+    "not which words it has. Where there are documents enough, more bits come closer.",
+}
+
+
+def _labelled(part: Texts) -> NDArray[np.intp]:
+    return np.flatnonzero(read_labels(part[1]).known) if part[1] is not None else np.arange(0)
+
+
+def _count(hasher: TextHasher, part: Texts, rows: NDArray[np.intp]) -> Counted:
+    texts, labels = part
+    assert labels is not None
+    return hasher.vectorizer_.transform([texts[i] for i in rows]), [labels[i] for i in rows]
+
+
+def _without_zeros(counts: csr_array) -> csr_array:
+    counts.eliminate_zeros()
+    return counts
