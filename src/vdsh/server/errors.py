@@ -34,7 +34,8 @@ def add_error_handlers(app: FastAPI) -> None:
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return failure(422, complaint(error))
+        first = error.errors()[0]
+        return failure(422, complaint({**first, "loc": first["loc"][1:]}))
 
     async def http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
