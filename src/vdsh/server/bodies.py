@@ -67,7 +67,9 @@ class Body(BaseModel):
         if isinstance(fields, dict):
             for name in fields:
                 if name not in cls.model_fields:
-                    raise PydanticCustomError("unknown", "There is no field '{name}'", {"name": name})
+                    raise PydanticCustomError(
+                        "unknown", "There is no field '{name}'", {"name": name}
+                    )
         return fields
 
 

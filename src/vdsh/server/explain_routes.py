@@ -24,7 +24,6 @@ async def explain(body: ExplainBody, ask: Ask) -> Json:
     """Say which words of a text set which bits; with another text, where the two agree."""
     from vdsh.explain import as_fields, explain_pair, explain_text
 
-
     def work(store: Store) -> Any:
         hasher = ask.pool.hasher
         text = _text(store, body.text, body.id)

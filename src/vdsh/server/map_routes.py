@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import orjson
 from fastapi import APIRouter, Response
@@ -96,7 +96,7 @@ def _version(pool: StorePool) -> tuple[Path, int, TextHasher]:
     try:
         return path, path.stat().st_mtime_ns, pool.hasher
     except OSError:
-        raise NotFound(f"This store has no map. Make one: vdsh map {pool.path}") from None
+        raise NotFound("This store has no map. Make one: vdsh map STORE") from None
 
 
 @lru_cache(maxsize=2)
@@ -106,9 +106,7 @@ def _read(path: Path, version: int, hasher: TextHasher) -> CorpusMap:
     except (FolderError, MissingFileError) as error:
         raise NotFound(str(error)) from error
     if found.facts["fingerprint"] != fingerprint(hasher):
-        raise NotFound(
-            f"The map '{path}' was made with another model. Make it again: vdsh map {path.parent}"
-        )
+        raise NotFound("The map was made with another model. Make it again: vdsh map STORE")
     return found
 
 
