@@ -1,4 +1,4 @@
-"""The service under requests and circumstances that would have hurt it (#16 B), without a socket."""
+"""The service under requests and circumstances that would have hurt it (#16 B); no sockets."""
 
 import asyncio
 import shutil

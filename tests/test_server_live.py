@@ -343,7 +343,7 @@ def test_it_stops_with_two_workers_and_refuses_connections_meanwhile(store):
     """#16 B5: the first process kept the listener open, and new connections hung."""
     body = b'{"text": "rocket", "k": 1}'
     with serving(store, "--workers", 2, "--quiet") as service:
-        wait_for(lambda: len(service.workers()) == 2)
+        assert service.ask("GET", "/ready")[0] == 200
         with service.connect() as connection:
             connection.sendall(head("/v1/search", len(body)) + body[:5])
             time.sleep(0.5)

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from socket import socket
 from threading import Event, Thread
 from typing import Any
 
@@ -29,33 +30,35 @@ def supervise(
     work: Callable[..., None],
     arguments: tuple[Any, ...],
     n_workers: int,
-    is_started: Callable[[], bool],
+    sockets: list[socket],
 ) -> bool:
     """Run `work(place, *arguments)` in processes until SIGTERM or SIGINT; False if none can start.
 
-    Each has a place, a number from 0 on, which its replacement takes over. `is_started` is asked
-    now and then until it is true. uvicorn has such a supervisor; it talks to its workers through
-    pipes, and where one is killed in the middle of a word it waits in vain, and neither replaces
-    it nor stops.
+    Each has a place, a number from 0 on, which its replacement takes over. The sockets are closed
+    when it stops, before the workers have finished. uvicorn has such a supervisor; it talks to its
+    workers through pipes, and where one is killed in the middle of a word it waits in vain, and
+    neither replaces it nor stops.
     """
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    could_start, answering = True, False
+    could_start, replaced = True, set()
     workers = [_start(work, place, arguments) for place in range(n_workers)]
     born = time.monotonic()
     while could_start and not stop.is_set():
         wait([worker.sentinel for worker in workers], timeout=TICK)
-        answering = answering or is_started()
         for place, worker in enumerate(workers):
             if worker.is_alive() or stop.is_set():
                 continue
-            if worker.exitcode == STARTUP_FAILURE:
-                could_start = False
+            if worker.exitcode == STARTUP_FAILURE and place not in replaced:
+                could_start = False  # later the others go on, and it is tried again
                 break
             log.warning("Worker %s ended (%s). It is replaced.", worker.pid, worker.exitcode)
             stop.wait(max(0.0, LEAST_LIFE - (time.monotonic() - born)))
             workers[place], born = _start(work, place, arguments), time.monotonic()
+            replaced.add(place)
+    for one in sockets:
+        one.close()
     for worker in workers:
         worker.terminate()
     for worker in workers:
