@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -19,6 +19,7 @@ import pytest
 
 from conftest import toy_corpus
 from vdsh import Document, open_store
+from vdsh.server.connections import MOST_REQUESTS
 
 TOKEN = "correct-horse-battery-staple"
 SECONDS = 3  # what clients are given here to send a request
@@ -154,6 +155,65 @@ def test_a_huge_body_is_refused_before_it_is_read(pair):
         assert read_all(connection).startswith(b"HTTP/1.1 413 ")
 
 
+FLOODS = {
+    "many": b"".join(b"X-%d: y\r\n" % i for i in range(5000)),
+    "long": b"X-Long: " + b"x" * 2**20,
+    "path": b"",
+    "trailers": b"Transfer-Encoding: chunked\r\n\r\n0\r\nX-Long: " + b"x" * 2**20,
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+def test_a_head_without_end_is_refused_before_it_is_gathered(pair, flood):
+    """#16 B2: 300 MB of headers took 3.1 GB, before the token was looked at."""
+    path = b"/" + b"x" * (2**20 if flood == "path" else 6)
+    with pair.connect() as connection:
+        with suppress(ConnectionError):
+            connection.sendall(b"GET " + path + b" HTTP/1.1\r\nHost: localhost\r\n" + FLOODS[flood])
+        answer = read_all(connection)
+    assert answer.startswith(b"HTTP/1.1 431 ")
+    assert (
+        b'{"error":"The head of a request must be at most 65,536 bytes with 100 headers."}'
+        in answer
+    )
+
+
+def test_a_body_in_small_pieces_is_no_flood(pair):
+    body = json.dumps({"texts": ["moon " * 10_000]}).encode()
+    pieces = b"".join(b"4\r\n" + body[i : i + 4] + b"\r\n" for i in range(0, len(body) // 4 * 4, 4))
+    rest = body[len(body) // 4 * 4 :]
+    last = b"%x\r\n" % len(rest) + rest + b"\r\n" if rest else b""
+    with pair.connect() as connection:
+        lines = b"POST /v1/encode HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        lines += b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+        connection.sendall(lines + pieces + last + b"0\r\n\r\n")
+        assert read_all(connection).startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_client_comes_back_after_many_requests(pair):
+    """#16 B6: so that a worker that replaced another gets its share of busy clients."""
+    with pair.connect() as connection:
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n" * MOST_REQUESTS)
+        answers = read_all(connection)
+    assert answers.count(b"HTTP/1.1 200 OK") == MOST_REQUESTS
+    assert answers.count(b"connection: close") == 1
+
+
+def test_connections_are_spread_over_the_workers(pair):
+    """#16 B6: 64 connections to one worker and none to the other were seen."""
+    with ExitStack() as stack:
+        for _ in range(64):
+            stack.enter_context(pair.connect())
+        pair.ask("GET", "/health")  # until the last one is taken
+        shares = [n_connections(worker) for worker in pair.workers()]
+    assert min(shares) >= 12, shares  # fewer are as likely as one in three million
+
+
+def n_connections(process):
+    links = [os.readlink(file) for file in Path(f"/proc/{process}/fd").iterdir()]
+    return sum(link.startswith("socket:") for link in links)
+
+
 def test_what_is_not_http_is_refused(pair):
     with pair.connect() as connection:
         connection.sendall(b"\x16\x03\x01 this is not HTTP\r\n\r\n")
@@ -279,6 +339,53 @@ def test_it_finishes_a_running_request_and_leaves_a_log_without_token_and_text(s
     assert TOKEN not in log
 
 
+def test_it_stops_with_two_workers_and_refuses_connections_meanwhile(store):
+    """#16 B5: the first process kept the listener open, and new connections hung."""
+    body = b'{"text": "rocket", "k": 1}'
+    with serving(store, "--workers", 2, "--quiet") as service:
+        assert service.ask("GET", "/ready")[0] == 200
+        with service.connect() as connection:
+            connection.sendall(head("/v1/search", len(body)) + body[:5])
+            time.sleep(0.5)
+            service.process.terminate()
+            wait_for(lambda: is_refused(service))
+            connection.sendall(body[5:])
+            assert read_all(connection).startswith(b"HTTP/1.1 200 ")
+        service.end()
+    assert service.process.returncode == 0
+
+
+def is_refused(service):
+    try:
+        service.connect().close()
+        return False
+    except ConnectionRefusedError:
+        return True
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a small file system has to be mounted")
+def test_with_a_full_temporary_folder_it_serves(store, tmp_path):
+    """#16 B4: all workers were killed in a loop."""
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", tmp_path]).returncode:
+        pytest.skip("a small file system cannot be mounted here")
+    try:
+        with serving(store, "--workers", 2, TMPDIR=str(tmp_path)) as service:
+            assert service.ask("POST", "/v1/search", {"text": "moon"})[0] == 200
+            assert service.ask("GET", "/metrics")[0] == 503
+            service.process.terminate()
+            log = service.end()
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)
+    assert "There is no room for numbers" in log
+    assert "is replaced" not in log
+
+
+def test_a_second_service_cannot_share_the_port(pair, vdsh, store):
+    result = vdsh("serve", store, "--workers", 2, "--port", pair.port)
+    assert result.returncode == 1
+    assert "Address already in use" in result.stderr
+
+
 def test_workers_stop_when_the_process_that_watches_them_is_killed(store):
     with serving(store, "--workers", 2, "--quiet") as service:
         assert service.ask("GET", "/ready")[0] == 200
@@ -308,14 +415,13 @@ def test_what_keeps_it_from_starting_is_one_sentence(vdsh, store, tmp_path, monk
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_store_without_its_model_does_not_start(fitted, tmp_path, workers):
+def test_a_store_without_its_model_does_not_start(fitted, tmp_path, vdsh, workers):
     path = tmp_path / "broken"
     open_store(path, fitted).close()
     (path / "model" / "weights.safetensors").unlink()
-    with serving(path, "--workers", workers) as service:
-        log = service.end()
-        assert service.process.returncode == 1
-    assert log.splitlines()[-1].startswith("Error: The service could not start.")
+    result = vdsh("serve", path, "--port", 0, "--workers", workers)
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1].startswith("Error: The service could not start.")
 
 
 def test_without_fastapi_it_says_what_to_install(store):

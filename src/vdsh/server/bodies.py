@@ -1,27 +1,59 @@
-"""What requests hold: checked by pydantic, and against the limits of the service."""
+"""What requests hold: checked by pydantic, and against the limits of the service.
 
-from collections.abc import Iterator
+Nobody pays for a request that is wrong: a list is measured before its items are looked at, and the
+first error ends the search for others.
+"""
+
+import json
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import PydanticCustomError, core_schema
 
-from vdsh.errors import InputError
 from vdsh.server.limits import Limits
+
+MOST_PARTS = 100  # of a filter
+MOST_VALUES = 10_000  # in the lists of a filter
+MOST_METADATA = 100_000  # bytes of a document's metadata, as JSON
 
 _KEYWORDS = {"integer": "maximum", "string": "maxLength", "array": "maxItems"}
 
 
 class Limited:
-    """Marks a field whose number, or length, a setting of `Limits` bounds."""
+    """Marks a field whose number, or length, a setting of `Limits` bounds.
 
-    def __init__(self, name: str) -> None:
+    The limits are the context of the validation; `name` is what a complaint calls the field.
+    """
+
+    def __init__(self, setting: str, name: str | None = None) -> None:
+        self.setting = setting
         self.name = name
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        return core_schema.with_info_before_validator_function(self._check, handler(source))
 
     def __get_pydantic_json_schema__(
         self, schema: Any, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        return {**handler(schema), "x-limit": self.name}
+        return {**handler(schema), "x-limit": self.setting}
+
+    def _check(self, value: Any, info: ValidationInfo) -> Any:
+        most: int = getattr(info.context or Limits(), self.setting)
+        size = len(value) if isinstance(value, str | list) else value
+        if isinstance(size, int) and size > most:
+            unit = " characters" if self.setting == "text" else ""
+            raise _complaint(f"{self.name or info.field_name} must be at most {most:,}{unit}", size)
+        return value
 
 
 class Body(BaseModel):
@@ -29,15 +61,54 @@ class Body(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    def bounded(self) -> Iterator[tuple[str, Any, str]]:
-        """Go through the fields that have a limit: name, value, and the name of the limit."""
-        yield from ()
+    @model_validator(mode="before")
+    @classmethod
+    def _check_names(cls, fields: Any) -> Any:
+        if isinstance(fields, dict):
+            for name in fields:
+                if name not in cls.model_fields:
+                    raise PydanticCustomError(
+                        "unknown", "There is no field '{name}'", {"name": name}
+                    )
+        return fields
+
+
+def _complaint(sentence: str, size: int) -> PydanticCustomError:
+    return PydanticCustomError("limit", "{said}", {"said": f"{sentence}. Got {size:,}."})
+
+
+def _check_filter(where: dict[str, Any]) -> dict[str, Any]:
+    """Count what a filter is made of: each part is tried on each document."""
+    n_parts, n_values, left = 0, 0, [where]
+    while left:
+        some = left.pop()
+        n_parts += len(some) if isinstance(some, dict) else 0
+        n_values += len(some) if isinstance(some, list) else 0
+        if n_parts > MOST_PARTS:
+            raise _complaint(f"A filter must have at most {MOST_PARTS} parts", n_parts)
+        if n_values > MOST_VALUES:
+            raise _complaint(f"A filter must have at most {MOST_VALUES:,} values", n_values)
+        inner = some.values() if isinstance(some, dict) else some
+        left += [part for part in inner if isinstance(part, dict | list)]
+    return where
+
+
+def _check_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    try:
+        size = len(json.dumps(metadata, ensure_ascii=False).encode())
+    except RecursionError:
+        return metadata  # the store refuses it with a sentence of its own
+    if size > MOST_METADATA:
+        raise _complaint(f"metadata must be at most {MOST_METADATA:,} bytes of JSON", size)
+    return metadata
 
 
 Text = Annotated[str, Limited("text")]
-Id = Annotated[str, Field(min_length=1)]
+EachText = Annotated[str, Limited("text", "Each text")]
+Id = Annotated[str, Field(min_length=1, max_length=4096)]
+Label = Annotated[str, Field(max_length=1000)]
 Where = Annotated[
-    dict[str, Any] | None,
+    Annotated[dict[str, Any], AfterValidator(_check_filter)] | None,
     Field(description='A filter, such as {"label": "space"} or {"year": {">=": 1990}}.'),
 ]
 
@@ -59,10 +130,6 @@ class Query(Body):
             raise ValueError("Give one of text, code and id")
         return self
 
-    def bounded(self) -> Iterator[tuple[str, Any, str]]:
-        """See `Body.bounded`."""
-        yield "text", self.text, "text"
-
 
 class SearchBody(Query):
     """What to look for, and how many documents."""
@@ -70,11 +137,6 @@ class SearchBody(Query):
     k: Annotated[int, Field(ge=1), Limited("k")] = 10
     where: Where = None
     rank: Literal["distance", "expected"] = "distance"
-
-    def bounded(self) -> Iterator[tuple[str, Any, str]]:
-        """See `Body.bounded`."""
-        yield from super().bounded()
-        yield "k", self.k, "k"
 
 
 class WithinBody(Query):
@@ -84,21 +146,11 @@ class WithinBody(Query):
     where: Where = None
     limit: Annotated[int, Field(ge=1), Limited("k")] = 1000
 
-    def bounded(self) -> Iterator[tuple[str, Any, str]]:
-        """See `Body.bounded`."""
-        yield from super().bounded()
-        yield "limit", self.limit, "k"
-
 
 class EncodeBody(Body):
     """Texts to hash."""
 
-    texts: Annotated[list[Text], Limited("batch")]
-
-    def bounded(self) -> Iterator[tuple[str, Any, str]]:
-        """See `Body.bounded`."""
-        yield "The number of texts", self.texts, "batch"
-        yield from (("Each text", text, "text") for text in self.texts)
+    texts: Annotated[list[EachText], Field(fail_fast=True), Limited("batch", "The number of texts")]
 
 
 class ExplainBody(Body):
@@ -124,40 +176,22 @@ class ExplainBody(Body):
             raise ValueError("Give one of other and other_id, or neither")
         return self
 
-    def bounded(self) -> Iterator[tuple[str, Any, str]]:
-        """See `Body.bounded`."""
-        yield "text", self.text, "text"
-        yield "other", self.other, "text"
-
 
 class NewDocument(Body):
     """A document to store."""
 
     id: Id
-    text: Text
-    labels: list[str] | None = None
-    metadata: dict[str, Any] = {}
+    text: EachText
+    labels: Annotated[list[Label], Field(fail_fast=True, max_length=1000)] | None = None
+    metadata: Annotated[dict[str, Any], AfterValidator(_check_metadata)] = {}
 
 
 class DocumentsBody(Body):
     """Documents to store; one whose id is there replaces the old one."""
 
-    documents: Annotated[list[NewDocument], Limited("batch")]
-
-    def bounded(self) -> Iterator[tuple[str, Any, str]]:
-        """See `Body.bounded`."""
-        yield "The number of documents", self.documents, "batch"
-        yield from (("Each text", document.text, "text") for document in self.documents)
-
-
-def check_limits(body: Body, limits: Limits) -> None:
-    """Raise where a request asks for more than the service gives."""
-    for name, value, setting in body.bounded():
-        most: int = getattr(limits, setting)
-        size = value if isinstance(value, int) else len(value or ())
-        if size > most:
-            unit = " characters" if setting == "text" else ""
-            raise InputError(f"{name} must be at most {most:,}{unit}. Got {size:,}.")
+    documents: Annotated[
+        list[NewDocument], Field(fail_fast=True), Limited("batch", "The number of documents")
+    ]
 
 
 def name_limits(schema: Any, limits: Limits) -> Any:

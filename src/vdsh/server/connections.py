@@ -1,15 +1,25 @@
-"""Connections of slow clients: given up where a request's head or the reading takes too long.
+"""Connections: slow clients are given up, large heads refused, and no client stays for ever.
 
-Bodies that do not arrive are the matter of `guard`, which can still answer.
+Bodies that do not arrive, or are too large, are the matter of `guard`, which can still answer. A
+request's head is gathered before that, so its limits are here.
 """
 
 import asyncio
 from typing import Any
 
+import orjson
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-HEAD, READING = "head", "reading"
+HEAD, READING, LEAVING = "head", "reading", "leaving"
+LINGER = 2.0  # seconds to read on after a head that is too large, so that the client sees why
+MOST_HEADERS = 100
+MOST_BYTES = 2**16  # of a head, and of what comes along with a body
+CHUNK_COST = 8  # bytes that may come along with each byte of a body
+MOST_REQUESTS = 2000  # on one connection; then its client comes back, perhaps to a newer worker
+TOO_LARGE = (
+    f"The head of a request must be at most {MOST_BYTES:,} bytes with {MOST_HEADERS} headers."
+)
 
 
 class PatientConfig(uvicorn.Config):
@@ -19,49 +29,95 @@ class PatientConfig(uvicorn.Config):
 
 
 class PatientProtocol(HttpToolsProtocol):
-    """HTTP that does not wait for ever."""
+    """HTTP that does not wait for ever, and does not gather more than it should."""
 
     config: PatientConfig
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._n_requests = 0
+        self._n_bytes = 0  # of this request, less what its body accounts for
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Expect a request soon."""
         super().connection_made(transport)
-        self._expect(HEAD)
+        self._expect(HEAD, self.config.client_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Expect nothing more."""
-        self._came(HEAD)
-        self._came(READING)
+        for what in (HEAD, READING, LEAVING):
+            self._came(what)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Expect the rest of a request's head soon after its beginning."""
+        if LEAVING in self._timers:
+            return
         if self.cycle is None or self.cycle.response_complete:
-            self._expect(HEAD)
+            self._expect(HEAD, self.config.client_seconds)
+        self._n_bytes += len(data)
         super().data_received(data)
+        if self._n_bytes > MOST_BYTES:
+            self._refuse()
+
+    def on_message_begin(self) -> None:
+        """Count the requests of a connection."""
+        super().on_message_begin()
+        self._n_requests += 1
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header, or a trailer after a body, while there are few."""
+        if len(self.headers) >= MOST_HEADERS:
+            self._refuse()
+            raise ValueError(TOO_LARGE)  # ends the parsing of what has come
+        super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Start with the request."""
         self._came(HEAD)
         super().on_headers_complete()
+        if self._n_requests >= MOST_REQUESTS:
+            self.cycle.keep_alive = False
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of the body."""
+        self._n_bytes = max(0, self._n_bytes - CHUNK_COST * len(body))
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Begin to count anew."""
+        self._n_bytes = 0
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP, unless the request was refused before."""
+        if LEAVING not in self._timers:
+            super().send_400_response(msg)
 
     def pause_writing(self) -> None:
         """Expect the client to read soon: it has not taken what was sent."""
         super().pause_writing()
-        self._expect(READING)
+        self._expect(READING, self.config.client_seconds)
 
     def resume_writing(self) -> None:
         """Go on, since the client reads."""
         self._came(READING)
         super().resume_writing()
 
-    def _expect(self, what: str) -> None:
+    def _refuse(self) -> None:
+        """Answer 431 and hang up; what still comes is thrown away."""
+        if self.transport.is_closing() or LEAVING in self._timers:
+            return
+        self._expect(LEAVING, LINGER)
+        content = orjson.dumps({"error": TOO_LARGE})
+        head = "HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\n"
+        head += f"content-type: application/json\r\ncontent-length: {len(content)}\r\n\r\n"
+        self.transport.write(head.encode() + content)
+        self.transport.write_eof()
+
+    def _expect(self, what: str, seconds: float) -> None:
         if what not in self._timers:
-            seconds = self.config.client_seconds
             self._timers[what] = self.loop.call_later(seconds, self.transport.abort)
 
     def _came(self, what: str) -> None:

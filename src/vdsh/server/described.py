@@ -16,8 +16,9 @@ ALWAYS = _failures(
     {
         400: "The Host header is not this machine's",
         401: "The token is missing or wrong",
+        431: "The headers are too large",
         500: "The service failed",
-        503: "Too busy, or another process is writing",
+        503: "Too busy, or the store cannot be used now",
         504: "It took too long",
     }
 )

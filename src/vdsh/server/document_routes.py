@@ -7,7 +7,7 @@ from starlette.convertors import StringConvertor, register_url_convertor
 
 from vdsh.documents import Document
 from vdsh.server import answers
-from vdsh.server.bodies import DocumentsBody, check_limits
+from vdsh.server.bodies import DocumentsBody
 from vdsh.server.described import ASKED, NOT_THERE, READ_ONLY
 from vdsh.server.errors import Forbidden, NotFound
 from vdsh.server.json_routes import Json, JsonRoute
@@ -39,7 +39,6 @@ async def get(id: Id, ask: Ask) -> Json:
 async def upsert(body: DocumentsBody, ask: Ask) -> Json:
     """Write documents; one whose id is there already replaces the old one."""
     _check_writable(ask)
-    check_limits(body, ask.limits)
 
     def work(store: Store) -> int:
         documents = [

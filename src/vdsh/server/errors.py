@@ -1,6 +1,7 @@
 """Errors that have a status of their own, and how all errors become answers."""
 
 import logging
+import re
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -23,18 +24,25 @@ class Forbidden(VdshError, PermissionError):
 _STATUS = ((NotFound, 404), (Forbidden, 403), (InputError, 422), (WriteError, 503))
 
 
+def _without_path(request: Request, sentence: str) -> str:
+    """Call the store "the store": where it lies is not the business of a client."""
+    path = re.escape(request.app.state.service.pool.path)
+    return re.sub(f"'(?:{path})[^']*'", "the store", sentence) if path else sentence
+
+
 def add_error_handlers(app: FastAPI) -> None:
     """Answer every error with a sentence in JSON."""
 
     async def ours(request: Request, error: Exception) -> Response:
         for kind, status in _STATUS:
             if isinstance(error, kind):
-                return failure(status, str(error))
+                return failure(status, _without_path(request, str(error)))
         return await unexpected(request, error)
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return failure(422, complaint(error))
+        first = error.errors()[0]
+        return failure(422, complaint({**first, "loc": first["loc"][1:]}))
 
     async def http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)

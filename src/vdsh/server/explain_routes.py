@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Path
 
 from vdsh.server import answers
-from vdsh.server.bodies import ExplainBody, check_limits
+from vdsh.server.bodies import ExplainBody
 from vdsh.server.described import ASKED, NOT_THERE
 from vdsh.server.errors import NotFound
 from vdsh.server.json_routes import Json, JsonRoute
@@ -23,8 +23,6 @@ router = APIRouter(prefix="/v1/explain", route_class=JsonRoute, tags=["explain"]
 async def explain(body: ExplainBody, ask: Ask) -> Json:
     """Say which words of a text set which bits; with another text, where the two agree."""
     from vdsh.explain import as_fields, explain_pair, explain_text
-
-    check_limits(body, ask.limits)
 
     def work(store: Store) -> Any:
         hasher = ask.pool.hasher

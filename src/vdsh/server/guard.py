@@ -62,6 +62,8 @@ class Guard:
             await self.app(scope, receive, send)
             return
         answer = _Sender(send, scope)
+        if scope["method"] == "HEAD":  # answered as GET, without the body
+            scope = {**scope, "method": "GET"}
         self.n_running += 1
         self.metrics.running.inc()
         try:
@@ -143,9 +145,11 @@ class Guard:
 
     def _note(self, scope: Scope, answer: "_Sender") -> None:
         seconds = time.perf_counter() - answer.start
-        self.metrics.note(scope, answer.status, seconds)
+        self.metrics.note(scope, answer.method, answer.status, seconds)
         if self.logged:
-            log_request(scope, answer, seconds)
+            log_request(
+                answer.method, scope["path"], answer.status, seconds, answer.n_bytes, answer.id
+            )
 
 
 class _Sender:
@@ -156,6 +160,7 @@ class _Sender:
         self.id = uuid.uuid4().hex[:16]
         self.status = 0
         self.n_bytes = 0
+        self.method: str = scope["method"]
         self._send = send
         self._path: str = scope["path"]
 
@@ -163,6 +168,8 @@ class _Sender:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             message["headers"] = [*message.get("headers", ()), *self._headers()]
+        elif self.method == "HEAD":
+            message = {**message, "body": b""}
         else:
             self.n_bytes += len(message.get("body", b""))
         await self._send(message)

@@ -1,16 +1,26 @@
 """JSON in and out: orjson both ways, and pydantic's complaints as sentences."""
 
+import asyncio
+import gc
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from reprlib import repr as short
 from typing import Any
 
 import orjson
 from fastapi import Request, Response
-from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from pydantic import BaseModel, ValidationError
+from starlette.types import Message, Receive
 
-KINDS = ("str", "constrained-str", "none")  # pydantic names the kinds of a field that has several
+from vdsh.errors import InputError
+from vdsh.server.limits import Limits
+
+KINDS = ("str", "none")
+LARGE = 2**16  # bytes of a body that is read in a thread
+
+_reader = ThreadPoolExecutor(1, thread_name_prefix="vdsh-reader")
 
 
 class Json(Response):
@@ -26,25 +36,68 @@ class Json(Response):
             return json.dumps(content, ensure_ascii=False).encode()
 
 
-class _JsonRequest(Request):
+class _ReadRequest(Request):
+    """A request whose body was read and checked already."""
+
+    checked: Any
+
     async def json(self) -> Any:
-        """Read the body, once; what is not strictly JSON, such as NaN, is refused."""
-        if not hasattr(self, "_json"):
-            self._json = orjson.loads(await self.body())
-        return self._json
+        """Give FastAPI what was read; it takes an object of the right class as it is."""
+        return self.checked
 
 
 class JsonRoute(APIRoute):
-    """A route whose bodies are read by orjson."""
+    """A route whose bodies are read by orjson and checked up to the first error.
+
+    Large bodies are read in a thread, one at a time: others are answered meanwhile, and the memory
+    that one of them takes is given back before the next.
+    """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Wrap FastAPI's handler."""
         handle = super().get_route_handler()
+        model = self.body_field and self.body_field.field_info.annotation
 
-        async def read_with_orjson(request: Request) -> Response:
-            return await handle(_JsonRequest(request.scope, request.receive))
+        async def read_first(request: Request) -> Response:
+            if model is None:
+                return await handle(request)
+            content, limits = await request.body(), request.app.state.service.limits
+            read = _ReadRequest(request.scope, _given(content))
+            if len(content) < LARGE:
+                read.checked = read_body(content, model, limits)
+            else:
+                loop = asyncio.get_running_loop()
+                read.checked = await loop.run_in_executor(
+                    _reader, _read_large, content, model, limits
+                )
+            return await handle(read)
 
-        return read_with_orjson
+        return read_first
+
+
+def read_body(content: bytes, model: type[BaseModel], limits: Limits) -> BaseModel:
+    """Read a body, or say what is wrong with it first."""
+    try:
+        return model.model_validate(orjson.loads(content), context=limits)
+    except orjson.JSONDecodeError as error:
+        raise InputError(f"The body is broken JSON: {error.msg}.") from None
+    except ValidationError as error:
+        raise InputError(complaint(error.errors(include_url=False)[0])) from None
+
+
+def _read_large(content: bytes, model: type[BaseModel], limits: Limits) -> BaseModel:
+    gc.disable()  # it would go through millions of new objects again and again
+    try:
+        return read_body(content, model, limits)
+    finally:
+        gc.enable()
+
+
+def _given(content: bytes) -> Receive:
+    async def receive() -> Message:
+        return {"type": "http.request", "body": content, "more_body": False}
+
+    return receive
 
 
 def failure(status: int, sentence: str, headers: dict[str, str] | None = None) -> Json:
@@ -52,17 +105,21 @@ def failure(status: int, sentence: str, headers: dict[str, str] | None = None) -
     return Json({"error": sentence}, status, headers)
 
 
-def complaint(error: RequestValidationError) -> str:
-    """Say in a sentence what is wrong with a request; the first thing will do."""
-    first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"][1:] if part not in KINDS)
-    if first["type"] == "json_invalid":
-        return f"The body is broken JSON: {first['ctx']['error']}."
-    if first["type"] == "value_error":
-        return f"{first['ctx']['error']}."
-    if first["type"] == "extra_forbidden":
-        return f"There is no field '{place}'. See /docs for the fields there are."
-    if first["type"] == "missing":
-        return f"The field '{place}' is missing." if place else "The body must be a JSON object."
-    said = f"{first['msg']}. Got {short(first['input'])}."
+def complaint(error: Mapping[str, Any]) -> str:
+    """Say in a sentence what pydantic found wrong."""
+    place = ".".join(str(part) for part in error["loc"] if _is_field(part))
+    if error["type"] == "limit":
+        return str(error["msg"])
+    if error["type"] == "value_error":
+        return f"{error['ctx']['error']}."
+    if error["type"] == "unknown":
+        return f"{error['msg']}. See /docs for the fields there are."
+    if error["type"] == "missing":
+        return f"The field '{place}' is missing."
+    said = f"{error['msg']}. Got {short(error['input'])}."
     return f"{place}: {said}" if place else said
+
+
+def _is_field(part: str | int) -> bool:
+    """Tell names and numbers from what pydantic calls the kinds of a field that has several."""
+    return isinstance(part, int) or (part.isidentifier() and part not in KINDS)

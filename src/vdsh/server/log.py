@@ -5,13 +5,9 @@ import os
 import sys
 import traceback
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
-from starlette.types import Scope
-
-if TYPE_CHECKING:
-    from vdsh.server.guard import _Sender
 
 log = logging.getLogger("vdsh.access")
 
@@ -43,15 +39,15 @@ def set_up_log(*, requests: bool) -> None:
     log.disabled = not requests
 
 
-def log_request(scope: Scope, answer: "_Sender", seconds: float) -> None:
+def log_request(method: str, path: str, status: int, seconds: float, n_bytes: int, id: str) -> None:
     """Log one request."""
     fields = {
-        "method": scope["method"],
-        "path": scope["path"],
-        "status": answer.status,
+        "method": method,
+        "path": path,
+        "status": status,
         "ms": round(1000 * seconds, 2),
-        "bytes": answer.n_bytes,
-        "id": answer.id,
+        "bytes": n_bytes,
+        "id": id,
         "pid": os.getpid(),
     }
     log.info("request", fields)

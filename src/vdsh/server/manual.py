@@ -9,6 +9,7 @@ from fastapi.openapi.utils import get_openapi
 
 from vdsh import __version__
 from vdsh.errors import missing_package
+from vdsh.server.auth import is_open
 from vdsh.server.bodies import name_limits
 from vdsh.server.limits import Limits
 
@@ -73,7 +74,7 @@ def describe(app: FastAPI, limits: Limits, *, token: bool) -> dict[str, Any]:
             schema["components"]["securitySchemes"] = scheme
             for path, calls in schema["paths"].items():
                 for call in calls.values():
-                    call["security"] = [] if not path.startswith("/v1") else [{"bearer": []}]
+                    call["security"] = [] if is_open(path) else [{"bearer": []}]
         app.openapi_schema = schema
     return app.openapi_schema
 

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import orjson
 from fastapi import APIRouter, Response
@@ -14,7 +14,7 @@ from vdsh.corpus_map import CorpusMap
 from vdsh.errors import FolderError, MissingFileError
 from vdsh.pipeline import TextHasher
 from vdsh.server.answers import Answer
-from vdsh.server.bodies import Body, Id, Text, check_limits
+from vdsh.server.bodies import Body, Id, Text
 from vdsh.server.described import ASKED, NOT_THERE
 from vdsh.server.errors import NotFound
 from vdsh.server.json_routes import Json, JsonRoute
@@ -53,10 +53,6 @@ class PlaceBody(Body):
             raise ValueError("Give one of text and id")
         return self
 
-    def bounded(self) -> Any:
-        """See `Body.bounded`."""
-        yield "text", self.text, "text"
-
 
 class PlaceAnswer(Answer):
     """A place on the map."""
@@ -75,7 +71,6 @@ async def whole_map(ask: Ask) -> Response:
 @router.post("/place", response_model=PlaceAnswer, responses=ASKED | NOT_THERE)
 async def place(body: PlaceBody, ask: Ask) -> Json:
     """Say where a text or a stored document belongs on the map."""
-    check_limits(body, ask.limits)
     x, y = await ask.pool.call(lambda store: _place(body, store, ask.pool))
     return Json({"x": x, "y": y})
 
@@ -101,7 +96,7 @@ def _version(pool: StorePool) -> tuple[Path, int, TextHasher]:
     try:
         return path, path.stat().st_mtime_ns, pool.hasher
     except OSError:
-        raise NotFound(f"This store has no map. Make one: vdsh map {pool.path}") from None
+        raise NotFound("This store has no map. Make one: vdsh map STORE") from None
 
 
 @lru_cache(maxsize=2)
@@ -111,9 +106,7 @@ def _read(path: Path, version: int, hasher: TextHasher) -> CorpusMap:
     except (FolderError, MissingFileError) as error:
         raise NotFound(str(error)) from error
     if found.facts["fingerprint"] != fingerprint(hasher):
-        raise NotFound(
-            f"The map '{path}' was made with another model. Make it again: vdsh map {path.parent}"
-        )
+        raise NotFound("The map was made with another model. Make it again: vdsh map STORE")
     return found
 
 

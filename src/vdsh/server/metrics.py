@@ -2,17 +2,33 @@
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+    values,
+)
 from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
+from prometheus_client.values import MultiProcessValue, MutexValue
 from starlette.types import Scope
 
-FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # where workers leave their numbers; set before we are imported
+from vdsh.errors import WriteError
+from vdsh.server.workers import FOLDER
+
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+METHODS = ("GET", "HEAD", "POST", "DELETE")
+
+
+def share_numbers(slot: int) -> None:
+    """Count in the files of this worker's place, which `workers` made; those of a dead one too."""
+    shared = bool(os.environ.get(FOLDER))
+    values.ValueClass = MultiProcessValue(lambda: slot) if shared else MutexValue  # type: ignore
 
 
 class Metrics:
@@ -40,18 +56,21 @@ class Metrics:
             registry=self._registry,
         )
 
-    def note(self, scope: Scope, status: int, seconds: float) -> None:
+        self.running.set(0)  # a worker goes on with the numbers of the one it replaces
+
+    def note(self, scope: Scope, method: str, status: int, seconds: float) -> None:
         """Count a request; paths are those of the routes, so ids make no new series."""
         path = getattr(scope.get("route"), "path", "other")
-        self._requests.labels(scope["method"], path, status).inc()
+        self._requests.labels(method if method in METHODS else "other", path, status).inc()
         self._seconds.labels(path).observe(seconds)
 
     def text(self, n_documents: int) -> bytes:
         """Write all numbers in Prometheus' format."""
         registry = self._registry
         folder = os.environ.get(FOLDER)
-        if folder:
-            _forget_dead(Path(folder))
+        if folder is not None:
+            if not os.path.isdir(folder):
+                raise WriteError("There is no room for numbers in the temporary folder.")
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry) + generate_latest(_documents(n_documents))
@@ -69,13 +88,3 @@ def _documents(n_documents: int) -> CollectorRegistry:
     registry = CollectorRegistry()
     registry.register(_Documents(n_documents))
     return registry
-
-
-def _forget_dead(folder: Path) -> None:
-    """Take the running requests of killed workers out of the sum."""
-    for file in folder.glob("gauge_live*_*.db"):
-        process = int(file.stem.rpartition("_")[2])
-        try:
-            os.kill(process, 0)
-        except ProcessLookupError:
-            mark_process_dead(process)  # type: ignore[no-untyped-call]

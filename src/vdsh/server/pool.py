@@ -2,8 +2,10 @@
 
 import asyncio
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
 
 HANDLES = 2  # a slow filter must not keep quick searches waiting
 WAIT = 10.0  # seconds for another writer
+
+SLOW = 5.0  # seconds that a question may wait before the service is not ready
+AGAIN = 0.05  # seconds after which a question that goes on is interrupted once more
+LAST = 2.0  # seconds for questions to end when the service does
 
 T = TypeVar("T")
 
@@ -44,20 +50,33 @@ class StorePool:
 
     hasher: "TextHasher"
     encoder: Encoder
-    path: str
+    path: str = ""
 
     def __init__(self, source: str | os.PathLike[str] | Store, *, handles: int = HANDLES) -> None:
         self._source = source
-        self._n_handles = handles
+        # The threads of an open store take turns: a second handle would wait for the first.
+        self._n_handles = 1 if isinstance(source, Store) else handles
         self._handles: list[Store] = []
         self._free: SimpleQueue[Store] = SimpleQueue()
-        self._threads = ThreadPoolExecutor(handles, thread_name_prefix="vdsh-server")
+        self._threads = ThreadPoolExecutor(self._n_handles, thread_name_prefix="vdsh-server")
         self._lock = Lock()
+        self._questions: set[_Question] = set()
 
     @property
     def is_open(self) -> bool:
         """Whether the store was opened and searched once."""
         return bool(self._handles)
+
+    def trouble(self) -> str | None:
+        """Say why the store should not be asked now, if it should not."""
+        if not self._handles:
+            return "The store is not open yet."
+        if not self._handles[0].is_in_place():
+            return "The store was removed or replaced while it was served. Start the service again."
+        waited = self._waited()
+        if waited > SLOW:
+            return f"The store is busy: a question has waited for {waited:.0f} s."
+        return None
 
     def has_map(self) -> bool:
         """Say whether `vdsh map` was run on the store."""
@@ -72,11 +91,16 @@ class StorePool:
                     self._free.put(handle)
 
     def close(self) -> None:
-        """Wait for running calls and give the store back."""
-        self._threads.shutdown()
+        """Interrupt what still runs and give the store back, unless a thread hangs in it."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        deadline = time.monotonic() + LAST
+        while self._questions and time.monotonic() < deadline:
+            for question in list(self._questions):
+                question.interrupt()
+            time.sleep(AGAIN)
         if self._handles:
             self.encoder.close()
-        if not isinstance(self._source, Store):
+        if not isinstance(self._source, Store) and not self._questions:
             for handle in self._handles:
                 handle.close()
         self._handles = []
@@ -88,22 +112,45 @@ class StorePool:
         return await self.encoder.encode(text)
 
     async def call(self, work: Callable[[Store], T]) -> T:
-        """Run `work(store)` in a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._run, work)
+        """Run `work(store)` in a thread; where nobody waits any more, it is interrupted."""
+        question = _Question()
+        self._questions.add(question)
+        running = self._threads.submit(self._run, work, question)
+        running.add_done_callback(lambda _: self._questions.discard(question))
+        try:
+            return await asyncio.wrap_future(running)
+        except asyncio.CancelledError:
+            self._give_up(question, asyncio.get_running_loop())
+            raise
 
-    def _run(self, work: Callable[[Store], T]) -> T:
+    def _give_up(self, question: "_Question", loop: asyncio.AbstractEventLoop) -> None:
+        """Interrupt a question until it ends: it may just be between two statements."""
+        if question in self._questions:
+            question.interrupt()
+            loop.call_later(AGAIN, self._give_up, question, loop)
+
+    def _run(self, work: Callable[[Store], T], question: "_Question") -> T:
         if not self._handles:
             self.open()
         handle = self._free.get()
         try:
-            return work(handle)
+            with question.asked_of(handle):
+                return work(handle)
         finally:
             self._free.put(handle)
+
+    def _waited(self) -> float:
+        """Say how long a question has waited for a handle, or for all handles to move on."""
+        now, questions = time.monotonic(), list(self._questions)
+        waiting = [now - question.asked for question in questions if not question.began]
+        running = [now - question.began for question in questions if question.began]
+        all_busy = min(running) if len(running) >= self._n_handles else 0.0
+        return max([all_busy, *waiting])
 
     def _open(self) -> list[Store]:
         source = self._source
         if isinstance(source, Store):
-            handles = [source] * self._n_handles
+            handles = [source]
         else:
             first = open_store(source, wait=WAIT)
             more = range(self._n_handles - 1)
@@ -114,3 +161,30 @@ class StorePool:
         for handle in handles:
             handle.search(empty, k=1)
         return handles
+
+
+class _Question:
+    """Something asked of the store, from when it waits for a handle until its thread is done."""
+
+    def __init__(self) -> None:
+        self.asked = time.monotonic()
+        self.began = 0.0
+        self._handle: Store | None = None
+        self._lock = Lock()
+
+    @contextmanager
+    def asked_of(self, handle: Store) -> Iterator[None]:
+        """Note which handle answers it: that one, and no other question's, is interrupted."""
+        with self._lock:
+            self._handle, self.began = handle, time.monotonic()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._handle = None
+
+    def interrupt(self) -> None:
+        """Make the store give it up, if it is being answered."""
+        with self._lock:
+            if self._handle is not None:
+                self._handle.interrupt()

@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from vdsh import __version__
 from vdsh.codes import Codes, from_hex, to_hex
 from vdsh.server import answers
-from vdsh.server.bodies import EncodeBody, Query, SearchBody, WithinBody, check_limits
+from vdsh.server.bodies import EncodeBody, Query, SearchBody, WithinBody
 from vdsh.server.described import ASKED, NOT_THERE
 from vdsh.server.encoder import EncodedText
 from vdsh.server.errors import NotFound
@@ -62,7 +62,6 @@ async def info(ask: Ask) -> Json:
 @router.post("/search", response_model=answers.SearchAnswer, responses=ASKED | NOT_THERE)
 async def search(body: SearchBody, ask: Ask) -> Json:
     """Find the documents nearest to a text, a code or a stored document."""
-    check_limits(body, ask.limits)
     encoded = None if body.text is None else await ask.pool.encode(body.text)
 
     def work(store: Store) -> dict[str, Any]:
@@ -79,7 +78,6 @@ async def search(body: SearchBody, ask: Ask) -> Json:
 @router.post("/within", response_model=answers.WithinAnswer, responses=ASKED | NOT_THERE)
 async def within(body: WithinBody, ask: Ask) -> Json:
     """Find the documents within a radius, nearest first."""
-    check_limits(body, ask.limits)
     encoded = None if body.text is None else await ask.pool.encode(body.text)
 
     def work(store: Store) -> dict[str, Any]:
@@ -93,7 +91,6 @@ async def within(body: WithinBody, ask: Ask) -> Json:
 @router.post("/encode", response_model=answers.EncodeAnswer, responses=ASKED)
 async def encode(body: EncodeBody, ask: Ask) -> Json:
     """Hash texts with the store's model."""
-    check_limits(body, ask.limits)
     codes, _ = await ask.pool.call(lambda store: store.hasher.encode_and_count(body.texts))
     return Json({"codes": to_hex(codes), "bits": 8 * codes.shape[1]})
 

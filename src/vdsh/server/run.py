@@ -1,30 +1,25 @@
 """Start the service: the socket, workers, signals, and what a worker sets up for itself."""
 
-import os
 import signal
 import socket
 import sys
-import tempfile
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from uvicorn import Server
 from uvicorn.config import STARTUP_FAILURE
 
-from vdsh.errors import FolderError, InputError
+from vdsh.errors import FolderError
 from vdsh.server.auth import check_exposure
 from vdsh.server.connections import PatientConfig, PatientProtocol
 from vdsh.server.limits import Limits
 from vdsh.server.log import set_up_log
-from vdsh.server.workers import stop_without_parent, supervise
+from vdsh.server.sharing import BACKLOG, SharingServer, listen
+from vdsh.server.workers import room_for_numbers, stop_without_parent, supervise
 from vdsh.store import open_store
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
-
-BACKLOG = 2048
-METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 
 class Settings(NamedTuple):
@@ -60,33 +55,20 @@ def serve(
     check_exposure(host, settings.token)
     with open_store(settings.store) as store:
         n_documents = store.count()
-    listener = listen(host, port)
+    sockets = listen(host, port, workers)
     set_up_log(requests=settings.logged)
     if started is not None:
-        started(_address(listener), n_documents)
-    with listener:
-        if workers == 1:
-            signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-            could_start = run_worker(settings, listener)
-        else:
-            could_start = _run_workers(settings, listener, workers)
+        started(_address(sockets[0]), n_documents)
+    if workers == 1:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        could_start = run_worker(settings, sockets)
+    else:
+        with room_for_numbers(workers):
+            could_start = supervise(_work, (settings, sockets), workers, sockets)
+    for one in sockets:
+        one.close()
     if not could_start:
         raise FolderError("The service could not start. The lines above say why.")
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """Open the socket, or say why that fails."""
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
-    except OSError as error:  # getaddrinfo has numbers of its own
-        own = isinstance(error, socket.gaierror) or error.errno is None
-        reason = error.strerror if own else os.strerror(error.errno or 0)
-        raise InputError(
-            f"Cannot listen at {host}, port {port}: {reason}. Choose another with --port or --host."
-        ) from error
-    listener.set_inheritable(True)
-    return listener
 
 
 def _address(listener: socket.socket) -> str:
@@ -94,21 +76,18 @@ def _address(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _run_workers(settings: Settings, listener: socket.socket, n_workers: int) -> bool:
-    with tempfile.TemporaryDirectory(prefix="vdsh-metrics-") as folder:
-        os.environ[METRICS_FOLDER] = folder
-        return supervise(_work, (settings, listener), n_workers)
+def _work(place: int, settings: Settings, sockets: list[socket.socket]) -> None:
+    from vdsh.server.metrics import share_numbers
 
-
-def _work(settings: Settings, listener: socket.socket) -> None:
     stop_without_parent()
+    share_numbers(place)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    if not run_worker(settings, listener):
+    if not run_worker(settings, [*sockets[place:], *sockets[:place]]):
         sys.exit(STARTUP_FAILURE)
 
 
-def run_worker(settings: Settings, listener: socket.socket) -> bool:
-    """Serve in this process until it is told to stop; return False where it cannot start."""
+def run_worker(settings: Settings, sockets: list[socket.socket]) -> bool:
+    """Serve at the first socket until told to stop; return False where it cannot start."""
     set_up_log(requests=settings.logged)
     limits = settings.limits
     config = PatientConfig(
@@ -125,7 +104,7 @@ def run_worker(settings: Settings, listener: socket.socket) -> bool:
     config.client_seconds = limits.client_seconds
     # uvicorn raises the signal that stopped it again when all is done; that is no error.
     try:
-        Server(config).run([listener])
+        SharingServer(config).run(sockets)
     except KeyboardInterrupt:
         return True
     except SystemExit as exit:

@@ -18,9 +18,10 @@ async def health() -> Json:
 
 @router.get("/ready", response_model=answers.StatusAnswer)
 async def ready(ask: Ask) -> Json:
-    """Say that the store is open and was searched."""
-    if not ask.pool.is_open:
-        return failure(503, "The store is not open yet.")
+    """Say that the store is open, where it was, and answers soon."""
+    trouble = ask.pool.trouble()
+    if trouble is not None:
+        return failure(503, trouble)
     return Json({"status": "ok"})
 
 

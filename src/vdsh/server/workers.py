@@ -4,10 +4,14 @@ import logging
 import multiprocessing
 import os
 import signal
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
+from socket import socket
 from threading import Event, Thread
 from typing import Any
 
@@ -15,38 +19,69 @@ from uvicorn.config import STARTUP_FAILURE
 
 TICK = 0.2  # seconds until a signal is seen
 LEAST_LIFE = 1.0  # seconds; a worker that dies sooner is replaced after a pause
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # where workers leave their numbers; empty: nowhere
+NUMBERS = ("counter", "histogram", "gauge_livesum")  # the files of a worker, as Prometheus names it
+ROOM = 2**18  # bytes of such a file; one that grew on a full disk would kill its worker
 
 log = logging.getLogger("vdsh.server")
 
 
-def supervise(work: Callable[..., None], arguments: tuple[Any, ...], n_workers: int) -> bool:
-    """Run `work(*arguments)` in processes until SIGTERM or SIGINT; return False if none can start.
+def supervise(
+    work: Callable[..., None],
+    arguments: tuple[Any, ...],
+    n_workers: int,
+    sockets: list[socket],
+) -> bool:
+    """Run `work(place, *arguments)` in processes until SIGTERM or SIGINT; False if none can start.
 
-    uvicorn has such a supervisor; it talks to its workers through pipes, and where one is killed
-    in the middle of a word it waits in vain, and neither replaces it nor stops.
+    Each has a place, a number from 0 on, which its replacement takes over. The sockets are closed
+    when it stops, before the workers have finished. uvicorn has such a supervisor; it talks to its
+    workers through pipes, and where one is killed in the middle of a word it waits in vain, and
+    neither replaces it nor stops.
     """
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    started = True
-    workers = [_start(work, arguments) for _ in range(n_workers)]
+    could_start, replaced = True, set()
+    workers = [_start(work, place, arguments) for place in range(n_workers)]
     born = time.monotonic()
-    while started and not stop.is_set():
+    while could_start and not stop.is_set():
         wait([worker.sentinel for worker in workers], timeout=TICK)
-        for i, worker in enumerate(workers):
+        for place, worker in enumerate(workers):
             if worker.is_alive() or stop.is_set():
                 continue
-            if worker.exitcode == STARTUP_FAILURE:
-                started = False
+            if worker.exitcode == STARTUP_FAILURE and place not in replaced:
+                could_start = False  # later the others go on, and it is tried again
                 break
             log.warning("Worker %s ended (%s). It is replaced.", worker.pid, worker.exitcode)
             stop.wait(max(0.0, LEAST_LIFE - (time.monotonic() - born)))
-            workers[i], born = _start(work, arguments), time.monotonic()
+            workers[place], born = _start(work, place, arguments), time.monotonic()
+            replaced.add(place)
+    for one in sockets:
+        one.close()
     for worker in workers:
         worker.terminate()
     for worker in workers:
         worker.join()
-    return started
+    return could_start
+
+
+@contextmanager
+def room_for_numbers(n_workers: int) -> Iterator[None]:
+    """Make the files in which workers count, whole from the beginning; where they fit."""
+    with ExitStack() as stack:
+        made = tempfile.TemporaryDirectory
+        try:
+            folder = stack.enter_context(made(prefix="vdsh-metrics-", ignore_cleanup_errors=True))
+            for name in NUMBERS:
+                for place in range(n_workers):
+                    Path(folder, f"{name}_{place}.db").write_bytes(bytes(ROOM))
+        except OSError as error:
+            log.warning("There is no room for numbers, so /metrics gives none: %s.", error)
+            stack.close()
+            folder = ""
+        os.environ[FOLDER] = folder
+        yield
 
 
 def stop_without_parent() -> None:
@@ -61,8 +96,8 @@ def stop_without_parent() -> None:
     Thread(target=watch, daemon=True).start()
 
 
-def _start(work: Callable[..., None], arguments: tuple[Any, ...]) -> BaseProcess:
+def _start(work: Callable[..., None], place: int, arguments: tuple[Any, ...]) -> BaseProcess:
     # Spawned, not forked: threads and compiled kernels do not survive a fork.
-    worker = multiprocessing.get_context("spawn").Process(target=work, args=arguments)
+    worker = multiprocessing.get_context("spawn").Process(target=work, args=(place, *arguments))
     worker.start()
     return worker

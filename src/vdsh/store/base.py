@@ -245,6 +245,13 @@ class Store(ABC):
     def info(self) -> dict[str, Any]:
         """Describe the store: documents, bits, model, fields, labels, bytes on disk."""
 
+    def interrupt(self) -> None:  # noqa: B027  (not every engine can)
+        """Make a call of another thread give up soon, where the engine can; it raises then."""
+
+    def is_in_place(self) -> bool:
+        """Say whether the store is still where it was opened, not removed or replaced."""
+        return True
+
     @abstractmethod
     def close(self) -> None:
         """Give the store's files back; a second call does nothing."""

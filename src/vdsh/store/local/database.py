@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from vdsh.errors import FolderError, InputError, WriteError
+from vdsh.errors import EngineError, FolderError, InputError, WriteError
 from vdsh.store.local.where import has_label, json_kind, json_value
 
 FORMAT = 1
@@ -62,6 +62,8 @@ class Database:
             self.connection = self._connect("write") if writable else self._connect_for_reading()
             if writable:
                 self._make_durable()
+        self._file = file.absolute()
+        self._identity = _identity(self._file)
 
     def meta(self) -> dict[str, str]:
         """Return what the store says about itself; an empty dict where it is not made yet."""
@@ -101,8 +103,19 @@ class Database:
         """Commit all that is written inside, or nothing."""
         if self.read_only:
             raise WriteError(f"'{self.folder}' is read-only. Copy the store to change it.")
+        self._check_place()
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
+        self._check_place()  # or what was written just now went with it
+
+    def is_in_place(self) -> bool:
+        """Say whether the path still leads to the file that is open."""
+        return self._identity == _identity(self._file)
+
+    def interrupt(self) -> None:
+        """Make a statement that another thread runs give up."""
+        if not self.closed:
+            self.connection.interrupt()
 
     @contextmanager
     def explained(self) -> Iterator[None]:
@@ -117,6 +130,13 @@ class Database:
         if not self.closed:
             self.closed = True
             self.connection.close()
+
+    def _check_place(self) -> None:
+        if not self.is_in_place():
+            raise WriteError(
+                f"'{self.folder}' was removed or replaced since it was opened, so nothing is "
+                "written. Open it again."
+            )
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
@@ -180,4 +200,17 @@ class Database:
                 f"Could not read or write '{self.folder}': {error}. "
                 "What was committed before is kept. Check the free space and the permissions."
             )
+        if name == "SQLITE_INTERRUPT":
+            return EngineError("The query took too long and was given up.")
+        if "parser stack overflow" in str(error):
+            return InputError("The filter is nested too deeply. Make it flatter.")
         return InputError("A text is too large to be stored.") if "TOOBIG" in name else error
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    """Return what tells a file from another one at the same path."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

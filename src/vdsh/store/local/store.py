@@ -113,6 +113,14 @@ class LocalStore(ModelledStore):
             "read_only": self._database.read_only,
         }
 
+    def interrupt(self) -> None:
+        """Make a statement that another thread runs give up."""
+        self._database.interrupt()
+
+    def is_in_place(self) -> bool:
+        """Say whether the store is still where it was opened, not removed or replaced."""
+        return self._database.is_in_place()
+
     def close(self) -> None:
         """Save the index where it has changed much, and close the database."""
         used = self._has_written or self._mirror.index is not None

@@ -67,7 +67,7 @@ def has_label(labels: str, wanted: str) -> bool:
     return not _label_set(wanted).isdisjoint(json.loads(labels))
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=128)  # more than one filter of the service has
 def _label_set(labels: str) -> frozenset[str]:
     return frozenset(json.loads(labels))
 

@@ -1,0 +1,105 @@
+"""Workers that share a port: each has a socket of its own, over which the system spreads clients.
+
+All sockets stay open in the first process, so clients of a worker that died wait in its queue. The
+other workers look into the queues that are not theirs now and then and take who was left standing.
+"""
+
+import asyncio
+import os
+import socket
+from threading import Timer
+from types import FrameType
+from typing import Any
+
+from uvicorn import Server
+
+from vdsh.errors import InputError
+
+BACKLOG = 2048
+PATIENCE = 0.05  # seconds that a client stands at the socket of another worker
+LAST = 5.0  # seconds to give the store back after the last request
+
+
+def listen(host: str, port: int, n_sockets: int) -> list[socket.socket]:
+    """Open sockets at one port, or say why that fails."""
+    sockets: list[socket.socket] = []
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        for number in range(n_sockets):
+            one = socket.socket(family)
+            sockets.append(one)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            if number == 0:  # alone: the port must not be shared with another service
+                one.bind((host, port))
+            if n_sockets > 1:
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            if number > 0:
+                one.bind((host, sockets[0].getsockname()[1]))
+        for one in sockets:
+            one.listen(BACKLOG)
+            one.set_inheritable(True)
+    except OSError as error:  # getaddrinfo has numbers of its own
+        for one in sockets:
+            one.close()
+        own = isinstance(error, socket.gaierror) or error.errno is None
+        reason = error.strerror if own else os.strerror(error.errno or 0)
+        raise InputError(
+            f"Cannot listen at {host}, port {port}: {reason}. Choose another with --port or --host."
+        ) from error
+    return sockets
+
+
+class SharingServer(Server):
+    """A server at one of several sockets; it helps out at the others, and ends in time."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take clients at the first socket, and those left standing at the others."""
+        own, *self._others = sockets or []
+        await super().startup([own])
+        loop = asyncio.get_running_loop()
+        for other in self._others:
+            other.setblocking(False)
+            loop.add_reader(other, self._wait_for_owner, loop, other)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more clients, and finish with those there are."""
+        loop = asyncio.get_running_loop()
+        for other in self._others:
+            loop.remove_reader(other)
+        self._others = []
+        await super().shutdown(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop; and if a thread hangs, without it."""
+        super().handle_exit(sig, frame)
+        end = Timer((self.config.timeout_graceful_shutdown or 0) + LAST, os._exit, (1,))
+        end.daemon = True
+        end.start()
+
+    def _wait_for_owner(self, loop: asyncio.AbstractEventLoop, other: socket.socket) -> None:
+        loop.remove_reader(other)
+        loop.call_later(PATIENCE, self._help_out, loop, other)
+
+    def _help_out(self, loop: asyncio.AbstractEventLoop, other: socket.socket) -> None:
+        if other not in self._others:
+            return
+        try:
+            while True:
+                client, _ = other.accept()
+                client.setblocking(False)
+                task = loop.create_task(self._take(loop, client))
+                self.server_state.tasks.add(task)
+                task.add_done_callback(self.server_state.tasks.discard)
+        except OSError:  # nobody is left
+            loop.add_reader(other, self._wait_for_owner, loop, other)
+
+    async def _take(self, loop: asyncio.AbstractEventLoop, client: socket.socket) -> None:
+        def protocol() -> Any:
+            make: Any = self.config.http_protocol_class
+            return make(
+                config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+            )
+
+        await loop.connect_accepted_socket(protocol, client)

@@ -1,0 +1,281 @@
+"""The service under requests and circumstances that would have hurt it (#16 B); no sockets."""
+
+import asyncio
+import shutil
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from pydantic import ValidationError
+
+from conftest import toy_corpus
+from vdsh import Document, open_store
+from vdsh.errors import EngineError, VdshError, WriteError
+from vdsh.server import pool as pools
+from vdsh.server.app import create_app
+from vdsh.server.bodies import DocumentsBody, EncodeBody, SearchBody
+from vdsh.server.limits import Limits
+from vdsh.server.pool import StorePool
+from vdsh.server.workers import FOLDER, room_for_numbers
+
+TOKEN = "correct-horse-battery-staple"
+
+
+@pytest.fixture
+def store(fitted, tmp_path):
+    texts, labels = toy_corpus()
+    with open_store(tmp_path / "store", fitted) as opened:
+        opened.upsert(
+            Document(f"d{i}", text, (label,), {"year": 1980 + i})
+            for i, (text, label) in enumerate(zip(texts, labels, strict=True))
+        )
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def api(store):
+    with client(store, writable=True) as opened:
+        yield opened
+
+
+def client(store, **options):
+    app = create_app(store, **options)
+    return TestClient(app, base_url="http://127.0.0.1:8000", raise_server_exceptions=False)
+
+
+def sentence(answer, status):
+    assert answer.status_code == status, answer.text
+    return answer.json()["error"]
+
+
+# B1: what is wrong costs little
+
+
+def test_a_list_is_measured_before_its_items_are_looked_at(api):
+    said = sentence(api.post("/v1/encode", json={"texts": [0] * 300_000}), 422)
+    assert said == "The number of texts must be at most 1,000. Got 300,000."
+    said = sentence(api.post("/v1/documents", json={"documents": [0] * 300_000}), 422)
+    assert said == "The number of documents must be at most 1,000. Got 300,000."
+
+
+@pytest.mark.parametrize(
+    ("model", "body"),
+    [
+        (EncodeBody, {"texts": [0] * 1000}),
+        (DocumentsBody, {"documents": [{"id": 3}] * 1000}),
+        (DocumentsBody, {"documents": [{"id": "a", "text": "b", "labels": [0] * 1000}] * 1000}),
+        (SearchBody, {"text": "a"} | {f"f{i}": 0 for i in range(1000)}),
+    ],
+)
+def test_the_first_error_ends_the_search_for_others(model, body):
+    with pytest.raises(ValidationError) as caught:
+        model.model_validate(body)
+    assert caught.value.error_count() <= 2
+
+
+def test_a_large_body_is_read_in_a_thread(api, monkeypatch):
+    from vdsh.server import json_routes
+
+    threads, read = [], json_routes.read_body
+
+    def note(*arguments):
+        threads.append(threading.current_thread().name)
+        return read(*arguments)
+
+    monkeypatch.setattr(json_routes, "read_body", note)
+    for text in ("moon", "moon " * 20_000):
+        assert api.post("/v1/encode", json={"texts": [text]}).status_code == 200
+    assert [name.startswith("vdsh-reader") for name in threads] == [False, True]
+
+
+# B3: what takes too long is given up
+
+
+def test_a_query_that_nobody_waits_for_is_interrupted(store, monkeypatch):
+    """The handles are free soon after a 504, and not busy for as long as the query would take."""
+    endless = (
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1e12) "
+        "SELECT COUNT(*) FROM n"
+    )
+    caught = []
+
+    def work(opened):
+        try:
+            with opened._reading() as connection:
+                connection.execute(endless).fetchone()
+        except VdshError as error:
+            caught.append(error)
+            raise
+
+    async def ask():
+        pool = StorePool(store)
+        pool.open()
+        given_up = [asyncio.wait_for(pool.call(work), 0.2) for _ in range(4)]  # on two handles
+        await asyncio.gather(*given_up, return_exceptions=True)
+        monkeypatch.setattr(pools, "SLOW", 60)
+        assert pool.trouble() is None
+        assert await asyncio.wait_for(pool.call(lambda opened: opened.count()), 30) == 80
+        pool.close()
+
+    asyncio.run(ask())
+    assert [type(error) for error in caught] == [EngineError] * 2
+
+
+def test_a_pool_is_closed_although_a_query_runs(store):
+    release = threading.Event()
+
+    async def ask():
+        pool = StorePool(store)
+        pool.open()
+        task = asyncio.create_task(pool.call(lambda _: release.wait(60)))
+        await asyncio.sleep(0.1)
+        await asyncio.get_running_loop().run_in_executor(None, pool.close)
+        assert not release.is_set()
+        release.set()
+        await task
+
+    asyncio.run(ask())
+
+
+def test_it_is_not_ready_while_all_handles_are_busy(store, monkeypatch):
+    monkeypatch.setattr(pools, "SLOW", 0.1)
+    release = threading.Event()
+    with client(store) as api:
+        pool = api.app.state.service.pool
+        assert api.get("/ready").status_code == 200
+        busy = [
+            threading.Thread(target=lambda: asyncio.run(pool.call(lambda _: release.wait(60))))
+            for _ in range(2)
+        ]
+        for thread in busy:
+            thread.start()
+        time.sleep(0.3)
+        assert "The store is busy" in sentence(api.get("/ready"), 503)
+        release.set()
+        for thread in busy:
+            thread.join()
+        assert api.get("/ready").status_code == 200
+
+
+def test_an_expensive_filter_is_refused(api):
+    labels = [{"label": {"in": [f"l{i}-{j}" for j in range(2000)]}} for i in range(20)]
+    said = sentence(api.post("/v1/search", json={"text": "moon", "where": {"or": labels}}), 422)
+    assert said.startswith("A filter must have at most 10,000 values. Got ")
+    many = {"or": [{"year": i} for i in range(101)]}
+    said = sentence(api.post("/v1/within", json={"text": "moon", "where": many}), 422)
+    assert said.startswith("A filter must have at most 100 parts. Got ")
+    few = {"id": {"in": [f"d{i}" for i in range(9000)]}}
+    assert api.post("/v1/search", json={"text": "moon", "where": few}).status_code == 200
+
+
+# B4: no room for numbers
+
+
+def test_without_room_for_numbers_it_serves_and_says_so(store, monkeypatch, caplog):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setenv(FOLDER, "unset")
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with room_for_numbers(2), client(store) as api:
+        assert api.get("/health").status_code == 200
+        assert "no room for numbers" in sentence(api.get("/metrics"), 503)
+    assert "No space left on device" in caplog.text
+
+
+# B7: the store is taken away
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_removed_or_replaced_store_takes_no_writes(api, store, tmp_path, replaced):
+    if replaced:
+        shutil.copytree(store, tmp_path / "copy")
+    shutil.rmtree(store)
+    if replaced:
+        (tmp_path / "copy").rename(store)
+    body = {"documents": [{"id": "new", "text": "moon"}]}
+    for answer in (api.post("/v1/documents", json=body), api.delete("/v1/documents/d0")):
+        said = sentence(answer, 503)
+        assert said.startswith("the store was removed or replaced since it was opened")
+        assert str(tmp_path) not in said
+    assert "removed or replaced" in sentence(api.get("/ready"), 503)
+    assert api.post("/v1/search", json={"text": "moon"}).status_code == 200
+
+
+def test_a_store_removed_during_a_write_does_not_call_it_written(store, monkeypatch):
+    with open_store(store) as opened:
+
+        def write_and_lose(rows):
+            with opened._writing():
+                shutil.rmtree(store)
+
+        monkeypatch.setattr(opened, "_write", write_and_lose)
+        with pytest.raises(WriteError, match="removed or replaced"):
+            opened.upsert([Document("a", "moon", None, {})])
+
+
+# B8
+
+
+def test_deeply_nested_filters_are_refused_with_a_sentence(api):
+    for depth in (39, 45, 60):
+        where = {"year": 1990}
+        for _ in range(depth):
+            where = {"not": where}
+        answer = api.post("/v1/search", json={"text": "moon", "where": where})
+        assert answer.status_code == 200 or "nested" in sentence(answer, 422)
+    where = {"year": 1990}
+    for _ in range(15):
+        where = {"not": {"or": [{"year": 1}, where, {"label": "x"}]}}
+    assert "too deeply" in sentence(api.post("/v1/search", json={"text": "a", "where": where}), 422)
+
+
+def test_head_is_answered_where_get_is(api):
+    for path in ("/", "/health", "/v1/info", "/v1/documents/d0", "/page/icon.svg", "/metrics"):
+        answer, got = api.head(path), api.get(path)
+        assert (answer.status_code, answer.content) == (200, b"")
+        assert answer.headers["content-type"] == got.headers["content-type"]
+    assert api.head("/v1/documents/none").status_code == 404
+    assert api.head("/v1/search").status_code == 405
+    assert 'vdsh_requests_total{method="HEAD",path="/health",status="200"} 1.0' in (
+        api.get("/metrics").text
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"id": "x" * 4097}, "at most 4096 characters"),
+        ({"labels": ["x" * 1001]}, "at most 1000 characters"),
+        ({"labels": ["x"] * 1001}, "at most 1000 items"),
+        ({"metadata": {"a": "x" * 100_000}}, "metadata must be at most 100,000 bytes of JSON"),
+    ],
+)
+def test_ids_labels_and_metadata_have_a_size(api, fields, words):
+    document = {"id": "a", "text": "moon"} | fields
+    assert words in sentence(api.post("/v1/documents", json={"documents": [document]}), 422)
+
+
+def test_an_answer_does_not_say_where_the_store_lies(api, store, monkeypatch):
+    def busy(*_):
+        raise WriteError(f"Another process is writing to '{store}'; waited 10 s. Try again.")
+
+    for handle in api.app.state.service.pool._handles:
+        monkeypatch.setattr(handle, "upsert", busy)
+        monkeypatch.setattr(handle, "delete", busy)
+    said = sentence(api.delete("/v1/documents/d0"), 503)
+    assert said == "Another process is writing to the store; waited 10 s. Try again."
+    assert str(store) not in sentence(api.get("/v1/map"), 404)
+
+
+def test_the_manual_says_that_metrics_need_a_token(store):
+    paths = client(store, token=TOKEN).get("/openapi.json").json()["paths"]
+    assert paths["/metrics"]["get"]["security"] == [{"bearer": []}]
+    assert paths["/health"]["get"]["security"] == []
+
+
+def test_a_limit_of_the_service_is_the_limit_of_its_bodies():
+    with pytest.raises(ValidationError, match="k must be at most 5. Got 6."):
+        SearchBody.model_validate({"text": "a", "k": 6}, context=Limits(k=5))
