@@ -117,7 +117,6 @@ def make_map(
     """
     if limit < 1:
         raise InputError(f"limit must be at least 1. Got {limit}.")
-    from vdsh.store import fingerprint
 
     report = progress or (lambda *_: None)
     n_documents = store.count()
@@ -134,7 +133,7 @@ def make_map(
         documents.scores,
         np.array([-1 if label is None else numbers[label] for label in first], np.int32),
         names,
-        {"documents": n_documents, "seed": seed, "fingerprint": fingerprint(store.hasher)},
+        {"documents": n_documents, "seed": seed, "fingerprint": store.model.fingerprint},
     )
 
 
@@ -212,15 +211,14 @@ def _choose(n_documents: int, limit: int, seed: int) -> Sequence[int]:
 
 def _read(store: "Store", chosen: Sequence[int], report: Progress) -> _Documents:
     """Encode the chosen documents, given by their places in the order of ids."""
-    hasher, wanted = store.hasher, set(chosen)
+    wanted = set(chosen)
     ids, titles, labels, parts = [], [], [], []
     first = 0
     for batch in store.documents():
         some = [document for row, document in enumerate(batch, first) if row in wanted]
         first += len(batch)
         if some:
-            counts = hasher.vectorizer_.transform([document.text for document in some])
-            parts.append(hasher.hasher_.scores(counts))
+            parts.append(store.model.scores([document.text for document in some]))
             ids += [document.id for document in some]
             titles += [title(document) for document in some]
             labels += [document.labels for document in some]

@@ -19,26 +19,14 @@ from vdsh.hashers import HASHERS, Hasher
 from vdsh.hashers.base import Progress
 from vdsh.model import Model
 from vdsh.model.health import LEAST_TO_WARN, BitHealthWarning, describe
+from vdsh.model.model import EmptyDocumentWarning, warn_of_empty
 from vdsh.persistence import jsonable
 from vdsh.progress import training_bar
 from vdsh.text import BagOfWords
 
+__all__ = ["EmptyDocumentWarning", "TextHasher"]
+
 _OWN = ("model", "n_bits", "random_state")
-
-
-class EmptyDocumentWarning(UserWarning):
-    """Some documents have no known word; all of them get the same code."""
-
-
-def warn_of_empty(n_empty: int, n_documents: int) -> None:
-    """Warn where some documents have no known word."""
-    if n_empty:
-        warnings.warn(
-            f"{n_empty} of {n_documents} documents have no known word; "
-            "they get the code of an empty document.",
-            EmptyDocumentWarning,
-            stacklevel=3,
-        )
 
 
 def warn_of_bits(hasher: Hasher, n_documents: int) -> None:
@@ -188,8 +176,7 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
     def encode_and_count(self, texts: Sequence[str]) -> tuple[Codes, int]:
         """Hash texts and count those without any known word."""
         check_is_fitted(self, "model_")
-        counts = self.model_.counts(texts)
-        return self.model_.encode_counts(counts), counts.n_empty
+        return self.model_.encode_and_count(texts)
 
     def unknown_words(self, text: str) -> list[str]:
         """List the words of a text that the model does not know, in order, each once.

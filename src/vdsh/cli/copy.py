@@ -43,7 +43,7 @@ def command(
     from vdsh.store import copy_store, open_store, without_password
 
     with open_store(source) as opened:
-        model = _folder_of_model(opened) if reference else opened.hasher
+        model = _folder_of_model(opened) if reference else opened.model
         keep = "reference" if reference else "inside"
         with (
             open_store(target, model, keep_model=keep) as other,

@@ -14,7 +14,7 @@ from vdsh.errors import InputError
 if TYPE_CHECKING:
     from vdsh.codes import Codes
     from vdsh.documents import DocumentReader
-    from vdsh.pipeline import TextHasher
+    from vdsh.model import Model
     from vdsh.scale.cluster import Where
     from vdsh.scale.parquet import ParquetFiles
 
@@ -51,26 +51,26 @@ def command(
     quiet: options.Quiet = False,
 ) -> None:
     """Print the id and the code of each document."""
-    from vdsh.pipeline import TextHasher
+    from vdsh.model import Model
     from vdsh.scale.cluster import Where
     from vdsh.scale.parquet import is_several, open_files
 
     options.check_engine(engine, address, workers)
-    hasher = TextHasher.load(model)
+    loaded = Model.load(model)
     lines = _lines(bits=bits, as_json=as_json)
     if engine == "ray" or (reading.format in (None, "parquet") and is_several(docs)):
         if out and (bits or as_json):
             raise InputError("A folder of Parquet files holds bytes: leave out --bits and --json.")
         files = open_files(docs, id_field=reading.id_field, text_field=reading.text_field or "text")
         where = Where(address, workers) if engine == "ray" else None
-        _encode_files(hasher, files, lines, out, where, force=force, quiet=quiet)
+        _encode_files(loaded, files, lines, out, where, force=force, quiet=quiet)
         return
     reader = reading.reader(docs)
-    _encode_documents(hasher, reader, lines, out, force=force, quiet=quiet)
+    _encode_documents(loaded, reader, lines, out, force=force, quiet=quiet)
 
 
 def _encode_documents(
-    hasher: "TextHasher",
+    model: "Model",
     reader: "DocumentReader",
     lines: Lines,
     out: str | None,
@@ -80,7 +80,7 @@ def _encode_documents(
 ) -> None:
     """Encode the documents of one source to lines."""
     from vdsh.documents.document import in_batches
-    from vdsh.pipeline import warn_of_empty
+    from vdsh.model.model import warn_of_empty
     from vdsh.progress import reading_bar
 
     n_documents = n_empty = 0
@@ -89,7 +89,7 @@ def _encode_documents(
         reading_bar(reader, "encoding", enabled=not quiet) as read,
     ):
         for batch in in_batches(read):
-            codes, empty = hasher.encode_and_count([document.text for document in batch])
+            codes, empty = model.encode_and_count([document.text for document in batch])
             file.writelines(lines([document.id for document in batch], codes))
             n_documents += len(batch)
             n_empty += empty
@@ -97,7 +97,7 @@ def _encode_documents(
 
 
 def _encode_files(
-    hasher: "TextHasher",
+    model: "Model",
     files: "ParquetFiles",
     lines: Lines,
     out: str | None,
@@ -107,7 +107,7 @@ def _encode_files(
     quiet: bool,
 ) -> None:
     """Encode Parquet files, here or on a cluster, to lines or to a folder."""
-    from vdsh.pipeline import warn_of_empty
+    from vdsh.model.model import warn_of_empty
     from vdsh.progress import counting_bar
     from vdsh.scale.encode import encode_files
     from vdsh.scale.output import codes_folder
@@ -118,7 +118,7 @@ def _encode_files(
         output(None, force=force) as file,
         counting_bar("encoding", files.n_rows, enabled=not quiet) as bar,
     ):
-        for encoded in encode_files(hasher, files, folder, where):
+        for encoded in encode_files(model, files, folder, where):
             if not folder:
                 file.writelines(lines(*encoded.rows()))
             n_empty += encoded.n_empty

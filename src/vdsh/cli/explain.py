@@ -11,7 +11,7 @@ from vdsh.errors import InputError
 
 if TYPE_CHECKING:
     from vdsh.explain import BitExplanation, PairExplanation, TextBit, TextExplanation, Word
-    from vdsh.pipeline import TextHasher
+    from vdsh.model import Model
 
 EXAMPLE = 'Example: vdsh explain news-model "shuttle launch" --other "a probe in orbit"'
 
@@ -43,25 +43,25 @@ def command(
     """Print the words behind each bit, or which words of a text set which of its bits."""
     _check(text, other, bit, health)
     from vdsh.explain import as_fields, explain_bits, explain_pair, explain_text
-    from vdsh.pipeline import TextHasher
+    from vdsh.model import Model
 
-    hasher = TextHasher.load(model)
-    chosen = _choose(hasher, bit)
+    loaded = Model.load(model)
+    chosen = _choose(loaded, bit)
     if text is None:
         documents = None if health is None else reading.documents(health, quiet=quiet)
         texts = None if documents is None else [document.text for document in documents]
-        bits = explain_bits(hasher, n_words=10 if words is None else words, texts=texts)
+        bits = explain_bits(loaded, n_words=10 if words is None else words, texts=texts)
         bits = [bits[i] for i in chosen]
         if as_json:
             _echo(json.dumps(as_fields(one), ensure_ascii=False) for one in bits)
         else:
-            _echo(_bit_lines(bits[0]) if bit is not None else _bits_lines(hasher, bits))
+            _echo(_bit_lines(bits[0]) if bit is not None else _bits_lines(loaded, bits))
     elif other is None:
-        found = explain_text(hasher, text, n_words=5 if words is None else words)
+        found = explain_text(loaded, text, n_words=5 if words is None else words)
         found = found._replace(bits=[found.bits[i] for i in chosen])
         _echo([json.dumps(as_fields(found), ensure_ascii=False)] if as_json else _text_lines(found))
     else:
-        pair = explain_pair(hasher, text, other, n_words=5 if words is None else words)
+        pair = explain_pair(loaded, text, other, n_words=5 if words is None else words)
         _echo([json.dumps(as_fields(pair), ensure_ascii=False)] if as_json else _pair_lines(pair))
 
 
@@ -74,11 +74,11 @@ def _check(text: str | None, other: str | None, bit: int | None, health: str | N
         raise InputError("--health measures the bits of a model. Leave the text out.")
 
 
-def _choose(hasher: "TextHasher", bit: int | None) -> list[int]:
+def _choose(model: "Model", bit: int | None) -> list[int]:
     """Check the bit here: its number is an option, and the model may take a while to explain."""
     from vdsh.explain import check_bit
 
-    return list(range(hasher.n_bits)) if bit is None else [check_bit(hasher, bit)]
+    return list(range(model.n_bits)) if bit is None else [check_bit(model, bit)]
 
 
 def _echo(lines: Iterable[str]) -> None:
@@ -86,7 +86,7 @@ def _echo(lines: Iterable[str]) -> None:
         typer.echo(line)
 
 
-def _bits_lines(hasher: "TextHasher", bits: "list[BitExplanation]") -> Iterable[str]:
+def _bits_lines(model: "Model", bits: "list[BitExplanation]") -> Iterable[str]:
     """One row for each value of each bit."""
     from vdsh.model.health import describe
 

@@ -40,17 +40,17 @@ def command(
 
 def _export_encoder(source: str, out: str, *, force: bool, as_json: bool) -> None:
     from vdsh.export import export_encoder
+    from vdsh.model import Model
     from vdsh.persistence import MANIFEST
-    from vdsh.pipeline import TextHasher
     from vdsh.store import open_store
 
     if Path(source, MANIFEST).is_file():
-        hasher = TextHasher.load(source)
+        model = Model.load(source)
     else:
         with open_store(source) as store:
-            hasher = store.hasher
-    export_encoder(hasher, out, force=force)
-    n_terms, n_bits = hasher.hasher_.n_features_in_, hasher.hasher_.n_bits
+            model = store.model
+    export_encoder(model, out, force=force)
+    n_terms, n_bits = len(model.words), model.n_bits
     if as_json:
         typer.echo(json.dumps({"path": out, "terms": n_terms, "bits": n_bits}))
     else:

@@ -81,11 +81,11 @@ def command(
         hasher = fit_on_ray(lesson, where) if where else lesson.fit(progress=not quiet)
     if not first:
         return
-    model = hasher.model_
-    model.training = {**model.training, "quality": _judge(hasher, lesson, quiet=quiet)}
+    fitted = hasher.model_
+    fitted.training = {**fitted.training, "quality": _judge(hasher, lesson, quiet=quiet)}
     hasher.save(out, force=force)
     _print_result(hasher, out, as_json=as_json)
-    for warning in model.training["quality"]["warnings"]:
+    for warning in fitted.training["quality"]["warnings"]:
         typer.echo(f"Warning: {warning}", err=True)
     if getattr(hasher.hasher_, "interrupted_", False):
         raise typer.Exit(130)

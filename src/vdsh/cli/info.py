@@ -42,18 +42,17 @@ def command(
 
 
 def _about_model(path: str) -> dict[str, Any]:
-    from vdsh.pipeline import TextHasher
-    from vdsh.store.model import fingerprint
+    from vdsh.model import Model
 
-    hasher = TextHasher.load(path)
+    model = Model.load(path)
     return {
         "path": path,
-        "model": hasher.model,
-        "bits": hasher.hasher_.n_bits,
-        "fingerprint": fingerprint(hasher),
-        "labels": list(getattr(hasher.hasher_, "classes_", [])),
-        "training": hasher.training_,
-        "settings": hasher.settings,
+        "model": model.name,
+        "bits": model.n_bits,
+        "fingerprint": model.fingerprint,
+        "labels": model.labels,
+        "training": model.training,
+        "settings": model.given,
     }
 
 

@@ -27,10 +27,10 @@ def command(
 ) -> None:
     """Print word distributions drawn from the model, and bags of words drawn from those."""
     from vdsh.explain import as_fields, sample
-    from vdsh.pipeline import TextHasher
+    from vdsh.model import Model
 
     draws = sample(
-        TextHasher.load(model),
+        Model.load(model),
         n,
         label=label,
         code=code,

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 def explain_bits(
-    hasher: "TextHasher", *, n_words: int = 10, texts: Sequence[str] | None = None
+    hasher: "TextHasher | Model", *, n_words: int = 10, texts: Sequence[str] | None = None
 ) -> list[BitExplanation]:
     """Say what each bit stands for.
 
     Parameters
     ----------
-    hasher : TextHasher
+    hasher : TextHasher or Model
     n_words : int, default=10
         How many words to list for each value, at most.
     texts : sequence of str, optional
@@ -46,13 +46,13 @@ def explain_bits(
 
 
 def explain_bit(
-    hasher: "TextHasher", bit: int, *, n_words: int = 10, texts: Sequence[str] | None = None
+    hasher: "TextHasher | Model", bit: int, *, n_words: int = 10, texts: Sequence[str] | None = None
 ) -> BitExplanation:
     """Say what one bit stands for; see `explain_bits`, which takes no longer for all of them."""
     return explain_bits(hasher, n_words=n_words, texts=texts)[check_bit(hasher, bit)]
 
 
-def check_bit(hasher: "TextHasher", bit: int) -> int:
+def check_bit(hasher: "TextHasher | Model", bit: int) -> int:
     """Return the number of a bit, or raise where the model has none such."""
     n_bits = as_model(hasher).n_bits
     if not 0 <= bit < n_bits:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def explain_pair(
-    hasher: "TextHasher", a: str, b: str, *, n_words: int = 5, n_shared: int = 20
+    hasher: "TextHasher | Model", a: str, b: str, *, n_words: int = 5, n_shared: int = 20
 ) -> PairExplanation:
     """Say on which bits two texts agree and which of their shared words stand behind that.
 
@@ -24,7 +24,7 @@ def explain_pair(
 
     Parameters
     ----------
-    hasher : TextHasher
+    hasher : TextHasher or Model
     a, b : str
         Each with at least one known word.
     n_words : int, default=5

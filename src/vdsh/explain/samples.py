@@ -10,14 +10,14 @@ from vdsh.errors import InputError
 from vdsh.explain.latent import Rng, draw
 from vdsh.explain.results import Sample
 from vdsh.explain.words import check_n_words, strongest
-from vdsh.model import as_model
+from vdsh.model import Model, as_model
 
 if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
 
 
 def sample(
-    hasher: "TextHasher",
+    hasher: "TextHasher | Model",
     n: int = 3,
     *,
     label: str | None = None,
@@ -31,7 +31,7 @@ def sample(
 
     Parameters
     ----------
-    hasher : TextHasher
+    hasher : TextHasher or Model
         A model with a decoder: vdsh, vdsh-s or vdsh-sp.
     n : int, default=3
         How many.

@@ -42,7 +42,7 @@ class Pushes(NamedTuple):
     towards: Scores
 
 
-def explain_text(hasher: "TextHasher", text: str, *, n_words: int = 5) -> TextExplanation:
+def explain_text(hasher: "TextHasher | Model", text: str, *, n_words: int = 5) -> TextExplanation:
     """Say which words of a text set which bits of its code, and how sure the code is.
 
     A word's effect is exact: the bit's score with the word less its score without it, all its
@@ -51,7 +51,7 @@ def explain_text(hasher: "TextHasher", text: str, *, n_words: int = 5) -> TextEx
 
     Parameters
     ----------
-    hasher : TextHasher
+    hasher : TextHasher or Model
     text : str
         With at least one known word.
     n_words : int, default=5

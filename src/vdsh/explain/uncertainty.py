@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
 
 
-def bit_probabilities(hasher: "TextHasher", texts: Sequence[str]) -> Scores:
+def bit_probabilities(hasher: "TextHasher | Model", texts: Sequence[str]) -> Scores:
     """Return for each text and bit the probability under Q(s | d) that the bit is 1.
 
     Returns
@@ -24,7 +24,7 @@ def bit_probabilities(hasher: "TextHasher", texts: Sequence[str]) -> Scores:
     return as_model(hasher).bit_probabilities(texts)
 
 
-def confidence(hasher: "TextHasher", texts: Sequence[str]) -> Scores:
+def confidence(hasher: "TextHasher | Model", texts: Sequence[str]) -> Scores:
     """Return for each text the share of its bits that a draw from Q(s | d) is expected to repeat.
 
     That is the mean over bits of max(p, 1 - p), from 0.5 (a coin for each bit) to 1. The chance

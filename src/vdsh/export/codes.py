@@ -76,8 +76,8 @@ def export_codes(
     with new_files(place, ids_place) as (draft, ids_draft):
         ids, codes = _all(store, progress)
         FORMATS[to](codes, draft)
-        with ids_draft.open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps(id, ensure_ascii=False) + "\n" for id in ids)
+        with ids_draft.open("w", encoding="utf-8") as lines:
+            lines.writelines(json.dumps(id, ensure_ascii=False) + "\n" for id in ids)
     return Exported(str(place), str(ids_place), len(ids))
 
 

@@ -21,7 +21,7 @@ SMALLEST = np.float32(1e-30)  # instead of the length 0 of an empty document
 
 
 def export_encoder(
-    hasher: "TextHasher", path: str | os.PathLike[str], *, force: bool = False
+    hasher: "TextHasher | Model", path: str | os.PathLike[str], *, force: bool = False
 ) -> None:
     """Write a fitted model as an ONNX file.
 
@@ -31,7 +31,7 @@ def export_encoder(
 
     Parameters
     ----------
-    hasher : TextHasher
+    hasher : TextHasher or Model
         Of one of the models vdsh, vdsh-s, vdsh-sp, lsh, itq, sth, shttm.
     path : path
     force : bool, default=False

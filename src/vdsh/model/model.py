@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -29,6 +30,21 @@ from vdsh.text.counts import Counts, Sparse
 from vdsh.text.stopwords import stop_words
 from vdsh.text.weighting import weights
 from vdsh.text.word_counter import WordCounter, check_texts
+
+
+class EmptyDocumentWarning(UserWarning):
+    """Some documents have no known word; all of them get the same code."""
+
+
+def warn_of_empty(n_empty: int, n_documents: int) -> None:
+    """Warn where some documents have no known word."""
+    if n_empty:
+        warnings.warn(
+            f"{n_empty} of {n_documents} documents have no known word; "
+            "they get the code of an empty document.",
+            EmptyDocumentWarning,
+            stacklevel=3,
+        )
 
 
 class Model:
@@ -152,6 +168,11 @@ class Model:
         """The inverse document frequency of each word, of shape (n_terms,), where it is used."""
         return self.learned.get("idf_")
 
+    @property
+    def labels(self) -> list[str]:
+        """The labels it has learned, none for an unsupervised model."""
+        return list(self.learned.get("classes_", ()))
+
     def counts(self, texts: Sequence[str]) -> Counts:
         """Count the known words of texts."""
         return self._counter.count(check_texts(texts))
@@ -167,6 +188,11 @@ class Model:
     def encode(self, texts: Sequence[str]) -> Codes:
         """Hash texts to packed codes of shape (n_texts, n_bits // 8)."""
         return self.encode_counts(self.counts(texts))
+
+    def encode_and_count(self, texts: Sequence[str]) -> tuple[Codes, int]:
+        """Hash texts and count those without any known word."""
+        counts = self.counts(texts)
+        return self.encode_counts(counts), counts.n_empty
 
     def bit_probabilities(self, texts: Sequence[str]) -> Scores:
         """Return for each text and bit the probability under Q(s | d) that the bit is 1."""

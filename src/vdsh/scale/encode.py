@@ -8,7 +8,7 @@ import numpy as np
 from vdsh import errors
 from vdsh.codes import Codes
 from vdsh.errors import EngineError, VdshError
-from vdsh.pipeline import TextHasher
+from vdsh.model import Model
 from vdsh.scale.cluster import Where, cluster, count_workers
 from vdsh.scale.output import CodesFolder, to_parquet
 from vdsh.scale.parquet import ParquetFiles
@@ -44,14 +44,14 @@ class Encoder:
 
     Parameters
     ----------
-    hasher : TextHasher
+    model : Model
     files : ParquetFiles
     folder : CodesFolder, optional
         Where the codes are written to; without one they are handed back.
     """
 
-    def __init__(self, hasher: TextHasher, files: ParquetFiles, folder: CodesFolder | None) -> None:
-        self.hasher, self.files, self.folder = hasher, files, folder
+    def __init__(self, model: Model, files: ParquetFiles, folder: CodesFolder | None) -> None:
+        self.model, self.files, self.folder = model, files, folder
 
     def __call__(self, number: int) -> Encoded:
         """Encode a piece; no more than a batch of its texts is in memory at a time."""
@@ -59,7 +59,7 @@ class Encoder:
         codes: list[Codes] = []
         n_empty = 0
         for documents in self.files.documents(self.files.pieces[number]):
-            some, empty = self.hasher.encode_and_count([document.text for document in documents])
+            some, empty = self.model.encode_and_count([document.text for document in documents])
             ids += [document.id for document in documents]
             codes.append(some)
             n_empty += empty
@@ -70,7 +70,7 @@ class Encoder:
 
 
 def encode_files(
-    hasher: TextHasher,
+    model: Model,
     files: ParquetFiles,
     folder: CodesFolder | None = None,
     where: Where | None = None,
@@ -79,7 +79,7 @@ def encode_files(
 
     Parameters
     ----------
-    hasher : TextHasher
+    model : Model
     files : ParquetFiles
     folder : CodesFolder, optional
         Where the codes are written to; without one they are handed back.
@@ -89,22 +89,22 @@ def encode_files(
         nowhere else.
     """
     if where is None:
-        yield from map(Encoder(hasher, files, folder), range(len(files.pieces)))
+        yield from map(Encoder(model, files, folder), range(len(files.pieces)))
     else:
-        yield from _encode_on_ray(hasher, files, folder, where)
+        yield from _encode_on_ray(model, files, folder, where)
     if folder:
         folder.check(len(files.pieces))
 
 
 def _encode_on_ray(
-    hasher: TextHasher,
+    model: Model,
     files: ParquetFiles,
     folder: CodesFolder | None,
     where: Where,
 ) -> Iterator[Encoded]:
     with cluster(where.address) as ray:
         workers = min(count_workers(ray, where.workers), len(files.pieces))
-        model = ray.put(hasher)  # once a node, in memory that its workers share
+        shared = ray.put(model)  # once a node, in memory that its workers share
         numbers = [{"number": number} for number in range(len(files.pieces))]
         pieces = ray.data.from_items(numbers, override_num_blocks=len(numbers))
         encoded = pieces.map_batches(
@@ -112,7 +112,7 @@ def _encode_on_ray(
             batch_size=1,
             compute=ray.data.ActorPoolStrategy(size=workers),
             num_cpus=1,
-            fn_constructor_args=(model, files, folder),
+            fn_constructor_args=(shared, files, folder),
         )
         try:
             for row in encoded.iter_rows():

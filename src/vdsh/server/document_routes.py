@@ -45,7 +45,7 @@ async def upsert(body: DocumentsBody, ask: Ask) -> Json:
             Document(d.id, d.text, None if d.labels is None else tuple(d.labels), d.metadata)
             for d in body.documents
         ]
-        codes, _ = ask.pool.hasher.encode_and_count([d.text for d in documents])
+        codes = ask.pool.model.encode([d.text for d in documents])
         return store.upsert(documents, codes=codes) if documents else 0
 
     return Json({"written": await ask.pool.call(work)})

@@ -6,14 +6,12 @@ nothing waits for company: whatever has come while the last texts were encoded g
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from vdsh.codes import Codes
-
-if TYPE_CHECKING:
-    from vdsh.pipeline import TextHasher
+from vdsh.model import Model
 
 MOST = 64  # texts at a time
 LONGEST = 100_000  # characters; a longer text goes alone
@@ -34,11 +32,11 @@ class Encoder:
 
     Parameters
     ----------
-    hasher : TextHasher
+    model : Model
     """
 
-    def __init__(self, hasher: "TextHasher") -> None:
-        self._hasher = hasher
+    def __init__(self, model: Model) -> None:
+        self._model = model
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="vdsh-encoder")
         self._waiting: Waiting = []
         self._task: asyncio.Task[None] | None = None
@@ -85,8 +83,8 @@ class Encoder:
     def _encode(self, texts: list[str]) -> list[EncodedText]:
         if not texts:
             return []
-        counts = self._hasher.vectorizer_.transform(texts)
-        codes = self._hasher.hasher_.encode_counts(counts)
+        counts = self._model.counts(texts)
+        codes = self._model.encode_counts(counts)
         empty = (np.diff(counts.indptr) == 0).tolist()
-        unknown = map(self._hasher.unknown_words, texts)
+        unknown = map(self._model.unknown_words, texts)
         return [EncodedText(*one) for one in zip(codes, empty, unknown, strict=True)]

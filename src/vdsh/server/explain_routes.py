@@ -25,7 +25,7 @@ async def explain(body: ExplainBody, ask: Ask) -> Json:
     from vdsh.explain import as_fields, explain_pair, explain_text
 
     def work(store: Store) -> Any:
-        hasher = ask.pool.hasher
+        hasher = ask.pool.model
         text = _text(store, body.text, body.id)
         if body.other is None and body.other_id is None:
             return as_fields(explain_text(hasher, text))
@@ -37,13 +37,13 @@ async def explain(body: ExplainBody, ask: Ask) -> Json:
 @router.get("/bits", response_model=answers.BitsAnswer)
 async def bits(ask: Ask) -> Json:
     """Say for every bit which words push it to 1 and to 0."""
-    return Json({"bits": await ask.pool.call(lambda _: _bits(ask.pool.hasher))})
+    return Json({"bits": await ask.pool.call(lambda _: _bits(ask.pool.model))})
 
 
 @router.get("/bits/{bit}", response_model=answers.BitAnswer, responses=ASKED | NOT_THERE)
 async def bit(bit: Annotated[int, Path(ge=0)], ask: Ask) -> Json:
     """Say which words push a bit to 1 and to 0, and how healthy it is."""
-    all_bits = await ask.pool.call(lambda _: _bits(ask.pool.hasher))
+    all_bits = await ask.pool.call(lambda _: _bits(ask.pool.model))
     if bit >= len(all_bits):
         raise NotFound(f"There is no bit {bit}. They are counted from 0 to {len(all_bits) - 1}.")
     return Json(all_bits[bit])

@@ -12,7 +12,7 @@ from pydantic.json_schema import SkipJsonSchema
 from vdsh import corpus_map
 from vdsh.corpus_map import CorpusMap
 from vdsh.errors import FolderError, MissingFileError
-from vdsh.pipeline import TextHasher
+from vdsh.model import Model
 from vdsh.server.answers import Answer
 from vdsh.server.bodies import Body, Id, Text
 from vdsh.server.described import ASKED, NOT_THERE
@@ -20,7 +20,7 @@ from vdsh.server.errors import NotFound
 from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.pool import StorePool
 from vdsh.server.service import Ask
-from vdsh.store import Store, fingerprint
+from vdsh.store import Store
 
 router = APIRouter(prefix="/v1/map", route_class=JsonRoute, tags=["map"])
 
@@ -86,33 +86,32 @@ def _place(body: PlaceBody, store: Store, pool: StorePool) -> tuple[float, float
         if document is None:
             raise NotFound(f"There is no document '{body.id}'.")
         text = document.text
-    counts = pool.hasher.vectorizer_.transform([text])
-    return found.place(pool.hasher.hasher_.scores(counts)[0])
+    return found.place(pool.model.scores([text])[0])
 
 
-def _version(pool: StorePool) -> tuple[Path, int, TextHasher]:
+def _version(pool: StorePool) -> tuple[Path, int, Model]:
     """Name the map as it is on disk now: a new one is read without starting again."""
     path = Path(pool.path, corpus_map.FILE)
     try:
-        return path, path.stat().st_mtime_ns, pool.hasher
+        return path, path.stat().st_mtime_ns, pool.model
     except OSError:
         raise NotFound("This store has no map. Make one: vdsh map STORE") from None
 
 
 @lru_cache(maxsize=2)
-def _read(path: Path, version: int, hasher: TextHasher) -> CorpusMap:
+def _read(path: Path, version: int, model: Model) -> CorpusMap:
     try:
         found = corpus_map.load(path)
     except (FolderError, MissingFileError) as error:
         raise NotFound(str(error)) from error
-    if found.facts["fingerprint"] != fingerprint(hasher):
+    if found.facts["fingerprint"] != model.fingerprint:
         raise NotFound("The map was made with another model. Make it again: vdsh map STORE")
     return found
 
 
 @lru_cache(maxsize=2)
-def _answer(path: Path, version: int, hasher: TextHasher) -> bytes:
-    found = _read(path, version, hasher)
+def _answer(path: Path, version: int, model: Model) -> bytes:
+    found = _read(path, version, model)
     x, y = found.points.round(4).T.tolist()
     fields = {"ids": found.ids, "x": x, "y": y, "label": found.label.tolist()}
     fields |= {"labels": found.labels, "titles": found.titles}

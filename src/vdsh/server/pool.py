@@ -154,10 +154,10 @@ class StorePool:
         else:
             first = open_store(source, wait=WAIT)
             more = range(self._n_handles - 1)
-            handles = [first, *(open_store(source, first.hasher, wait=WAIT) for _ in more)]
-        self.hasher, self.path = handles[0].hasher, handles[0].info()["path"]
-        self.encoder = Encoder(self.hasher)
-        empty = self.hasher.encode_and_count([""])[0][0]
+            handles = [first, *(open_store(source, first.model, wait=WAIT) for _ in more)]
+        self.model, self.path = handles[0].model, handles[0].info()["path"]
+        self.encoder = Encoder(self.model)
+        empty = self.model.encode([""])[0]
         for handle in handles:
             handle.search(empty, k=1)
         return handles

@@ -37,17 +37,17 @@ async def info(ask: Ask) -> Json:
     """Describe the store and the limits of the service."""
 
     def work(store: Store) -> dict[str, Any]:
-        facts, hasher = store.info(), ask.pool.hasher
+        facts, model = store.info(), ask.pool.model
         return {
             "version": __version__,
             "documents": facts["documents"],
             "bits": facts["bits"],
             "model": {
-                "name": hasher.model,
-                "bits": int(hasher.n_bits),
+                "name": model.name,
+                "bits": model.n_bits,
                 "fingerprint": facts["model"]["fingerprint"],
-                "documents": hasher.training_.get("documents"),
-                "terms": len(hasher.vectorizer_.vocabulary_),
+                "documents": model.training.get("documents"),
+                "terms": len(model.words),
             },
             "fields": facts["fields"],
             "labels": store.labels(),
@@ -91,7 +91,7 @@ async def within(body: WithinBody, ask: Ask) -> Json:
 @router.post("/encode", response_model=answers.EncodeAnswer, responses=ASKED)
 async def encode(body: EncodeBody, ask: Ask) -> Json:
     """Hash texts with the store's model."""
-    codes, _ = await ask.pool.call(lambda store: store.hasher.encode_and_count(body.texts))
+    codes = await ask.pool.call(lambda store: store.model.encode(body.texts))
     return Json({"codes": to_hex(codes), "bits": 8 * codes.shape[1]})
 
 

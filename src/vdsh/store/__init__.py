@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from vdsh.store.addresses import Address, read_address, without_password
 from vdsh.store.base import Duplicates, Hit, Hits, Store
 from vdsh.store.copying import Copied, copy_store
-from vdsh.store.model import fingerprint
 from vdsh.store.opening import open_local, open_remote
 
 if TYPE_CHECKING:
+    from vdsh.model import Model
     from vdsh.pipeline import TextHasher
     from vdsh.store.engine import Engine
 
@@ -27,7 +27,6 @@ __all__ = [
     "Hits",
     "Store",
     "copy_store",
-    "fingerprint",
     "open_store",
     "without_password",
 ]
@@ -35,7 +34,7 @@ __all__ = [
 
 def open_store(
     path: str | os.PathLike[str],
-    hasher: "TextHasher | str | os.PathLike[str] | None" = None,
+    hasher: "TextHasher | Model | str | os.PathLike[str] | None" = None,
     *,
     keep_model: str = "inside",
     wait: float = 30.0,
@@ -47,7 +46,7 @@ def open_store(
     path : path or URL
         The store's folder, `milvus://host:19530/collection`, `milvus-lite:file.db` or
         `postgresql://user:password@host/database?table=name`.
-    hasher : TextHasher, path of a model folder, or None
+    hasher : TextHasher, Model, path of a model folder, or None
         The model that makes the codes; None takes the one the store was made with, loaded when
         a text has to be encoded.
     keep_model : {"inside", "reference"}, default="inside"

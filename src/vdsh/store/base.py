@@ -11,7 +11,7 @@ from vdsh.documents import Document
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:
-    from vdsh.pipeline import TextHasher
+    from vdsh.model import Model
     from vdsh.store.model import StoreModel
 
 Query = str | Codes
@@ -118,9 +118,9 @@ class Store(ABC):
     _model: "StoreModel"
 
     @property
-    def hasher(self) -> "TextHasher":
+    def model(self) -> "Model":
         """The model that makes the codes, loaded when first used."""
-        return self._model.hasher
+        return self._model.model
 
     @abstractmethod
     def upsert(

@@ -90,7 +90,7 @@ class ModelledStore(Store):
         if empty:
             return self._nothing(code, unknown, where)
         if isinstance(query, str) and rank == "expected":
-            hits = self._nearest_expected(code, k, where, self._model.bit_probabilities(query))
+            hits = self._nearest_expected(code, k, where, self.model.bit_probabilities([query])[0])
         else:
             hits = self._nearest(code, k, where)
         return Hits(hits, unknown)
@@ -150,9 +150,8 @@ class ModelledStore(Store):
         """Return a query's code, its unknown words, and whether it has no known one."""
         if not isinstance(query, str):
             return check_code(query, self._model.n_bits), [], False
-        hasher = self._model.hasher
-        codes, n_empty = hasher.encode_and_count([query])
-        return codes[0], hasher.unknown_words(query), bool(n_empty)
+        codes, n_empty = self.model.encode_and_count([query])
+        return codes[0], self.model.unknown_words(query), bool(n_empty)
 
     def _nothing(self, code: Codes, unknown: list[str], where: Where | None) -> Hits:
         """Find nothing; a wrong filter or a closed store is an error all the same."""

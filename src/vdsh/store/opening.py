@@ -5,18 +5,16 @@ import tempfile
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vdsh.errors import FolderError, InputError, MissingFileError, OutputExistsError, WriteError
+from vdsh.model import Model
 from vdsh.persistence import MANIFEST
 from vdsh.store.engine import Engine
 from vdsh.store.local import LocalStore
 from vdsh.store.local.database import FILE, FORMAT, Database
-from vdsh.store.model import StoreModel, fingerprint, load_hasher
+from vdsh.store.model import StoreModel, load_model
 from vdsh.store.remote import RemoteStore
-
-if TYPE_CHECKING:
-    from vdsh.pipeline import TextHasher
 
 MODEL = "model"
 KEEPING = ("inside", "reference")
@@ -34,7 +32,7 @@ def open_local(
                 f"No store at '{folder}'. Give a model to make one: open_store(path, hasher), or "
                 f"vdsh index MODEL DOCS --store {folder}."
             )
-        load_hasher(hasher)  # a model that cannot be read makes no folder
+        load_model(hasher)  # a model that cannot be read makes no folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -103,7 +101,7 @@ def _create(database: Database, hasher: Any, keep_model: str) -> dict[str, str]:
     """Make the tables; the model comes first, so that a store is never without it."""
     if hasher is None:
         raise FolderError(f"The store '{database.folder}' was never finished. Give it a model.")
-    model = load_hasher(hasher)
+    model = load_model(hasher)
     meta = _new_meta(hasher, model, keep_model)
     if keep_model == "inside":
         _keep_inside(database.folder / MODEL, model)
@@ -111,7 +109,7 @@ def _create(database: Database, hasher: Any, keep_model: str) -> dict[str, str]:
 
 
 def _create_remote(engine: Engine, hasher: Any, keep_model: str) -> dict[str, str]:
-    model = load_hasher(hasher)
+    model = load_model(hasher)
     meta = _new_meta(hasher, model, keep_model)
     if keep_model == "reference":
         return engine.create(meta, {})
@@ -121,25 +119,25 @@ def _create_remote(engine: Engine, hasher: Any, keep_model: str) -> dict[str, st
     return engine.create(meta, files)
 
 
-def _new_meta(hasher: Any, model: "TextHasher", keep_model: str) -> dict[str, str]:
+def _new_meta(hasher: Any, model: Model, keep_model: str) -> dict[str, str]:
     """Write down what a store has to remember."""
     if keep_model == "reference" and not isinstance(hasher, str | os.PathLike):
         raise InputError('keep_model="reference" needs the path of a model folder as hasher.')
     return {
         "format": str(FORMAT),
         "uuid": uuid.uuid4().hex,
-        "n_bits": str(model.hasher_.n_bits),
-        "fingerprint": fingerprint(model),
+        "n_bits": str(model.n_bits),
+        "fingerprint": model.fingerprint,
         "keep_model": keep_model,
         "model": str(Path(hasher).absolute()) if keep_model == "reference" else MODEL,
     }
 
 
-def _keep_inside(place: Path, model: "TextHasher") -> None:
+def _keep_inside(place: Path, model: Model) -> None:
     try:
         model.save(place)
     except OutputExistsError:  # from an earlier attempt, or from another process just now
-        if fingerprint(load_hasher(place)) != fingerprint(model):
+        if load_model(place).fingerprint != model.fingerprint:
             raise FolderError(
                 f"'{place}' holds another model. Give a new folder for the store."
             ) from None
@@ -148,34 +146,34 @@ def _keep_inside(place: Path, model: "TextHasher") -> None:
 def _find_model(folder: Path, meta: Mapping[str, str], hasher: Any) -> StoreModel:
     """Return the store's model; one that was given must be the same."""
     place = folder.absolute() / meta["model"]  # an absolute path stays as it is
-    given = None if hasher is None or _is_path_of(hasher, place) else load_hasher(hasher)
+    given = None if hasher is None or _is_path_of(hasher, place) else load_model(hasher)
     _check_same(str(folder), meta, given)
     return StoreModel(int(meta["n_bits"]), meta["fingerprint"], place, given)
 
 
 def _find_remote_model(engine: Engine, meta: Mapping[str, str], hasher: Any) -> StoreModel:
     n_bits, made_with, place = int(meta["n_bits"]), meta["fingerprint"], meta["model"]
-    given = None if hasher is None else load_hasher(hasher)
+    given = None if hasher is None else load_model(hasher)
     _check_same(engine.shown, meta, given)
     if meta["keep_model"] == "reference":
         return StoreModel(n_bits, made_with, place, given)
 
-    def load(_: Any) -> "TextHasher":
+    def load(_: Any) -> Model:
         with tempfile.TemporaryDirectory() as folder:
             for name, content in engine.files().items():
                 Path(folder, Path(name).name).write_bytes(content)
-            return load_hasher(folder)
+            return load_model(folder)
 
     return StoreModel(n_bits, made_with, engine.shown, given, load=load)
 
 
-def _check_same(shown: str, meta: Mapping[str, str], model: "TextHasher | None") -> None:
+def _check_same(shown: str, meta: Mapping[str, str], model: Model | None) -> None:
     """Raise where a model was given that is not the one the store was made with."""
     n_bits, made_with = int(meta["n_bits"]), meta["fingerprint"]
-    if model is not None and (given := fingerprint(model)) != made_with:
+    if model is not None and (given := model.fingerprint) != made_with:
         raise InputError(
             f"'{shown}' was made with another model ({n_bits} bits, {made_with[:12]}) than the "
-            f"one given ({model.hasher_.n_bits} bits, {given[:12]}). Open it without a model, or "
+            f"one given ({model.n_bits} bits, {given[:12]}). Open it without a model, or "
             "index the documents into a new store."
         )
 
