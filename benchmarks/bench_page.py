@@ -21,7 +21,6 @@ import numpy as np
 from common import save
 
 from vdsh import Document, TextHasher, corpus_map, open_store
-from vdsh.store import fingerprint
 
 N_DOCUMENTS, N_LABELS = 20_000, 20
 STEPS = 180
@@ -66,7 +65,7 @@ def make_store(path: Path) -> Path:
     centres = rng.uniform(-0.8, 0.8, (N_LABELS, 2))
     points = (centres[label] + rng.normal(0, 0.06, (N_DOCUMENTS, 2))).clip(-1, 1).astype(np.float32)
     scores = np.zeros((N_DOCUMENTS, 32), np.float32)
-    facts = {"documents": N_DOCUMENTS, "seed": 0, "fingerprint": fingerprint(hasher)}
+    facts = {"documents": N_DOCUMENTS, "seed": 0, "fingerprint": hasher.model_.fingerprint}
     made = corpus_map.CorpusMap(names, texts, points, scores, label.astype(np.int32), labels, facts)
     corpus_map.save(path / corpus_map.FILE, made)
     return path

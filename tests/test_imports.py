@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from vdsh import Document, open_store
+
 
 def modules_after(code: str) -> set[str]:
     result = subprocess.run(
@@ -32,8 +34,22 @@ def test_encoding_and_searching_never_load_torch(model_folder):
         f"codes = TextHasher.load({str(model_folder)!r}).encode(['orbit moon', 'goal match'])\n"
         "HammingIndex(codes).search(codes, k=1)"
     )
-    assert "sklearn" in loaded
     assert "torch" not in loaded
+
+
+ASKED = ["search {} orbit", "within {} orbit", "search {} orbit --rank expected", "info {}"]
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_asking_a_store_loads_numpy_and_nothing_heavier(asked, fitted, tmp_path):  # #17
+    with open_store(tmp_path / "store", fitted) as store:
+        store.upsert([Document("a", "orbit moon"), Document("b", "goal match")])
+    arguments = asked.format(tmp_path / "store").split()
+    loaded = modules_after(
+        f"from vdsh.cli import app\ntry:\n app({arguments})\nexcept SystemExit:\n pass"
+    )
+    assert "sqlite3" in loaded
+    assert not loaded & {"sklearn", "scipy", "pandas", "torch", "numba"}
 
 
 def test_training_does_not_load_the_compiler_of_torch(docs, tmp_path):

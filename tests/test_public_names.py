@@ -5,7 +5,8 @@ from importlib import import_module
 import pytest
 
 PUBLIC = {
-    "vdsh": "Document HammingIndex TextHasher VdshError __version__ open_store read_documents",
+    "vdsh": """Document HammingIndex Model TextHasher VdshError __version__ open_store
+        read_documents""",
     "vdsh.documents": "Document DocumentReader read_documents",
     "vdsh.text": "BagOfWords SMART WEIGHTINGS inverse_document_frequency tokenize weigh",
     "vdsh.codes": """binarize check_n_bits check_threshold expected_distances from_hex pack
@@ -15,8 +16,9 @@ PUBLIC = {
     "vdsh.explain": """Agreement BitExplanation PairExplanation Sample SharedWord TextBit
         TextExplanation Word as_fields bit_probabilities check_bit confidence explain_bit
         explain_bits explain_pair explain_text sample""",
+    "vdsh.model": "Decoder Model Posterior as_model",
     "vdsh.search": "HammingIndex Hits RowHits RowIndex",
-    "vdsh.store": """Copied Duplicates Hit Hits Store copy_store fingerprint open_store
+    "vdsh.store": """Copied Duplicates Hit Hits Store copy_store open_store
         without_password""",
     "vdsh.export": "Exported FORMATS export_codes export_encoder",
     "vdsh.datasets": "DATASETS Dataset Source Split find load random_split",

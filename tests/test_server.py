@@ -106,7 +106,7 @@ def test_search_gives_the_lines_of_the_command_line(api, store):
     answer = api.post("/v1/search", json=body)
     with open_store(store) as opened:
         hits = opened.search("rocket moon orbit", k=3, where={"label": "space"})
-        code = to_hex(opened.hasher.encode(["rocket moon orbit"]))[0]
+        code = to_hex(opened.model.encode(["rocket moon orbit"]))[0]
     assert answer.headers["content-type"] == "application/json"
     expected = [hit.as_fields() | {"labels": list(hit.labels)} for hit in hits]
     assert answer.json() == {"code": code, "hits": expected}

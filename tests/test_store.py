@@ -9,7 +9,7 @@ import pytest
 from engines import code, codes_of, doc, ids
 from vdsh import Document, TextHasher
 from vdsh.errors import InputError, MissingFileError
-from vdsh.store import Duplicates, fingerprint, modelled, open_store
+from vdsh.store import Duplicates, modelled, open_store
 
 # Texts here are not about words.
 pytestmark = pytest.mark.filterwarnings("ignore::vdsh.pipeline.EmptyDocumentWarning")
@@ -120,7 +120,7 @@ def test_info(years, fitted):
     info = years.info()
     assert (info["documents"], info["bits"], info["labels"]) == (10, 16, 3)
     assert info["fields"] == ["year"]
-    assert info["model"]["fingerprint"] == fingerprint(fitted)
+    assert info["model"]["fingerprint"] == fitted.model_.fingerprint
     assert info["model"]["kept"] == "inside"
     assert info["bytes"] > 1000
 

@@ -13,7 +13,8 @@ import pytest
 from engines import code, codes_of, doc, ids
 from vdsh import TextHasher
 from vdsh.errors import FolderError, InputError, MissingFileError, WriteError
-from vdsh.store import fingerprint, open_store
+from vdsh.model import Model
+from vdsh.store import open_store
 
 # Texts here are not about words.
 pytestmark = pytest.mark.filterwarnings("ignore::vdsh.pipeline.EmptyDocumentWarning")
@@ -60,13 +61,13 @@ def test_a_model_that_was_exchanged_is_noticed(store, folder, corpus):
 
 
 def test_fingerprint_survives_saving_and_sees_every_change(fitted, model_folder):
-    loaded = TextHasher.load(model_folder)
-    assert fingerprint(loaded) == fingerprint(fitted)
-    loaded.hasher_.thresholds_ = loaded.hasher_.thresholds_ + np.float32(1e-6)
-    assert fingerprint(loaded) != fingerprint(fitted)
-    loaded = TextHasher.load(model_folder)
-    loaded.vectorizer_.vocabulary_ = loaded.vectorizer_.vocabulary_[::-1]
-    assert fingerprint(loaded) != fingerprint(fitted)
+    assert Model.load(model_folder).fingerprint == fitted.model_.fingerprint
+    changed = Model.load(model_folder)
+    changed.learned["thresholds_"] = changed.thresholds + np.float32(1e-6)
+    assert changed.fingerprint != fitted.model_.fingerprint
+    changed = Model.load(model_folder)
+    changed.words = changed.words[::-1]
+    assert changed.fingerprint != fitted.model_.fingerprint
 
 
 def test_the_model_in_the_store_is_accepted(store, folder):

@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Document": "vdsh.documents",
     "HammingIndex": "vdsh.search",
+    "Model": "vdsh.model",
     "TextHasher": "vdsh.pipeline",
     "VdshError": "vdsh.errors",
     "open_store": "vdsh.store",
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from vdsh.documents import Document as Document
     from vdsh.documents import read_documents as read_documents
     from vdsh.errors import VdshError as VdshError
+    from vdsh.model import Model as Model
     from vdsh.pipeline import TextHasher as TextHasher
     from vdsh.search import HammingIndex as HammingIndex
     from vdsh.store import open_store as open_store
