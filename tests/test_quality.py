@@ -1,6 +1,7 @@
 """What `vdsh fit` says about a model (16 D3): beside chance and tf-idf, in words, with warnings."""
 
 import json
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -115,5 +116,6 @@ def test_fit_prints_what_json_and_card_have(labelled, vdsh, train, tmp_path):
 
 
 def test_new_thresholds_make_the_measured_quality_void(hasher, train):
-    hasher.training_["quality"] = {"warnings": []}
-    assert "quality" not in hasher.recalibrate(*train).training_
+    again = deepcopy(hasher)
+    again.training_["quality"] = {"warnings": []}
+    assert "quality" not in again.recalibrate(*train).training_

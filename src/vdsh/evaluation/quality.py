@@ -128,7 +128,7 @@ def find_faults(hasher: TextHasher, quality: Quality | None) -> list[str]:
         return faults
     if quality.values["codes"] < quality.values["exact tf-idf cosine"]:
         faults.append(_LOSES[quality.measure])
-    if quality.tied > max(NEAREST, MOST_TIED * quality.documents):
+    if quality.tied > max(usual_k(quality.documents), MOST_TIED * quality.documents):
         faults.append(
             f"Ties decide what is found: the training documents have only "
             f"{hasher.hasher_.n_distinct_codes_:,} different codes, and a query has about "
