@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, vstack
 
 from vdsh.evaluation.protocol import yardsticks
 from vdsh.hashers import Hasher
-from vdsh.hashers.health import sample
+from vdsh.model.health import sample
 from vdsh.hashers.validation_search import usual_k
 from vdsh.labels import read_labels
 from vdsh.metrics import precision_at, tally

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from vdsh.codes import Codes
 from vdsh.documents import Document
@@ -111,6 +110,8 @@ class _Candidates:
 
     def connect(self, n_rows: int) -> Numbers:
         """Put together who shares a key; return the rows that share one with anybody."""
+        from scipy.sparse import csr_array
+
         members, sizes = [], [np.zeros(1, np.int64)]
         for column in range(self._bands.keys):
             keys = np.concatenate([part[:, column] for part in self._keys])
