@@ -24,7 +24,6 @@ from vdsh.paper.counted import Counted, Part, count, show_some
 from vdsh.paper.settings import PAPER, candidates
 
 K, RADIUS = 100, 2
-_NOT_CHOSEN = ("n_bits", "random_state", "device")  # what the cell or the machine says
 
 
 class Cell(NamedTuple):
@@ -170,10 +169,14 @@ def choices(cell: Cell, learned_from: dict[str, int]) -> list[dict[str, Any]]:
     given = (
         kind(**one | own).get_params() for one in candidates(cell.model, cell.dataset, cell.preset)
     )
-    return [
-        {n: v for n, v in settle(one, n_docs, labelled).items() if n not in _NOT_CHOSEN}
-        for one in given
-    ]
+    return [_used(settle(one, n_docs, labelled)) for one in given]
+
+
+def _used(settings: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what the cell or the machine says, and how many neighbours where none are asked."""
+    unused = {"n_bits", "random_state", "device"}
+    unused |= set() if settings.get("neighbor_share", 1) else {"n_neighbors"}
+    return {name: value for name, value in settings.items() if name not in unused}
 
 
 def _untried(
