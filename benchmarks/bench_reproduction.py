@@ -12,7 +12,8 @@ import numpy as np
 from common import save
 
 from vdsh.evaluation import evaluate_codes
-from vdsh.paper.cells import Cell, count, evaluate, fit
+from vdsh.paper.cells import Cell, evaluate, fit
+from vdsh.paper.counted import count
 from vdsh.paper.reference import BITS
 from vdsh.paper.settings import GRIDS
 

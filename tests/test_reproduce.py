@@ -10,8 +10,10 @@ import pytest
 
 from conftest import toy_corpus
 from vdsh.errors import InputError
-from vdsh.paper import cells, semisupervised
-from vdsh.paper.cells import Cell, Part, _show_some
+from vdsh.hashers import SHTTM, VDSH, usual
+from vdsh.paper import cells, figure4, semisupervised
+from vdsh.paper.cells import Cell
+from vdsh.paper.counted import Part, show_some
 from vdsh.paper.figure4 import TITLES
 from vdsh.paper.reference import BITS, DATASETS, METHODS, OURS, TABLE1, TABLE2
 from vdsh.paper.reproduction import ITEMS, reproduce
@@ -112,9 +114,32 @@ def test_a_cell_with_a_new_candidate_trains_only_that_one(vdsh, root, tmp_path, 
     monkeypatch.setattr(cells, "fit", lambda *a, **o: fits.append(a[2]) or fit(*a, **o))
     assert vdsh(*table).returncode == 0
     after = json.loads(path.read_text())
-    assert fits == [{"ridge": 1e9}]
-    assert [one["settings"] for one in after["tried"]][::2] == [{"ridge": 0.1}, {"ridge": 1e9}]
+    assert [settings["ridge"] for settings in fits] == [1e9]
+    assert [one["settings"]["ridge"] for one in after["tried"]][::2] == [0.1, 1e9]
     assert after["precision"] == before["precision"]  # the new one is no better
+
+
+def test_cells_of_older_defaults_and_rules_are_run_again(vdsh, root, tmp_path, monkeypatch):
+    """#16 A10: the key of our defaults was {}, whatever they were."""
+    runs, run = [], cells.run
+    monkeypatch.setattr(cells, "run", lambda *a, **o: runs.append(a) or run(*a, **o))
+    monkeypatch.setattr(usual, "_epochs", lambda n_docs: 1)
+    monkeypatch.setitem(VDSH.__init__.__kwdefaults__, "hidden_size", 16)
+    table = ["reproduce", "defaults", "--datasets", "reuters20", "--models", "vdsh", "--bits", 8]
+    changes = [
+        lambda: None,
+        lambda: monkeypatch.setitem(VDSH.__init__.__kwdefaults__, "dropout", 0.5),
+        lambda: monkeypatch.setattr(usual, "_epochs", lambda n_docs: 2),
+    ]
+    for done, change in enumerate(changes, 1):
+        change()
+        for _ in range(2):
+            assert vdsh(*table, "--seeds", 0, "-q").returncode == 0
+            assert len(runs) == done
+    cell = json.loads((tmp_path / "results/cells/reuters20/vdsh-8-best-seed0.json").read_text())
+    (tried,) = cell["tried"]
+    assert (tried["settings"]["dropout"], tried["settings"]["epochs"]) == (0.5, 2)
+    assert cell["learned_from"] == {"documents": 192, "labelled": 192}
 
 
 def test_a_damaged_cell_is_run_again(vdsh, root, tmp_path):
@@ -231,12 +256,11 @@ def test_few_labels_and_single_changes_have_tables(vdsh, root, tmp_path, monkeyp
 
 def test_hidden_labels_are_not_seen():
     part = Part(np.zeros((200, 3)), ["a"] * 200)
-    seen = _show_some(part, Cell("reuters20", "vdsh-s", 8, labelled=10)).labels
-    assert sum(label is not None for label in seen) == 20
-    assert _show_some(part, Cell("reuters20", "vdsh-s", 8)).labels == part.labels
+    assert sum(label is not None for label in show_some(part, 10, 0).labels) == 20
+    assert show_some(part, 100, 0).labels == part.labels
 
 
-def test_figure_4_maps_test_documents_and_names_the_papers_posts(vdsh, root, tmp_path):
+def test_figure_4_maps_test_documents_and_names_the_papers_posts(vdsh, root, tmp_path, monkeypatch):
     texts, labels = toy_corpus(240)
     posts = [
         {"id": f"{y}/{i}", "text": f"From: a@b\nSubject: post {i}\n\n{t}", "labels": [y]}
@@ -254,6 +278,11 @@ def test_figure_4_maps_test_documents_and_names_the_papers_posts(vdsh, root, tmp
     assert set(found["titles"]) == set(TITLES)
     assert (tmp_path / "results/figure4.png").read_bytes().startswith(b"\x89PNG")
     assert "hockey pair" in (tmp_path / "results/figure4.md").read_text()
+    monkeypatch.setattr(figure4, "_map", lambda cell, plan: made.append(cell.model) or found)
+    for ridge, made in ((1.0, []), (2.0, [])):  # a map of older settings is made again
+        monkeypatch.setitem(SHTTM.__init__.__kwdefaults__, "ridge", ridge)
+        vdsh("reproduce", "figure4", "--bits", 8)
+        assert made == ["shttm"] * (ridge == 2.0)
 
 
 def test_the_mark_needs_a_significant_difference(tmp_path):

@@ -8,24 +8,21 @@ stopped, and every number can be traced to settings, seed, commit and queries.
 import json
 import os
 import time
-from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from vdsh.circumstances import circumstances
 from vdsh.codes import FIXED, Scores, binarize, pack, thresholds
-from vdsh.datasets import load
 from vdsh.evaluation.protocol import Evaluation, evaluate_codes
 from vdsh.files import new_file
 from vdsh.hashers import HASHERS, Hasher
 from vdsh.hashers.base import Progress
+from vdsh.hashers.usual import settle
+from vdsh.paper.counted import Counted, Part, count, show_some
 from vdsh.paper.settings import PAPER, candidates
-from vdsh.text import BagOfWords
 
 K, RADIUS = 100, 2
 
@@ -69,22 +66,6 @@ class Cell(NamedTuple):
         return Path(self.dataset) / f"{name}.json"
 
 
-class Part(NamedTuple):
-    """Documents as counts, with their labels."""
-
-    counts: csr_array
-    labels: Sequence[Any]
-
-
-class Counted(NamedTuple):
-    """A corpus as counts; the vocabulary is the training documents'."""
-
-    train: Part
-    validation: Part
-    test: Part
-    note: str
-
-
 class Trial(NamedTuple):
     """A method fitted with some settings, and its scores of each part."""
 
@@ -92,26 +73,6 @@ class Trial(NamedTuple):
     settings: dict[str, Any]
     seconds: float
     scores: dict[str, Scores]
-
-
-def count(dataset: str, seed: int, root: str | None = None) -> Counted:
-    """Load a corpus and count its terms; the last one is kept for the next cell."""
-    return _count(dataset, seed, root or os.environ.get("VDSH_DATA"))
-
-
-@lru_cache(maxsize=1)
-def _count(dataset: str, seed: int, root: str | None) -> Counted:
-    data = load(dataset, root=root, seed=seed, quiet=True)
-    splits = (data.train, data.validation, data.test)
-    if data.train.features is not None:
-        kept = np.flatnonzero(np.bincount(data.train.features.indices, minlength=1))
-        matrices = [split.features[:, kept] for split in splits if split.features is not None]
-    else:
-        texts = [split.texts for split in splits if split.texts is not None]
-        bag = BagOfWords().fit(texts[0])
-        matrices = [bag.transform(part) for part in texts]
-    parts = [Part(X, split.labels) for X, split in zip(matrices, splits, strict=True)]
-    return Counted(parts[0], parts[1], parts[2], data.note)
 
 
 def fit(
@@ -124,13 +85,11 @@ def fit(
 ) -> Trial:
     """Train the cell's method and score all documents with it."""
     kind = HASHERS[cell.model]
-    if cell.weighting:
-        settings = settings | {"weighting": cell.weighting}
     if "device" in kind().get_params():
         settings = settings | {"device": device}
     hasher = kind(cell.n_bits, random_state=cell.seed, **settings)
     started = time.monotonic()
-    train, validation = (_show_some(part, cell) for part in (data.train, data.validation))
+    train, validation = (_seen(part, cell) for part in (data.train, data.validation))
     hasher.fit(*train, validation=validation, progress=progress)
     if getattr(hasher, "interrupted_", False):  # stopped by hand: half-trained is not a result
         raise KeyboardInterrupt
@@ -139,14 +98,8 @@ def fit(
     return Trial(hasher, settings, seconds, scores)
 
 
-def _show_some(part: Part, cell: Cell) -> Part:
-    """Hide the labels of all but the cell's share of the documents."""
-    if cell.labelled == 100:
-        return part
-    n_docs = len(part.labels)
-    n_shown = max(1, n_docs * cell.labelled // 100)
-    shown = set(np.random.RandomState(cell.seed).permutation(n_docs)[:n_shown].tolist())
-    return Part(part.counts, [label if i in shown else None for i, label in enumerate(part.labels)])
+def _seen(part: Part, cell: Cell) -> Part:
+    return show_some(part, cell.labelled, cell.seed)
 
 
 def evaluate(trial: Trial, data: Counted, part: str, threshold: str) -> Evaluation:
@@ -173,9 +126,10 @@ def run(
     Candidates that the `previous` result has tried are not trained again.
     """
     data = count(cell.dataset, cell.seed, root)
+    learned_from = what_is_seen(cell, data)
     tried = list(previous["tried"]) if previous else []
     best: tuple[Trial, str] | None = None
-    for settings in _untried(cell, tried):
+    for settings in _untried(cell, tried, learned_from):
         trial = fit(cell, data, settings, device=device, progress=progress)
         # Our models choose their epoch on validation and keep the preset's threshold.
         for threshold in (trial.hasher.threshold,) if cell.model in PAPER else FIXED:
@@ -191,14 +145,46 @@ def run(
                 }
             )
     if best is not None:
-        return _record(cell, data, *best) | {"tried": tried}
+        return _record(cell, data, *best) | {"learned_from": learned_from, "tried": tried}
     assert previous is not None
     return previous | {"tried": tried}
 
 
-def _untried(cell: Cell, tried: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def what_is_seen(cell: Cell, data: Counted) -> dict[str, int]:
+    """Count what the rules for open settings look at: training documents, and those with labels."""
+    labels = _seen(data.train, cell).labels
+    known = sum(label is not None for label in labels)
+    return {"documents": len(labels), "labelled": known}
+
+
+def choices(cell: Cell, learned_from: dict[str, int]) -> list[dict[str, Any]]:
+    """Return what a cell chooses among: all settings of each candidate, as they will be used.
+
+    Defaults are written out and open settings have what their rules give, so that a result whose
+    settings are equal was made with the defaults and rules of today.
+    """
+    kind = HASHERS[cell.model]
+    n_docs = learned_from["documents"]
+    labelled = learned_from["labelled"] / n_docs if kind.supervised else 0.0
+    own = {"weighting": cell.weighting} if cell.weighting else {}
+    given = (
+        kind(**one | own).get_params() for one in candidates(cell.model, cell.dataset, cell.preset)
+    )
+    return [_used(settle(one, n_docs, labelled)) for one in given]
+
+
+def _used(settings: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what the cell or the machine says, and how many neighbours where none are asked."""
+    unused = {"n_bits", "random_state", "device"}
+    unused |= set() if settings.get("neighbor_share", 1) else {"n_neighbors"}
+    return {name: value for name, value in settings.items() if name not in unused}
+
+
+def _untried(
+    cell: Cell, tried: list[dict[str, Any]], learned_from: dict[str, int]
+) -> list[dict[str, Any]]:
     known = [one["settings"] for one in tried]
-    return [one for one in candidates(cell.model, cell.dataset, cell.preset) if one not in known]
+    return [one for one in choices(cell, learned_from) if one not in known]
 
 
 def _record(cell: Cell, data: Counted, trial: Trial, chosen: str) -> dict[str, Any]:
@@ -273,12 +259,13 @@ def read(folder: Path, cell: Cell) -> dict[str, Any] | None:
 
 def is_finished(cell: Cell, result: dict[str, Any]) -> bool:
     """Tell whether a result has tried all candidates of today."""
-    return not _untried(cell, result["tried"])
+    seen = result.get("learned_from")  # older results have none
+    return seen is not None and not _untried(cell, result["tried"], seen)
 
 
 def usable(cell: Cell, result: dict[str, Any] | None) -> dict[str, Any] | None:
     """Return an earlier result to go on from, unless it has tried what is no candidate now."""
-    if result is None:
+    if result is None or "learned_from" not in result:
         return None
-    today = candidates(cell.model, cell.dataset, cell.preset)
+    today = choices(cell, result["learned_from"])
     return result if all(one["settings"] in today for one in result["tried"]) else None
