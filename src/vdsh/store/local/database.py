@@ -65,18 +65,13 @@ class Database:
     def meta(self) -> dict[str, str]:
         """Return what the store says about itself; an empty dict where it is not made yet."""
         with self.reading() as connection:
-            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-            if not tables:
+            names = connection.execute("SELECT name, type FROM sqlite_master").fetchall()
+            if not names:
                 return {}
+            tables = {name for name, kind in names if kind == "table"}
             if not {"meta", "documents", "deletions"} <= tables:
                 raise FolderError(f"'{self.folder / FILE}' is an SQLite file but not of a store.")
-            meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
-        if int(meta["format"]) > FORMAT:
-            raise FolderError(
-                f"'{self.folder}' has format {meta['format']}; this version reads up to {FORMAT}. "
-                "Upgrade vdsh to open it."
-            )
-        return meta
+            return dict(connection.execute("SELECT key, value FROM meta").fetchall())
 
     def create(self, meta: Mapping[str, str]) -> dict[str, str]:
         """Make the tables, unless another process was faster; return what `meta` says then."""
@@ -135,6 +130,7 @@ class Database:
         connection = sqlite3.connect(
             uri, uri=True, timeout=self._wait, isolation_level=None, check_same_thread=False
         )
+        connection.execute("PRAGMA trusted_schema=OFF")  # the file may come from anywhere
         for function in (has_label, json_kind, json_value):
             connection.create_function(function.__name__, 2, function, deterministic=True)
         return connection
@@ -179,4 +175,11 @@ class Database:
                 f"Could not read or write '{self.folder}': {error}. "
                 "What was committed before is kept. Check the free space and the permissions."
             )
-        return InputError("A text is too large to be stored.") if "TOOBIG" in name else error
+        if "TOOBIG" in name:
+            return InputError("A text is too large to be stored.")
+        if isinstance(error, sqlite3.ProgrammingError) or name == "SQLITE_INTERRUPT":
+            return error
+        return FolderError(
+            f"'{self.folder / FILE}' is not as vdsh writes it ({error}). Restore a copy, or index "
+            "the documents into a new store."
+        )
