@@ -74,6 +74,8 @@ def check_learned(hasher: "Hasher", arrays: Arrays, values: dict[str, Any]) -> N
         raise ValueError(f"there is no weighting {hasher.weighting!r}")
     for name, value in values.items():
         _check_value(hasher, name, value)
+    if type(hasher).__name__ == "KSH" and not values["bandwidth_"] > 0:
+        raise ValueError(f"bandwidth_ is {values['bandwidth_']}")
     wanted = _wanted(hasher)
     if set(arrays) != set(wanted):
         raise ValueError(f"its weights are {sorted(arrays)} instead of {sorted(wanted)}")

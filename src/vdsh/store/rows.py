@@ -127,7 +127,7 @@ def read_metadata(metadata: str) -> dict[str, Any]:
 def read_codes(pairs: Sequence[tuple[str, bytes]], n_bytes: int) -> tuple[list[str], Codes]:
     """Divide pairs of an id and a code into ids and an array of shape (n_docs, n_bytes)."""
     ids, codes = [id for id, _ in pairs], [code for _, code in pairs]
-    kinds = set(map(type, ids)) <= {str} and set(map(type, codes)) <= {bytes}
+    kinds = set(map(type, ids)) <= {str} and set(map(type, codes)) <= {bytes, memoryview}
     if not kinds or not set(map(len, codes)) <= {n_bytes}:
         raise FolderError(
             f"A document of this store is damaged: its id is no text, or its code has not "
@@ -135,6 +135,13 @@ def read_codes(pairs: Sequence[tuple[str, bytes]], n_bytes: int) -> tuple[list[s
         )
     packed = bytearray().join(codes)
     return ids, np.frombuffer(packed, np.uint8).reshape(len(ids), n_bytes)
+
+
+def hex_of(code: Any) -> str:
+    """Write the column `code` in hexadecimal digits."""
+    if not isinstance(code, bytes):
+        raise FolderError(f"A code of this store is damaged: {show(code)}. {_ADVICE}")
+    return code.hex()
 
 
 def _from_json(text: Any) -> Any:

@@ -127,9 +127,9 @@ class Mirror:
             return True
         if now.row - last.row + now.seq - last.seq > len(index) // 2:
             return False
-        gone = connection.execute("SELECT row, id FROM deletions WHERE seq > ?", (last.seq,))
         # What came and went since then was never in the index.
-        index.remove([id for row, id in gone if row <= last.row])
+        query = "SELECT id FROM deletions WHERE seq > ? AND row <= ?"
+        index.remove([id for (id,) in connection.execute(query, (last.seq, last.row))])
         rows = connection.execute("SELECT id, code FROM documents WHERE row > ?", (last.row,))
         ids, codes = self._arrays(rows)
         if ids:

@@ -10,7 +10,7 @@ from vdsh.search import HammingIndex, Hits
 from vdsh.search.id_kinds import show
 from vdsh.store.base import Hit, Where
 from vdsh.store.local.where import Sql, to_sql
-from vdsh.store.rows import COLUMNS, read_codes, to_document
+from vdsh.store.rows import COLUMNS, hex_of, read_codes, to_document
 from vdsh.store.where import parse
 
 PER_STATEMENT = 500  # ids looked up at a time
@@ -40,6 +40,11 @@ class Snapshot:
         query = f"SELECT COUNT(*) FROM documents WHERE {condition.text}"
         (n_documents,) = self._connection.execute(query, condition.parameters).fetchone()
         return int(n_documents)
+
+    def fields(self) -> list[str]:
+        """List the names of the metadata fields, in order."""
+        query = "SELECT name FROM fields WHERE typeof(name) = 'text' ORDER BY name"
+        return [name for (name,) in self._connection.execute(query)]
 
     def nearest(self, index: HammingIndex, code: Codes, k: int) -> Pairs:
         """Return the k nearest documents.
@@ -80,12 +85,11 @@ class Snapshot:
             document = to_document((id, *columns))
             mean = None if expected is None else expected[i]
             known, fields = document.labels, document.metadata
-            hits.append(Hit(id, distance, document.text, known, fields, mean, code.hex()))
+            hits.append(Hit(id, distance, document.text, known, fields, mean, hex_of(code)))
         return hits
 
     def _compile(self, where: Where) -> Sql:
-        fields = {name for (name,) in self._connection.execute("SELECT name FROM fields")}
-        condition = to_sql(parse(where, fields))
+        condition = to_sql(parse(where, set(self.fields())))
         n_values, length = len(condition.parameters), len(condition.text)
         most = self._connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) - PER_STATEMENT
         if n_values > most or length > LONGEST:
