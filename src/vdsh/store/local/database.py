@@ -105,6 +105,8 @@ class Database:
             yield
         except sqlite3.Error as error:
             raise self._explain(error) from error
+        except UnicodeDecodeError as error:  # SQLite quotes the file in its message
+            raise FolderError(f"'{self.folder / FILE}' is damaged. Restore a copy.") from error
 
     def close(self) -> None:
         """Close the connection; a second call does nothing."""
@@ -138,7 +140,7 @@ class Database:
     def _make_durable(self) -> None:
         try:
             self.connection.execute("PRAGMA synchronous=FULL")
-        except sqlite3.Error:
+        except (sqlite3.Error, UnicodeDecodeError):
             self.connection.close()
             raise
 
