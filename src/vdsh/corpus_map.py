@@ -202,7 +202,7 @@ def _check_parts(found: CorpusMap) -> None:
     points, scores, label, n = found.points, found.scores, found.label, len(found.ids)
     texts = [found.ids, found.titles, found.labels]
     good = all(isinstance(some, list) and set(map(type, some)) <= {str} for some in texts)
-    good &= (points.dtype, scores.dtype, label.dtype) == (np.float32, np.float32, np.int32)
+    good &= [a.dtype.name for a in (points, scores, label)] == ["float32", "float32", "int32"]
     good &= (points.shape, label.shape, len(found.titles)) == ((n, 2), (n,), n)
     good &= scores.ndim == 2 and len(scores) == n and isinstance(found.facts, dict)
     good = good and bool(np.isfinite(points).all() and np.isfinite(scores).all())
