@@ -1,6 +1,7 @@
 """The map of a store: made once, kept safely, and new texts placed on it."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -114,6 +115,25 @@ def test_what_is_no_map_is_told_in_a_sentence(made, tmp_path):
     newer = content.replace(b'"format":"1"', b'"format":"9"')
     (tmp_path / corpus_map.FILE).write_bytes(newer)
     with pytest.raises(FolderError, match="has format 9"):
+        corpus_map.load(tmp_path / corpus_map.FILE)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda m: {"points": m.points[:-1]},
+        lambda m: {"points": m.points.astype(np.float64)},
+        lambda m: {"scores": m.scores * np.nan},
+        lambda m: {"scores": m.scores[:, 0]},
+        lambda m: {"label": m.label + 1000},
+        lambda m: {"titles": [1] * len(m)},
+        lambda m: {"facts": []},
+    ],
+)
+def test_a_hostile_map_is_told_in_a_sentence(harm, made, tmp_path):  # #16 C
+    good = read(made)
+    corpus_map.save(tmp_path / corpus_map.FILE, replace(good, **harm(good)))
+    with pytest.raises(FolderError, match="damaged. Make it again"):
         corpus_map.load(tmp_path / corpus_map.FILE)
 
 

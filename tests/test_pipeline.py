@@ -248,6 +248,12 @@ def test_a_setting_that_cannot_be_kept_is_refused_before_the_work(corpus):  # #1
         TextHasher("lsh", 8, stop_words=np.array(["moon"])).fit(corpus[0])
 
 
+def test_half_a_surrogate_pair_in_a_label_is_kept(corpus, tmp_path):
+    labels = ["\ud800" if label == "space" else label for label in corpus[1]]
+    TextHasher("shttm", 8, random_state=0).fit(corpus[0], labels).save(tmp_path / "model")
+    assert TextHasher.load(tmp_path / "model").hasher_.classes_ == ["sport", "\ud800"]
+
+
 def test_a_data_frame_is_encoded_by_its_text(fitted, corpus):  # #16 A5
     frame = pd.DataFrame({"text": corpus[0], "number": range(80)})
     assert (fitted.encode(frame) == fitted.encode(corpus[0])).all()

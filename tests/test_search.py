@@ -1,3 +1,4 @@
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -6,6 +7,7 @@ import pytest
 from vdsh.codes import unpack
 from vdsh.errors import FolderError, InputError, MissingFileError, VdshError, WriteError
 from vdsh.search import HammingIndex, RowIndex
+from vdsh.search.files import map_arrays, write_arrays
 
 LENGTHS = [8, 16, 24, 32, 64, 128, 248, 256, 1024]
 
@@ -307,6 +309,49 @@ def test_a_damaged_file_is_told_in_one_sentence(tmp_path):
         bad.write_bytes(data)
         with pytest.raises(FolderError, match="not an index file"):
             HammingIndex.open(bad)
+
+
+HOSTILE_ARRAYS = {
+    "no strips": lambda facts, arrays: arrays.pop("strips"),
+    "flat strips": lambda facts, arrays: arrays.update(strips=arrays["strips"].reshape(-1)),
+    "strips of another type": lambda f, arrays: arrays.update(strips=arrays["strips"].view(bool)),
+    "more codes than strips": lambda facts, arrays: facts.update(n_codes=10**9),
+    "a count that is none": lambda facts, arrays: facts.update(n_codes="3"),
+    "rows beyond the end": lambda facts, arrays: arrays["members"].__setitem__(0, 10**9),
+    "a row twice": lambda facts, arrays: arrays["members"].__setitem__(0, arrays["members"][1]),
+    "offsets beyond the end": lambda facts, arrays: arrays["offsets"].__setitem__(1, 10**9),
+    "ids beyond the text": lambda facts, arrays: arrays["id_ends"].__setitem__(0, 10**9),
+    "ids that are no text": lambda facts, arrays: arrays["id_text"].fill(255),
+    "fewer ids": lambda facts, arrays: arrays.update(id_ends=arrays["id_ends"][-1:]),
+    "marks of other rows": lambda facts, arrays: arrays.update(alive=np.ones(3, bool)),
+    "no kind of ids": lambda facts, arrays: facts.pop("ids"),
+    "an unknown array": lambda facts, arrays: arrays.update(more=np.zeros(3, np.uint8)),
+    "an id that is none": lambda facts, arrays: facts.update(next_id=[]),
+}
+
+
+@pytest.mark.parametrize("harm", HOSTILE_ARRAYS.values(), ids=HOSTILE_ARRAYS)
+def test_a_hostile_file_with_good_checksums_is_refused(harm, tmp_path):  # #16 C
+    path, codes = tmp_path / "index", np.repeat(random_codes(20), 100, axis=0)
+    HammingIndex(codes, ids=[f"id {i}" for i in range(2000)]).save(path)
+    facts, arrays = map_arrays(path)
+    harm(facts, arrays)
+    write_arrays(path, facts, arrays)
+    with pytest.raises(FolderError, match=r"damaged or cut short|not text"):
+        HammingIndex.open(path).search(codes[0])
+
+
+@pytest.mark.parametrize(
+    "header",
+    [b"[" * 100_000, b"[]", b"\xff", b'{"format": "1", "facts": {}, "arrays": []}',
+     b'{"format": 1, "facts": {}, "arrays": [{"name": "strips", "dtype": "uint8", "offset": 0, '
+     b'"checksum": 0, "shape": [4294967296, 4294967296, 64]}]}'],
+)  # fmt: skip
+def test_a_hostile_header_is_refused(header, tmp_path):  # #16 C
+    sums = np.array([len(header), zlib.crc32(header)], "<u8").tobytes()
+    (tmp_path / "index").write_bytes(b"vdsh-idx" + sums + header + bytes(1000))
+    with pytest.raises(FolderError, match="damaged or cut short"):
+        HammingIndex.open(tmp_path / "index")
 
 
 def test_opening_nothing_and_saving_nowhere_are_clear_errors(tmp_path):

@@ -14,6 +14,7 @@ from engines import code, codes_of, doc, ids
 from vdsh import TextHasher
 from vdsh.errors import FolderError, InputError, MissingFileError, WriteError
 from vdsh.model import Model
+from vdsh.search import HammingIndex
 from vdsh.store import open_store
 
 # Texts here are not about words.
@@ -139,6 +140,74 @@ def test_a_store_of_a_newer_format(store, folder):
     connection.close()
     with pytest.raises(FolderError, match="has format 99; this version reads up to 1. Upgrade"):
         open_store(folder)
+
+
+def change(folder, *statements):
+    with sqlite3.connect(folder / "store.sqlite") as connection:
+        for statement in statements:
+            connection.execute(statement)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        "uuid='/../../evil'", "uuid='../evil'", "uuid=''", "n_bits='-8'", "n_bits='9'",
+        "n_bits='x'", "format='x'", "format='-1'", "fingerprint='zz'", "keep_model='outside'",
+        "model='../elsewhere'", "model='/etc'", "uuid=x'ff'",
+    ],
+)  # fmt: skip
+def test_a_store_whose_meta_is_hostile_is_refused_and_nothing_written(  # #16 C
+    values, years, folder, tmp_path
+):
+    years.close()
+    name, _, value = values.partition("=")
+    change(folder, f"UPDATE meta SET value = {value} WHERE key = '{name}'")
+    for file in index_files(folder):
+        file.unlink()
+    before = sorted(tmp_path.rglob("*"))
+    with (
+        pytest.raises(FolderError, match=f"is damaged: its {name} is"),
+        open_store(folder) as store,
+    ):
+        store.search(code(4))
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE documents SET code = x'00' WHERE id = 'd3'",
+        "UPDATE documents SET code = 'ab' WHERE id = 'd3'",
+        "UPDATE documents SET id = x'ff' WHERE id = 'd3'",
+        "UPDATE documents SET text = CAST(x'ff' AS TEXT)",
+        "UPDATE documents SET text = x'ff'",
+        "UPDATE documents SET labels = '[1]'",
+        "UPDATE documents SET labels = '{'",
+        "UPDATE documents SET metadata = '[]'",
+        f"UPDATE documents SET metadata = '{'[' * 10_000}'",
+        "UPDATE sqlite_sequence SET seq = 'many'",
+        "ALTER TABLE documents RENAME COLUMN code TO codes",
+        "DROP TABLE deletions",
+        "DELETE FROM meta WHERE key = 'uuid'",
+    ],
+)
+def test_a_store_whose_rows_are_hostile_gives_one_sentence(statement, years, folder):  # #16 C
+    years.close()
+    change(folder, statement)
+    for file in index_files(folder):
+        file.unlink()
+    with pytest.raises(FolderError) as error, open_store(folder) as store:
+        store.search(code(4), k=10)
+    assert "\n" not in str(error.value)
+
+
+def test_an_index_file_of_other_documents_gives_one_sentence(years, folder):  # #16 C
+    years.close()
+    (file,) = index_files(folder)
+    HammingIndex(np.stack([code(i) for i in range(10)]), ids=list("abcdefghij")).save(file)
+    with open_store(folder) as store, pytest.raises(FolderError, match="Delete .*index-"):
+        store.search(code(4))
 
 
 def test_making_a_store_can_be_interrupted(folder, fitted):

@@ -185,13 +185,28 @@ def load(path: Path) -> CorpusMap:
             _check_format(path, int(metadata["format"]))
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         names = json.loads(arrays.pop("names").tobytes())
-        return CorpusMap(**names, **arrays, facts=json.loads(metadata["facts"]))
-    except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
+        found = CorpusMap(**names, **arrays, facts=json.loads(metadata["facts"]))
+        _check_parts(found)
+        return found
+    except (SafetensorError, LookupError, TypeError, ValueError, RecursionError, OSError) as error:
         if isinstance(error, FolderError):
             raise
         raise FolderError(
             f"The map '{path}' is damaged. Make it again: vdsh map {path.parent}"
         ) from error
+
+
+def _check_parts(found: CorpusMap) -> None:
+    """Raise a ValueError where names and arrays do not fit each other."""
+    points, scores, label, n = found.points, found.scores, found.label, len(found.ids)
+    texts = [found.ids, found.titles, found.labels]
+    good = all(isinstance(some, list) and set(map(type, some)) <= {str} for some in texts)
+    good &= [a.dtype.name for a in (points, scores, label)] == ["float32", "float32", "int32"]
+    good &= (points.shape, label.shape, len(found.titles)) == ((n, 2), (n,), n)
+    good &= scores.ndim == 2 and len(scores) == n and isinstance(found.facts, dict)
+    good = good and bool(np.isfinite(points).all() and np.isfinite(scores).all())
+    if not good or (n and not -1 <= label.min() <= label.max() < len(found.labels)):
+        raise ValueError("names and arrays do not fit each other")
 
 
 def _check_format(path: Path, format: int) -> None:

@@ -175,10 +175,10 @@ def _write_files(draft: Path, folder: Folder, card: str) -> None:
         (draft / VOCABULARY).write_text(lines, encoding="utf-8", newline="\n")
     files = {file.name: _facts(file) for file in sorted(draft.iterdir())}
     manifest: Mapping[str, Any] = {"format": FORMAT, **folder.manifest, "files": files}
-    (draft / MANIFEST).write_text(
-        json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
-    (draft / CARD).write_text(card, encoding="utf-8")
+    text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+    for name, content in ((MANIFEST, text), (CARD, card)):
+        # Half a surrogate pair in a label becomes the escape that JSON has for it.
+        (draft / name).write_text(content, encoding="utf-8", errors="backslashreplace")
 
 
 def _facts(file: Path) -> dict[str, Any]:

@@ -68,11 +68,11 @@ def read_vectors(
             values, numbers = load_svmlight_file(
                 lines, n_features=n_terms, multilabel=True, zero_based=False
             )
+            numbers = [tuple(map(int, row)) for row in numbers]
         except (ValueError, OverflowError) as error:
             reason = str(error).rstrip(".")
             place = f"'{path}', line {len(lines.ids)}"
             raise InputError(f"{place}: not LIBSVM lines ({reason}).") from error
-    numbers = [tuple(map(int, row)) for row in numbers]
     return Vectors(lines.ids, numbers, csr_array(values, dtype=dtype))
 
 

@@ -9,10 +9,10 @@ from scipy.sparse import csr_array, vstack
 
 from vdsh.evaluation.protocol import yardsticks
 from vdsh.hashers import Hasher
-from vdsh.model.health import sample
 from vdsh.hashers.validation_search import usual_k
 from vdsh.labels import read_labels
 from vdsh.metrics import precision_at, tally
+from vdsh.model.health import sample
 from vdsh.pipeline import TextHasher
 
 MOST_QUERIES, MOST_DOCUMENTS = 1_000, 20_000  # of more, a fixed sample is looked at: seconds

@@ -71,8 +71,8 @@ def export_codes(
             n_documents = FORMATS[to](store, draft, progress)
         return Exported(str(place), None, n_documents)
     ids_place = place.with_name(f"{place.stem}.ids.jsonl")
-    for file in (place, ids_place):
-        check_new(file, force=force)
+    for path in (place, ids_place):
+        check_new(path, force=force)
     with new_files(place, ids_place) as (draft, ids_draft):
         ids, codes = _all(store, progress)
         FORMATS[to](codes, draft)

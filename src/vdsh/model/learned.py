@@ -74,6 +74,8 @@ def check_learned(
         raise ValueError(f"there is no weighting {settings['weighting']!r}")
     for key, value in values.items():
         _check_value(settings, key, value)
+    if name == "ksh" and not values["bandwidth_"] > 0:
+        raise ValueError(f"bandwidth_ is {values['bandwidth_']}")
     wanted = _wanted(name, settings)
     if set(arrays) != set(wanted):
         raise ValueError(f"its weights are {sorted(arrays)} instead of {sorted(wanted)}")

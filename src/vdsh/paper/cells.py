@@ -6,7 +6,6 @@ stopped, and every number can be traced to settings, seed, commit and queries.
 """
 
 import json
-import os
 import time
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -5,6 +5,7 @@ before any of it is used.
 """
 
 import json
+import math
 import mmap
 import os
 import zlib
@@ -52,13 +53,17 @@ def map_arrays(path: Path) -> tuple[dict[str, Any], Arrays]:
     except OSError as error:
         raise FolderError(f"Cannot read the index '{path}': {error.strerror}.") from error
     header, start = _read_header(path, data)
-    if header["format"] > FORMAT:
-        raise FolderError(
-            f"'{path}' has format {header['format']}; this version reads up to {FORMAT}. "
-            "Upgrade vdsh to open it."
-        )
-    arrays = {entry["name"]: _map(path, data, start, entry) for entry in header["arrays"]}
-    return header["facts"], arrays
+    try:
+        if header["format"] > FORMAT:
+            raise FolderError(
+                f"'{path}' has format {header['format']}; this version reads up to {FORMAT}. "
+                "Upgrade vdsh to open it."
+            )
+        return dict(header["facts"]), _map_all(data, start, header["arrays"])
+    except FolderError:
+        raise
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise damaged(path) from error
 
 
 def damaged(path: Path) -> FolderError:
@@ -83,7 +88,7 @@ def _write(file: BinaryIO, facts: Mapping[str, Any], arrays: Arrays) -> None:
         file.write(array.reshape(-1).view(np.uint8).data)
 
 
-def _read_header(path: Path, data: mmap.mmap | bytes) -> tuple[dict[str, Any], int]:
+def _read_header(path: Path, data: mmap.mmap | bytes) -> tuple[Any, int]:
     begin = len(MAGIC) + 16
     if data[: len(MAGIC)] != MAGIC:
         raise FolderError(f"'{path}' is not an index file of vdsh.")
@@ -93,22 +98,29 @@ def _read_header(path: Path, data: mmap.mmap | bytes) -> tuple[dict[str, Any], i
     text = data[begin : begin + length]
     if len(text) != length or zlib.crc32(text) != checksum:
         raise damaged(path)
-    header: dict[str, Any] = json.loads(text)
-    return header, _aligned(begin + length)
+    try:
+        return json.loads(text), _aligned(begin + length)
+    except (ValueError, RecursionError) as error:
+        raise damaged(path) from error
 
 
-def _map(path: Path, data: mmap.mmap | bytes, start: int, entry: dict[str, Any]) -> NDArray[Any]:
-    if entry["dtype"] not in DTYPES:
-        raise damaged(path)
-    dtype = np.dtype(entry["dtype"])
-    count = int(np.prod(entry["shape"], dtype=np.int64))
-    offset = start + entry["offset"]
-    if offset < 0 or count < 0 or offset + count * dtype.itemsize > len(data):
-        raise damaged(path)
-    array = np.frombuffer(data, dtype, count, offset) if count else np.empty(0, dtype)
-    if _checksum(array) != entry["checksum"]:
-        raise damaged(path)
-    return array.reshape(entry["shape"])
+def _map_all(data: mmap.mmap | bytes, start: int, entries: list[dict[str, Any]]) -> Arrays:
+    """Map the arrays, which lie one after the other; raise a ValueError where they do not."""
+    arrays: Arrays = {}
+    end = start
+    for entry in entries:
+        offset, shape = start + entry["offset"], entry["shape"]
+        if entry["dtype"] not in DTYPES or not all(isinstance(n, int) and n >= 0 for n in shape):
+            raise ValueError("no such array")
+        dtype, count = np.dtype(entry["dtype"]), math.prod(shape)
+        if offset != _aligned(end) or offset + count * dtype.itemsize > len(data):
+            raise ValueError("an array does not lie where it should")
+        array = np.frombuffer(data, dtype, count, offset) if count else np.empty(0, dtype)
+        if _checksum(array) != entry["checksum"]:
+            raise ValueError("a checksum does not match")
+        arrays[str(entry["name"])] = array.reshape(shape)
+        end = offset + array.nbytes
+    return arrays
 
 
 def _checksum(array: NDArray[Any]) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vdsh.errors import FolderError
 from vdsh.search.growing import Growing
 from vdsh.search.ids import UNKNOWN, Arrays, IdArray, Ids
 from vdsh.search.nearest import Rows
@@ -93,7 +94,10 @@ class StringIds(Ids):
         starts = np.where(rows > 0, self._ends.values[rows - 1], 0).tolist()
         text = self._text.values.data
         pairs = zip(starts, ends, strict=True)
-        return [str(text[start:end], "utf-8", "surrogatepass") for start, end in pairs]
+        try:
+            return [str(text[start:end], "utf-8", "surrogatepass") for start, end in pairs]
+        except UnicodeDecodeError as error:  # only of a file that somebody made by hand
+            raise FolderError("The ids of this index are not text. Build it again.") from error
 
     def _sort(self) -> None:
         """Give all rows new keys, in the order of their ids."""

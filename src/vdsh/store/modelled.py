@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TypeVar
 
-import numpy as np
-
 from vdsh.codes import Codes, Scores
 from vdsh.documents import Document
 from vdsh.documents.document import BATCH, in_batches
@@ -24,7 +22,7 @@ from vdsh.store.base import (
     check_rank,
 )
 from vdsh.store.duplicates import check_similarity, find_duplicates
-from vdsh.store.rows import Rows, check_codes, check_id, to_rows
+from vdsh.store.rows import Rows, check_codes, check_id, read_codes, to_rows
 
 CANDIDATES = 1000  # at least so many are re-ordered by expected distance
 
@@ -160,9 +158,7 @@ class ModelledStore(Store):
 
     def _split(self, pairs: Sequence[tuple[str, bytes]]) -> tuple[list[str], Codes]:
         """Divide pairs of an id and a code into ids and an array of codes."""
-        packed = bytearray().join([code for _, code in pairs])
-        codes = np.frombuffer(packed, np.uint8).reshape(len(pairs), self._model.n_bits // 8)
-        return [id for id, _ in pairs], codes
+        return read_codes(pairs, self._model.n_bits // 8)
 
 
 def _batches(items: Iterable[T]) -> Iterator[list[T]]:

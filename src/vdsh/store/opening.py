@@ -1,15 +1,18 @@
 """Open a store, or make one, with the model that belongs to it."""
 
 import os
+import re
 import tempfile
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from vdsh.codes import MAX_BITS
 from vdsh.errors import FolderError, InputError, MissingFileError, OutputExistsError, WriteError
 from vdsh.model import Model
 from vdsh.persistence import MANIFEST
+from vdsh.search.id_kinds import show
 from vdsh.store.engine import Engine
 from vdsh.store.local import LocalStore
 from vdsh.store.local.database import FILE, FORMAT, Database
@@ -18,6 +21,15 @@ from vdsh.store.remote import RemoteStore
 
 MODEL = "model"
 KEEPING = ("inside", "reference")
+# What a store says about itself, the format first.
+META = {
+    "format": "[0-9]{1,9}",
+    "uuid": "[0-9a-f]{32}",
+    "n_bits": "|".join(str(n) for n in range(8, MAX_BITS + 1, 8)),
+    "fingerprint": "[0-9a-f]{64}",
+    "keep_model": "|".join(KEEPING),
+    "model": "(?s:.+)",
+}
 
 
 def open_local(
@@ -40,6 +52,7 @@ def open_local(
     database = Database(folder, wait=wait)
     try:
         meta = database.meta() or _create(database, hasher, keep_model)
+        _check_meta(str(folder), meta)
         return LocalStore(database, meta, _find_model(folder, meta, hasher))
     except BaseException:
         database.close()
@@ -58,15 +71,29 @@ def open_remote(engine: Engine, hasher: Any, *, keep_model: str) -> RemoteStore:
                     f"open_store(url, hasher), or vdsh index MODEL DOCS --store '{engine.shown}'."
                 )
             meta = _create_remote(engine, hasher, keep_model)
-        if int(meta["format"]) > FORMAT:
-            raise FolderError(
-                f"'{engine.shown}' has format {meta['format']}; this version reads up to {FORMAT}. "
-                "Upgrade vdsh to open it."
-            )
+        _check_meta(engine.shown, meta)
         return RemoteStore(engine, meta, _find_remote_model(engine, meta, hasher))
     except BaseException:
         engine.close()
         raise
+
+
+def _check_meta(shown: str, meta: Mapping[str, Any]) -> None:
+    """Raise unless a store says about itself what `_new_meta` wrote: names of files come of it."""
+    for name, pattern in META.items():
+        value = meta.get(name)
+        if not isinstance(value, str) or not re.fullmatch(pattern, value):
+            raise FolderError(
+                f"'{shown}' is damaged: its {name} is {show(value)}. Restore a copy, or index the "
+                "documents into a new store."
+            )
+        if name == "format" and int(value) > FORMAT:
+            raise FolderError(
+                f"'{shown}' has format {value}; this version reads up to {FORMAT}. "
+                "Upgrade vdsh to open it."
+            )
+    if meta["keep_model"] == "inside" and meta["model"] != MODEL:
+        raise FolderError(f"'{shown}' is damaged: its model is not inside. Restore a copy.")
 
 
 def _check_keeping(keep_model: Any) -> None:

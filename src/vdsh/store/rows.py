@@ -9,9 +9,10 @@ import numpy as np
 
 from vdsh.codes import Codes
 from vdsh.documents import Document
-from vdsh.errors import InputError
+from vdsh.errors import FolderError, InputError
 from vdsh.search.id_kinds import show
 
+_ADVICE = "Restore a copy, or index the documents into a new store."
 COLUMNS = "id, text, labels, metadata"
 
 Row = tuple[str, str, str | None, str, bytes]  # id, text, labels, metadata, code
@@ -100,12 +101,54 @@ def check_id(id: Any) -> str:
 def to_document(row: tuple[str, str, str | None, str]) -> Document:
     """Make a document of the columns `COLUMNS`."""
     id, text, labels, metadata = row
-    return Document(id, text, read_labels(labels), json.loads(metadata))
+    if not (isinstance(id, str) and isinstance(text, str)):
+        raise FolderError(f"Document {show(id)} of this store is damaged: it is no text. {_ADVICE}")
+    return Document(id, text, read_labels(labels), read_metadata(metadata))
 
 
 def read_labels(labels: str | None) -> tuple[str, ...] | None:
     """Read the column `labels`."""
-    return None if labels is None else tuple(json.loads(labels))
+    if labels is None:
+        return None
+    found = _from_json(labels)
+    if not isinstance(found, list) or not all(isinstance(label, str) for label in found):
+        raise FolderError(f"Labels of this store are damaged: {show(labels)}. {_ADVICE}")
+    return tuple(found)
+
+
+def read_metadata(metadata: str) -> dict[str, Any]:
+    """Read the column `metadata`."""
+    found = _from_json(metadata)
+    if not isinstance(found, dict):
+        raise FolderError(f"Metadata of this store are damaged: {show(metadata)}. {_ADVICE}")
+    return found
+
+
+def read_codes(pairs: Sequence[tuple[str, bytes]], n_bytes: int) -> tuple[list[str], Codes]:
+    """Divide pairs of an id and a code into ids and an array of shape (n_docs, n_bytes)."""
+    ids, codes = [id for id, _ in pairs], [code for _, code in pairs]
+    kinds = set(map(type, ids)) <= {str} and set(map(type, codes)) <= {bytes, memoryview}
+    if not kinds or not set(map(len, codes)) <= {n_bytes}:
+        raise FolderError(
+            f"A document of this store is damaged: its id is no text, or its code has not "
+            f"{n_bytes} bytes. {_ADVICE}"
+        )
+    packed = bytearray().join(codes)
+    return ids, np.frombuffer(packed, np.uint8).reshape(len(ids), n_bytes)
+
+
+def hex_of(code: Any) -> str:
+    """Write the column `code` in hexadecimal digits."""
+    if not isinstance(code, bytes):
+        raise FolderError(f"A code of this store is damaged: {show(code)}. {_ADVICE}")
+    return code.hex()
+
+
+def _from_json(text: Any) -> Any:
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        return None
 
 
 def _labels_json(document: Document) -> str:

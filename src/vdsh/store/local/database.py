@@ -68,18 +68,13 @@ class Database:
     def meta(self) -> dict[str, str]:
         """Return what the store says about itself; an empty dict where it is not made yet."""
         with self.reading() as connection:
-            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-            if not tables:
+            names = connection.execute("SELECT name, type FROM sqlite_master").fetchall()
+            if not names:
                 return {}
+            tables = {name for name, kind in names if kind == "table"}
             if not {"meta", "documents", "deletions"} <= tables:
                 raise FolderError(f"'{self.folder / FILE}' is an SQLite file but not of a store.")
-            meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
-        if int(meta["format"]) > FORMAT:
-            raise FolderError(
-                f"'{self.folder}' has format {meta['format']}; this version reads up to {FORMAT}. "
-                "Upgrade vdsh to open it."
-            )
-        return meta
+            return dict(connection.execute("SELECT key, value FROM meta").fetchall())
 
     def create(self, meta: Mapping[str, str]) -> dict[str, str]:
         """Make the tables, unless another process was faster; return what `meta` says then."""
@@ -124,6 +119,8 @@ class Database:
             yield
         except sqlite3.Error as error:
             raise self._explain(error) from error
+        except UnicodeDecodeError as error:  # SQLite quotes the file in its message
+            raise FolderError(f"'{self.folder / FILE}' is damaged. Restore a copy.") from error
 
     def close(self) -> None:
         """Close the connection; a second call does nothing."""
@@ -156,6 +153,7 @@ class Database:
         connection = sqlite3.connect(
             uri, uri=True, timeout=self._wait, isolation_level=None, check_same_thread=False
         )
+        connection.execute("PRAGMA trusted_schema=OFF")  # the file may come from anywhere
         for function in (has_label, json_kind, json_value):
             connection.create_function(function.__name__, 2, function, deterministic=True)
         return connection
@@ -163,7 +161,7 @@ class Database:
     def _make_durable(self) -> None:
         try:
             self.connection.execute("PRAGMA synchronous=FULL")
-        except sqlite3.Error:
+        except (sqlite3.Error, UnicodeDecodeError):
             self.connection.close()
             raise
 
@@ -204,7 +202,14 @@ class Database:
             return EngineError("The query took too long and was given up.")
         if "parser stack overflow" in str(error):
             return InputError("The filter is nested too deeply. Make it flatter.")
-        return InputError("A text is too large to be stored.") if "TOOBIG" in name else error
+        if "TOOBIG" in name:
+            return InputError("A text is too large to be stored.")
+        if isinstance(error, sqlite3.ProgrammingError):
+            return error
+        return FolderError(
+            f"'{self.folder / FILE}' is not as vdsh writes it ({error}). Restore a copy, or index "
+            "the documents into a new store."
+        )
 
 
 def _identity(file: Path) -> tuple[int, int] | None:

@@ -14,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from vdsh.codes import Codes
-from vdsh.errors import VdshError
+from vdsh.errors import FolderError, VdshError
 from vdsh.search import HammingIndex
 from vdsh.store.local.database import FILE
+from vdsh.store.rows import read_codes
 
 NAME = re.compile(r"index-(\d+)-(\d+)-([0-9a-f]+)\.vdsh")
 LEFT_OVER = re.compile(r"\.index-.*")  # written in part, when the process was killed
@@ -34,7 +35,10 @@ class State(NamedTuple):
 def current_state(connection: sqlite3.Connection) -> State:
     """Read the state of the store in two look-ups."""
     newest = dict(connection.execute("SELECT name, seq FROM sqlite_sequence").fetchall())
-    return State(newest.get("documents", 0), newest.get("deletions", 0))
+    state = State(newest.get("documents", 0), newest.get("deletions", 0))
+    if not all(isinstance(number, int) for number in state):
+        raise FolderError("This store is damaged: its rows are not counted. Restore a copy.")
+    return state
 
 
 def _first_deletion(connection: sqlite3.Connection) -> float:
@@ -147,9 +151,9 @@ class Mirror:
             return False
         if now.seq > last.seq and _first_deletion(connection) > last.seq + 1:
             return False
-        gone = connection.execute("SELECT row, id FROM deletions WHERE seq > ?", (last.seq,))
         # What came and went since then was never in the index.
-        index.remove([id for row, id in gone if row <= last.row])
+        query = "SELECT id FROM deletions WHERE seq > ? AND row <= ?"
+        index.remove([id for (id,) in connection.execute(query, (last.seq, last.row))])
         rows = connection.execute("SELECT id, code FROM documents WHERE row > ?", (last.row,))
         ids, codes = self._arrays(rows)
         if ids:
@@ -164,11 +168,12 @@ class Mirror:
 
     def _arrays(self, rows: sqlite3.Cursor) -> tuple[list[str], Codes]:
         ids: list[str] = []
-        packed = bytearray()
+        parts = [np.zeros((0, self.n_bytes), np.uint8)]
         while some := rows.fetchmany(MANY):
-            ids += [id for id, _ in some]
-            packed += b"".join([code for _, code in some])
-        return ids, np.frombuffer(packed, np.uint8).reshape(len(ids), self.n_bytes)
+            more, codes = read_codes(some, self.n_bytes)
+            ids += more
+            parts.append(codes)
+        return ids, np.concatenate(parts)
 
     def _files(self) -> list[tuple[State, Path]]:
         """List the index files of this store."""

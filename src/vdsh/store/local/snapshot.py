@@ -1,18 +1,16 @@
 """One state of a local store: searching, filtering and fetching in a single transaction."""
 
-import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from vdsh.codes import Codes
-from vdsh.errors import InputError
+from vdsh.errors import FolderError, InputError
 from vdsh.search import HammingIndex, Hits
+from vdsh.search.id_kinds import show
 from vdsh.store.base import Hit, Where
 from vdsh.store.local.where import Sql, to_sql
-from vdsh.store.rows import COLUMNS, read_labels
+from vdsh.store.rows import COLUMNS, hex_of, read_codes, to_document
 from vdsh.store.where import parse
 
 PER_STATEMENT = 500  # ids looked up at a time
@@ -43,6 +41,11 @@ class Snapshot:
         (n_documents,) = self._connection.execute(query, condition.parameters).fetchone()
         return int(n_documents)
 
+    def fields(self) -> list[str]:
+        """List the names of the metadata fields, in order."""
+        query = "SELECT name FROM fields WHERE typeof(name) = 'text' ORDER BY name"
+        return [name for (name,) in self._connection.execute(query)]
+
     def nearest(self, index: HammingIndex, code: Codes, k: int) -> Pairs:
         """Return the k nearest documents.
 
@@ -70,8 +73,7 @@ class Snapshot:
     def codes(self, ids: Sequence[str], n_bytes: int) -> Codes:
         """Return the codes of documents, of shape (n_docs, n_bytes)."""
         found = dict(self._look_up("id, code", ids))
-        packed = b"".join([found[id] for id in ids])
-        return np.frombuffer(packed, np.uint8).reshape(len(ids), n_bytes)
+        return read_codes([(id, _row(found, id)) for id in ids], n_bytes)[1]
 
     def hits(self, pairs: Pairs, expected: Sequence[float] | None = None) -> list[Hit]:
         """Fetch documents that were found."""
@@ -79,15 +81,15 @@ class Snapshot:
         rows = {row[0]: row[1:] for row in found}
         hits = []
         for i, (id, distance) in enumerate(pairs):
-            text, labels, metadata, code = rows[id]
+            *columns, code = _row(rows, id)
+            document = to_document((id, *columns))
             mean = None if expected is None else expected[i]
-            known, fields = read_labels(labels), json.loads(metadata)
-            hits.append(Hit(id, distance, text, known, fields, mean, code.hex()))
+            known, fields = document.labels, document.metadata
+            hits.append(Hit(id, distance, document.text, known, fields, mean, hex_of(code)))
         return hits
 
     def _compile(self, where: Where) -> Sql:
-        fields = {name for (name,) in self._connection.execute("SELECT name FROM fields")}
-        condition = to_sql(parse(where, fields))
+        condition = to_sql(parse(where, set(self.fields())))
         n_values, length = len(condition.parameters), len(condition.text)
         most = self._connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) - PER_STATEMENT
         if n_values > most or length > LONGEST:
@@ -106,9 +108,8 @@ class Snapshot:
         rows = self._connection.execute(query, condition.parameters).fetchall()
         if not rows:
             return []
-        codes = np.frombuffer(bytearray().join([row[1] for row in rows]), np.uint8)
-        index = HammingIndex(codes.reshape(len(rows), -1), ids=[row[0] for row in rows])
-        return _pairs(index.search(code, k))
+        ids, codes = read_codes(rows, len(code))
+        return _pairs(HammingIndex(codes, ids=ids).search(code, k))
 
     def _look_up(
         self, columns: str, ids: Sequence[str], condition: Sql | None = None
@@ -119,6 +120,16 @@ class Snapshot:
             marks = ", ".join("?" * len(some))
             query = f"SELECT {columns} FROM documents WHERE id IN ({marks}) AND ({text})"
             yield from self._connection.execute(query, (*some, *parameters))
+
+
+def _row(found: dict[str, Any], id: str) -> Any:
+    """Return what was found of an id that the index has."""
+    if id not in found:
+        raise FolderError(
+            f"The index file of this store is of other documents: it has {show(id)}. "
+            "Delete the files index-*.vdsh in its folder; they are made again."
+        )
+    return found[id]
 
 
 def _pairs(hits: Hits) -> Pairs:

@@ -97,8 +97,8 @@ class LocalStore(ModelledStore):
     def info(self) -> dict[str, Any]:
         """Describe the store: documents, bits, model, fields, labels, bytes on disk."""
         with self._reading() as connection:
-            n_documents = Snapshot(connection).count()
-            fields = connection.execute("SELECT name FROM fields ORDER BY name").fetchall()
+            snapshot = Snapshot(connection)
+            n_documents, fields = snapshot.count(), snapshot.fields()
             n_labels = len(_labels(connection))
         folder = self._database.folder
         return {
@@ -106,7 +106,7 @@ class LocalStore(ModelledStore):
             "documents": n_documents,
             "bits": self._model.n_bits,
             "model": self._about_model(),
-            "fields": [name for (name,) in fields],
+            "fields": fields,
             "labels": n_labels,
             "bytes": sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()),
             "format": int(self._meta["format"]),

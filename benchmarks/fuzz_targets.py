@@ -1,0 +1,325 @@
+"""What is fuzzed: valid files of each kind, mutants of them, and what a user does with them."""
+
+import gzip
+import hashlib
+import io
+import json
+import shutil
+import sqlite3
+import zlib
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import mutants
+import numpy as np
+from safetensors.numpy import load, save
+
+from vdsh import TextHasher
+from vdsh.datasets.formats import read_vectors
+from vdsh.documents import Document, read_documents
+from vdsh.search import HammingIndex
+from vdsh.search.files import FORMAT, MAGIC, map_arrays, write_arrays
+from vdsh.store import open_store
+
+WORDS = "orbit rocket shuttle launch moon crew goal match player season team coach".split()
+TEXTS = [f"{WORDS[i % 12]} {WORDS[(5 * i + 1) % 12]} {WORDS[(7 * i + 2) % 12]}" for i in range(32)]
+RECORDS = [
+    {
+        "id": f"d{i}",
+        "text": text,
+        "labels": ["a", "b"][: i % 3],
+        "year": 1990 + i,
+        "more": {"x": [i]},
+    }
+    for i, text in enumerate(TEXTS[:6])
+]
+
+
+class Documents:
+    """A file of documents, read to its end."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.valid = {"jsonl": _jsonl, "csv": _table, "tsv": _table, "text": _lines}[kind](kind)
+
+    def write(self, folder: Path, rng: Random) -> None:
+        data = self._structured(rng) if rng.random() < 0.5 else mutants.of_bytes(self.valid, rng)
+        packed = rng.random() < 0.15
+        if packed:
+            data = gzip.compress(data, 1)
+            data = mutants.of_bytes(data, rng) if rng.random() < 0.7 else data
+        (folder / f"documents.{self.kind}{'.gz' * packed}").write_bytes(data)
+
+    def use(self, folder: Path, rng: Random) -> None:
+        (path,) = folder.iterdir()
+        for _ in read_documents(path, format=self.kind):
+            pass
+
+    def _structured(self, rng: Random) -> bytes:
+        lines = self.valid.decode().splitlines()
+        row = rng.randrange(len(lines))
+        if self.kind == "jsonl":
+            lines[row] = mutants.of_json(RECORDS[row], rng)
+            return "\n".join(lines).encode(errors="replace")
+        mark = {"csv": ",", "tsv": "\t"}.get(self.kind, " ")
+        cells = lines[row].split(mark)
+        cells[rng.randrange(len(cells))] = rng.choice(mutants.PIECES).decode(errors="replace")
+        lines[row] = mark.join(cells)
+        return "\n".join(lines).encode()
+
+
+class Parquet:
+    """A Parquet file: bytes changed, or columns of types that nobody expects."""
+
+    def __init__(self) -> None:
+        self.valid = self._file([str(r["text"]) for r in RECORDS], [1990.0] * len(RECORDS))
+
+    def write(self, folder: Path, rng: Random) -> None:
+        if rng.random() < 0.7:
+            data = mutants.of_bytes(self.valid, rng)
+        else:
+            data = self._file(*([self._cell(rng)] * 3 for _ in range(2)))
+        (folder / "documents.parquet").write_bytes(data)
+
+    def use(self, folder: Path, rng: Random) -> None:
+        for _ in read_documents(folder / "documents.parquet"):
+            pass
+
+    def _cell(self, rng: Random) -> Any:
+        import datetime
+        import decimal
+
+        now = datetime.datetime(2020, 1, 1)
+        values = [now, now.date(), now.time(), decimal.Decimal("1.5"), b"\xff", [1], {"a": 1}]
+        return rng.choice([*values, None, "x", 1, 1.5, float("nan"), True, datetime.timedelta(1)])
+
+    def _file(self, texts: list[Any], years: list[Any]) -> bytes:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        sink = io.BytesIO()
+        pq.write_table(pa.table({"text": texts, "year": years}), sink)
+        return sink.getvalue()
+
+
+class Vectors:
+    """LIBSVM lines of a corpus that came as counts."""
+
+    valid = b"0,2 1:3 5:1 # train/1\n1 2:1.5 3:2 # test/2\n2 7:1 # train/3\n"
+
+    def write(self, folder: Path, rng: Random) -> None:
+        (folder / "counts.svm").write_bytes(mutants.of_bytes(self.valid, rng))
+
+    def use(self, folder: Path, rng: Random) -> None:
+        read_vectors(folder / "counts.svm", n_terms=10)
+
+
+class Model:
+    """A model folder; most mutants have good checksums, as somebody's would who means harm."""
+
+    def __init__(self, names: list[str], scratch: Path) -> None:
+        self.valid = []
+        labels = ["space" if i % 2 else "sport" for i in range(len(TEXTS))]
+        for name in names:
+            quick = {"epochs": 1, "hidden_size": 8, "decoder_size": 4, "device": "cpu"}
+            hasher = TextHasher(name, 16, random_state=0)
+            known = hasher._parts()[1].get_params()
+            hasher.set_params(**{k: v for k, v in quick.items() if k in known})
+            hasher.fit(TEXTS, labels, progress=False).save(scratch / name)
+            self.valid.append({f.name: f.read_bytes() for f in (scratch / name).iterdir()})
+
+    def write(self, folder: Path, rng: Random) -> None:
+        files = dict(rng.choice(self.valid))
+        manifest = json.loads(files["manifest.json"])
+        kind = rng.choice(("bytes", "manifest", "manifest", "weights", "weights", "vocabulary"))
+        name = {"weights": "weights.safetensors", "vocabulary": "vocabulary.txt"}.get(kind, "")
+        if kind == "bytes":
+            name = rng.choice(("weights.safetensors", "vocabulary.txt", "manifest.json"))
+            files[name] = mutants.of_bytes(files[name], rng)
+        elif kind == "weights":
+            weights = load(files[name])
+            for chosen in rng.sample(sorted(weights), rng.choice((1, 1, 2))):
+                weights[chosen] = mutants.of_array(weights[chosen], rng)
+            files[name] = save(weights)
+        elif kind == "vocabulary":
+            files[name] = mutants.of_bytes(files[name], rng)
+        if rng.random() < 0.9 and name != "manifest.json":
+            for sealed, facts in manifest["files"].items():
+                data = files[sealed]
+                facts |= {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+            files["manifest.json"] = json.dumps(manifest).encode()
+        if kind == "manifest":
+            files["manifest.json"] = mutants.of_json(manifest, rng).encode(errors="replace")
+        for name, data in files.items():
+            (folder / name).write_bytes(data)
+
+    def use(self, folder: Path, rng: Random) -> None:
+        hasher = TextHasher.load(folder)
+        hasher.encode([*TEXTS[:3], "nothing known"])
+        if rng.random() < 0.1:
+            hasher.save(folder / "again")
+
+
+class Index:
+    """An index file: bytes, the header, or the arrays, with good checksums."""
+
+    def __init__(self, scratch: Path) -> None:
+        rng = np.random.default_rng(0)
+        codes = np.repeat(rng.integers(0, 256, (60, 2), np.uint8), 25, axis=0)
+        self.code = codes[0]
+        self.valid, self.parts = [], []
+        strings = HammingIndex(codes, ids=[f"id {i * 7 % 1500}" for i in range(1500)])
+        integers = HammingIndex(codes, ids=rng.permutation(1500))
+        integers.remove([3, 4])
+        for number, index in enumerate((strings, integers, HammingIndex(codes[:70]))):
+            index.save(path := scratch / f"index{number}")
+            self.valid.append(path.read_bytes())
+            facts, arrays = map_arrays(path)
+            self.parts.append((facts, {name: a.copy() for name, a in arrays.items()}))
+
+    def write(self, folder: Path, rng: Random) -> None:
+        number, path = rng.randrange(3), folder / "index"
+        kind = rng.randrange(4)
+        if kind == 0:
+            path.write_bytes(mutants.of_bytes(self.valid[number], rng))
+        elif kind == 1:
+            path.write_bytes(self._with_header(self.valid[number], rng))
+        else:
+            facts, arrays = self.parts[number]
+            chosen = rng.choice(sorted(arrays))
+            arrays = arrays | {chosen: mutants.of_array(arrays[chosen], rng)}
+            if kind == 3:
+                facts = facts | {rng.choice(sorted(facts)): mutants.odd(rng)}
+            try:
+                write_arrays(path, facts, arrays)
+            except TypeError:  # bytes, which JSON has not
+                path.write_bytes(b"")
+
+    def _with_header(self, data: bytes, rng: Random) -> bytes:
+        begin = len(MAGIC) + 16
+        length = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 8], "little")
+        header = json.loads(data[begin : begin + length])
+        assert header["format"] == FORMAT
+        text = mutants.of_json(header, rng).encode(errors="replace")
+        lengths = np.array([len(text), zlib.crc32(text)], "<u8").tobytes()
+        start, before = (-(-(begin + n) // 64) * 64 for n in (len(text), length))
+        return (MAGIC + lengths + text).ljust(start, b"\0") + data[before:]
+
+    def use(self, folder: Path, rng: Random) -> None:
+        index = HammingIndex.open(folder / "index", threads=1)
+        if not index.n_bits == 16:
+            return
+        index.search(self.code, k=7)
+        index.within(self.code, 3)
+        if rng.random() < 0.2 and len(index):
+            index.remove(index.search(self.code, k=1).ids)
+            index.save(folder / "again")
+
+
+class Store:
+    """A store: bytes of its files, and rows that vdsh would not write."""
+
+    COLUMNS = {
+        "meta": ("key", "value"),
+        "documents": ("id", "text", "labels", "metadata", "code", "row"),
+        "deletions": ("row", "id"),
+        "fields": ("name",),
+        "sqlite_sequence": ("name", "seq"),
+    }
+
+    def __init__(self, scratch: Path) -> None:
+        hasher = TextHasher("lsh", 16, random_state=0).fit(TEXTS, progress=False)
+        with open_store(scratch / "store", hasher) as store:
+            documents = [
+                Document(f"d{i}", text, ("a",), {"year": 1990 + i}) for i, text in enumerate(TEXTS)
+            ]
+            store.upsert(documents)
+            store.delete(["d3"])
+            store.search("orbit")
+        self.valid = scratch / "store"
+        self.code = hasher.encode(["orbit moon"])[0]
+
+    def write(self, folder: Path, rng: Random) -> None:
+        shutil.copytree(self.valid, folder, dirs_exist_ok=True, copy_function=shutil.copyfile)
+        kind = rng.randrange(6)
+        (index,) = folder.glob("index-*")
+        if kind == 0:
+            self._change_bytes(folder / "store.sqlite", rng)
+        elif kind == 1:
+            self._change_bytes(index, rng)
+        else:
+            self._change_rows(folder / "store.sqlite", rng)
+        if rng.random() < 0.5:
+            index.unlink()
+
+    def _change_bytes(self, path: Path, rng: Random) -> None:
+        data = path.read_bytes()
+        if rng.random() < 0.3:  # where the header and the schema are
+            path.write_bytes(mutants.of_bytes(data[:4096], rng) + data[4096:])
+        else:
+            path.write_bytes(mutants.of_bytes(data, rng))
+
+    def _change_rows(self, path: Path, rng: Random) -> None:
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("PRAGMA synchronous=OFF")
+            for _ in range(rng.choice((1, 1, 2))):
+                table = rng.choice(sorted(self.COLUMNS))
+                column = rng.choice(self.COLUMNS[table])
+                value = mutants.odd(rng)
+                if isinstance(value, list | dict) or rng.random() < 0.2:
+                    value = json.dumps(value) if isinstance(value, list | dict) else "[" * 3000
+                value = value if not isinstance(value, int) or abs(value) < 2**63 else str(value)
+                some = rng.choice(("", f" WHERE rowid % {rng.randrange(1, 9)} = 0"))
+                if table in ("meta", "fields"):
+                    some = ""
+                if table == "meta":
+                    keys = ("uuid", "n_bits", "format", "fingerprint", "keep_model", "model")
+                    some = f" WHERE key = '{rng.choice(keys)}'"
+                try:
+                    connection.execute(f"UPDATE {table} SET {column} = ?{some}", (value,))
+                except sqlite3.IntegrityError:
+                    pass  # SQLite itself holds the schema
+
+    def use(self, folder: Path, rng: Random) -> None:
+        uses = [
+            lambda s: s.search(self.code, k=5),
+            lambda s: s.within(self.code, 4, where={"year": {">": 1995}}),
+            lambda s: s.count({"labels": ["a"]}),
+            lambda s: [list(s.documents()), s.labels(), s.info()],
+            lambda s: [s.get("d1"), s.find("d2"), list(s.codes()), list(s.entries())],
+            lambda s: s.upsert([Document("new", "orbit")], self.code[None]),
+            lambda s: s.delete(["d1", "d2"]),
+        ]
+        uses += [lambda s: s.search("orbit moon")] if rng.random() < 0.1 else []
+        with open_store(folder, wait=0.1) as store:
+            rng.choice(uses)(store)
+            store.search(self.code)
+
+
+def targets(scratch: Path, models: list[str]) -> dict[str, Any]:
+    """Make every target; `scratch` is a folder for valid files."""
+    return {
+        **{kind: Documents(kind) for kind in ("jsonl", "csv", "tsv", "text")},
+        "parquet": Parquet(),
+        "svm": Vectors(),
+        "model": Model(models, scratch),
+        "index": Index(scratch),
+        "store": Store(scratch),
+    }
+
+
+def _jsonl(kind: str) -> bytes:
+    return "\n".join(json.dumps(record) for record in RECORDS).encode()
+
+
+def _table(kind: str) -> bytes:
+    mark = {"csv": ",", "tsv": "\t"}[kind]
+    rows = [["id", "text", "labels", "year"]]
+    rows += [[r["id"], f'"{r["text"]}"', ";".join(r["labels"]), str(r["year"])] for r in RECORDS]
+    return "\n".join(mark.join(row) for row in rows).encode()
+
+
+def _lines(kind: str) -> bytes:
+    return "\n".join(TEXTS[:6]).encode()
