@@ -6,8 +6,9 @@ The rules, in any language:
 - An apostrophe between letters belongs to the word ("don't", a SMART stop word); a final "'s"
   is cut off. Everything else, the underscore included, separates words.
 - Words of one character are dropped.
-- Han, Hiragana and Katakana are written without spaces: a run of them gives its overlapping pairs
-  of characters, a lone one gives itself. Hangul has spaces and follows the first rule.
+- Han, Hiragana, Katakana, Thai, Lao, Burmese and Khmer are written without spaces: a run of them
+  gives its overlapping pairs of characters, a lone one gives itself. Marks, and the vowels after a
+  Thai or Lao consonant, count with their letter. Hangul has spaces and follows the first rule.
 - An emoji or pictograph is a token by itself.
 """
 
@@ -21,11 +22,13 @@ from numpy.typing import NDArray
 
 from vdsh.jit import kernel
 
-SEPARATOR, WORD, IDEOGRAPH, SYMBOL, APOSTROPHE = range(5)
+SEPARATOR, WORD, IDEOGRAPH, SYMBOL, APOSTROPHE, ATTACHED = range(6)
 _FNV_OFFSET, _FNV_PRIME = np.uint64(14695981039346656037), np.uint64(1099511628211)
 _TABLE_SIZE = 0x20000  # code points above are ideographs (planes 2 and 3) or not text
 _IDEOGRAPHS = ((0x2E80, 0x2FE0), (0x3005, 0x3008), (0x3041, 0x3100), (0x31F0, 0x3200),
                (0x3400, 0x4DC0), (0x4E00, 0xA000), (0xF900, 0xFB00), (0xFF66, 0xFF9E))  # fmt: skip
+_WITHOUT_SPACES = (*range(0x0E00, 0x0F00), *range(0x1000, 0x10A0), *range(0x1780, 0x1800))
+_VOWELS_AFTER = (0x0E30, 0x0E32, 0x0E33, 0x0E45, 0x0EB0, 0x0EB2, 0x0EB3)  # Thai and Lao
 _PICTOGRAPHS = ((0x2600, 0x27C0), (0x1F000, 0x1FB00))
 
 
@@ -90,6 +93,11 @@ def _character_classes() -> NDArray[np.uint8]:
     for point in range(_TABLE_SIZE):
         if unicodedata.category(chr(point))[0] in "LNM":
             classes[point] = WORD
+    for point in _WITHOUT_SPACES:
+        kind = unicodedata.category(chr(point))[0]
+        if kind in "LM":
+            attached = kind == "M" or point in _VOWELS_AFTER
+            classes[point] = ATTACHED if attached else IDEOGRAPH
     for ranges, kind in ((_IDEOGRAPHS, IDEOGRAPH), (_PICTOGRAPHS, SYMBOL)):
         for start, stop in ranges:
             classes[start:stop] = kind
@@ -116,6 +124,15 @@ def _wide_class(data: NDArray[np.uint8], i: int, classes: NDArray[np.uint8]) -> 
     if point < _TABLE_SIZE:
         return classes[point]  # type: ignore[no-any-return]
     return IDEOGRAPH if point < 0x40000 else SEPARATOR
+
+
+@kernel()
+def _after(data: NDArray[np.uint8], i: int, end: int, classes: NDArray[np.uint8]) -> int:
+    """Return where the character at byte i ends, with all that is attached to it."""
+    i += _width(data[i])
+    while i < end and data[i] >= 0x80 and _wide_class(data, i, classes) == ATTACHED:
+        i += _width(data[i])
+    return i
 
 
 @kernel()
@@ -166,13 +183,12 @@ def _find_tokens(
                 if length < 2:
                     continue
             else:
-                i += _width(data[i])
-                stop = i
-                if kind == IDEOGRAPH:
+                i = stop = _after(data, i, end, classes) if kind != SYMBOL else i + _width(data[i])
+                if kind != SYMBOL:
                     paired = i < end and data[i] >= 0x80
                     paired = paired and _wide_class(data, i, classes) == IDEOGRAPH
                     if paired:
-                        stop += _width(data[i])
+                        stop = _after(data, i, end, classes)
                     elif in_run:  # the last of a run is part of the pair before
                         in_run = False
                         continue
