@@ -94,9 +94,9 @@ def _character_classes() -> NDArray[np.uint8]:
         if unicodedata.category(chr(point))[0] in "LNM":
             classes[point] = WORD
     for point in _WITHOUT_SPACES:
-        kind = unicodedata.category(chr(point))[0]
-        if kind in "LM":
-            attached = kind == "M" or point in _VOWELS_AFTER
+        category = unicodedata.category(chr(point))[0]
+        if category in "LM":
+            attached = category == "M" or point in _VOWELS_AFTER
             classes[point] = ATTACHED if attached else IDEOGRAPH
     for ranges, kind in ((_IDEOGRAPHS, IDEOGRAPH), (_PICTOGRAPHS, SYMBOL)):
         for start, stop in ranges:
