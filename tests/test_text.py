@@ -75,6 +75,19 @@ def test_one_endless_word_costs_no_memory():  # #16 A8
     assert bag.vocabulary_.nbytes + sum(map(len, bag.vocabulary_)) < 100_000
 
 
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("ที่อยู่ 42", ["ที่อ", "อยู่", "42"]),
+        ("ພາສາລາວ", ["ພາສາ", "ສາລາ", "ລາວ"]),
+        ("ភាសាខ្មែរ", ["ភាសា", "សាខ្", "ខ្មែ", "មែរ"]),
+        ("abcไทยdef ๒๕ ก", ["abc", "ไท", "ทย", "def", "๒๕", "ก"]),
+    ],
+)
+def test_scripts_without_spaces_are_cut_into_pairs(text, tokens):  # #16 D4
+    assert tokenize(text) == tokens
+
+
 @given(st.text())
 def test_any_text_has_tokens_that_stand_in_it(text):
     for token in tokenize(text):

@@ -1,6 +1,6 @@
 """Files to documents, as a stream: JSON lines, CSV, TSV, Parquet, text, folders, stdin."""
 
 from vdsh.documents.document import Document
-from vdsh.documents.reader import FORMATS, DocumentReader, read_documents
+from vdsh.documents.reader import DocumentReader, read_documents
 
-__all__ = ["FORMATS", "Document", "DocumentReader", "read_documents"]
+__all__ = ["Document", "DocumentReader", "read_documents"]

@@ -6,8 +6,9 @@ The rules, in any language:
 - An apostrophe between letters belongs to the word ("don't", a SMART stop word); a final "'s"
   is cut off. Everything else, the underscore included, separates words.
 - Words of one character, or of more than `LONGEST` (100), are dropped: nobody writes those.
-- Han, Hiragana and Katakana are written without spaces: a run of them gives its overlapping pairs
-  of characters, a lone one gives itself. Hangul has spaces and follows the first rule.
+- Han, Hiragana, Katakana, Thai, Lao, Burmese and Khmer are written without spaces: a run of them
+  gives its overlapping pairs of characters, a lone one gives itself. Marks, and the vowels after a
+  Thai or Lao consonant, count with their letter. Hangul has spaces and follows the first rule.
 - An emoji or pictograph is a token by itself.
 """
 
@@ -22,12 +23,15 @@ from numpy.typing import NDArray
 
 from vdsh.jit import kernel
 
-SEPARATOR, WORD, IDEOGRAPH, SYMBOL, APOSTROPHE = range(5)
+SEPARATOR, WORD, IDEOGRAPH, SYMBOL, APOSTROPHE, ATTACHED = range(6)
 LONGEST = 100  # characters; the longest words of any language have fewer, encoded files more
+MOST_ATTACHED = 8  # marks that count with one letter, so that no token is without end
 _FNV_OFFSET, _FNV_PRIME = np.uint64(14695981039346656037), np.uint64(1099511628211)
 _TABLE_SIZE = 0x20000  # code points above are ideographs (planes 2 and 3) or not text
 _IDEOGRAPHS = ((0x2E80, 0x2FE0), (0x3005, 0x3008), (0x3041, 0x3100), (0x31F0, 0x3200),
                (0x3400, 0x4DC0), (0x4E00, 0xA000), (0xF900, 0xFB00), (0xFF66, 0xFF9E))  # fmt: skip
+_WITHOUT_SPACES = {*range(0x0E00, 0x0F00), *range(0x1000, 0x10A0), *range(0x1780, 0x1800)}
+_VOWELS_AFTER = (0x0E30, 0x0E32, 0x0E33, 0x0E45, 0x0EB0, 0x0EB2, 0x0EB3)  # Thai and Lao
 _PICTOGRAPHS = ((0x2600, 0x27C0), (0x1F000, 0x1FB00))
 _STYLES = ((0xFE00, 0xFE10), (0x1F3FB, 0x1F400))  # variants and skin tones of the emoji before them
 # Where they overlap the first counts.
@@ -67,8 +71,10 @@ def tokenize(text: str) -> list[str]:
         if kind == "w":
             found = found[:-1] if found[-1] == "'" else found.removesuffix("'s")
             tokens += [found] if 1 < len(found) <= LONGEST else []
-        elif kind == "i":
-            tokens += [found[i : i + 2] for i in range(len(found) - 1)] or [found]
+        elif kind in "im":
+            ends = [unit.end() for unit in _UNIT.finditer(match[0])]
+            starts = [0, *ends[:-2]]
+            tokens += [found[i:j] for i, j in zip(starts, ends[1:], strict=False)] or [found]
         else:
             tokens.append(found)
     return tokens
@@ -108,12 +114,13 @@ class _Letters(dict[int, str]):
     """A letter for the class of each code point, for `str.translate`; filled as they are met."""
 
     def __missing__(self, point: int) -> str:
-        letter = self[point] = " wis'"[_class(point)]
+        letter = self[point] = " wis'm"[_class(point)]
         return letter
 
 
 _LETTERS = _Letters()
-_TOKEN = re.compile("w+(?:'w+)*'?|i+|s")
+_UNIT = re.compile(f"[im]m{{0,{MOST_ATTACHED}}}")
+_TOKEN = re.compile(f"w+(?:'w+)*'?|{_UNIT.pattern}(?:i{_UNIT.pattern[4:]})*|s")
 
 
 def _class(point: int) -> int:
@@ -125,7 +132,10 @@ def _class(point: int) -> int:
     for ranges, kind in _RANGES:
         if any(start <= point < stop for start, stop in ranges):
             return kind
-    return WORD if unicodedata.category(chr(point))[0] in "LNM" else SEPARATOR
+    category = unicodedata.category(chr(point))[0]
+    if category in "LM" and point in _WITHOUT_SPACES:
+        return ATTACHED if category == "M" or point in _VOWELS_AFTER else IDEOGRAPH
+    return WORD if category in "LNM" else SEPARATOR
 
 
 @cache
@@ -135,6 +145,8 @@ def _character_classes() -> NDArray[np.uint8]:
     for point in range(_TABLE_SIZE):
         if unicodedata.category(chr(point))[0] in "LNM":
             classes[point] = WORD
+    for point in _WITHOUT_SPACES:
+        classes[point] = _class(point)
     for ranges, kind in reversed(_RANGES):
         for start, stop in ranges:
             classes[start:stop] = kind
@@ -159,6 +171,17 @@ def _wide_class(data: NDArray[np.uint8], i: int, classes: NDArray[np.uint8]) -> 
     if point < _TABLE_SIZE:
         return classes[point]  # type: ignore[no-any-return]
     return IDEOGRAPH if point < 0x40000 else SEPARATOR
+
+
+@kernel()
+def _after(data: NDArray[np.uint8], i: int, end: int, classes: NDArray[np.uint8]) -> int:
+    """Return where the character at byte i ends, with all that is attached to it."""
+    i += _width(data[i])
+    for _ in range(MOST_ATTACHED):
+        if i >= end or data[i] < 0x80 or _wide_class(data, i, classes) != ATTACHED:
+            break
+        i += _width(data[i])
+    return i
 
 
 @kernel()
@@ -209,13 +232,12 @@ def _find_tokens(
                 if length < shortest or length > LONGEST:
                     continue
             else:
-                i += _width(data[i])
-                stop = i
-                if kind == IDEOGRAPH:
+                i = stop = _after(data, i, end, classes) if kind != SYMBOL else i + _width(data[i])
+                if kind != SYMBOL:
                     paired = i < end and data[i] >= 0x80
                     paired = paired and _wide_class(data, i, classes) == IDEOGRAPH
                     if paired:
-                        stop += _width(data[i])
+                        stop = _after(data, i, end, classes)
                     elif in_run:  # the last of a run is part of the pair before
                         in_run = False
                         continue
