@@ -28,11 +28,12 @@ def said(url):
     try:
         address = read_address(url)
     except InputError as error:
-        return f"{without_password(url) if '://' in url else ''} {error}"
+        return f"{without_password(url)} {error}"
     return f"{without_password(url)} {address.shown} {address.place} {address.name}"
 
 
 @given(form=forms, password=passwords)
+@example("postgresql:ann:{}@host/db", "XJQZ://KW")
 @example("postgresql://ann:{}@host/db", "XJ/QZ")
 @example("postgresql://ann:{}@host/db", "12/XJ")
 @example("postgresql://ann:{}@host/db", "p@XJ/QZ@KW")

@@ -98,7 +98,8 @@ def without_password(path: str) -> str:
     'milvus://root:***@localhost:19530/news'
     """
     if not URL.match(path):
-        return path
+        half = HALF_A_URL.match(path)
+        return f"{half[0]}***" if half else path
     return PASSWORD_OPTION.sub(r"\1***", PASSWORD.sub(r"\1:***@", path))
 
 

@@ -94,9 +94,7 @@ def _hash_shingles(texts: Sequence[str]) -> tuple[Shingles, NDArray[np.int64]]:
     # Short words count here: "error 5" is not "error 7".
     tokens = find_tokens(texts, shortest=1)
     whole = np.zeros(len(texts), np.uint64)
-    for i in np.flatnonzero(
-        np.diff(tokens.documents) == 0
-    ).tolist():  # without a word: the very same text
+    for i in np.flatnonzero(np.diff(tokens.documents) == 0).tolist():  # no words: the text itself
         digest = blake2b(texts[i].strip().encode(errors="replace"), digest_size=8).digest()
         whole[i] = int.from_bytes(digest, "little")
     return _join(tokens.hashes, tokens.documents, whole, LENGTH)
