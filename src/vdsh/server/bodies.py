@@ -79,7 +79,8 @@ def _complaint(sentence: str, size: int) -> PydanticCustomError:
 
 def _check_filter(where: dict[str, Any]) -> dict[str, Any]:
     """Count what a filter is made of: each part is tried on each document."""
-    n_parts, n_values, left = 0, 0, [where]
+    n_parts, n_values = 0, 0
+    left: list[Any] = [where]
     while left:
         some = left.pop()
         n_parts += len(some) if isinstance(some, dict) else 0

@@ -56,7 +56,7 @@ class JsonRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Wrap FastAPI's handler."""
         handle = super().get_route_handler()
-        model = self.body_field and self.body_field.field_info.annotation
+        model: Any = self.body_field and self.body_field.field_info.annotation
 
         async def read_first(request: Request) -> Response:
             if model is None:
