@@ -32,7 +32,8 @@ def set_up_log(*, requests: bool) -> None:
     """Send what the service and uvicorn have to say to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
-    for name, level in (("vdsh", logging.INFO), ("uvicorn", logging.WARNING)):
+    # What uvicorn warns of is what clients send: a flood must not fill the log.
+    for name, level in (("vdsh", logging.INFO), ("uvicorn", logging.ERROR)):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level)

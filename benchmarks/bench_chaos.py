@@ -1,0 +1,333 @@
+"""The service while things go wrong: a minute of searches, and what is lost of them.
+
+Run: VDSH_DATA=path/to/data python benchmarks/bench_chaos.py [--seconds 60] [--rate 40]
+
+`vdsh serve --workers 2 --writable` serves 20 Newsgroups to searches at a fixed rate on kept-alive
+connections, while workers are killed, its temporary folder is full, clients are slow, heads and
+bodies hostile and filters expensive, and at last its folder is moved away and replaced. A search
+is lost where no answer comes; an answer that is not 200 is counted apart. A silence is the time
+between two good answers. Documents are written all along: those answered `written` must be in the
+store at the end. The temporary folder is full only for root, who can mount a small one.
+"""
+
+import argparse
+import asyncio
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+from bench_server import ask, request
+from common import markdown, save
+
+from vdsh import Document, TextHasher, open_store
+from vdsh.datasets import load
+
+CONNECTIONS = 16
+PATIENCE = 30.0  # seconds until a search without an answer is lost
+FLOOD = b"GET /v1/info HTTP/1.1\r\nHost: 127.0.0.1\r\n" + b"X-Header: yyyy\r\n" * 500_000
+HEAD = ["phase", "searches", "lost", "not 200", "longest silence", "p99", "peak memory"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--rate", type=float, default=40)
+    options = parser.parse_args()
+    data = load("20newsgroups")
+    busy = round(os.getloadavg()[0], 2)  # of other work
+    with tempfile.TemporaryDirectory() as folder, small_folder(Path(folder, "tmp")) as small:
+        path = Path(folder, "store")
+        make_store(path, data.train)
+        with Service(path, small) as service:
+            chaos = Chaos(service, path, small, data)
+            asyncio.run(chaos.run(options.seconds, options.rate))
+            stopped = service.stop()
+        rows = chaos.rows()
+        result = {
+            "documents": len(data.train.texts),
+            "searches_per_second": options.rate,
+            "phases": rows,
+            "written": len(chaos.written),
+            "written_and_lost": chaos.count_lost_writes(),
+            "seconds_to_stop": round(stopped, 1),
+            "load_before": busy,
+        }
+    print(markdown(HEAD, [[str(value) for value in row.values()] for row in rows]))
+    print({name: value for name, value in result.items() if name != "phases"})
+    save("chaos", result)
+
+
+def make_store(path, corpus):
+    hasher = TextHasher("lsh", n_bits=64, random_state=0).fit(corpus.texts)
+    with open_store(path, hasher) as store:
+        store.upsert(
+            Document(str(i), text[:2000], tuple(map(str, np.atleast_1d(label))), {})
+            for i, (text, label) in enumerate(zip(corpus.texts, corpus.labels, strict=True))
+        )
+
+
+@contextmanager
+def small_folder(path):
+    """Mount a folder of 4 MB for temporary files, where that is allowed."""
+    path.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "none", str(path)]
+    mounted = not subprocess.run(mount, stderr=subprocess.DEVNULL, check=False).returncode
+    try:
+        yield path if mounted else None
+    finally:
+        if mounted:
+            subprocess.run(["umount", "-l", str(path)], check=True)
+
+
+class Service:
+    """A running service, and its memory."""
+
+    def __init__(self, store, temporary):
+        command = [sys.executable, "-m", "vdsh", "serve", str(store), "--port", "0", "--quiet"]
+        command += ["--workers", "2", "--writable", "--timeout", "5", "--client-timeout", "3"]
+        environment = {name: value for name, value in os.environ.items() if name != "VDSH_TOKEN"}
+        environment |= {"TMPDIR": str(temporary)} if temporary else {}
+        self.log = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=self.log, text=True, env=environment
+        )
+        line = self.process.stdout.readline()
+        self.address = urlsplit(re.search(r"http://\S+", line)[0])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.log.seek(0)
+        print(self.log.read()[-3000:])
+
+    def workers(self):
+        """Return the ids of the workers."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                state, parent = (process / "stat").read_text().rpartition(")")[2].split()[:2]
+                spawned = b"spawn_main" in (process / "cmdline").read_bytes()
+                if int(parent) == self.process.pid and state != "Z" and spawned:
+                    found.append(int(process.name))
+        return found
+
+    def memory(self):
+        """Return the resident megabytes of all its processes."""
+        pages = 0
+        for process in (self.process.pid, *self.workers()):
+            with suppress(OSError):
+                pages += int(Path(f"/proc/{process}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+    def stop(self):
+        """Stop it; return how many seconds that takes."""
+        begin = time.perf_counter()
+        self.process.terminate()
+        self.process.wait(120)
+        return time.perf_counter() - begin
+
+
+class Chaos:
+    """Searches at a fixed rate, and one mischief after the other."""
+
+    def __init__(self, service, path, small, data):
+        self.service, self.path, self.small = service, path, small
+        self.place = service.address.hostname, service.address.port
+        self.away = path.with_name("away")
+        texts = data.test.texts
+        self.searches = [request("/v1/search", {"text": text[:2000], "k": 10}) for text in texts]
+        self.answers = []  # phase, begin, end, status; 0 where there was none
+        self.peaks = {}
+        self.written = []
+        self.phase = ""
+        self.phases = [self.calm, self.kills, self.slow_clients, self.header_floods]
+        self.phases += [self.hostile_bodies, self.expensive_filters, self.moved_store]
+        if small:
+            self.phases.insert(2, self.full_temporary_folder)
+
+    async def run(self, seconds, rate):
+        """Go through all phases; the first of them begins when the service is warm."""
+        self.free = asyncio.Queue()
+        for _ in range(CONNECTIONS):
+            self.free.put_nowait(None)
+        while len(self.service.workers()) < 2 or not await self.is_ready():
+            await asyncio.sleep(0.2)
+        await asyncio.gather(*(self.search(m) for m in self.searches[:50]))
+        await asyncio.sleep(5)
+        self.answers.clear()
+        self.done = threading.Event()
+        watcher = threading.Thread(target=self.watch)
+        watcher.start()
+        writing = asyncio.create_task(self.write())
+        for phase in self.phases:
+            self.phase = phase.__name__.replace("_", " ")
+            await self.hold(phase, seconds / len(self.phases), rate)
+        writing.cancel()
+        self.done.set()
+        watcher.join()
+
+    async def hold(self, mischief, seconds, rate):
+        """Search at the rate while the mischief goes on; wait for the answers."""
+        begin, running = time.perf_counter(), set()
+        running.add(asyncio.create_task(mischief(seconds)))
+        for i in range(int(rate * seconds)):
+            await asyncio.sleep(max(0.0, begin + i / rate - time.perf_counter()))
+            message = self.searches[i % len(self.searches)]
+            running.add(asyncio.create_task(self.search(message)))
+        await asyncio.gather(*running)
+
+    async def search(self, message):
+        """Ask on a free connection; one that was closed meanwhile is opened anew first."""
+        phase, begin, status, connection = self.phase, time.perf_counter(), 0, await self.free.get()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                if connection is None or connection[0].at_eof():
+                    connection = await asyncio.open_connection(*self.place)
+                status, _ = await ask(connection, message)
+        except (OSError, EOFError, TimeoutError):
+            connection = None
+        self.free.put_nowait(connection)
+        self.answers.append((phase, begin, time.perf_counter(), status))
+
+    async def write(self):
+        """Write a document now and then, on connections of its own."""
+        for number in range(10**6):
+            body = {"documents": [{"id": f"written-{number}", "text": "some words"}]}
+            with suppress(OSError, EOFError):
+                if await self.once(request("/v1/documents", body)) == 200:
+                    self.written.append(f"written-{number}")
+            await asyncio.sleep(0.2)
+
+    async def once(self, message):
+        """Ask on a connection of its own; return the status."""
+        connection = await asyncio.open_connection(*self.place)
+        try:
+            return (await ask(connection, message))[0]
+        finally:
+            connection[1].close()
+
+    async def is_ready(self):
+        """Ask whether the service is."""
+        return await self.once(b"GET /ready HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n") == 200
+
+    def watch(self):
+        """Note the most memory of each phase."""
+        while not self.done.wait(0.05):
+            self.peaks[self.phase] = max(self.peaks.get(self.phase, 0.0), self.service.memory())
+
+    async def calm(self, seconds):
+        """Do nothing."""
+
+    async def kills(self, seconds):
+        """Kill one worker, and later both at once."""
+        await asyncio.sleep(0.1 * seconds)
+        for victims in (self.service.workers()[:1], None):
+            for victim in victims or self.service.workers():
+                os.kill(victim, signal.SIGKILL)
+            await asyncio.sleep(0.5 * seconds)
+
+    async def full_temporary_folder(self, seconds):
+        """Fill the folder, and kill a worker so that a new one starts there."""
+        with suppress(OSError), Path(self.small, "full").open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        os.kill(self.service.workers()[0], signal.SIGKILL)
+
+    async def slow_clients(self, seconds):
+        """Let 300 clients send their heads a byte at a time."""
+
+        async def drip():
+            with suppress(OSError):
+                _, writer = await asyncio.open_connection(*self.place)
+                for byte in b"POST /v1/search HTTP/1.1\r\nHost: 127.0.0.1\r\n":
+                    writer.write(bytes([byte]))
+                    await writer.drain()
+                    await asyncio.sleep(seconds / 45)
+                writer.close()
+
+        await asyncio.gather(*(drip() for _ in range(300)))
+
+    async def header_floods(self, seconds):
+        """Send 8 MB of headers, again and again."""
+        await self.flood(FLOOD, seconds)
+
+    async def hostile_bodies(self, seconds):
+        """Send 4 MB of what no call takes, again and again."""
+        message = request("/v1/encode", {"texts": [0] * 1_300_000})
+        await self.flood(message, seconds)
+
+    async def expensive_filters(self, seconds):
+        """Ask with as many labels as are let through, and with more."""
+        end = time.perf_counter() + seconds
+        for parts, labels in ((48, 200), (20, 2000)):
+            some = [{"label": {"in": [f"{i}-{j}" for j in range(labels)]}} for i in range(parts)]
+            message = request("/v1/search", {"text": "space", "where": {"or": some}})
+            with suppress(OSError, EOFError):
+                while time.perf_counter() < end - (seconds / 2 if parts == 48 else 0):
+                    await asyncio.gather(*(self.once(message) for _ in range(4)))
+
+    async def moved_store(self, seconds):
+        """Move the store's folder away, and later put a copy in its place."""
+        self.path.rename(self.away)
+        await asyncio.sleep(seconds / 2)
+        await asyncio.to_thread(shutil.copytree, self.away, self.path)
+
+    async def flood(self, message, seconds):
+        """Send a message on four connections at a time; read what comes back, if anything."""
+        end = time.perf_counter() + seconds
+
+        async def one():
+            while time.perf_counter() < end:
+                reader, writer = await asyncio.open_connection(*self.place)
+                with suppress(OSError, EOFError, TimeoutError):
+                    writer.write(message)
+                    async with asyncio.timeout(PATIENCE):
+                        await writer.drain()
+                        await reader.readuntil(b"\r\n\r\n")
+                writer.transport.abort()
+
+        await asyncio.gather(*(one() for _ in range(4)))
+
+    def rows(self):
+        """Make a row of each phase."""
+        rows = []
+        for phase in self.peaks:
+            some = sorted((b, e, s) for p, b, e, s in self.answers if p == phase)
+            good = sorted(end for _, end, status in some if status == 200)
+            times = [end - begin for begin, end, status in some if status]
+            silences = np.diff([some[0][0], *good]) if some else [0.0]
+            rows.append(
+                {
+                    "phase": phase,
+                    "searches": len(some),
+                    "lost": sum(status == 0 for _, _, status in some),
+                    "not_200": sum(status not in (0, 200) for _, _, status in some),
+                    "longest_silence_s": round(float(max(silences)), 2),
+                    "p99_ms": round(1000 * float(np.quantile(times, 0.99))),
+                    "peak_memory_mb": round(self.peaks[phase]),
+                }
+            )
+        return rows
+
+    def count_lost_writes(self):
+        """Count documents that were answered `written` and are not in the store."""
+        with open_store(self.away) as store:
+            return sum(store.get(id) is None for id in self.written)
+
+
+if __name__ == "__main__":
+    main()
