@@ -91,7 +91,7 @@ def test_unknown_words_are_neither_counted_nor_stop_words():
 
 
 def test_what_is_no_model_is_refused():
-    with pytest.raises(InputError, match="Got TextHasher: call fit first"):
+    with pytest.raises(InputError, match="has not learned anything yet"):
         as_model(TextHasher())
 
 

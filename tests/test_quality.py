@@ -88,7 +88,7 @@ def test_large_corpora_are_sampled(hasher, train, held_out, monkeypatch):
     ],
 )
 def test_a_fault_is_a_sentence(hasher, n_documents, tfidf, tied, words, monkeypatch):
-    monkeypatch.setitem(hasher.training_, "documents", n_documents)
+    monkeypatch.setitem(hasher.model_.training, "documents", n_documents)
     values = {"random": 0.1, "exact tf-idf cosine": tfidf, "codes": 0.5}
     faults = find_faults(hasher, Quality("labels", 100, 500, 5000, values, tied))
     assert len(faults) == len(words)

@@ -9,6 +9,7 @@ import pytest
 from engines import code, codes_of, doc, ids
 from vdsh import Document, TextHasher
 from vdsh.errors import InputError, MissingFileError
+from vdsh.model.encoders import Hyperplanes
 from vdsh.store import Duplicates, modelled, open_store
 
 # Texts here are not about words.
@@ -285,7 +286,8 @@ def test_expected_ranking_needs_a_text_and_a_posterior(years, monkeypatch):
         years.search(code(0), rank="expected")
     with pytest.raises(InputError, match='rank must be "distance" or "expected". Got \'best\''):
         years.search("orbit", rank="best")
-    monkeypatch.delattr("vdsh.hashers.vdsh.VDSH.bit_probabilities")
+    planes = np.zeros((len(years.model.words), 16), np.float32)
+    monkeypatch.setattr(years.model, "encoder", Hyperplanes(planes))
     with pytest.raises(InputError, match="does not say how sure it is"):
         years.search("orbit", rank="expected")
 
@@ -540,7 +542,7 @@ def test_a_reference_needs_a_path(place, fitted):
 
 
 def test_what_is_no_model_is_refused(place, tmp_path):
-    with pytest.raises(InputError, match="hasher must be a TextHasher or the path"):
+    with pytest.raises(InputError, match="hasher must be a TextHasher, a Model or the path"):
         open_store(place, 5)
     with pytest.raises(InputError, match="has not learned anything yet"):
         open_store(place, TextHasher())

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 BATCH = 2000  # documents that are encoded and committed together
 _LONG_BATCH = 32 * 2**20  # characters that end a batch sooner
@@ -30,17 +32,23 @@ class Document:
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
-def in_batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
+def in_batches(items: Iterable[T], most: int = BATCH) -> Iterator[list[T]]:
     """Take up to 2,000 documents together, fewer where they are long."""
-    batch: list[Document] = []
+    batch: list[T] = []
     size = 0
-    for document in documents:
-        batch.append(document)
-        if isinstance(document, Document):  # a store says what else it was given
-            size += sum(len(value) for value in (document.text, *document.metadata.values())
-                        if isinstance(value, str))  # fmt: skip
-        if len(batch) == BATCH or size > _LONG_BATCH:
+    for item in items:
+        batch.append(item)
+        size += _length(item)
+        if len(batch) == most or size > _LONG_BATCH:
             yield batch
             batch, size = [], 0
     if batch:
         yield batch
+
+
+def _length(item: Any) -> int:
+    """Count the characters of a document; a store says what else it was given."""
+    if not isinstance(item, Document) or not isinstance(item.metadata, dict):
+        return 0
+    values = (item.text, *item.metadata.values())
+    return sum(len(value) for value in values if isinstance(value, str))

@@ -252,8 +252,11 @@ def as_model(hasher: Any) -> Model:
     if isinstance(hasher, Model):
         return hasher
     model = getattr(hasher, "model_", None)
-    if not isinstance(model, Model):
-        raise InputError(
-            f"Expected a fitted TextHasher or a Model. Got {type(hasher).__name__}: call fit first."
-        )
-    return model
+    if isinstance(model, Model):
+        return model
+    if isinstance(getattr(hasher, "model", None), str):
+        raise InputError("This TextHasher has not learned anything yet. Call fit first.")
+    raise InputError(
+        "hasher must be a TextHasher, a Model or the path of a model folder. "
+        f"Got {type(hasher).__name__}."
+    )

@@ -2,8 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import TypeVar
 
 from vdsh.codes import Codes, Scores
 from vdsh.documents import Document
@@ -26,8 +24,6 @@ from vdsh.store.rows import Rows, check_codes, check_id, read_codes, to_rows
 
 CANDIDATES = 1000  # at least so many are re-ordered by expected distance
 
-T = TypeVar("T")
-
 
 class ModelledStore(Store):
     """What the stores share; an engine writes and removes a batch at a time."""
@@ -45,7 +41,7 @@ class ModelledStore(Store):
         if codes is not None:
             check_codes(codes, documents, self._model.n_bits)
         n_written = 0
-        for batch in in_batches(documents):
+        for batch in in_batches(documents, BATCH):
             some = None if codes is None else codes[n_written : n_written + len(batch)]
             self._write(to_rows(batch, some, self._model.encode))
             n_written += len(batch)
@@ -60,7 +56,9 @@ class ModelledStore(Store):
         """Delete documents; return how many were there."""
         if isinstance(ids, str):
             raise InputError(f"ids must be a list of ids. Got one string: [{ids!r}] is a list.")
-        return sum(self._remove(sorted({check_id(id) for id in some})) for some in _batches(ids))
+        return sum(
+            self._remove(sorted({check_id(id) for id in some})) for some in in_batches(ids, BATCH)
+        )
 
     def duplicates(
         self, radius: int | None = None, *, similarity: float = 0.8
@@ -159,9 +157,3 @@ class ModelledStore(Store):
     def _split(self, pairs: Sequence[tuple[str, bytes]]) -> tuple[list[str], Codes]:
         """Divide pairs of an id and a code into ids and an array of codes."""
         return read_codes(pairs, self._model.n_bits // 8)
-
-
-def _batches(items: Iterable[T]) -> Iterator[list[T]]:
-    iterator = iter(items)
-    while batch := list(islice(iterator, BATCH)):
-        yield batch
