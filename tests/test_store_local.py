@@ -242,7 +242,7 @@ def test_the_index_file_is_used(years, folder, monkeypatch):
     years.close()
     (file,) = index_files(folder)
     assert file.stat().st_mode == (folder / "store.sqlite").stat().st_mode
-    monkeypatch.setattr("vdsh.store.local.mirror.Mirror._build", None)
+    monkeypatch.setattr("vdsh.store.engines.sqlite.mirror.Mirror._build", None)
     with open_store(folder) as store:
         assert ids(store.search(code(7), k=1)) == ["d7"]
 
@@ -409,8 +409,8 @@ import json, resource, sys
 import numpy as np
 from vdsh import Document
 from vdsh.errors import WriteError
-from vdsh.store import modelled, open_store
-modelled.BATCH = 100
+from vdsh.store import open_store, store as store_module
+store_module.BATCH = 100
 documents = (Document(f"{i}", "x" * 1000) for i in range(50_000))
 committed = [0]
 with open_store(sys.argv[1]) as store:

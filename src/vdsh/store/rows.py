@@ -13,7 +13,7 @@ from vdsh.errors import FolderError, InputError
 from vdsh.search.id_kinds import show
 
 _ADVICE = "Restore a copy, or index the documents into a new store."
-COLUMNS = "id, text, labels, metadata"
+COLUMNS = "id, text, labels, metadata, code"
 
 Row = tuple[str, str, str | None, str, bytes]  # id, text, labels, metadata, code
 
@@ -98,8 +98,8 @@ def check_id(id: Any) -> str:
     return id
 
 
-def to_document(row: tuple[str, str, str | None, str]) -> Document:
-    """Make a document of the columns `COLUMNS`."""
+def to_document(row: Sequence[Any]) -> Document:
+    """Make a document of the first four columns of `COLUMNS`."""
     id, text, labels, metadata = row
     if not (isinstance(id, str) and isinstance(text, str)):
         raise FolderError(f"Document {show(id)} of this store is damaged: it is no text. {_ADVICE}")
@@ -137,11 +137,11 @@ def read_codes(pairs: Sequence[tuple[str, bytes]], n_bytes: int) -> tuple[list[s
     return ids, np.frombuffer(packed, np.uint8).reshape(len(ids), n_bytes)
 
 
-def hex_of(code: Any) -> str:
-    """Write the column `code` in hexadecimal digits."""
+def check_code(code: Any) -> bytes:
+    """Return what the column `code` holds, or say that it is no code."""
     if not isinstance(code, bytes):
         raise FolderError(f"A code of this store is damaged: {show(code)}. {_ADVICE}")
-    return code.hex()
+    return code
 
 
 def _from_json(text: Any) -> Any:

@@ -124,24 +124,13 @@ class Tables:
         """Give the statement that notes the names of fields."""
         return self.sql(NOTE_FIELDS)
 
-    def nearest(self, vector: Vector | None, condition: str, n_bits: int) -> Composed:
-        """Give the query for the nearest: the code, the condition's parameters, how many."""
-        return self._search(NEAREST, condition, _distance(vector, n_bits))
+    def search(self, query: str, vector: Vector | None, condition: str, n_bits: int) -> Composed:
+        """Put a condition and the distance into one of the queries above.
 
-    def nearest_by_graph(self, vector: Vector | None, condition: str, n_bits: int) -> Composed:
-        """Give the approximate query: the code, the condition's parameters, the code, how many."""
-        return self._search(NEAREST_BY_GRAPH, condition, _distance(vector, n_bits))
-
-    def within(self, vector: Vector | None, condition: str, n_bits: int) -> Composed:
-        """Give the query by radius: the code, the condition's parameters, the radius."""
-        return self._search(WITHIN, condition, _distance(vector, n_bits))
-
-    def within_at_most(self, vector: Vector | None, condition: str, n_bits: int) -> Composed:
-        """Give the query for the nearest within a radius: as for `within`, and how many."""
-        return self._search(WITHIN_AT_MOST, condition, _distance(vector, n_bits))
-
-    def _search(self, query: str, condition: str, distance: Composed) -> Composed:
-        return self.sql(query.replace("CONDITION", condition), distance=distance)
+        Their parameters are the code, those of the condition, and what the query has besides: how
+        many, the code once more and how many, the radius, or the radius and how many.
+        """
+        return self.sql(query.replace("CONDITION", condition), distance=_distance(vector, n_bits))
 
 
 def _bit_type(n_bits: int) -> SQL:

@@ -1,0 +1,44 @@
+"""Orders other than that of the distance, for the documents nearest to a query."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from vdsh.codes import Scores, expected_distances
+from vdsh.store.engine import Candidate
+
+CANDIDATES = 1000  # at least so many are put in order
+
+
+class ByExpectedDistance:
+    """Chooses the k candidates with the least expected distance, ties by distance and id.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_bits,)
+        Of each bit of the query being 1.
+    k : int
+
+    Attributes
+    ----------
+    n_candidates : int
+        How many of the nearest it wants to see.
+    expected : dict of str to float
+        The expected distance of each candidate, by id.
+    """
+
+    def __init__(self, probabilities: Scores, k: int) -> None:
+        self._probabilities = probabilities
+        self._k = k
+        self.n_candidates = max(4 * k, CANDIDATES)
+        self.expected: dict[str, float] = {}
+
+    def __call__(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Return the first k."""
+        if not candidates:
+            return []
+        packed = b"".join([candidate.code for candidate in candidates])
+        codes = np.frombuffer(packed, np.uint8).reshape(len(candidates), -1)
+        means = expected_distances(codes, self._probabilities).tolist()
+        self.expected = {c.id: mean for c, mean in zip(candidates, means, strict=True)}
+        return sorted(candidates, key=lambda c: (self.expected[c.id], c.distance, c.id))[: self._k]
