@@ -1,7 +1,7 @@
 """One state of a store in a folder: searching, filtering and fetching in a single transaction."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from vdsh.codes import Codes
@@ -99,13 +99,15 @@ class Snapshot:
 
     def _look_up(
         self, columns: str, ids: Sequence[str], condition: Sql | None = None
-    ) -> Iterator[Any]:
+    ) -> list[Any]:
         text, parameters = condition or Sql("1")
+        rows: list[Any] = []
         for first in range(0, len(ids), PER_STATEMENT):
             some = ids[first : first + PER_STATEMENT]
             marks = ", ".join("?" * len(some))
             query = f"SELECT {columns} FROM documents WHERE id IN ({marks}) AND ({text})"
-            yield from self._connection.execute(query, (*some, *parameters))
+            rows += self._connection.execute(query, (*some, *parameters)).fetchall()
+        return rows
 
 
 def to_stored(row: Sequence[Any]) -> Stored:
