@@ -19,7 +19,7 @@ from servers import PASSWORD, QUOTED, MilvusServer, PostgresServer, free_port
 from vdsh.errors import EngineError, FolderError, InputError, VdshError, WriteError
 from vdsh.store import open_store
 from vdsh.store import store as store_module
-from vdsh.store.engine import Stored
+from vdsh.store.engine import Found
 from vdsh.store.engines.milvus import engine as milvus_engine
 from vdsh.store.engines.postgres import engine as postgres_engine
 
@@ -382,10 +382,10 @@ def test_no_more_documents_are_fetched_than_asked_for(remote_place, fitted, monk
 
     def spy(*parts):
         read.append(parts)
-        return Stored(*parts)
+        return Found(*parts)
 
     for module in (milvus_engine, postgres_engine):
-        monkeypatch.setattr(module, "Stored", spy)
+        monkeypatch.setattr(module, "Found", spy)
     with open_store(remote_place, fitted) as store:
         store.upsert([doc(f"{i:03}", year=i % 3) for i in range(300)], codes_of(*range(300)))
         for where, total in ((None, 300), ({"year": 1}, 100)):

@@ -12,25 +12,12 @@ from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
 
 
-class Stored(NamedTuple):
-    """A document with its code, as it lies in the engine."""
+class Found(NamedTuple):
+    """A document with its code, and its distance from the query where there was one."""
 
     document: Document
     code: bytes
-
-
-class Found(NamedTuple):
-    """A stored document and its distance from the query."""
-
-    distance: int
-    stored: Stored
-
-
-class FoundWithin(NamedTuple):
-    """The nearest documents within a radius, and how many there are in all."""
-
-    found: list[Found]
-    total: int
+    distance: int = 0
 
 
 class Candidate(NamedTuple):
@@ -97,7 +84,7 @@ class Engine(ABC):
         """Delete documents; return how many were there."""
 
     @abstractmethod
-    def look_up(self, ids: Sequence[str]) -> list[Stored]:
+    def look_up(self, ids: Sequence[str]) -> list[Found]:
         """Return the documents of some ids, in any order."""
 
     @abstractmethod
@@ -116,14 +103,14 @@ class Engine(ABC):
     @abstractmethod
     def within(
         self, code: Codes, radius: int, where: Tree | None, limit: int | None = None
-    ) -> FoundWithin:
-        """Find the documents within a radius, nearest first, ties by id.
+    ) -> tuple[list[Found], int]:
+        """Find the documents within a radius, nearest first, ties by id, and count them.
 
         With a limit only so many are fetched, where the engine can count the others.
         """
 
     @abstractmethod
-    def page(self, after: str, size: int) -> list[Stored]:
+    def page(self, after: str, size: int) -> list[Found]:
         """Return some of the documents with the lowest ids above `after`, in order, up to `size`.
 
         Only the last page is empty.
@@ -153,8 +140,8 @@ def choose_from(found: list[Found], choose: Choose | None) -> list[Found]:
     """Choose among documents that were fetched already."""
     if choose is None:
         return found
-    by_id = {one.stored.document.id: one for one in found}
-    near = [Candidate(id, one.distance, one.stored.code) for id, one in by_id.items()]
+    by_id = {one.document.id: one for one in found}
+    near = [Candidate(id, one.distance, one.code) for id, one in by_id.items()]
     return [by_id[candidate.id] for candidate in choose(near)]
 
 

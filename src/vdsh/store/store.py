@@ -14,7 +14,7 @@ from vdsh.errors import InputError
 from vdsh.model import Model
 from vdsh.search.checks import check_count
 from vdsh.store.duplicates import check_similarity, find_duplicates
-from vdsh.store.engine import Engine, Found, Stored
+from vdsh.store.engine import Engine, Found
 from vdsh.store.hits import Duplicates, Hit, Hits, Within
 from vdsh.store.model import StoreModel
 from vdsh.store.ranking import ByExpectedDistance
@@ -25,7 +25,7 @@ RANKS = ("distance", "expected")
 
 Query = str | Codes
 T = TypeVar("T")
-Page = TypeVar("Page", list[Stored], list[tuple[str, bytes]])
+Page = TypeVar("Page", list[Found], list[tuple[str, bytes]])
 
 
 class Store:
@@ -118,7 +118,7 @@ class Store:
     def find(self, id: str) -> Hit | None:
         """Return a document with its code, as a hit of distance 0, or None where there is none."""
         found = self._look_up([check_id(id)])
-        return _hit(Found(0, found[0])) if found else None
+        return _hit(found[0]) if found else None
 
     def count(self, where: Filter | None = None) -> int:
         """Count all documents, or those that match a filter."""
@@ -191,8 +191,8 @@ class Store:
         """Iterate over documents with their codes, in the order of ids, those above `after`."""
         size = check_count("batch_size", batch_size, 1)
         for page in self._pages(lambda engine, last: engine.page(last, size), after):
-            pairs = [(stored.document.id, stored.code) for stored in page]
-            yield [document for document, _ in page], read_codes(pairs, self._model.n_bits // 8)[1]
+            pairs = [(found.document.id, found.code) for found in page]
+            yield [found.document for found in page], read_codes(pairs, self._model.n_bits // 8)[1]
 
     def duplicates(
         self, radius: int | None = None, *, similarity: float = 0.8
@@ -217,7 +217,7 @@ class Store:
         check_similarity(similarity)
 
         def texts(ids: list[str]) -> dict[str, str]:
-            return {document.id: document.text for document, _ in self._look_up(ids)}
+            return {one.document.id: one.document.text for one in self._look_up(ids)}
 
         return find_duplicates(self.entries(), texts, similarity, radius)
 
@@ -253,7 +253,7 @@ class Store:
     def _remove(self, ids: list[str]) -> int:
         return self._ask(lambda engine: engine.remove(ids))
 
-    def _look_up(self, ids: Sequence[str]) -> list[Stored]:
+    def _look_up(self, ids: Sequence[str]) -> list[Found]:
         return self._ask(lambda engine: engine.look_up(ids))
 
     def _by_expected_distance(
@@ -310,7 +310,7 @@ class Store:
         while page := self._ask(partial(read, last=last)):
             yield page
             end = page[-1]
-            last = end.document.id if isinstance(end, Stored) else end[0]
+            last = end.document.id if isinstance(end, Found) else end[0]
 
 
 def _tree(engine: Engine, where: Filter | None) -> Tree | None:
@@ -318,7 +318,7 @@ def _tree(engine: Engine, where: Filter | None) -> Tree | None:
 
 
 def _hit(found: Found) -> Hit:
-    distance, (document, code) = found
+    document, code, distance = found
     text, labels, metadata = document.text, document.labels, document.metadata
     return Hit(document.id, distance, text, labels, metadata, None, code.hex())
 

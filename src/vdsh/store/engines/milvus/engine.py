@@ -13,15 +13,7 @@ from vdsh.codes import Codes
 from vdsh.errors import FolderError
 from vdsh.model import Model
 from vdsh.store.addresses import Address
-from vdsh.store.engine import (
-    Choose,
-    Engine,
-    Found,
-    FoundWithin,
-    Stored,
-    choose_from,
-    no_store,
-)
+from vdsh.store.engine import Choose, Engine, Found, choose_from, no_store
 from vdsh.store.engines.milvus.collection import MOST, DocumentCollection, Pairs
 from vdsh.store.engines.milvus.keys import from_key, to_key
 from vdsh.store.engines.milvus.notes import Notes
@@ -140,7 +132,7 @@ class Milvus(Engine):
         self._notes.remove(pieces)
         return n_there
 
-    def look_up(self, ids: Sequence[str]) -> list[Stored]:
+    def look_up(self, ids: Sequence[str]) -> list[Found]:
         """Return the documents of some ids."""
         return list(self._fetch([to_key(id) for id in ids]).values())
 
@@ -169,16 +161,16 @@ class Milvus(Engine):
 
     def within(
         self, code: Codes, radius: int, where: Tree | None, limit: int | None = None
-    ) -> FoundWithin:
+    ) -> tuple[list[Found], int]:
         """Find the documents within a radius; where Milvus can filter, others are but counted."""
         expression = self._expression(where)
         pairs = self._documents.within(code, radius, expression.text)
         if expression.exact:
-            return FoundWithin(self._found(pairs[:limit], where), len(pairs))
+            return self._found(pairs[:limit], where), len(pairs)
         found = self._found(pairs, where)
-        return FoundWithin(found[:limit], len(found))
+        return found[:limit], len(found)
 
-    def page(self, after: str, size: int) -> list[Stored]:
+    def page(self, after: str, size: int) -> list[Found]:
         """Return the documents with the lowest ids above `after`."""
         rows = self._documents.page(after and to_key(after), "", min(size, MANY_DOCUMENTS), FIELDS)
         return self._stored(rows)
@@ -207,18 +199,18 @@ class Milvus(Engine):
     def _found(self, pairs: Pairs, where: Tree | None) -> list[Found]:
         """Fetch documents; what has just been deleted or does not match is left out."""
         stored = self._fetch([key for _, key in pairs])
-        found = [Found(distance, stored[key]) for distance, key in pairs if key in stored]
-        return [f for f in found if where is None or matches(where, f.stored.document)]
+        found = [stored[key]._replace(distance=d) for d, key in pairs if key in stored]
+        return [one for one in found if where is None or matches(where, one.document)]
 
-    def _fetch(self, keys: Sequence[str]) -> dict[str, Stored]:
-        found: dict[str, Stored] = {}
+    def _fetch(self, keys: Sequence[str]) -> dict[str, Found]:
+        found: dict[str, Found] = {}
         for first in range(0, len(keys), MANY_DOCUMENTS):
             some = ", ".join([f'"{key}"' for key in keys[first : first + MANY_DOCUMENTS]])
             rows = self._documents.query(f"id in [{some}]", FIELDS)
             found |= zip([row["id"] for row in rows], self._stored(rows), strict=True)
         return found
 
-    def _stored(self, rows: Sequence[Mapping[str, Any]]) -> list[Stored]:
+    def _stored(self, rows: Sequence[Mapping[str, Any]]) -> list[Found]:
         wanted = [key for row in rows if row["pieces"] for key in piece_keys(row["pieces"])]
         pieces = self._notes.look_up(wanted)
         stored = []
@@ -226,7 +218,7 @@ class Milvus(Engine):
             body = row["document"]
             if row["pieces"]:
                 body = "".join([pieces[key] for key in piece_keys(row["pieces"])])
-            stored.append(Stored(to_document(row["id"], body), row["code"][0]))
+            stored.append(Found(to_document(row["id"], body), row["code"][0]))
         return stored
 
     def _pieces_of(self, keys: Sequence[str]) -> list[str]:

@@ -17,16 +17,9 @@ from vdsh.errors import FolderError, InputError
 from vdsh.model import Model
 from vdsh.search.id_kinds import show
 from vdsh.store.addresses import Address
-from vdsh.store.engine import Choose, Engine, Found, FoundWithin, Stored, choose_from
+from vdsh.store.engine import Choose, Engine, Found, choose_from
 from vdsh.store.engines.postgres.session import Session
-from vdsh.store.engines.postgres.tables import (
-    NEAREST,
-    NEAREST_BY_GRAPH,
-    WITHIN,
-    WITHIN_AT_MOST,
-    Tables,
-    Vector,
-)
+from vdsh.store.engines.postgres.tables import Tables, Vector
 from vdsh.store.engines.postgres.where import escape, fields_json, to_sql, unescape
 from vdsh.store.model import from_files, to_files
 from vdsh.store.rows import Rows
@@ -110,10 +103,10 @@ class Postgres(Engine):
         wanted = [escape(id) for id in ids]
         return self._session.run(lambda cursor: int(cursor.execute(query, (wanted,)).rowcount))
 
-    def look_up(self, ids: Sequence[str]) -> list[Stored]:
+    def look_up(self, ids: Sequence[str]) -> list[Found]:
         """Return the documents of some ids."""
         query = "SELECT {columns} FROM {documents} WHERE id = ANY(%s::text[])"
-        return [_stored(row) for row in self._ask(query, [escape(id) for id in ids])]
+        return [_found(row) for row in self._ask(query, [escape(id) for id in ids])]
 
     def count(self, where: Tree | None) -> int:
         """Count documents."""
@@ -127,23 +120,23 @@ class Postgres(Engine):
         """Return the n nearest documents, ties by id, or those that are chosen of them."""
         found = self._nearest_by_graph(code, n, where) if self._by_graph else []
         if len(found) < n:
-            found = _found(self._search(NEAREST, code, where, n))
+            found = self._search("nearest", code, where, n)
         return choose_from(found, choose)
 
     def within(
         self, code: Codes, radius: int, where: Tree | None, limit: int | None = None
-    ) -> FoundWithin:
+    ) -> tuple[list[Found], int]:
         """Find the documents within a radius, nearest first, ties by id."""
         if limit is None:
-            found = _found(self._search(WITHIN, code, where, radius))
-            return FoundWithin(found, len(found))
-        rows = self._search(WITHIN_AT_MOST, code, where, radius, limit)
-        return FoundWithin(_found([row[:-1] for row in rows]), rows[0][-1] if rows else 0)
+            found = self._search("within", code, where, radius)
+            return found, len(found)
+        rows = self._search_rows("within at most", code, where, radius, limit)
+        return [_found(row) for *row, _ in rows], rows[0][-1] if rows else 0
 
-    def page(self, after: str, size: int) -> list[Stored]:
+    def page(self, after: str, size: int) -> list[Found]:
         """Return the documents with the lowest ids above `after`."""
         query = "SELECT {columns} FROM {documents} WHERE id > %s::text ORDER BY id LIMIT %s"
-        return [_stored(row) for row in self._ask(query, escape(after), size)]
+        return [_found(row) for row in self._ask(query, escape(after), size)]
 
     def code_page(self, after: str, size: int) -> list[tuple[str, bytes]]:
         """Return the lowest ids above `after` with their codes."""
@@ -168,7 +161,10 @@ class Postgres(Engine):
         composed = self._tables.sql(query)
         return self._session.run(lambda cursor: cursor.execute(composed, parameters).fetchall())
 
-    def _search(
+    def _search(self, query: str, *given: Any, list_size: int = 0) -> list[Found]:
+        return [_found(row) for row in self._search_rows(query, *given, list_size=list_size)]
+
+    def _search_rows(
         self, query: str, code: Codes, where: Tree | None, *more: Any, list_size: int = 0
     ) -> list[Any]:
         condition, bits = to_sql(where), _bits(code.tobytes())
@@ -193,7 +189,7 @@ class Postgres(Engine):
             self._session.run(self._make_graph)
             self._has_graph = True
         bits = _bits(code.tobytes())
-        return _found(self._search(NEAREST_BY_GRAPH, code, where, bits, n, list_size=n))
+        return self._search("nearest by graph", code, where, bits, n, list_size=n)
 
     def _read_meta(self, cursor: Any) -> dict[str, str]:
         there = cursor.execute("SELECT to_regclass(unnest(%s::text[]))::text", (self._tables.all,))
@@ -268,15 +264,11 @@ def _labels(labels: str | None) -> str | None:
     return json.dumps([escape(label) for label in json.loads(labels)])
 
 
-def _stored(row: Sequence[Any]) -> Stored:
-    id, text, labels, metadata, code = row
+def _found(row: Sequence[Any]) -> Found:
+    id, text, labels, metadata, code, *distance = row
     known = None if labels is None else tuple(map(unescape, labels))
     document = Document(unescape(id), unescape(text), known, json.loads(metadata))
-    return Stored(document, code[4:])  # after four bytes that say how many bits
-
-
-def _found(rows: Sequence[Sequence[Any]]) -> list[Found]:
-    return [Found(distance, _stored(row)) for *row, distance in rows]
+    return Found(document, code[4:], *distance)  # after four bytes that say how many bits
 
 
 def _bits(code: bytes) -> str:

@@ -10,10 +10,10 @@ from vdsh.codes import Codes
 from vdsh.errors import FolderError, OutputExistsError, VdshError, WriteError
 from vdsh.model import Model
 from vdsh.persistence import MANIFEST
-from vdsh.store.engine import Choose, Engine, Found, FoundWithin, Stored, no_store
+from vdsh.store.engine import Choose, Engine, Found, no_store
 from vdsh.store.engines.sqlite.database import FILE, Database
 from vdsh.store.engines.sqlite.mirror import Mirror, share_mirror
-from vdsh.store.engines.sqlite.snapshot import Snapshot, to_pairs, to_stored
+from vdsh.store.engines.sqlite.snapshot import Snapshot, to_found, to_pairs
 from vdsh.store.model import FOLDER, load_model
 from vdsh.store.rows import COLUMNS, Rows, read_labels
 from vdsh.store.where import Tree
@@ -95,7 +95,7 @@ class Sqlite(Engine):
         with self._changing() as connection:
             return _delete(connection, ids)
 
-    def look_up(self, ids: Sequence[str]) -> list[Stored]:
+    def look_up(self, ids: Sequence[str]) -> list[Found]:
         """Return the documents of some ids."""
         with self._database.reading() as connection:
             return Snapshot(connection).look_up(ids)
@@ -120,7 +120,7 @@ class Sqlite(Engine):
 
     def within(
         self, code: Codes, radius: int, where: Tree | None, limit: int | None = None
-    ) -> FoundWithin:
+    ) -> tuple[list[Found], int]:
         """Find the documents within a radius, nearest first, ties by id."""
         mirror = self._need_mirror()
         with self._database.reading() as connection:
@@ -128,12 +128,12 @@ class Sqlite(Engine):
             with mirror.showing(connection) as index:
                 near = to_pairs(index.within(code, radius)) if len(index) else []
             pairs = snapshot.passing(near)
-            return FoundWithin(snapshot.fetch(pairs[:limit]), len(pairs))
+            return snapshot.fetch(pairs[:limit]), len(pairs)
 
-    def page(self, after: str, size: int) -> list[Stored]:
+    def page(self, after: str, size: int) -> list[Found]:
         """Return the documents with the lowest ids above `after`."""
         query = f"SELECT {COLUMNS} FROM documents WHERE id > ? ORDER BY id LIMIT ?"
-        return [to_stored(row) for row in self._ask(query, after, size)]
+        return [to_found(row) for row in self._ask(query, after, size)]
 
     def code_page(self, after: str, size: int) -> list[tuple[str, bytes]]:
         """Return the lowest ids above `after` with their codes."""

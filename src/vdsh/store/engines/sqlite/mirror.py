@@ -49,6 +49,10 @@ def current_state(connection: sqlite3.Connection) -> State:
     return state
 
 
+def _count(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("SELECT COUNT(*) FROM documents").fetchone()[0])
+
+
 def _first_deletion(connection: sqlite3.Connection) -> float:
     """Return the number of the oldest deletion in the log, infinity where it is empty."""
     (first,) = connection.execute("SELECT MIN(seq) FROM deletions").fetchone()
@@ -91,7 +95,8 @@ class Mirror:
     def showing(self, connection: sqlite3.Connection) -> Iterator[HammingIndex]:
         """Give the index of the state that a transaction sees; it does not change meanwhile.
 
-        Where the index is ahead, because another handle was quicker, the transaction begins anew.
+        The transaction must have read nothing before: what it sees is settled by its first look,
+        so whoever enters later sees no less.
         """
         with self._entrance:
             index = self._follow(connection)
@@ -114,22 +119,22 @@ class Mirror:
         newest = current_state(connection).seq
         if newest - _first_deletion(connection) < self._enough:
             return
-        (n_documents,) = connection.execute("SELECT COUNT(*) FROM documents").fetchone()
+        n_documents = _count(connection)
         connection.execute("DELETE FROM deletions WHERE seq <= ?", (newest - n_documents,))
         self._enough = n_documents + n_documents // 2
 
     def save(self, connection: sqlite3.Connection) -> None:
         """Write the index file where it lags behind, and remove older ones."""
-        now = current_state(connection)
-        saved = max((state for state, _ in self._files()), default=State(0, 0))
-        (n_documents,) = connection.execute("SELECT COUNT(*) FROM documents").fetchone()
-        lag = sum(now) - sum(saved)
-        if not n_documents or (saved.row and lag <= WORTH_SAVING * n_documents):
-            return
         with self._entrance:
+            now, files = current_state(connection), self._files()
+            saved = max([state for state, _ in files], default=State(0, 0))
+            n_documents = _count(connection)
+            lag = sum(now) - sum(saved)
+            if not n_documents or (saved.row and lag <= WORTH_SAVING * n_documents):
+                return
             index = self._follow(connection)
             self._wait_until_empty()  # saving puts the index in order
-            name = f"index-{self._state.row}-{self._state.seq}-{self.store}.vdsh"
+            name = f"index-{now.row}-{now.seq}-{self.store}.vdsh"
             index.save(self.folder / name)
         # Whoever may read the documents may read their index.
         (self.folder / name).chmod(self.file.stat().st_mode & 0o777)
@@ -149,51 +154,37 @@ class Mirror:
     def _follow(self, connection: sqlite3.Connection) -> HammingIndex:
         """Bring the index to the state that a transaction sees, when nobody uses it."""
         now = current_state(connection)
-        if self.index is not None and self._state.is_newer(now):
-            connection.execute("COMMIT")
-            connection.execute("BEGIN")
-            now = current_state(connection)
-        if self.index is None:
-            self._open(connection, now)
         if self.index is not None and now == self._state:
             return self.index
         self._wait_until_empty()
         index, self.index = self.index, None  # forgotten if anything fails on the way
-        if index is None or not self._catch_up(connection, index, now):
-            index = self._build(connection)
-        self.index, self._state = index, now
-        return index
+        if index is None:
+            index = self._open(connection, now)
+        elif not self._catch_up(connection, index, self._state, now):
+            index = None
+        self.index, self._state = self._build(connection) if index is None else index, now
+        return self.index
 
     def _wait_until_empty(self) -> None:
         with self._left:
             self._left.wait_for(lambda: not self._n_inside)
 
-    def _open(self, connection: sqlite3.Connection, now: State) -> None:
-        """Map the newest file that is good, if there is one."""
-        for state, file in sorted(self._files(), reverse=True):
-            if state.is_newer(now):
-                continue
+    def _open(self, connection: sqlite3.Connection, now: State) -> HammingIndex | None:
+        """Map the newest file that is good and bring it up to date, if there is one."""
+        older = [(state, file) for state, file in self._files() if not state.is_newer(now)]
+        for state, file in sorted(older, reverse=True):
             with suppress(VdshError):
                 index = HammingIndex.open(file)
-                if index.n_bits == 8 * self.n_bytes and self._catch_up_from(
-                    connection, index, state, now
-                ):
-                    self.index, self._state = index, now
-                    return
+                fits = index.n_bits == 8 * self.n_bytes
+                if fits and self._catch_up(connection, index, state, now):
+                    if len(index) == _count(connection):
+                        return index
+        return None
 
-    def _catch_up_from(
-        self, connection: sqlite3.Connection, index: HammingIndex, state: State, now: State
+    def _catch_up(
+        self, connection: sqlite3.Connection, index: HammingIndex, last: State, now: State
     ) -> bool:
-        """Bring an index from a file up to date, and see that it has what the table has."""
-        self._state = state
-        if not self._catch_up(connection, index, now):
-            return False
-        (n_documents,) = connection.execute("SELECT COUNT(*) FROM documents").fetchone()
-        return bool(len(index) == n_documents)
-
-    def _catch_up(self, connection: sqlite3.Connection, index: HammingIndex, now: State) -> bool:
         """Take over what has changed; return False where building anew is better."""
-        last = self._state
         if now == last:
             return True
         if last.is_newer(now):

@@ -8,7 +8,7 @@ from vdsh.codes import Codes
 from vdsh.errors import FolderError, InputError
 from vdsh.search import HammingIndex
 from vdsh.search.id_kinds import show
-from vdsh.store.engine import Candidate, Choose, Found, Stored
+from vdsh.store.engine import Candidate, Choose, Found
 from vdsh.store.engines.sqlite.where import Sql, to_sql
 from vdsh.store.rows import COLUMNS, check_code, read_codes, to_document
 from vdsh.store.where import Tree
@@ -83,11 +83,11 @@ class Snapshot:
     def fetch(self, pairs: Pairs) -> list[Found]:
         """Fetch documents that were found."""
         rows = {row[0]: row for row in self._look_up(COLUMNS, [id for id, _ in pairs])}
-        return [Found(distance, to_stored(_row(rows, id))) for id, distance in pairs]
+        return [to_found(_row(rows, id), distance) for id, distance in pairs]
 
-    def look_up(self, ids: Sequence[str]) -> list[Stored]:
+    def look_up(self, ids: Sequence[str]) -> list[Found]:
         """Fetch those documents that are there."""
-        return [to_stored(row) for row in self._look_up(COLUMNS, ids)]
+        return [to_found(row) for row in self._look_up(COLUMNS, ids)]
 
     def _compile(self, where: Tree) -> Sql:
         condition = to_sql(where)
@@ -97,9 +97,7 @@ class Snapshot:
             raise InputError(f"The filter is too long: {n_values:,} values. Ask in several parts.")
         return condition
 
-    def _look_up(
-        self, columns: str, ids: Sequence[str], condition: Sql | None = None
-    ) -> list[Any]:
+    def _look_up(self, columns: str, ids: Sequence[str], condition: Sql | None = None) -> list[Any]:
         text, parameters = condition or Sql("1")
         rows: list[Any] = []
         for first in range(0, len(ids), PER_STATEMENT):
@@ -110,10 +108,10 @@ class Snapshot:
         return rows
 
 
-def to_stored(row: Sequence[Any]) -> Stored:
+def to_found(row: Sequence[Any], distance: int = 0) -> Found:
     """Make a document and its code of the columns `COLUMNS`."""
     *columns, code = row
-    return Stored(to_document(columns), check_code(code))
+    return Found(to_document(columns), check_code(code), distance)
 
 
 def _row(found: dict[str, Any], id: str) -> Any:
