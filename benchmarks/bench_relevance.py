@@ -24,6 +24,7 @@ from relevance_codes import MODELS, N_QUERIES, QUERIES, TASKS, Task, content_wor
 from relevance_rules import (
     ALTERNATIVES,
     K1,
+    MOST_REPEATS,
     MOST_WORDS,
     SHARPNESS,
     VOTERS,
@@ -98,7 +99,11 @@ def choose(name: str, folder: Path) -> list[dict[str, Any]]:
         return []
     judge, words = Judge(task, slice(0, N_QUERIES)), Words(task.texts)
     queries = [known(words.ask(asked)) for asked in content_words(task.queries[:N_QUERIES])]
-    rules = {"the rule": (lambda query, bits, p, _: combine(query, bits, p), (WEIGHT,))}
+    rules = {
+        "BM25": (lambda query, bits, p, _: query.bm25, (0.0,)),
+        "expected distance": (lambda query, bits, p, _: agreement(bits, p), (0.0,)),
+        "the rule": (lambda query, bits, p, _: combine(query, bits, p), (WEIGHT,)),
+    }
     rows = []
     for model in ("vdsh-32-0", "vdsh-s-32-0"):
         bits, chances = codes_of(arrays, model)
@@ -212,17 +217,22 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--tasks", nargs="*", default=list(TASKS))
     given = parser.parse_args()
-    with ProcessPoolExecutor(given.processes) as pool:
-        found = pool.map(measure, given.tasks, [given.folder] * len(given.tasks))
-        tried = pool.map(choose, given.tasks, [given.folder] * len(given.tasks))
-        rows, choice = ([row for part in parts for row in part] for parts in (found, tried))
-    judged(rows)
-    constants = {"weight": WEIGHT, "voters": VOTERS, "sharpness": SHARPNESS, "words": MOST_WORDS}
-    result: dict[str, Any] = {"rule": constants, "rows": rows, "chosen_on": choice}
+    if given.tasks:
+        with ProcessPoolExecutor(given.processes) as pool:
+            found = pool.map(measure, given.tasks, [given.folder] * len(given.tasks))
+            tried = pool.map(choose, given.tasks, [given.folder] * len(given.tasks))
+            rows, choice = ([row for part in parts for row in part] for parts in (found, tried))
+        judged(rows)
+        rule = {
+            "weight": WEIGHT,
+            "voters": VOTERS,
+            "sharpness": SHARPNESS,
+            "words": MOST_WORDS,
+            "repeats": MOST_REPEATS,
+        }
+        save("relevance", {"rule": rule, "rows": rows, "chosen_on": choice})
     if given.minilm:
-        result["speed"] = speed(given.minilm)
-        print(result["speed"])
-    save("relevance", result)
+        save("relevance_speed", speed(given.minilm))
 
 
 if __name__ == "__main__":

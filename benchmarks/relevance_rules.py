@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 K1, B = 1.2, 0.75  # as SQLite's FTS5 has them
 CANDIDATES = 1000  # known by words
 WEIGHT, VOTERS, SHARPNESS = 0.25, 10, 6  # the rule's constants, chosen on the first half of queries
-MOST_WORDS = 32  # of a query, by frequency in it and rarity
+MOST_WORDS, MOST_REPEATS = 32, 2  # of a query, by frequency in it and rarity
 
 
 class Query(NamedTuple):
@@ -40,19 +40,24 @@ class Words:
         weights = csr_array((tf * self.idf[counts.indices], counts.indices, counts.indptr))
         self.weights, self.counts = weights.T.tocsr(), counts
 
-    def chosen(self, words: list[str]) -> list[int]:
-        """Give the columns of a query's distinct known words, the most telling where many."""
-        columns, counts = np.unique(
-            [self.columns[word] for word in words if word in self.columns], return_counts=True
-        )
-        best = np.lexsort((columns, -counts * self.idf[columns.astype(int)]))[:MOST_WORDS]
-        return columns[best].astype(int).tolist()
+    def chosen(self, words: list[str]) -> tuple[list[int], np.ndarray]:
+        """Give the columns of a query's known words, the most telling where many, and weights.
+
+        A word that the query repeats counts twice: a whole document says so what it is about.
+        """
+        known = [self.columns[word] for word in words if word in self.columns]
+        columns, counts = np.unique(np.array(known, int), return_counts=True)
+        best = np.lexsort((columns, -counts * self.idf[columns]))[:MOST_WORDS]
+        return columns[best].tolist(), np.minimum(counts[best], MOST_REPEATS)
 
     def ask(self, words: list[str]) -> Query:
         """Score all documents."""
-        columns = self.chosen(words)
-        ceiling = (K1 + 1) * self.idf[columns].sum()
-        return Query(self.weights[columns].sum(axis=0), ceiling)
+        columns, weights = self.chosen(words)
+        return Query(self.weights[columns].T @ weights, self.ceiling(columns, weights))
+
+    def ceiling(self, columns: list[int], weights: np.ndarray) -> float:
+        """Compute the score of a document with each of the words without end."""
+        return float((K1 + 1) * weights @ self.idf[columns])
 
     def _count(self, documents: list[list[str]]) -> csr_array:
         columns = self.columns
@@ -87,12 +92,13 @@ class FullText(Words):
 
     def ask(self, words: list[str]) -> Query:
         """Score the documents that the table finds."""
-        columns, bm25 = self.chosen(words), np.zeros(self.n_docs)
-        match = " OR ".join(f"w{column}" for column in columns)
+        (columns, weights), bm25 = self.chosen(words), np.zeros(self.n_docs)
+        terms = (f"w{c}" for c, n in zip(columns, weights, strict=True) for _ in range(n))
+        match = " OR ".join(terms)
         order = f"SELECT rowid, -bm25(t) FROM t WHERE t MATCH ? ORDER BY rank LIMIT {CANDIDATES}"
         for row, score in self.base.execute(order, (match,)) if columns else ():
             bm25[row] = score
-        return Query(bm25, (K1 + 1) * self.idf[columns].sum())
+        return Query(bm25, self.ceiling(columns, weights))
 
 
 def combine(query: Query, bits: np.ndarray, chances: np.ndarray) -> np.ndarray:
