@@ -89,6 +89,7 @@ class FullText(Words):
             for i, j in spans
         )
         self.base.executemany("INSERT INTO t (rowid, x) VALUES (?, ?)", enumerate(rows))
+        self.base.execute("INSERT INTO t (t) VALUES ('optimize')")
 
     def ask(self, words: list[str]) -> Query:
         """Score the documents that the table finds."""
