@@ -37,6 +37,7 @@ from relevance_rules import (
     combine,
     known,
 )
+from relevance_tables import choice_table, speed_table, test_table
 
 from vdsh.codes import unpack
 from vdsh.pipeline import TextHasher
@@ -241,8 +242,11 @@ def main() -> None:
             "repeats": MOST_REPEATS,
         }
         save("relevance", {"rule": rule, "rows": rows, "chosen_on": choice})
+        print(test_table(rows), choice_table(choice), sep="\n\n")
     if given.minilm:
-        save("relevance_speed", speed(given.minilm))
+        facts = speed(given.minilm)
+        save("relevance_speed", facts)
+        print(speed_table(facts))
 
 
 if __name__ == "__main__":
