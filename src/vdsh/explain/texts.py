@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from vdsh.codes import Bits, Scores, binarize, pack, to_hex
 from vdsh.explain.results import TextBit, TextExplanation, Word
@@ -64,18 +64,43 @@ def explain_text(hasher: "TextHasher", text: str, *, n_words: int = 5) -> TextEx
 
 def pushes(hasher: "TextHasher", text: str) -> Pushes:
     """Leave each word of a text out in turn."""
-    inner, counts = hasher.hasher_, known_words(hasher, text)
-    tried = _tried(inner, counts)
-    scores, chances = scores_and_chances(inner, _leave_one_out(counts, tried))
-    values = binarize(scores[0], inner.thresholds_)
-    effects = scores[0] - scores[1:]
-    return Pushes(
-        values,
-        scores[0] - inner.thresholds_,
-        chances,
-        counts.indices[tried],
-        np.where(values, effects, -effects),
-    )
+    return all_pushes(hasher, known_words(hasher, text))[0]
+
+
+def all_pushes(
+    hasher: "TextHasher",
+    counts: csr_array,
+    *,
+    most: int | None = None,
+    always: NDArray[np.int32] | None = None,
+) -> list[Pushes]:
+    """Leave each word of some documents out in turn, in one run through the encoder.
+
+    Parameters
+    ----------
+    hasher : TextHasher
+    counts : csr_array of shape (n_docs, n_terms)
+    most : int, optional
+        How many words of a document to try; without it, all of a document of usual length.
+    always : ndarray, optional
+        Terms that come before others where not all are tried.
+    """
+    inner = hasher.hasher_
+    documents = [counts[[row]] for row in range(counts.shape[0])]
+    tried = [_tried(inner, document, most, always) for document in documents]
+    rows = [_leave_one_out(*pair) for pair in zip(documents, tried, strict=True)]
+    firsts = np.cumsum([0, *(len(some) + 1 for some in tried)])
+    scores, chances = scores_and_chances(inner, vstack(rows, format="csr"), firsts[:-1])
+    found = []
+    for i, (document, some) in enumerate(zip(documents, tried, strict=True)):
+        mine = scores[firsts[i] : firsts[i + 1]]
+        values = binarize(mine[0], inner.thresholds_)
+        effects = mine[0] - mine[1:]
+        towards = np.where(values, effects, -effects)
+        margins = mine[0] - inner.thresholds_
+        chance = None if chances is None else chances[i]
+        found.append(Pushes(values, margins, chance, document.indices[some], towards))
+    return found
 
 
 def put_together(hasher: "TextHasher", found: Pushes, n_words: int) -> TextExplanation:
@@ -97,12 +122,16 @@ def put_together(hasher: "TextHasher", found: Pushes, n_words: int) -> TextExpla
     return TextExplanation(to_hex(pack(found.values[None]))[0], confidence, changes, bits)
 
 
-def _tried(hasher: "Hasher", counts: csr_array) -> NDArray[np.intp]:
+def _tried(
+    hasher: "Hasher", counts: csr_array, most: int | None, always: NDArray[np.int32] | None
+) -> NDArray[np.intp]:
     """Choose the words to leave out: all, unless the text is so long that it would be slow."""
-    most = max(_LEAST_ROWS, _MOST_ENTRIES // counts.nnz)
+    most = most or max(_LEAST_ROWS, _MOST_ENTRIES // max(1, counts.nnz))
     if counts.nnz <= most:
         return np.arange(counts.nnz)
     weights = weigh(counts, hasher.weighting, getattr(hasher, "idf_", None)).data
+    if always is not None:
+        weights = np.where(np.isin(counts.indices, always), np.inf, weights)
     return np.sort(np.argsort(-weights, kind="stable")[:most])
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import ndtr
 
@@ -51,12 +52,14 @@ def share_kept(chances: Scores) -> Scores:
     return kept
 
 
-def scores_and_chances(hasher: Any, counts: csr_array) -> tuple[Scores, Scores | None]:
-    """Return the scores of documents and, where the model says so, the first one's probabilities.
+def scores_and_chances(
+    hasher: Any, counts: csr_array, rows: NDArray[np.intp]
+) -> tuple[Scores, Scores | None]:
+    """Return the scores of documents and, where the model says so, the probabilities of some rows.
 
     One run through the encoder gives both.
     """
     if not hasattr(hasher, "posterior"):
         return hasher.scores(counts), None
     mu, sigma = hasher.posterior(counts)
-    return mu, ndtr((mu[0] - hasher.thresholds_) / sigma[0])
+    return mu, ndtr((mu[rows] - hasher.thresholds_) / sigma[rows])

@@ -58,7 +58,7 @@ def tokenize(text: str) -> list[str]:
 
 def find_tokens(texts: Sequence[str]) -> Tokens:
     """Lay the lower-cased texts end to end as UTF-8 and find their tokens."""
-    pieces = [_normalize(text).encode(errors="replace") for text in texts]
+    pieces = [normalize(text).encode(errors="replace") for text in texts]
     offsets = np.zeros(len(pieces) + 1, np.int64)
     np.cumsum([len(piece) for piece in pieces], out=offsets[1:])
     data = np.frombuffer(b"".join(pieces), np.uint8)
@@ -77,7 +77,8 @@ def hash_words(
     return data, offsets, np.array([_hash(data, i, j) for i, j in spans], np.uint64)
 
 
-def _normalize(text: str) -> str:
+def normalize(text: str) -> str:
+    """Bring a text into the form in which words are told apart: NFC and lower case."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFC", text.lower()).replace("\u2019", "'")

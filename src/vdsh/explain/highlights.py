@@ -1,0 +1,138 @@
+"""What to show of texts that a query found: their best passage, and the words that matter.
+
+A word matters where the query has it, or where it holds bits that both codes share. All texts go
+through the encoder together, so that ten hits cost little more than one.
+"""
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from vdsh.codes import Codes, unpack
+from vdsh.explain.results import TextExplanation
+from vdsh.explain.texts import Pushes, all_pushes, put_together
+from vdsh.text.spans import find_spans
+from vdsh.text.stopwords import SMART
+from vdsh.text.tokenizer import hash_words, tokenize
+
+if TYPE_CHECKING:
+    from vdsh.codes import Bits
+    from vdsh.pipeline import TextHasher
+
+Weights = dict[int, float]  # of words, by their hashes
+
+MOST_WORDS = 10  # marked in a text
+LEAST = 0.2  # of the largest weight: what holds less is not marked
+MOST_MARKS = 500
+MOST_TRIED = 40  # words of a hit to leave out in turn: those with the largest weights
+LONGEST = 50_000  # characters of a text that are looked at
+PASSAGE = 240  # characters, about two lines
+_BEFORE = 40  # of them before the first word that matters, at most
+_BATCH = 25  # texts that go through the encoder together
+_N_WORDS = 5  # listed per bit of the query
+
+
+class Highlight(NamedTuple):
+    """What to show of a text.
+
+    Attributes
+    ----------
+    passage : (int, int)
+        Where its best stretch begins and ends, in characters.
+    marks : list of (int, int, bool)
+        Where words that matter begin and end, in order, and whether the query has the word.
+    """
+
+    passage: tuple[int, int]
+    marks: list[tuple[int, int, bool]]
+
+
+class Highlights(NamedTuple):
+    """Why a query has its code (None where it has no known word), and what to show of each hit."""
+
+    explanation: TextExplanation | None
+    hits: list[Highlight]
+
+
+def highlight(
+    hasher: "TextHasher", texts: Sequence[str], *, code: Codes, query: str | None = None
+) -> Highlights:
+    """Choose the passage and the words to mark in each of the texts that a query found.
+
+    Parameters
+    ----------
+    hasher : TextHasher
+    texts : sequence of str
+    code : ndarray of uint8 of shape (n_bytes,)
+        The query's code.
+    query : str, optional
+        Its text, where there is one.
+    """
+    bag = hasher.vectorizer_
+    counts = bag.transform([query or ""])
+    asked = all_pushes(hasher, counts)[0] if counts.nnz else None
+    wanted = set(tokenize(query or "")) - SMART | {str(bag.vocabulary_[i]) for i in counts.indices}
+    hashes, bits = _hashes(wanted), unpack(code[None])[0]
+    shown = []
+    for first in range(0, len(texts), _BATCH):
+        some = [text[:LONGEST] for text in texts[first : first + _BATCH]]
+        found = all_pushes(hasher, bag.transform(some), most=MOST_TRIED, always=counts.indices)
+        for text, pushed in zip(some, found, strict=True):
+            shown.append(_show(text, _weigh(hasher, pushed, bits), hashes))
+    return Highlights(put_together(hasher, asked, _N_WORDS) if asked else None, shown)
+
+
+def _hashes(words: Iterable[str]) -> list[int]:
+    found: list[int] = hash_words(list(words))[2].tolist()
+    return found
+
+
+def _weigh(hasher: "TextHasher", found: Pushes, bits: "Bits") -> Weights:
+    """Weigh the words of a text by how much they hold the bits shared with the query: 0 to 1."""
+    held = np.maximum(found.towards[:, found.values == bits], 0).sum(axis=1)
+    shares = held / held.max(initial=1e-9)
+    words = map(str, hasher.vectorizer_.vocabulary_[found.terms[shares >= LEAST]])
+    return dict(zip(_hashes(words), shares[shares >= LEAST].tolist(), strict=True))
+
+
+def _show(text: str, weights: Weights, wanted: Collection[int]) -> Highlight:
+    """Mark the words with the largest weights; the query's own words come before all others."""
+    spans = find_spans(text)
+    own = set(wanted).intersection(spans.hashes.tolist())
+    weights = weights | {word: 1 + weights.get(word, 0.0) for word in own}
+    heaviest = sorted(weights, key=lambda word: (-weights[word], word))[:MOST_WORDS]
+    rows = np.flatnonzero(np.isin(spans.hashes, np.array(heaviest, np.uint64)))[:MOST_MARKS]
+    starts, stops = spans.starts[rows].tolist(), spans.stops[rows].tolist()
+    words = spans.hashes[rows].tolist()
+    marks: list[tuple[int, int, bool]] = []
+    for start, stop, word in zip(starts, stops, words, strict=True):
+        if marks and start < marks[-1][1]:  # pairs of ideographs overlap
+            marks[-1] = (marks[-1][0], stop, marks[-1][2] or word in own)
+        else:
+            marks.append((start, stop, word in own))
+    best = _best_start(starts, [(word, weights[word]) for word in words])
+    return Highlight(_passage(text, best), marks)
+
+
+def _best_start(starts: list[int], words: list[tuple[int, float]]) -> int:
+    """Return the place after which a passage has the most weight, each word counted once."""
+    best, most = 0, 0.0
+    for i, start in enumerate(starts):
+        end = bisect_left(starts, start + PASSAGE - _BEFORE)
+        weight = sum(dict(words[i:end]).values())
+        if weight > 1.05 * most:  # an earlier passage is the better one of two alike
+            best, most = start, weight
+    return best
+
+
+def _passage(text: str, at: int) -> tuple[int, int]:
+    """Cut a passage around a place, between words where there are spaces."""
+    start = max(0, at - _BEFORE)
+    if start:
+        start = max(start, text.find(" ", start, at) + 1)
+    stop = min(len(text), start + PASSAGE)
+    if stop < len(text):
+        stop = max(text.rfind(" ", stop - _BEFORE, stop), 0) or stop
+    return start, stop
