@@ -37,8 +37,18 @@ class Body(BaseModel):
 Text = Annotated[str, Limited("text")]
 Id = Annotated[str, Field(min_length=1)]
 Where = Annotated[
-    dict[str, Any] | None,
-    Field(description='A filter, such as {"label": "space"} or {"year": {">=": 1990}}.'),
+    dict[str, Any] | list[str] | None,
+    Field(
+        description='A filter, such as {"label": "space"} or {"year": {">=": 1990}}; or a list of '
+        'texts as `vdsh search --where` takes them, such as ["label=space", "year>=1990"].'
+    ),
+]
+Highlight = Annotated[
+    bool,
+    Field(
+        description="Say what a reader wants to know too: each hit's title, its best passage and "
+        "the words that matter, why the query has its code, and its place on the map."
+    ),
 ]
 
 
@@ -70,6 +80,7 @@ class SearchBody(Query):
     k: Annotated[int, Field(ge=1), Limited("k")] = 10
     where: Where = None
     rank: Literal["distance", "expected"] = "distance"
+    highlight: Highlight = False
 
     def bounded(self) -> Iterator[tuple[str, Any, str]]:
         """See `Body.bounded`."""
@@ -83,6 +94,7 @@ class WithinBody(Query):
     radius: Annotated[int, Field(ge=0, le=1024)] = 2
     where: Where = None
     limit: Annotated[int, Field(ge=1), Limited("k")] = 1000
+    highlight: Highlight = False
 
     def bounded(self) -> Iterator[tuple[str, Any, str]]:
         """See `Body.bounded`."""

@@ -10,7 +10,8 @@ from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
-KINDS = ("str", "constrained-str", "none")  # pydantic names the kinds of a field that has several
+# pydantic names the kinds of a field that has several
+KINDS = ("str", "constrained-str", "none", "dict[str,any]", "list[str]")
 
 
 class Json(Response):

@@ -1,5 +1,6 @@
 """The calls under /v1 that ask the store."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from fastapi import APIRouter
@@ -11,9 +12,12 @@ from vdsh.server.bodies import EncodeBody, Query, SearchBody, WithinBody, check_
 from vdsh.server.described import ASKED, NOT_THERE
 from vdsh.server.encoder import EncodedText
 from vdsh.server.errors import NotFound
+from vdsh.server.highlights import highlighted
 from vdsh.server.json_routes import Json, JsonRoute
+from vdsh.server.pool import StorePool
 from vdsh.server.service import Ask
-from vdsh.store import Store
+from vdsh.store import Hit, Store
+from vdsh.store.where_text import parse_where
 
 EMPTY = "No word of the text is known to the model: these are the neighbours of an empty text."
 
@@ -71,8 +75,8 @@ async def search(body: SearchBody, ask: Ask) -> Json:
         rank = "distance" if asked.warning else body.rank
         if rank == "expected" and body.text is not None:
             query = body.text
-        hits = store.search(query, k=body.k, where=body.where, rank=rank)
-        return asked.fields() | {"hits": [hit.as_fields() for hit in hits]}
+        hits = store.search(query, k=body.k, where=read_where(body.where), rank=rank)
+        return asked.fields() | tell(body, asked, hits, store, ask.pool)
 
     return Json(await ask.pool.call(work))
 
@@ -85,8 +89,9 @@ async def within(body: WithinBody, ask: Ask) -> Json:
 
     def work(store: Store) -> dict[str, Any]:
         asked = find_query(body, encoded, store)
-        hits, total = store.within_at_most(asked.code, body.radius, body.limit, where=body.where)
-        return asked.fields() | {"hits": [hit.as_fields() for hit in hits], "total": total}
+        where = read_where(body.where)
+        hits, total = store.within_at_most(asked.code, body.radius, body.limit, where=where)
+        return asked.fields() | tell(body, asked, hits, store, ask.pool) | {"total": total}
 
     return Json(await ask.pool.call(work))
 
@@ -109,3 +114,17 @@ def find_query(query: Query, encoded: EncodedText | None, store: Store) -> Asked
     if hit is None:
         raise NotFound(f"There is no document '{query.id}'.")
     return Asked(from_hex([hit.code])[0])
+
+
+def read_where(where: Any) -> dict[str, Any] | None:
+    """Return a filter, also of texts as the command line takes them."""
+    return parse_where(where) if isinstance(where, list) else where
+
+
+def tell(
+    body: SearchBody | WithinBody, asked: Asked, hits: Sequence[Hit], store: Store, pool: StorePool
+) -> dict[str, Any]:
+    """Give the fields of an answer that are about the hits."""
+    if body.highlight:
+        return highlighted(body, asked.code, hits, store, pool)
+    return {"hits": [hit.as_fields() for hit in hits]}
