@@ -129,9 +129,9 @@ def _best_start(starts: list[int], words: list[tuple[int, float]]) -> int:
 
 def _passage(text: str, at: int) -> tuple[int, int]:
     """Cut a passage around a place, between words where there are spaces."""
-    start = max(0, at - _BEFORE)
-    if start:
-        start = max(start, text.find(" ", start, at) + 1)
+    start = 0
+    if at > _BEFORE + 20:  # near its beginning, the text is shown from there
+        start = max(at - _BEFORE, text.find(" ", at - _BEFORE, at) + 1)
     stop = min(len(text), start + PASSAGE)
     if stop < len(text):
         stop = max(text.rfind(" ", stop - _BEFORE, stop), 0) or stop

@@ -15,9 +15,9 @@ function take({ replace = false } = {}) {
 
 function grow() {
   const field = $("q");
+  $("clear").hidden = !field.value; // first: it takes room from the text
   field.style.height = "auto";
   field.style.height = `${Math.min(168, field.scrollHeight)}px`;
-  $("clear").hidden = !field.value;
 }
 
 export function setUpBox() {
