@@ -19,7 +19,7 @@ from vdsh.server import (
     routes,
     state_routes,
 )
-from vdsh.server.described import ALWAYS
+from vdsh.server.answers import ALWAYS
 from vdsh.server.errors import add_error_handlers
 from vdsh.server.guard import Guard
 from vdsh.server.limits import Limits

@@ -14,9 +14,8 @@ from vdsh import corpus_map
 from vdsh.corpus_map import CorpusMap
 from vdsh.errors import FolderError, MissingFileError
 from vdsh.model import Model
-from vdsh.server.answers import Answer, PlaceAnswer
+from vdsh.server.answers import ASKED, NOT_THERE, Answer, PlaceAnswer
 from vdsh.server.bodies import Body, Id, Text
-from vdsh.server.described import ASKED, NOT_THERE
 from vdsh.server.errors import NotFound
 from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.pool import StorePool

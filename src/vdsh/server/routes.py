@@ -9,8 +9,8 @@ from fastapi import APIRouter
 from vdsh import __version__
 from vdsh.codes import Codes, from_hex, to_hex
 from vdsh.server import answers
+from vdsh.server.answers import ASKED, NOT_THERE
 from vdsh.server.bodies import EncodeBody, Query, SearchBody, WithinBody
-from vdsh.server.described import ASKED, NOT_THERE
 from vdsh.server.encoder import EncodedText
 from vdsh.server.errors import NotFound
 from vdsh.server.highlights import highlighted
