@@ -1,13 +1,27 @@
 """Orders other than that of the distance, for the documents nearest to a query."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from vdsh.codes import Scores, expected_distances
+from vdsh.errors import InputError
 from vdsh.store.engine import Candidate
 
+RANKS = ("distance", "expected")
 CANDIDATES = 1000  # at least so many are put in order
+
+
+def check_rank(rank: Any, query: Any) -> None:
+    """Raise unless hits can be ranked that way."""
+    if rank not in RANKS:
+        raise InputError(f'rank must be "distance" or "expected". Got {rank!r}.')
+    if rank == "expected" and not isinstance(query, str):
+        raise InputError(
+            'rank="expected" needs a text: a code does not say how sure its bits are. '
+            'Give the text, or use rank="distance".'
+        )
 
 
 class ByExpectedDistance:

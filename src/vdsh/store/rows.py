@@ -66,6 +66,23 @@ def check_codes(codes: Any, documents: Iterable[Document], n_bits: int) -> None:
         raise InputError(f"There are {shape[0]} codes but {len(documents)} documents.")
 
 
+def check_query_code(code: Any, n_bits: int) -> Codes:
+    """Return a single query code, or say why it is none."""
+    given = np.asarray(code)
+    if given.dtype != np.uint8 or given.ndim != 1:
+        raise InputError(
+            "A query must be a text or a code: a uint8 array of shape (n_bytes,). "
+            f"Got {type(code).__name__} of type {given.dtype} and shape {given.shape}."
+        )
+    if 8 * len(given) != n_bits:
+        raise InputError(
+            f"This store holds {n_bits}-bit codes but the query has {8 * len(given)}. "
+            "Encode it with the store's own model."
+        )
+    checked: Codes = given
+    return checked
+
+
 def _check_documents(documents: Sequence[Document]) -> None:
     """Raise for the first document that cannot be stored."""
     for document in documents:

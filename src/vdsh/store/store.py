@@ -5,8 +5,6 @@ from functools import partial
 from threading import RLock
 from typing import Any, Self, TypeVar
 
-import numpy as np
-
 from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.documents.document import BATCH, in_batches
@@ -17,11 +15,9 @@ from vdsh.store.duplicates import check_similarity, find_duplicates
 from vdsh.store.engine import Engine, Found
 from vdsh.store.hits import Duplicates, Hit, Hits, Within
 from vdsh.store.model import StoreModel
-from vdsh.store.ranking import ByExpectedDistance
-from vdsh.store.rows import Rows, check_codes, check_id, read_codes, to_rows
+from vdsh.store.ranking import ByExpectedDistance, check_rank
+from vdsh.store.rows import Rows, check_codes, check_id, check_query_code, read_codes, to_rows
 from vdsh.store.where import Filter, Tree, parse
-
-RANKS = ("distance", "expected")
 
 Query = str | Codes
 T = TypeVar("T")
@@ -152,7 +148,7 @@ class Store:
             known word finds nothing, and `warning` says so.
         """
         k = check_count("k", k, 1)
-        _check_rank(rank, query)
+        check_rank(rank, query)
         code, unknown, empty = self._read(query)
         if empty:
             return self._nothing(unknown, where)
@@ -278,7 +274,7 @@ class Store:
     def _read(self, query: Query) -> tuple[Codes, list[str], bool]:
         """Return a query's code, its unknown words, and whether it has no known one."""
         if not isinstance(query, str):
-            return _check_code(query, self._model.n_bits), [], False
+            return check_query_code(query, self._model.n_bits), [], False
         codes, n_empty = self.model.encode_and_count([query])
         return codes[0], self.model.unknown_words(query), bool(n_empty)
 
@@ -321,31 +317,3 @@ def _hit(found: Found) -> Hit:
     document, code, distance = found
     text, labels, metadata = document.text, document.labels, document.metadata
     return Hit(document.id, distance, text, labels, metadata, None, code.hex())
-
-
-def _check_rank(rank: Any, query: Query) -> None:
-    """Raise unless hits can be ranked that way."""
-    if rank not in RANKS:
-        raise InputError(f'rank must be "distance" or "expected". Got {rank!r}.')
-    if rank == "expected" and not isinstance(query, str):
-        raise InputError(
-            'rank="expected" needs a text: a code does not say how sure its bits are. '
-            'Give the text, or use rank="distance".'
-        )
-
-
-def _check_code(code: Any, n_bits: int) -> Codes:
-    """Return a single query code, or say why it is none."""
-    given = np.asarray(code)
-    if given.dtype != np.uint8 or given.ndim != 1:
-        raise InputError(
-            "A query must be a text or a code: a uint8 array of shape (n_bytes,). "
-            f"Got {type(code).__name__} of type {given.dtype} and shape {given.shape}."
-        )
-    if 8 * len(given) != n_bits:
-        raise InputError(
-            f"This store holds {n_bits}-bit codes but the query has {8 * len(given)}. "
-            "Encode it with the store's own model."
-        )
-    checked: Codes = given
-    return checked

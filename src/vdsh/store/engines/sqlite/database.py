@@ -61,14 +61,9 @@ class Database:
         if self.file.is_file():
             self._open()
 
-    @property
-    def is_open(self) -> bool:
-        """Whether there is a file, and it is open."""
-        return self._connection is not None
-
     def meta(self) -> dict[str, str]:
         """Return what the store says about itself; an empty dict where it is not made yet."""
-        if not self.is_open:
+        if self._connection is None:
             return {}
         with self.reading() as connection:
             names = connection.execute("SELECT name, type FROM sqlite_master").fetchall()
@@ -81,10 +76,9 @@ class Database:
 
     def create(self, meta: Mapping[str, str]) -> dict[str, str]:
         """Make the tables, unless another process was faster; return what `meta` says then."""
-        if not self.is_open:
-            self._open()
+        connection = self._connection or self._open()
         with self._explained():
-            self._connected().execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA journal_mode=WAL")
         with self.writing() as connection:
             if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
                 for statement in SCHEMA.split(";"):
@@ -123,16 +117,13 @@ class Database:
             self._connection.close()
             self._connection = None
 
-    def _open(self) -> None:
+    def _open(self) -> sqlite3.Connection:
         there = self.file.exists()
         writable = os.access(self.folder, os.W_OK) and (not there or os.access(self.file, os.W_OK))
         self.read_only = not writable
         with self._explained():
             self._connection = self._connect("write") if writable else self._connect_for_reading()
         self.identity = _identity(self.file)
-
-    def _connected(self) -> sqlite3.Connection:
-        assert self._connection is not None, "a store that is not open is not asked"
         return self._connection
 
     @contextmanager
@@ -154,7 +145,8 @@ class Database:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
-        connection = self._connected()
+        connection = self._connection
+        assert connection is not None, "a store that is not open is not asked"
         with self._explained():
             connection.execute(begin)
             try:
