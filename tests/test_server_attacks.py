@@ -104,7 +104,7 @@ def test_a_query_that_nobody_waits_for_is_interrupted(store, monkeypatch):
 
     def work(opened):
         try:
-            with opened._reading() as connection:
+            with opened._engine._database.reading() as connection:
                 connection.execute(endless).fetchone()
         except VdshError as error:
             caught.append(error)
@@ -212,10 +212,10 @@ def test_a_store_removed_during_a_write_does_not_call_it_written(store, monkeypa
     with open_store(store) as opened:
 
         def write_and_lose(rows):
-            with opened._writing():
+            with opened._engine._database.writing():
                 shutil.rmtree(store)
 
-        monkeypatch.setattr(opened, "_write", write_and_lose)
+        monkeypatch.setattr(opened._engine, "write", write_and_lose)
         with pytest.raises(WriteError, match="removed or replaced"):
             opened.upsert([Document("a", "moon", None, {})])
 

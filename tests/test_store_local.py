@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -533,6 +534,15 @@ def test_two_processes_write_and_a_third_reads_whole_batches(store, folder):
     assert counts == sorted(counts)
     assert all(count % 40 == 0 for count in counts)
     assert store.count() == len(store.within(code(0), radius=16)) == 51 * 40
+
+
+def test_a_store_removed_before_its_first_use_says_so(store, folder):
+    shutil.rmtree(folder)
+    with pytest.raises(WriteError, match="removed or replaced"):
+        store.upsert([doc("a")])
+    with pytest.raises(WriteError, match="removed or replaced"):
+        store.delete(["a"])
+    assert store.search(code(0)) == []
 
 
 def test_a_person_can_read_the_tables(years, folder):

@@ -151,7 +151,7 @@ class Store:
         check_rank(rank, query)
         code, unknown, empty = self._read(query)
         if empty:
-            return self._nothing(unknown, where)
+            return self._nothing(code, unknown, where)
         if rank == "expected":
             return Hits(self._by_expected_distance(query, code, k, where), unknown)
         found = self._ask(lambda engine: engine.nearest(code, k, _tree(engine, where)))
@@ -265,7 +265,7 @@ class Store:
         radius = check_count("radius", radius, 0)
         code, unknown, empty = self._read(query)
         if empty:
-            return Within(self._nothing(unknown, where), 0)
+            return Within(self._nothing(code, unknown, where), 0)
         found, total = self._ask(
             lambda engine: engine.within(code, radius, _tree(engine, where), limit)
         )
@@ -278,9 +278,9 @@ class Store:
         codes, n_empty = self.model.encode_and_count([query])
         return codes[0], self.model.unknown_words(query), bool(n_empty)
 
-    def _nothing(self, unknown: list[str], where: Filter | None) -> Hits:
+    def _nothing(self, code: Codes, unknown: list[str], where: Filter | None) -> Hits:
         """Find nothing; a wrong filter or a closed store is an error all the same."""
-        self._ask(lambda engine: _tree(engine, where))
+        self._ask(lambda engine: engine.nearest(code, 1, _tree(engine, where)))
         return Hits(unknown=unknown, empty=True)
 
     def _info(self, engine: Engine) -> dict[str, Any]:

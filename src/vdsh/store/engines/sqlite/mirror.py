@@ -218,11 +218,11 @@ class Mirror:
         return ids, np.concatenate(parts)
 
     def _files(self) -> list[tuple[State, Path]]:
-        """List the index files of this store."""
-        named = [(NAME.fullmatch(file.name), file) for file in self.folder.iterdir()]
+        """List the index files of this store; none where its folder was removed."""
+        found = [(NAME.fullmatch(file.name), file) for file in self.folder.glob("index-*")]
         return [
             (State(int(match[1]), int(match[2])), file)
-            for match, file in named
+            for match, file in found
             if match and match[3] == self.store
         ]
 
