@@ -9,9 +9,9 @@ from scipy.sparse import csr_array, vstack
 
 from vdsh.evaluation.protocol import yardsticks
 from vdsh.hashers import Hasher
-from vdsh.hashers.validation_search import usual_k
 from vdsh.labels import read_labels
 from vdsh.metrics import precision_at, tally
+from vdsh.metrics.by_threshold import choose_k
 from vdsh.model.health import sample
 from vdsh.pipeline import TextHasher
 
@@ -64,7 +64,7 @@ def measure_quality(hasher: TextHasher, train: Texts, held_out: Texts) -> Qualit
     if len(asking) >= LEAST_LABELLED and len(lying):
         queries = _count(hasher, held_out, asking[sample(len(asking), MOST_QUERIES)])
         documents = _count(hasher, train, lying[sample(len(lying), MOST_DOCUMENTS)])
-        return measure_codes(hasher.hasher_, queries, documents, k=usual_k(len(documents[1])))
+        return measure_codes(hasher.hasher_, queries, documents, k=choose_k(len(documents[1])))
     asking, lying = (
         sample(len(part[0]), most)
         for part, most in ((held_out, MOST_QUERIES), (train, MOST_DOCUMENTS))
@@ -128,7 +128,7 @@ def find_faults(hasher: TextHasher, quality: Quality | None) -> list[str]:
         return faults
     if quality.values["codes"] < quality.values["exact tf-idf cosine"]:
         faults.append(_LOSES[quality.measure])
-    if quality.tied > max(usual_k(quality.documents), MOST_TIED * quality.documents):
+    if quality.tied > max(choose_k(quality.documents), MOST_TIED * quality.documents):
         faults.append(
             f"Ties decide what is found: the training documents have only "
             f"{hasher.hasher_.n_distinct_codes_:,} different codes, and a query has about "

@@ -36,7 +36,7 @@ def launched(model: str, docs: str) -> Iterator[bool]:
     check_model(model)
     if docs == "-":
         raise InputError("Several processes cannot share standard input. Give a file.")
-    trainer("team")  # says what to install where there is no torch
+    trainer("vdsh.training")  # says what to install where there is no torch
     import torch
     from torch import distributed
 

@@ -38,7 +38,7 @@ def fit_on_ray(lesson: Lesson, where: Where) -> TextHasher:
     if nothing had happened, and nothing needs a disk that all machines share.
     """
     check_model(lesson.hasher.model)
-    trainer("team")  # says what to install where there is no torch
+    trainer("vdsh.training")  # says what to install where there is no torch
     with cluster(where.address) as ray, tempfile.TemporaryDirectory(prefix="vdsh-") as folder:
         from ray.train import FailureConfig, RunConfig, ScalingConfig
         from ray.train.torch import TorchTrainer

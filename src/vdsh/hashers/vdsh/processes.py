@@ -15,7 +15,7 @@ from torch import distributed as dist
 T = TypeVar("T")
 
 
-class Team:
+class Processes:
     """The processes that train one network; all methods do nothing for a process alone.
 
     Attributes

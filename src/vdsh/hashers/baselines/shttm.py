@@ -9,7 +9,8 @@ where C_ij says how far to trust a tag's presence or absence. Both updates are c
 linear map from terms to y hashes documents that have no tags.
 """
 
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
 from vdsh.errors import InputError
-from vdsh.hashers.base import Corpus, Hasher, Progress, Report
+from vdsh.hashers.base import Examples, Hasher, Progress, Report
 from vdsh.labels import Labels
 from vdsh.model.encoders import Linear
 
@@ -27,6 +28,7 @@ _BATCH = 1024  # documents between two updates of the topics
 _INNER = 20  # updates of one document's topics, at most
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SHTTM(Hasher):
     """Hash documents by vectors that predict their labels and stay near their topics.
 
@@ -71,32 +73,14 @@ class SHTTM(Hasher):
 
     encoder = Linear
 
-    def __init__(
-        self,
-        n_bits: int = 32,
-        *,
-        weighting: str = "tfidf",
-        threshold: str = "median",
-        topic_weight: float = 0.001,
-        absent_weight: float = 0.001,
-        label_ridge: float = 1.0,
-        ridge: float = 1.0,
-        steps: int = 10,
-        passes: int = 5,
-        random_state: Any = None,
-    ) -> None:
-        self.n_bits = n_bits
-        self.weighting = weighting
-        self.threshold = threshold
-        self.topic_weight = topic_weight
-        self.absent_weight = absent_weight
-        self.label_ridge = label_ridge
-        self.ridge = ridge
-        self.steps = steps
-        self.passes = passes
-        self.random_state = random_state
+    topic_weight: float = 0.001
+    absent_weight: float = 0.001
+    label_ridge: float = 1.0
+    ridge: float = 1.0
+    steps: int = 10
+    passes: int = 5
 
-    def _fit(self, train: Corpus, validation: Corpus | None, progress: Progress | None) -> None:
+    def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
         self._check_settings()
         assert train.labels is not None
         self.classes_ = list(train.labels.names)

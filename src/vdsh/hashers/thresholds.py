@@ -8,7 +8,7 @@ documents with a label in common, the other bits staying as they are.
 import numpy as np
 
 from vdsh.codes import FIXED, Scores, thresholds
-from vdsh.hashers.validation_search import Places, ValidationSearch
+from vdsh.metrics.by_threshold import Places, ValidationSearch
 from vdsh.model.health import is_constant
 
 _QUANTILES = (0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85)

@@ -15,8 +15,8 @@ from scipy.sparse import csr_array
 from torch import Tensor
 from torch.nn import functional as F
 
-from vdsh.hashers.base import Corpus
-from vdsh.hashers.team import Team
+from vdsh.hashers.base import Examples
+from vdsh.hashers.vdsh.processes import Processes
 from vdsh.labels import Labels
 
 
@@ -83,7 +83,7 @@ class Documents:
     @classmethod
     def of(
         cls,
-        corpus: Corpus,
+        corpus: Examples,
         target: str,
         device: torch.device,
         neighbours: NDArray[np.int32] | None = None,
@@ -143,16 +143,16 @@ def shuffled(
     word_dropout: float,
     share: float,
     generator: torch.Generator,
-    team: Team | None = None,
+    processes: Processes | None = None,
 ) -> Epoch:
     """Take the documents in random order, each with some of its input words left out.
 
     The targets keep every word: the encoder has to guess what it does not see. Of each target
-    `share` comes from a neighbour drawn anew, where the documents have neighbours. In a team this
-    process gets its part of the documents.
+    `share` comes from a neighbour drawn anew, where the documents have neighbours. Of several
+    processes each gets its part of the documents.
     """
     order = torch.randperm(documents.n_docs, generator=generator, device=documents.device)
-    order = team.share(order) if team else order
+    order = processes.share(order) if processes else order
     if documents.neighbours is None:
         epoch = _arrange(documents, order)
     else:

@@ -1,7 +1,4 @@
-"""Scoring a network on validation documents, to keep its best epoch. Test data is never seen.
-
-All of it happens on the device that trains: a GPU does not wait for the host between epochs.
-"""
+"""Scoring a network on validation documents, to keep its best epoch. Test data is never seen."""
 
 from typing import TYPE_CHECKING
 
@@ -10,20 +7,21 @@ import torch
 from torch import Tensor
 
 from vdsh.codes import FIXED
-from vdsh.hashers.base import Corpus
-from vdsh.hashers.batches import Documents, in_order, sparse_batches
-from vdsh.hashers.network import Network
-from vdsh.hashers.objective import Weights, lower_bound
-from vdsh.hashers.usual import are_many
-from vdsh.hashers.validation_search import usual_k
+from vdsh.hashers.base import Examples
+from vdsh.hashers.vdsh.batches import Documents, in_order, sparse_batches
+from vdsh.hashers.vdsh.defaults import are_many
+from vdsh.hashers.vdsh.network import Network
+from vdsh.hashers.vdsh.objective import Weights, lower_bound
 from vdsh.labels import Labels
+from vdsh.metrics.by_threshold import MOST_DOCUMENTS, MOST_QUERIES, choose_k
+from vdsh.metrics.on_device import tally
+from vdsh.metrics.ranking import precision_at
 from vdsh.model.health import sample
 
 if TYPE_CHECKING:
     from vdsh.hashers.vdsh import VDSH
 
-_ENCODE, _COMPARE = 1024, 256  # documents encoded, and queries compared, at a time
-_MOST_DOCUMENTS, _MOST_QUERIES = 20_000, 2_000  # what a validation looks at, at most
+_ENCODE = 1024  # documents at a time
 
 
 class Judge:
@@ -32,21 +30,21 @@ class Judge:
     def __init__(self, hasher: "VDSH", kind: str, train: Documents, queries: Documents) -> None:
         self.hasher, self.kind = hasher, kind
         self.train, self.queries = train, queries
-        self.k = usual_k(train.n_docs)
+        self.k = choose_k(train.n_docs)
         if kind == "precision":
             self.relevant = queries.labels @ train.labels.T > 0  # (n_queries, n_docs)
 
     @classmethod
     def choose(
-        cls, hasher: "VDSH", train: Corpus, validation: Corpus | None, device: torch.device
+        cls, hasher: "VDSH", train: Examples, validation: Examples | None, device: torch.device
     ) -> "Judge | None":
         """Make the judge that the validation data allows; None without any."""
         if validation is None:
             return None
         enough = all(_are_known(part.labels) for part in (train, validation))
         kind = "precision" if hasher.selection == "precision" and enough else "bound"
-        database = _subset(train, _MOST_DOCUMENTS, kind)
-        queries = _subset(validation, _MOST_QUERIES, kind)
+        database = _subset(train, MOST_DOCUMENTS, kind)
+        queries = _subset(validation, MOST_QUERIES, kind)
         parts = (Documents.of(part, hasher.target, device) for part in (database, queries))
         return cls(hasher, kind, *parts)
 
@@ -65,8 +63,8 @@ class Judge:
         scores = []
         for name in FIXED if kind == "best" else (kind,):
             cut = _median(database) if name == "median" else torch.zeros_like(database[0])
-            found = precision(queries > cut, database > cut, self.relevant, k=self.k)
-            scores.append(float(found.mean()))
+            found = tally(queries > cut, database > cut, self.relevant)
+            scores.append(float(precision_at(found, self.k).mean()))
         return max(scores)
 
     def _bound(self, network: Network, seed: int) -> float:
@@ -86,14 +84,14 @@ def _are_known(labels: Labels | None) -> bool:
     return labels is not None and are_many(labels.known.mean())
 
 
-def _subset(corpus: Corpus, most: int, kind: str) -> Corpus:
+def _subset(corpus: Examples, most: int, kind: str) -> Examples:
     """Take at most so many documents; for precision only those whose labels are known."""
     rows = np.arange(corpus.inputs.shape[0])
     if kind == "precision" and corpus.labels is not None:
         rows = rows[corpus.labels.known]
     rows = rows[sample(len(rows), most)]
     labels = None if corpus.labels is None else corpus.labels.take(rows)
-    return Corpus(corpus.inputs[rows], corpus.counts[rows], labels)
+    return Examples(corpus.inputs[rows], corpus.counts[rows], labels)
 
 
 def means(network: Network, documents: Documents) -> Tensor:
@@ -101,32 +99,6 @@ def means(network: Network, documents: Documents) -> Tensor:
     batches = sparse_batches(in_order(documents), _ENCODE)
     with torch.no_grad():
         return torch.cat([network.posterior(network.hidden(batch, None)).mu for batch in batches])
-
-
-def precision(queries: Tensor, documents: Tensor, relevant: Tensor, *, k: int = 100) -> Tensor:
-    """Compute each query's expected precision at k, as `vdsh.metrics` does, on any device.
-
-    Parameters
-    ----------
-    queries, documents : bool tensor of shape (n, K)
-        Their bits.
-    relevant : bool tensor of shape (n_queries, n_docs)
-    """
-    k = min(k, len(documents))
-    signs = [2 * bits.float() - 1 for bits in (queries, documents)]  # 1 and -1
-    n_bits, parts = queries.shape[1], []
-    for first in range(0, len(queries), _COMPARE):
-        rows = slice(first, first + _COMPARE)
-        distance = n_bits - signs[0][rows] @ signs[1].T  # twice the Hamming distance
-        place = distance.round().long() + relevant[rows]
-        ones = torch.ones((), dtype=torch.int32, device=place.device).expand_as(place)
-        counts = torch.zeros(len(place), 2 * n_bits + 2, dtype=torch.int32, device=place.device)
-        counts = counts.scatter_add_(1, place, ones).view(-1, n_bits + 1, 2)
-        found = counts.sum(-1)  # (B, K + 1)
-        before = found.cumsum(1) - found
-        taken = ((k - before) / found.clamp(min=1)).clamp(0, 1)
-        parts.append((counts[..., 1] * taken).sum(1) / k)
-    return torch.cat(parts)
 
 
 def _median(scores: Tensor) -> Tensor:

@@ -5,15 +5,16 @@ R. Salakhutdinov and G. Hinton, "Semantic Hashing", International Journal of App
 Training is in `rbm_training.py`.
 """
 
-from typing import Any
+from dataclasses import dataclass
 
 from sklearn.utils import check_random_state
 
 from vdsh.errors import InputError
-from vdsh.hashers.base import Corpus, Hasher, Progress, trainer
+from vdsh.hashers.base import Examples, Hasher, Progress, trainer
 from vdsh.model.encoders import Layers, scale_lengths
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class StackedRBM(Hasher):
     """Hash documents with a deep autoencoder, pretrained as a stack of RBMs; needs no labels.
 
@@ -57,37 +58,19 @@ class StackedRBM(Hasher):
 
     encoder = Layers
 
-    def __init__(
-        self,
-        n_bits: int = 32,
-        *,
-        weighting: str = "given",
-        threshold: str = "median",
-        hidden_size: int = 500,
-        epochs: int = 30,
-        pretraining_epochs: int | None = None,
-        batch_size: int = 100,
-        learning_rate: float = 3e-3,
-        noise: float = 4.0,
-        random_state: Any = None,
-        device: str = "auto",
-    ) -> None:
-        self.n_bits = n_bits
-        self.weighting = weighting
-        self.threshold = threshold
-        self.hidden_size = hidden_size
-        self.epochs = epochs
-        self.pretraining_epochs = pretraining_epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.noise = noise
-        self.random_state = random_state
-        self.device = device
+    weighting: str = "given"
+    hidden_size: int = 500
+    epochs: int = 30
+    pretraining_epochs: int | None = None
+    batch_size: int = 100
+    learning_rate: float = 3e-3
+    noise: float = 4.0
+    device: str = "auto"
 
-    def _fit(self, train: Corpus, validation: Corpus | None, progress: Progress | None) -> None:
+    def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
         self._check_settings()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        weights, self.history_ = trainer("rbm_training").train(
+        weights, self.history_ = trainer("baselines.rbm_training").train(
             self, scale_lengths(train.inputs).to_csr(), seed, progress
         )
         for name, array in weights.items():

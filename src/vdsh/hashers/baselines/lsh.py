@@ -7,15 +7,16 @@ Gaussian projections: M. Datar, N. Immorlica, P. Indyk and V. S. Mirrokni, "Loca
 Hashing Scheme Based on p-Stable Distributions", SoCG 2004.
 """
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from vdsh.hashers.base import Corpus, Hasher, Progress
+from vdsh.hashers.base import Examples, Hasher, Progress
 from vdsh.model.encoders import Hyperplanes
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LSH(Hasher):
     """Hash a document by the side of random hyperplanes that it falls on; needs no labels.
 
@@ -40,20 +41,7 @@ class LSH(Hasher):
 
     encoder = Hyperplanes
 
-    def __init__(
-        self,
-        n_bits: int = 32,
-        *,
-        weighting: str = "tfidf",
-        threshold: str = "median",
-        random_state: Any = None,
-    ) -> None:
-        self.n_bits = n_bits
-        self.weighting = weighting
-        self.threshold = threshold
-        self.random_state = random_state
-
-    def _fit(self, train: Corpus, validation: Corpus | None, progress: Progress | None) -> None:
+    def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
         rng = check_random_state(self.random_state)
         shape = train.inputs.shape[1], self.n_bits
         self.hyperplanes_ = rng.normal(size=shape).astype(np.float32)

@@ -5,6 +5,7 @@ documents along their principal components, take the eigenfunctions of the Lapla
 smallest eigenvalues, and cut them at zero.
 """
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from vdsh.errors import InputError
-from vdsh.hashers.base import Corpus, Hasher, Progress
-from vdsh.hashers.components import principal_components
+from vdsh.hashers.base import Examples, Hasher, Progress
+from vdsh.hashers.baselines.components import principal_components
 from vdsh.model.encoders import Waves
 
 
@@ -59,6 +60,7 @@ def smallest_modes(sides: NDArray[np.floating[Any]], n_modes: int) -> Modes:
     return Modes(axes, numbers + 1)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SpectralHashing(Hasher):
     """Hash documents by waves along their principal components; needs no labels.
 
@@ -92,22 +94,10 @@ class SpectralHashing(Hasher):
 
     encoder = Waves
 
-    def __init__(
-        self,
-        n_bits: int = 32,
-        *,
-        weighting: str = "tfidf",
-        threshold: str = "sign",
-        n_components: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_bits = n_bits
-        self.weighting = weighting
-        self.threshold = threshold
-        self.n_components = n_components
-        self.random_state = random_state
+    threshold: str = "sign"
+    n_components: int | None = None
 
-    def _fit(self, train: Corpus, validation: Corpus | None, progress: Progress | None) -> None:
+    def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
         n_components = self.n_bits if self.n_components is None else self.n_components
         if n_components < 1:
             raise InputError(f"n_components must be at least 1. Got {n_components!r}.")

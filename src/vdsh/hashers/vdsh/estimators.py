@@ -3,6 +3,7 @@
 S. Chaidaroon and Y. Fang, "Variational Deep Semantic Hashing for Text Documents", SIGIR 2017.
 """
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,12 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from vdsh.codes import Scores
 from vdsh.errors import InputError
-from vdsh.hashers.base import Corpus, Hasher, Progress, trainer
-from vdsh.hashers.neighbours import MOST_NEIGHBOURS
-from vdsh.hashers.usual import Usual, settle
+from vdsh.hashers.base import Examples, Hasher, Progress, trainer
+from vdsh.hashers.vdsh.defaults import Defaults, settle
+from vdsh.hashers.vdsh.neighbours import MOST_NEIGHBOURS
 from vdsh.model.encoders import Network, Posterior, normal_cdf
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class VDSH(Hasher):
     """Hash documents with a variational autoencoder over their words; needs no labels.
 
@@ -100,52 +102,24 @@ class VDSH(Hasher):
     private: ClassVar[bool] = False
     encoder = Network
 
-    def __init__(
-        self,
-        n_bits: int = 32,
-        *,
-        weighting: str = "tfidf",
-        threshold: str = "sign",
-        hidden_size: int = 1000,
-        decoder_size: int = 200,
-        epochs: int | None = None,
-        patience: int = 10,
-        selection: str = "precision",
-        batch_size: int | None = None,
-        learning_rate: float = 2e-3,
-        dropout: float = 0.2,
-        word_dropout: float | None = None,
-        n_neighbors: int = 20,
-        neighbor_share: float | None = None,
-        n_samples: int = 1,
-        kl_weight: float | None = None,
-        kl_warmup: int = 50,
-        log_variance: str = "bounded",
-        target: str = "binary",
-        random_state: Any = None,
-        device: str = "auto",
-    ) -> None:
-        self.n_bits = n_bits
-        self.weighting = weighting
-        self.threshold = threshold
-        self.hidden_size = hidden_size
-        self.decoder_size = decoder_size
-        self.epochs = epochs
-        self.patience = patience
-        self.selection = selection
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.dropout = dropout
-        self.word_dropout = word_dropout
-        self.n_neighbors = n_neighbors
-        self.neighbor_share = neighbor_share
-        self.n_samples = n_samples
-        self.kl_weight = kl_weight
-        self.kl_warmup = kl_warmup
-        self.log_variance = log_variance
-        self.target = target
-        self.random_state = random_state
-        self.device = device
+    threshold: str = "sign"
+    hidden_size: int = 1000
+    decoder_size: int = 200
+    epochs: int | None = None
+    patience: int = 10
+    selection: str = "precision"
+    batch_size: int | None = None
+    learning_rate: float = 2e-3
+    dropout: float = 0.2
+    word_dropout: float | None = None
+    n_neighbors: int = 20
+    neighbor_share: float | None = None
+    n_samples: int = 1
+    kl_weight: float | None = None
+    kl_warmup: int = 50
+    log_variance: str = "bounded"
+    target: str = "binary"
+    device: str = "auto"
 
     def posterior(self, X: Any) -> Posterior:
         """Return mean and standard deviation of Q(s | d) for each document and bit."""
@@ -163,14 +137,14 @@ class VDSH(Hasher):
         """The sign where the decoder sees signs, else the paper's median."""
         return "sign" if self.decoder_size else "median"
 
-    def _fit(self, train: Corpus, validation: Corpus | None, progress: Progress | None) -> None:
+    def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
         self._check_settings()
         labelled = train.labels.known.mean() if self.supervised and train.labels else 0.0
         settled = settle(self.get_params(), train.counts.shape[0], float(labelled))
-        for name in Usual._fields:
+        for name in Defaults._fields:
             setattr(self, f"{name}_", np.asarray(settled[name]).item())
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        trained = trainer("training").train(self, train, validation, seed, progress)
+        trained = trainer("vdsh.training").train(self, train, validation, seed, progress)
         for name, array in trained.weights.items():
             setattr(self, f"{name}_", array)
         self.history_ = trained.history
@@ -204,6 +178,7 @@ class VDSH(Hasher):
                 raise InputError(f"{name} must be from 0 to below 1. Got {value!r}.")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class VDSH_S(VDSH):
     """Hash documents so that those with the same labels get similar codes.
 
@@ -230,58 +205,10 @@ class VDSH_S(VDSH):
 
     supervised: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        n_bits: int = 32,
-        *,
-        weighting: str = "tfidf",
-        threshold: str = "best",
-        hidden_size: int = 1000,
-        decoder_size: int = 200,
-        epochs: int | None = None,
-        patience: int = 10,
-        selection: str = "precision",
-        batch_size: int | None = None,
-        learning_rate: float = 2e-3,
-        dropout: float = 0.2,
-        word_dropout: float | None = None,
-        n_neighbors: int = 20,
-        neighbor_share: float | None = None,
-        n_samples: int = 1,
-        kl_weight: float | None = None,
-        kl_warmup: int = 50,
-        label_weight: float = 100.0,
-        log_variance: str = "bounded",
-        target: str = "binary",
-        random_state: Any = None,
-        device: str = "auto",
-    ) -> None:
-        super().__init__(
-            n_bits,
-            weighting=weighting,
-            threshold=threshold,
-            hidden_size=hidden_size,
-            decoder_size=decoder_size,
-            epochs=epochs,
-            patience=patience,
-            selection=selection,
-            batch_size=batch_size,
-            learning_rate=learning_rate,
-            dropout=dropout,
-            word_dropout=word_dropout,
-            n_neighbors=n_neighbors,
-            neighbor_share=neighbor_share,
-            n_samples=n_samples,
-            kl_weight=kl_weight,
-            kl_warmup=kl_warmup,
-            log_variance=log_variance,
-            target=target,
-            random_state=random_state,
-            device=device,
-        )
-        self.label_weight = label_weight
+    threshold: str = "best"
+    label_weight: float = 100.0
 
-    def _fit(self, train: Corpus, validation: Corpus | None, progress: Progress | None) -> None:
+    def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
         assert train.labels is not None
         self.classes_ = list(train.labels.names)
         super()._fit(train, validation, progress)

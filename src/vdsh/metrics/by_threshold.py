@@ -13,7 +13,7 @@ from vdsh.jit import kernel, popcount, spread
 from vdsh.labels import Labels
 from vdsh.model.health import sample
 
-_MOST_DOCUMENTS, _MOST_QUERIES = 20_000, 2_000  # what a measurement looks at, at most
+MOST_DOCUMENTS, MOST_QUERIES = 20_000, 2_000  # what a measurement looks at, at most
 
 Places = NDArray[np.uint16]
 
@@ -39,12 +39,12 @@ class Judged(NamedTuple):
         return cls(scores[rows], labels.matrix[rows])
 
 
-def usual_k(n_docs: int) -> int:
+def choose_k(n_docs: int) -> int:
     """Choose how many found documents to judge: 100, a tenth of them where few have labels.
 
     With labels on 150 documents the first 100 say nothing about the order.
 
-    >>> usual_k(150), usual_k(10_000)
+    >>> choose_k(150), choose_k(10_000)
     (15, 100)
     """
     return min(100, max(1, n_docs // 10))
@@ -72,9 +72,9 @@ class ValidationSearch:
         """Take a fixed sample of both; None where labels are missing on one side."""
         if labels is None or known is None or not labels.known.any() or not known.known.any():
             return None
-        documents = Judged.sample(scores, labels, _MOST_DOCUMENTS)
-        queries = Judged.sample(query_scores, known, _MOST_QUERIES)
-        return cls(documents, queries, k=usual_k(len(documents.scores)))
+        documents = Judged.sample(scores, labels, MOST_DOCUMENTS)
+        queries = Judged.sample(query_scores, known, MOST_QUERIES)
+        return cls(documents, queries, k=choose_k(len(documents.scores)))
 
     def precision(self, cut: Scores) -> float:
         """Measure expected precision at k with these thresholds, as `metrics` does."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 
-class Usual(NamedTuple):
+class Defaults(NamedTuple):
     """The settings that have a rule."""
 
     word_dropout: float
@@ -14,21 +14,21 @@ class Usual(NamedTuple):
     epochs: int
 
 
-def usual_settings(n_docs: int, labelled: float = 0.0) -> Usual:
+def default_settings(n_docs: int, labelled: float = 0.0) -> Defaults:
     """Choose for a number of training documents and the share of them that have labels.
 
     Labels lead where three in ten have them. With fewer, a supervised model learns from words as
     `VDSH` does, and from the labels there are. The more labels hold the latent space apart, the
     more weight the divergence may have.
 
-    >>> usual_settings(10_000)
-    Usual(word_dropout=0.7, neighbor_share=0.5, kl_weight=0.03, batch_size=200, epochs=35)
-    >>> usual_settings(10_000, labelled=0.5)
-    Usual(word_dropout=0.2, neighbor_share=0.0, kl_weight=1.0, batch_size=200, epochs=35)
+    >>> default_settings(10_000)
+    Defaults(word_dropout=0.7, neighbor_share=0.5, kl_weight=0.03, batch_size=200, epochs=35)
+    >>> default_settings(10_000, labelled=0.5)
+    Defaults(word_dropout=0.2, neighbor_share=0.0, kl_weight=1.0, batch_size=200, epochs=35)
     """
     by_words, by_labels = (0.7, 0.5, 0.03), (0.2, 0.0, 2 * round(labelled, 2))
     size = (_batch_size(n_docs), _epochs(n_docs))
-    return Usual(*(by_labels if are_many(labelled) else by_words), *size)
+    return Defaults(*(by_labels if are_many(labelled) else by_words), *size)
 
 
 def settle(params: Mapping[str, Any], n_docs: int, labelled: float = 0.0) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def settle(params: Mapping[str, Any], n_docs: int, labelled: float = 0.0) -> dic
     >>> settle({"epochs": None, "batch_size": 50, "hidden_size": 1000}, 10_000)
     {'epochs': 35, 'batch_size': 50, 'hidden_size': 1000}
     """
-    rules = usual_settings(n_docs, labelled)._asdict()
+    rules = default_settings(n_docs, labelled)._asdict()
     return {n: rules.get(n) if value is None else value for n, value in params.items()}
 
 

@@ -15,14 +15,14 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from vdsh.errors import InputError
-from vdsh.hashers.adam import Adam
 from vdsh.hashers.base import Progress, Report
-from vdsh.hashers.batches import DenseBatch, Documents, SparseBatch, shuffled, sparse_batches
-from vdsh.hashers.training import choose_device
+from vdsh.hashers.vdsh.adam import Adam
+from vdsh.hashers.vdsh.batches import DenseBatch, Documents, SparseBatch, shuffled, sparse_batches
+from vdsh.hashers.vdsh.training import choose_device
 from vdsh.model.encoders import LENGTH
 
 if TYPE_CHECKING:
-    from vdsh.hashers.rbm import StackedRBM
+    from vdsh.hashers.baselines.rbm import StackedRBM
 
 Batch = SparseBatch | DenseBatch
 Trained = tuple[dict[str, NDArray[np.float32]], list[dict[str, Any]]]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from vdsh.hashers.batches import Batch
+from vdsh.hashers.vdsh.batches import Batch
 
 
 class Posterior(NamedTuple):

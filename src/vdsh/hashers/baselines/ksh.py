@@ -7,6 +7,7 @@ pairs of documents that share a label and -1 for others (section 3.2). Each bit 
 before it left over, first by a spectral relaxation, then by gradient descent (section 3.3).
 """
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from sklearn.utils import check_random_state
 
 from vdsh.codes import Scores
 from vdsh.errors import InputError
-from vdsh.hashers.base import Corpus, Hasher, Progress, Report
+from vdsh.hashers.base import Examples, Hasher, Progress, Report
 from vdsh.model.encoders import Anchors, squared_distances
 
 Floats = NDArray[np.floating[Any]]
@@ -28,6 +29,7 @@ _DENSE = 64  # features up to which the eigenvector comes from a dense solver
 _RESTARTS = 50  # of the sparse solver, which would try thousands where no direction stands out
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KSH(Hasher):
     """Hash documents so that those that share a label get similar codes, with kernels.
 
@@ -69,30 +71,14 @@ class KSH(Hasher):
 
     encoder = Anchors
 
-    def __init__(
-        self,
-        n_bits: int = 32,
-        *,
-        weighting: str = "tfidf",
-        threshold: str = "sign",
-        n_anchors: int = 1000,
-        n_labelled: int = 5000,
-        bandwidth: float | None = None,
-        ridge: float = 1.0,
-        steps: int = 20,
-        random_state: Any = None,
-    ) -> None:
-        self.n_bits = n_bits
-        self.weighting = weighting
-        self.threshold = threshold
-        self.n_anchors = n_anchors
-        self.n_labelled = n_labelled
-        self.bandwidth = bandwidth
-        self.ridge = ridge
-        self.steps = steps
-        self.random_state = random_state
+    threshold: str = "sign"
+    n_anchors: int = 1000
+    n_labelled: int = 5000
+    bandwidth: float | None = None
+    ridge: float = 1.0
+    steps: int = 20
 
-    def _fit(self, train: Corpus, validation: Corpus | None, progress: Progress | None) -> None:
+    def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
         self._check_settings()
         assert train.labels is not None
         self.classes_ = list(train.labels.names)

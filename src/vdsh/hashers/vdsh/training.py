@@ -12,9 +12,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vdsh.errors import InputError
-from vdsh.hashers.adam import Adam
-from vdsh.hashers.base import Corpus, Progress, Report
-from vdsh.hashers.batches import (
+from vdsh.hashers.base import Examples, Progress, Report
+from vdsh.hashers.vdsh.adam import Adam
+from vdsh.hashers.vdsh.batches import (
     PER_ENTRY,
     Batch,
     Documents,
@@ -24,11 +24,11 @@ from vdsh.hashers.batches import (
     shuffled,
     sparse_batches,
 )
-from vdsh.hashers.neighbours import related
-from vdsh.hashers.network import Network
-from vdsh.hashers.objective import Weights, lower_bound
-from vdsh.hashers.team import Team
-from vdsh.hashers.validation import Judge
+from vdsh.hashers.vdsh.neighbours import related
+from vdsh.hashers.vdsh.network import Network
+from vdsh.hashers.vdsh.objective import Weights, lower_bound
+from vdsh.hashers.vdsh.processes import Processes
+from vdsh.hashers.vdsh.validation import Judge
 
 if TYPE_CHECKING:
     from vdsh.hashers.vdsh import VDSH
@@ -67,7 +67,11 @@ class _Best(NamedTuple):
 
 
 def train(
-    hasher: "VDSH", train: Corpus, validation: Corpus | None, seed: int, progress: Progress | None
+    hasher: "VDSH",
+    train: Examples,
+    validation: Examples | None,
+    seed: int,
+    progress: Progress | None,
 ) -> Trained:
     """Fit the network of `hasher` to a corpus."""
     device = choose_device(hasher.device)
@@ -77,27 +81,29 @@ def train(
 
 def _train(
     hasher: "VDSH",
-    train: Corpus,
-    validation: Corpus | None,
+    train: Examples,
+    validation: Examples | None,
     seed: int,
     progress: Progress | None,
     device: torch.device,
 ) -> Trained:
-    team = Team()
-    seed = team.agree(lambda: seed)
-    generator = torch.Generator(device).manual_seed(seed + team.rank)
-    neighbours = team.agree(lambda: _neighbours(hasher, train, progress))
+    processes = Processes()
+    seed = processes.agree(lambda: seed)
+    generator = torch.Generator(device).manual_seed(seed + processes.rank)
+    neighbours = processes.agree(lambda: _neighbours(hasher, train, progress))
     documents = Documents.of(train, hasher.target, device, neighbours)
     network = _network(hasher, documents, seed).to(device)
     optimizer = Adam(network.parameters(), hasher.learning_rate)
-    step = _Step(hasher, network, optimizer, generator, team)
-    run_epoch = _graphed_epochs if device.type == "cuda" and team.size == 1 else _plain_epochs
-    run = run_epoch(step, documents, -(-hasher.batch_size_ // team.size))
+    step = _Step(hasher, network, optimizer, generator, processes)
+    run_epoch = _graphed_epochs if device.type == "cuda" and processes.size == 1 else _plain_epochs
+    run = run_epoch(step, documents, -(-hasher.batch_size_ // processes.size))
     n_epochs = hasher.epochs_
     judge = Judge.choose(hasher, train, validation, device)
 
     def epochs(generator: torch.Generator) -> Epoch:
-        return shuffled(documents, hasher.word_dropout_, hasher.neighbor_share_, generator, team)
+        return shuffled(
+            documents, hasher.word_dropout_, hasher.neighbor_share_, generator, processes
+        )
 
     history: list[dict[str, float | None]] = []
     best, interrupted = _Best(-np.inf, 0, {}), False
@@ -115,14 +121,14 @@ def _train(
                     f"Training diverged: the loss of epoch {number} is {loss}. Try a smaller "
                     f"learning_rate. Got {hasher.learning_rate}."
                 )
-            score = team.agree(lambda: judge.score(network, seed)) if judge else float(number)
+            score = processes.agree(lambda: judge.score(network, seed)) if judge else float(number)
             history.append({"loss": loss, "kl": kl, "validation": score if judge else None})
             if score > best.score:
                 best = _Best(score, number, _copy(network))
             elif number - best.epoch >= hasher.patience:
                 break
     except KeyboardInterrupt:
-        if not best.epoch or team.size > 1:
+        if not best.epoch or processes.size > 1:
             raise
         interrupted = True
         warnings.warn(
@@ -160,7 +166,7 @@ def choose_device(device: str) -> torch.device:
 
 
 def _neighbours(
-    hasher: "VDSH", train: Corpus, progress: Progress | None
+    hasher: "VDSH", train: Examples, progress: Progress | None
 ) -> NDArray[np.int32] | None:
     """Find the documents that a part of each target comes from."""
     if not hasher.neighbor_share_:
@@ -199,10 +205,10 @@ class _Step:
         network: Network,
         optimizer: Adam,
         generator: torch.Generator,
-        team: Team,
+        processes: Processes,
     ) -> None:
         self.network, self.optimizer, self.generator = network, optimizer, generator
-        self.team = team
+        self.processes = processes
         self.bound, self.n_samples = lower_bound(hasher), hasher.n_samples
         self.label_weight = float(getattr(hasher, "label_weight", 0))
         self.kl_weight, self.kl_warmup = hasher.kl_weight_, max(hasher.kl_warmup, 1)
@@ -221,7 +227,7 @@ class _Step:
         loss = -(bound.value * batch.present).sum() / n
         self.optimizer.forget_gradients()
         loss.backward()  # type: ignore[no-untyped-call]
-        self.team.average(self.network.parameters())
+        self.processes.average(self.network.parameters())
         self.optimizer.step()
         kl = (bound.kl.detach() * batch.present).sum()
         self.sums += torch.stack((loss.detach() * n, kl, n))
@@ -229,10 +235,10 @@ class _Step:
     def means(self, *, reset: bool = False) -> tuple[float, float]:
         """Return loss and divergence per document since the last reset.
 
-        With `reset` they are those of the whole team, else of this process.
+        With `reset` they are those of all processes, else of this process.
         """
         if reset:
-            self.team.add(self.sums)
+            self.processes.add(self.sums)
         loss, kl, n = self.sums.tolist()
         if reset:
             self.sums.zero_()
@@ -243,7 +249,7 @@ Runner = Callable[[Epoch], Iterator[float]]
 
 
 def _plain_epochs(step: _Step, documents: Documents, size: int) -> Runner:
-    """Run epochs batch by batch on sparse batches (CPU, or a team)."""
+    """Run epochs batch by batch on sparse batches (CPU, or several processes)."""
 
     def run(epoch: Epoch) -> Iterator[float]:
         n_batches = -(-len(epoch.known) // size)

@@ -11,7 +11,7 @@ from typing import Any
 _PACKAGES = ("vdsh", "numpy", "scipy", "scikit-learn", "numba", "torch", "faiss-cpu", "usearch")
 
 
-def circumstances() -> dict[str, Any]:
+def provenance() -> dict[str, Any]:
     """Describe date, commit, machine and versions.
 
     The commit is that of the checkout this file lies in, or the variable VDSH_COMMIT where the

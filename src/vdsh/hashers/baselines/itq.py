@@ -4,7 +4,7 @@ Y. Gong and S. Lazebnik, "Iterative Quantization: A Procrustean Approach to Lear
 CVPR 2011: minimise ||B - V R||^2 over the signs B and the rotation R in turns (equation 2).
 """
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +13,14 @@ from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from vdsh.errors import InputError
-from vdsh.hashers.base import Corpus, Hasher, Progress, Report
-from vdsh.hashers.components import principal_components
+from vdsh.hashers.base import Examples, Hasher, Progress, Report
+from vdsh.hashers.baselines.components import principal_components
 from vdsh.model.encoders import Linear
 
 Floats = NDArray[np.float32]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ITQ(Hasher):
     """Hash documents by the signs of rotated principal components; needs no labels.
 
@@ -50,22 +51,10 @@ class ITQ(Hasher):
 
     encoder = Linear
 
-    def __init__(
-        self,
-        n_bits: int = 32,
-        *,
-        weighting: str = "tfidf",
-        threshold: str = "sign",
-        n_iterations: int = 50,
-        random_state: Any = None,
-    ) -> None:
-        self.n_bits = n_bits
-        self.weighting = weighting
-        self.threshold = threshold
-        self.n_iterations = n_iterations
-        self.random_state = random_state
+    threshold: str = "sign"
+    n_iterations: int = 50
 
-    def _fit(self, train: Corpus, validation: Corpus | None, progress: Progress | None) -> None:
+    def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
         if self.n_iterations < 1:
             raise InputError(f"n_iterations must be at least 1. Got {self.n_iterations!r}.")
         rng = check_random_state(self.random_state)

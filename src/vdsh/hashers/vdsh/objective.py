@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
-from vdsh.hashers.batches import Batch
-from vdsh.hashers.network import Network, Posterior
+from vdsh.hashers.vdsh.batches import Batch
+from vdsh.hashers.vdsh.network import Network, Posterior
 
 if TYPE_CHECKING:
     from vdsh.hashers.vdsh import VDSH

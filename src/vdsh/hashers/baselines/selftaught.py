@@ -6,7 +6,8 @@ support vector machine per bit that learns to tell those bits from a document's 
 """
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,8 @@ from threadpoolctl import threadpool_limits
 
 from vdsh.codes import Bits
 from vdsh.errors import InputError
-from vdsh.hashers.base import Corpus, Hasher, Progress, Report
-from vdsh.hashers.neighbours import nearest
+from vdsh.hashers.base import Examples, Hasher, Progress, Report
+from vdsh.hashers.vdsh.neighbours import nearest
 from vdsh.model.encoders import Linear
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ _ROUNDING = 1e-8  # of a vector's largest entry
 _LEAST_SHARE = 0.1  # of the documents, on the smaller side of a cut
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SelfTaughtHashing(Hasher):
     """Hash documents by predicting how a graph of similar documents is cut; needs no labels.
 
@@ -67,24 +69,11 @@ class SelfTaughtHashing(Hasher):
 
     encoder = Linear
 
-    def __init__(
-        self,
-        n_bits: int = 32,
-        *,
-        weighting: str = "tfidf",
-        threshold: str = "sign",
-        n_neighbors: int = 25,
-        C: float = 1.0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_bits = n_bits
-        self.weighting = weighting
-        self.threshold = threshold
-        self.n_neighbors = n_neighbors
-        self.C = C
-        self.random_state = random_state
+    threshold: str = "sign"
+    n_neighbors: int = 25
+    C: float = 1.0
 
-    def _fit(self, train: Corpus, validation: Corpus | None, progress: Progress | None) -> None:
+    def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
         self._check_settings()
         rng = check_random_state(self.random_state)
         graph = neighbour_graph(train.inputs, self.n_neighbors)
