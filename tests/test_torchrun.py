@@ -23,7 +23,7 @@ QUICK += ["--model", "vdsh-s", "--device", "cpu"]
 REPLICAS = """
 import json, sys
 from vdsh import TextHasher
-from vdsh.scale.distributed import launched
+from vdsh.scale.training import launched
 texts, labels = json.load(open("corpus.json"))
 with launched("vdsh-s", "corpus.json") as first:
     hasher = TextHasher("vdsh-s", 16, epochs=6, hidden_size=32, batch_size=16, device="cpu")

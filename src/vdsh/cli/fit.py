@@ -13,7 +13,7 @@ from vdsh.cli.output import print_values
 if TYPE_CHECKING:
     from vdsh.documents import Document
     from vdsh.pipeline import TextHasher
-    from vdsh.scale.ray_train import Lesson
+    from vdsh.scale.training import Lesson
 
 EXAMPLE = "Example: vdsh fit news.jsonl --model vdsh-s --bits 32 --out news-model"
 _MODELS = (
@@ -53,9 +53,8 @@ def command(
     """Learn a model from documents and write it to a folder."""
     from vdsh.codes import check_n_bits
     from vdsh.persistence import check_free
-    from vdsh.scale.cluster import Where
-    from vdsh.scale.distributed import launched
-    from vdsh.scale.ray_train import Lesson, fit_on_ray
+    from vdsh.scale.cluster import Machines
+    from vdsh.scale.training import Lesson, fit_on_ray, launched
 
     check_n_bits(bits)
     options.check_engine(engine, address, workers)
@@ -77,8 +76,8 @@ def command(
             None if held_out is None else options.texts_and_labels(held_out),
             source,
         )
-        where = Where(address, workers) if engine == "ray" else None
-        hasher = fit_on_ray(lesson, where) if where else lesson.fit(progress=not quiet)
+        machines = Machines(address, workers) if engine == "ray" else None
+        hasher = fit_on_ray(lesson, machines) if machines else lesson.fit(progress=not quiet)
     if not first:
         return
     fitted = hasher.model_

@@ -18,7 +18,7 @@ Text = Annotated[
     str | None, typer.Argument(help="What to look for; or give --code.", show_default=False)
 ]
 Code = Annotated[str | None, typer.Option(help="Look for a code in hex instead of a text.")]
-Where = Annotated[
+WhereOption = Annotated[
     list[str] | None,
     typer.Option(help="Filter such as label=space, year>=1990 or a JSON object; all must hold."),
 ]

@@ -13,7 +13,7 @@ def command(
     store: hits.Store,
     text: hits.Text = None,
     k: Annotated[int, typer.Option("-k", help="How many documents.")] = 10,
-    where: hits.Where = None,
+    where: hits.WhereOption = None,
     code: hits.Code = None,
     rank: Annotated[
         str, typer.Option(help="`distance`, or `expected` distance, which knows unsure bits.")

@@ -13,7 +13,7 @@ def command(
     store: hits.Store,
     text: hits.Text = None,
     radius: Annotated[int, typer.Option(help="How many bits may differ.")] = 2,
-    where: hits.Where = None,
+    where: hits.WhereOption = None,
     code: hits.Code = None,
     as_json: options.Json = False,
 ) -> None:

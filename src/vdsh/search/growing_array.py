@@ -1,4 +1,4 @@
-"""An array that grows."""
+"""`GrowingArray`, of what an index keeps for each row."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Growing:
+class GrowingArray:
     """An array that makes room for more values now and then, not on every append."""
 
     def __init__(self, values: NDArray[Any]) -> None:

@@ -1,19 +1,65 @@
-"""Training by the workers of a Ray cluster, each on its part of every batch."""
+"""Training by many processes, each on its part of every batch: those of torchrun, or of Ray.
 
+torchrun --nproc-per-node 2 -m vdsh fit news.jsonl --out news-model
+"""
+
+import os
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any, NamedTuple
 
-from vdsh.errors import EngineError, VdshError
+from vdsh.errors import EngineError, InputError, VdshError, suggest
+from vdsh.hashers import HASHERS, VDSH
 from vdsh.hashers.base import trainer
 from vdsh.pipeline import TextHasher
-from vdsh.scale.cluster import Where, cluster, count_workers
-from vdsh.scale.distributed import check_model
+from vdsh.scale.cluster import Machines, cluster, count_workers
 
+_PATIENCE = timedelta(hours=12)  # the others wait while the first process looks for neighbours
 RESTARTS = 3  # times that training begins again after a worker died
 
 Texts = tuple[Sequence[str], Sequence[Any] | None]  # with their labels
+
+
+def check_model(model: str) -> None:
+    """Raise for a model that several processes cannot train together."""
+    known = [name for name, kind in HASHERS.items() if issubclass(kind, VDSH)]
+    if model not in known:
+        raise InputError(f"Only one process can train '{model}'. {suggest('', known)}")
+
+
+@contextmanager
+def launched(model: str, docs: str) -> Iterator[bool]:
+    """Join the other processes, if torchrun started this one; gives whether this is the first.
+
+    The first process alone shows progress, warns and writes the model. Each process takes a GPU
+    of its own where its machine has enough of them.
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1 or "RANK" not in os.environ:
+        yield True
+        return
+    check_model(model)
+    if docs == "-":
+        raise InputError("Several processes cannot share standard input. Give a file.")
+    trainer("vdsh.training")  # says what to install where there is no torch
+    import torch
+    from torch import distributed
+
+    place, beside = (int(os.environ[name]) for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE"))
+    own_gpu = torch.cuda.is_available() and torch.cuda.device_count() >= beside
+    if own_gpu:
+        torch.cuda.set_device(place)
+    distributed.init_process_group("nccl" if own_gpu else "gloo", timeout=_PATIENCE)
+    first = distributed.get_rank() == 0
+    try:
+        with warnings.catch_warnings():
+            if not first:
+                warnings.simplefilter("ignore")
+            yield first
+    finally:
+        distributed.destroy_process_group()
 
 
 class Lesson(NamedTuple):
@@ -31,7 +77,7 @@ class Lesson(NamedTuple):
         )
 
 
-def fit_on_ray(lesson: Lesson, where: Where) -> TextHasher:
+def fit_on_ray(lesson: Lesson, machines: Machines) -> TextHasher:
     """Train on a Ray cluster and return the trained model.
 
     When a worker dies, all begin again from the start. The same seed then gives the same model as
@@ -39,12 +85,12 @@ def fit_on_ray(lesson: Lesson, where: Where) -> TextHasher:
     """
     check_model(lesson.hasher.model)
     trainer("vdsh.training")  # says what to install where there is no torch
-    with cluster(where.address) as ray, tempfile.TemporaryDirectory(prefix="vdsh-") as folder:
+    with cluster(machines.address) as ray, tempfile.TemporaryDirectory(prefix="vdsh-") as folder:
         from ray.train import FailureConfig, RunConfig, ScalingConfig
         from ray.train.torch import TorchTrainer
 
         gpu = _wants_gpu(ray, lesson.hasher)
-        workers = count_workers(ray, where.workers, "GPU" if gpu else "CPU")
+        workers = count_workers(ray, machines.workers, "GPU" if gpu else "CPU")
         run = TorchTrainer(
             _work,
             train_loop_config={"lesson": [ray.put(lesson)]},
