@@ -9,12 +9,12 @@ from typing import Any
 
 from common import read
 from quality_tables import SEEDS, goals_table, radius_table, time_table, wasted_table
+from reproduction_report import report
 from scaling_tables import billion_table, ray_table, sizes_table, stores_table, team_table
 
 from vdsh.hashers import HASHERS
 from vdsh.paper.cells import Cell
 from vdsh.paper.reference import DATASETS, METHODS, OURS
-from vdsh.paper.report import report
 from vdsh.paper.results import Results, show
 
 ROOT = Path(__file__).parent.parent

@@ -33,11 +33,6 @@ TITLES = (
 _NEIGHBOURS = 10
 
 
-def cells(request: Request) -> list[Cell]:
-    """Return nothing: this figure is made of maps, see `compute`."""
-    return []
-
-
 def compute(request: Request, plan: Plan) -> None:
     """Train both methods, lay their latent vectors out and keep the maps."""
     for dataset in request.datasets:
