@@ -45,7 +45,7 @@ def command(
     engine: options.Engine = "local",
     address: options.Address = None,
     workers: options.Workers = None,
-    reading: options.Reading = options.AS_USUAL,
+    reading: options.Reading = options.BY_DEFAULT,
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,

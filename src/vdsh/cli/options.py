@@ -82,7 +82,7 @@ class Reading(NamedTuple):
             return list(documents)
 
 
-AS_USUAL = Reading()
+BY_DEFAULT = Reading()
 
 
 def reads_documents(command: Callable[..., None]) -> Callable[..., None]:

@@ -36,7 +36,7 @@ def command(
             "`vdsh fit` they are those that the model was not trained on."
         ),
     ] = 0,
-    reading: options.Reading = options.AS_USUAL,
+    reading: options.Reading = options.BY_DEFAULT,
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
