@@ -14,8 +14,8 @@ from vdsh.errors import InputError
 from vdsh.hashers import HASHERS
 from vdsh.hashers.thresholds import best_thresholds, calibrate, candidates
 from vdsh.labels import read_labels
-from vdsh.metrics import expected_precision
 from vdsh.metrics.by_threshold import Judged, ValidationSearch, choose_k
+from vdsh.metrics.ranking import expected_precision
 
 
 def judged(n_docs, shares, n_bits=8, noise=0.5, seed=0):

@@ -20,8 +20,8 @@ from vdsh.hashers.vdsh.network import Network, Posterior
 from vdsh.hashers.vdsh.objective import L1, L2, L3, Weights, divergence
 from vdsh.hashers.vdsh.processes import Processes
 from vdsh.labels import read_labels
-from vdsh.metrics import expected_precision, precision_at
 from vdsh.metrics.on_device import tally
+from vdsh.metrics.ranking import expected_precision, precision_at
 from vdsh.paper.settings import PAPER
 from vdsh.text import BagOfWords, inverse_document_frequency, weigh
 

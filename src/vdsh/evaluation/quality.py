@@ -10,8 +10,8 @@ from scipy.sparse import csr_array, vstack
 from vdsh.evaluation.protocol import yardsticks
 from vdsh.hashers import Hasher
 from vdsh.labels import read_labels
-from vdsh.metrics import precision_at, tally
 from vdsh.metrics.by_threshold import choose_k
+from vdsh.metrics.ranking import precision_at, tally
 from vdsh.model.health import sample
 from vdsh.pipeline import TextHasher
 

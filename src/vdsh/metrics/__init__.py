@@ -10,31 +10,3 @@ ask different questions; tests hold them equal.
 `by_threshold` asks thousands of times while thresholds are chosen, for codes that differ in one
     bit: it keeps all distances and measures every candidate of a bit in one pass over them.
 """
-
-from vdsh.metrics.ranking import (
-    Tally,
-    average_precision,
-    cosine_precision,
-    expected_precision,
-    ndcg_at,
-    precision_at,
-    precision_within,
-    random_precision,
-    recall_at,
-    recall_within,
-    tally,
-)
-
-__all__ = [
-    "Tally",
-    "average_precision",
-    "cosine_precision",
-    "expected_precision",
-    "ndcg_at",
-    "precision_at",
-    "precision_within",
-    "random_precision",
-    "recall_at",
-    "recall_within",
-    "tally",
-]
