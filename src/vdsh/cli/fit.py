@@ -63,11 +63,7 @@ def command(
 
     with launched(model, docs) as first:
         quiet = quiet or not first
-        documents = reading.documents(docs, quiet=quiet)
-        if validation is None:
-            documents, held_out = options.hold_out(documents, seed)
-        else:
-            held_out = reading.documents(validation, quiet=quiet)
+        documents, held_out = reading.to_learn_from(docs, validation, seed, quiet=quiet)
         _check_documents(documents, hasher, reading)
         source = "standard input" if docs == "-" else docs
         lesson = Lesson(

@@ -81,6 +81,21 @@ class Reading(NamedTuple):
         with reading_bar(self.reader(source), "reading", enabled=not quiet) as documents:
             return list(documents)
 
+    def to_learn_from(
+        self, docs: str, validation: str | None, seed: int, *, quiet: bool
+    ) -> "tuple[list[Document], list[Document] | None]":
+        """Read documents and held-out ones, by default a random tenth of the documents."""
+        import numpy as np
+
+        documents = self.documents(docs, quiet=quiet)
+        if validation is not None:
+            return documents, self.documents(validation, quiet=quiet)
+        if len(documents) < LEAST_TO_HOLD_OUT:
+            return documents, None
+        order = np.random.RandomState(seed).permutation(len(documents))
+        cut = len(documents) // 10
+        return [documents[i] for i in np.sort(order[cut:])], [documents[i] for i in order[:cut]]
+
 
 BY_DEFAULT = Reading()
 
@@ -105,19 +120,6 @@ def reads_documents(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
-
-
-def hold_out(
-    documents: "list[Document]", seed: int
-) -> "tuple[list[Document], list[Document] | None]":
-    """Set a random tenth aside for validation."""
-    import numpy as np
-
-    if len(documents) < LEAST_TO_HOLD_OUT:
-        return documents, None
-    order = np.random.RandomState(seed).permutation(len(documents))
-    cut = len(documents) // 10
-    return [documents[i] for i in np.sort(order[cut:])], [documents[i] for i in order[:cut]]
 
 
 def texts_and_labels(documents: "list[Document]") -> tuple[list[str], list[Any] | None]:

@@ -49,11 +49,7 @@ def command(
     check_threshold(threshold)
     check_free(out, force=force)
     hasher = TextHasher.load(model)
-    documents = reading.documents(docs, quiet=quiet)
-    if validation is None:
-        documents, held_out = options.hold_out(documents, seed)
-    else:
-        held_out = reading.documents(validation, quiet=quiet)
+    documents, held_out = reading.to_learn_from(docs, validation, seed, quiet=quiet)
     texts, labels = options.texts_and_labels(documents)
     hasher.recalibrate(
         texts,
