@@ -1,6 +1,9 @@
-"""The page's size, and how smoothly a map of 20,000 documents pans and zooms in chromium.
+"""The page's size and calls, and how smoothly a map of 20,000 documents pans and zooms in chromium.
 
 python benchmarks/bench_page.py [--store STORE]
+
+`calls` counts what is asked of the API by one search and by typing its text slowly; `slow_line`
+says when hits and map are there at 50 kB/s, both ways, 200 ms away.
 
 Headless chromium draws without a graphics card here, so a laptop is faster. Each animation frame's
 callback is timed in the page (`script`), and the time between frames is what a person sees (16.7 ms
@@ -14,8 +17,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import numpy as np
 from common import save
@@ -24,6 +29,9 @@ from vdsh import Document, TextHasher, corpus_map, open_store
 
 N_DOCUMENTS, N_LABELS = 20_000, 20
 STEPS = 180
+TEXT = "word1 word2 and word3"
+PAUSE = 0.4  # seconds between keys of a slow hand
+SLOW = {"offline": False, "latency": 200, "downloadThroughput": 50e3, "uploadThroughput": 50e3}
 PAGE = Path(corpus_map.__file__).parent / "server" / "page"
 # Counts what the page's own animation frames cost, without the page knowing.
 WATCH = """
@@ -46,6 +54,7 @@ def main() -> None:
         found = measure(given or str(make_store(Path(folder) / "store")))
     for name, numbers in found["moves"].items():
         print(f"{name:15} {numbers}")
+    print({name: found[name] for name in ("calls", "slow_line", "map_bytes")})
     print(f"page: {sum(sizes.values()):,} bytes")
     result = {"bytes": sizes, "total_bytes": sum(sizes.values()), "wanted_bytes": 100_000}
     save("page", result | found)
@@ -101,9 +110,52 @@ def browse(address: str) -> dict[str, Any]:
         page.get_by_label("Zoom in").click(click_count=3, delay=50)
         page.wait_for_timeout(500)
         moves["pan, zoomed in"] = record(page, pan)
+        asked = count_calls(browser, address)
+        slow = on_a_slow_line(browser, address)
         version = browser.version
         browser.close()
-    return {"browser": f"chromium {version}, headless", "map": seen, "moves": moves}
+    facts = {"browser": f"chromium {version}, headless", "map": seen, "moves": moves}
+    return facts | {"calls": asked, "slow_line": slow, "map_bytes": map_bytes(address)}
+
+
+def count_calls(browser: Any, address: str) -> dict[str, int]:
+    found = {}
+    for name, delay in (("a search", 0.0), ("typing slowly", PAUSE)):
+        page = browser.new_page()
+        page.goto(address)
+        page.locator("#map-note", has_text="documents").wait_for()
+        asked: list[str] = []
+        page.on("request", lambda request, asked=asked: asked.append(request.url))
+        page.locator("#q").press_sequentially(TEXT, delay=1000 * delay)
+        page.locator("#q").press("Enter")
+        page.locator(".hit mark").first.wait_for()
+        page.wait_for_load_state("networkidle")
+        found[name] = sum("/v1/" in url for url in asked)
+        page.close()
+    return found
+
+
+def on_a_slow_line(browser: Any, address: str) -> dict[str, float]:
+    page = browser.new_page()
+    page.set_default_timeout(120_000)
+    page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", SLOW)
+    began = time.perf_counter()
+    page.goto(f"{address}/?q={TEXT.replace(' ', '+')}", wait_until="commit")
+    page.locator(".hit mark").first.wait_for()
+    hits = time.perf_counter() - began
+    page.locator("#map-note", has_text="documents").wait_for()
+    whole = time.perf_counter() - began
+    page.close()
+    return {"seconds_to_hits": round(hits, 1), "seconds_to_map": round(whole, 1)}
+
+
+def map_bytes(address: str) -> dict[str, int]:
+    sizes = {}
+    for name in ("identity", "gzip"):
+        request = Request(f"{address}/v1/map", headers={"Accept-Encoding": name})
+        with urlopen(request) as answer:
+            sizes[name] = len(answer.read())
+    return sizes
 
 
 def pan(page: Any) -> None:

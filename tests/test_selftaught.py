@@ -106,7 +106,8 @@ def test_empty_documents_take_no_part_in_learning():
     padded = np.vstack([X, np.zeros((5, X.shape[1]))])
     hashers = [SelfTaughtHashing(8, weighting="tf", random_state=0).fit(Y) for Y in (X, padded)]
     assert (hashers[0].encode(X) == hashers[1].encode(X)).all()
-    assert not SelfTaughtHashing(8).fit(np.zeros((9, 3))).scores(np.ones((1, 3))).any()
+    with pytest.raises(InputError, match="nothing to learn from"):
+        SelfTaughtHashing(8).fit(np.zeros((9, 3)))
 
 
 def test_every_bit_is_reported():

@@ -1,6 +1,7 @@
 """The service under requests and circumstances that would have hurt it (#16 B); no sockets."""
 
 import asyncio
+import json
 import shutil
 import threading
 import time
@@ -166,6 +167,9 @@ def test_an_expensive_filter_is_refused(api):
     many = {"or": [{"year": i} for i in range(101)]}
     said = sentence(api.post("/v1/within", json={"text": "moon", "where": many}), 422)
     assert said.startswith("A filter must have at most 100 parts. Got ")
+    for typed in ([f"year={i}" for i in range(60)], ["year=1"] * 101, [json.dumps(many)]):
+        said = sentence(api.post("/v1/within", json={"text": "moon", "where": typed}), 422)
+        assert said.startswith("A filter must have at most 100 parts. Got ")
     few = {"id": {"in": [f"d{i}" for i in range(9000)]}}
     assert api.post("/v1/search", json={"text": "moon", "where": few}).status_code == 200
 
@@ -226,6 +230,13 @@ def test_deeply_nested_filters_are_refused_with_a_sentence(api):
             where = {"not": where}
         answer = api.post("/v1/search", json={"text": "moon", "where": where})
         assert answer.status_code == 200 or "nested" in sentence(answer, 422)
+    for typed in ('{"year": ' + "[" * 90_000, '{"year": ' + '{"a":' * 9000):
+        said = sentence(api.post("/v1/search", json={"text": "moon", "where": [typed]}), 422)
+        assert "broken JSON" in said and len(said) < 200
+    for odd in ("[" * 90_000, "NaN", "1" + "0" * 30, "1" + "0" * 5000, "[1]", "{}", "\ud800"):
+        body = json.dumps({"text": "moon", "where": [f"year={odd}"]})
+        answer = api.post("/v1/search", content=body, headers={"Content-Type": "application/json"})
+        assert answer.status_code in (200, 422), odd[:9]
     where = {"year": 1990}
     for _ in range(15):
         where = {"not": {"or": [{"year": 1}, where, {"label": "x"}]}}

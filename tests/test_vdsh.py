@@ -279,7 +279,7 @@ def test_the_command_line_fits_where_no_held_out_document_has_a_label(model, vds
     settings = ("--model", model, "--bits", 8, "--epochs", 1, "--set", "hidden_size=16")
     result = vdsh("fit", "few.jsonl", "--out", "model", *settings, "-q")
     assert result.returncode == 0, result.stderr
-    assert "Lower bound on held-out documents" in result.stdout
+    assert "How often half of a held-out document finds its other half" in result.stdout
 
 
 def test_patience_ends_training_early(corpus_):

@@ -66,6 +66,7 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+_ASKING = ("search", "within", "info")
 _VERBS: tuple[Any, ...] = (demo, fit, encode, index, search, within, delete, duplicates, info)
 _VERBS += (datasets, evaluate, recalibrate, reproduce, map, serve)
 _VERBS += (explain, sample)
@@ -91,6 +92,9 @@ def _options(
 def main() -> None:
     """Run the command line."""
     warnings.showwarning = _show_warning
+    if sys.argv[1:2] and sys.argv[1] in _ASKING:
+        # One text is no work for threads, and those of OpenBLAS spin while they wait.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     app()
 
 

@@ -1,9 +1,7 @@
-"""What the verbs that ask a store share: filters, and how hits are printed."""
+"""What the verbs that ask a store share: what they take, and how hits are printed."""
 
 import json
-import re
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,38 +20,7 @@ WhereOption = Annotated[
     list[str] | None,
     typer.Option(help="Filter such as label=space, year>=1990 or a JSON object; all must hold."),
 ]
-_COMPARISON = re.compile(r"([^=!<>]+?)\s*(!=|<=|>=|=|<|>)\s*(.*)", re.DOTALL)
 _SNIPPET = 60
-
-
-def parse_where(filters: Iterable[str]) -> dict[str, Any] | None:
-    """Read `--where` options.
-
-    >>> parse_where(["label=space", "year>=1990"])
-    {'and': [{'label': {'=': 'space'}}, {'year': {'>=': 1990}}]}
-    >>> parse_where(['{"or": [{"lang": "en"}, {"lang": "de"}]}'])
-    {'and': [{'or': [{'lang': 'en'}, {'lang': 'de'}]}]}
-    """
-    parts = [_parse_filter(text) for text in filters]
-    return {"and": parts} if parts else None
-
-
-def _parse_filter(text: str) -> dict[str, Any]:
-    if text.lstrip().startswith("{"):
-        try:
-            return dict(json.loads(text))
-        except ValueError as error:
-            raise InputError(f"--where is broken JSON ({error}). Got {text}") from error
-    match = _COMPARISON.fullmatch(text)
-    if not match:
-        raise InputError(f"--where takes field=value or a JSON object. Got '{text}'.")
-    field, operator, value = match.groups()
-    if field in ("id", "label", "labels"):  # always texts, even where they look like numbers
-        return {field: {operator: value}}
-    try:
-        return {field: {operator: json.loads(value)}}
-    except ValueError:
-        return {field: {operator: value}}
 
 
 def parse_query(text: str | None, code: str | None) -> "str | Codes":

@@ -22,9 +22,10 @@ def command(
 ) -> None:
     """Print the documents nearest to a text: differing bits, id, labels, beginning."""
     from vdsh.store import open_store
+    from vdsh.store.where_text import parse_where
 
     query = hits.parse_query(text, code)
-    filters = hits.parse_where(where or [])
+    filters = parse_where(where or [])
     with open_store(store) as opened:
         found = opened.search(query, k=k, where=filters, rank=rank)
     hits.print_hits(found, as_json=as_json)

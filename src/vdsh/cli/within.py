@@ -19,9 +19,10 @@ def command(
 ) -> None:
     """Print every document within a radius of a text, nearest first."""
     from vdsh.store import open_store
+    from vdsh.store.where_text import parse_where
 
     query = hits.parse_query(text, code)
-    filters = hits.parse_where(where or [])
+    filters = parse_where(where or [])
     with open_store(store) as opened:
         found = opened.within(query, radius=radius, where=filters)
     hits.print_hits(found, as_json=as_json)

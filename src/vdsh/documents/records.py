@@ -128,7 +128,7 @@ def _parquet(reader: "DocumentReader") -> Iterator[Record]:
             columns = [name for name in schema.names if name not in dropped]
             for batch in file.iter_batches(batch_size=256, columns=columns):
                 yield from _rows(reader, batch)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         reason = str(error).partition("\n")[0].rstrip(".")
         raise InputError(f"Cannot read '{reader.name}' as Parquet: {reason}.") from error
 

@@ -18,7 +18,7 @@ from vdsh.explain.results import (
 )
 from vdsh.explain.uncertainty import scores_and_chances, share_kept
 from vdsh.model import Model, as_model
-from vdsh.text.counts import Counts
+from vdsh.text.counts import Counts, stack
 
 if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
@@ -116,18 +116,42 @@ def known_words(model: Model, text: str) -> Counts:
 
 def pushes(model: Model, text: str) -> Pushes:
     """Leave each word of a text out in turn."""
-    counts = known_words(model, text)
-    tried = _tried(model, counts)
-    scores, chances = scores_and_chances(model, _leave_one_out(counts, tried))
-    values = binarize(scores[0], model.thresholds)
-    effects = scores[0] - scores[1:]
-    return Pushes(
-        values,
-        scores[0] - model.thresholds,
-        chances,
-        counts.indices[tried],
-        np.where(values, effects, -effects),
-    )
+    return all_pushes(model, known_words(model, text))[0]
+
+
+def all_pushes(
+    model: Model,
+    counts: Counts,
+    *,
+    most: int | None = None,
+    always: NDArray[np.int32] | None = None,
+) -> list[Pushes]:
+    """Leave each word of some documents out in turn, in one run through the encoder.
+
+    Parameters
+    ----------
+    model : Model
+    counts : Counts of shape (n_docs, n_terms)
+    most : int, optional
+        How many words of a document to try; without it, all of a document of usual length.
+    always : ndarray, optional
+        Terms that come before others where not all are tried.
+    """
+    documents = [counts.row(i) for i in range(counts.shape[0])]
+    tried = [_tried(model, document, most, always) for document in documents]
+    rows = [_leave_one_out(*pair) for pair in zip(documents, tried, strict=True)]
+    firsts = np.cumsum([0, *(len(some) + 1 for some in tried)])
+    scores, chances = scores_and_chances(model, stack(rows), firsts[:-1])
+    found = []
+    for i, (document, some) in enumerate(zip(documents, tried, strict=True)):
+        mine = scores[firsts[i] : firsts[i + 1]]
+        values = binarize(mine[0], model.thresholds)
+        effects = mine[0] - mine[1:]
+        towards = np.where(values, effects, -effects)
+        margins = mine[0] - model.thresholds
+        chance = None if chances is None else chances[i]
+        found.append(Pushes(values, margins, chance, document.indices[some], towards))
+    return found
 
 
 def put_together(model: Model, found: Pushes, n_words: int) -> TextExplanation:
@@ -149,13 +173,17 @@ def put_together(model: Model, found: Pushes, n_words: int) -> TextExplanation:
     return TextExplanation(to_hex(pack(found.values[None]))[0], confidence, changes, bits)
 
 
-def _tried(model: Model, counts: Counts) -> NDArray[np.intp]:
+def _tried(
+    model: Model, counts: Counts, most: int | None, always: NDArray[np.int32] | None
+) -> NDArray[np.intp]:
     """Choose the words to leave out: all, unless the text is so long that it would be slow."""
     n_words = len(counts.data)
-    most = max(_LEAST_ROWS, _MOST_ENTRIES // n_words)
+    most = most or max(_LEAST_ROWS, _MOST_ENTRIES // max(1, n_words))
     if n_words <= most:
         return np.arange(n_words)
     weights = model.weigh(counts).data
+    if always is not None:
+        weights = np.where(np.isin(counts.indices, always), np.inf, weights)
     return np.sort(np.argsort(-weights, kind="stable")[:most])
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vdsh.codes import Scores
 from vdsh.model import Model, as_model
@@ -45,12 +46,14 @@ def share_kept(chances: Scores) -> Scores:
     return kept
 
 
-def scores_and_chances(model: Model, counts: Sparse) -> tuple[Scores, Scores | None]:
-    """Return the scores of documents and, where the model says so, the first one's probabilities.
+def scores_and_chances(
+    model: Model, counts: Sparse, rows: NDArray[np.intp]
+) -> tuple[Scores, Scores | None]:
+    """Return the scores of documents and, where the model says so, the probabilities of some rows.
 
     One run through the encoder gives both.
     """
     if not model.knows_doubt:
         return model.scores_of(counts), None
     mu, sigma = model.posterior_of(counts)
-    return mu, normal_cdf((mu[0] - model.thresholds) / sigma[0])
+    return mu, normal_cdf((mu[rows] - model.thresholds) / sigma[rows])

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
 
@@ -33,21 +33,14 @@ class FoundDocument(StoredDocument):
 
     distance: int
     expected: float | SkipJsonSchema[None] = None
-
-
-class SearchAnswer(Answer):
-    """The query's code, the nearest documents, ties by id, and the words that are not known."""
-
-    code: str
-    hits: list[FoundDocument]
-    unknown: list[str] | SkipJsonSchema[None] = None
-    warning: str | SkipJsonSchema[None] = None
-
-
-class WithinAnswer(SearchAnswer):
-    """The nearest documents within the radius, and how many there are in all."""
-
-    total: int
+    title: str | SkipJsonSchema[None] = None
+    passage: tuple[int, int] | SkipJsonSchema[None] = Field(
+        None, description="Where the best stretch of the text begins and ends, in characters."
+    )
+    marks: list[tuple[int, int, bool]] | SkipJsonSchema[None] = Field(
+        None,
+        description="Where a word that matters begins and ends, and whether the query has it.",
+    )
 
 
 class EncodeAnswer(Answer):
@@ -81,6 +74,33 @@ class TextAnswer(Answer):
     confidence: float | None
     expected_wrong: float | None
     bits: list[BitOfText]
+
+
+class PlaceAnswer(Answer):
+    """A place on the map."""
+
+    x: float
+    y: float
+
+
+class SearchAnswer(Answer):
+    """The query's code, the nearest documents, ties by id, and the words that are not known.
+
+    The explanation and the place are there where highlights were asked for.
+    """
+
+    code: str
+    hits: list[FoundDocument]
+    unknown: list[str] | SkipJsonSchema[None] = None
+    warning: str | SkipJsonSchema[None] = None
+    explanation: TextAnswer | SkipJsonSchema[None] = None
+    place: PlaceAnswer | SkipJsonSchema[None] = None
+
+
+class WithinAnswer(SearchAnswer):
+    """The nearest documents within the radius, and how many there are in all."""
+
+    total: int
 
 
 class WordOfBoth(WeighedWord):
@@ -175,3 +195,33 @@ class StatusAnswer(Answer):
     """All is well."""
 
     status: Literal["ok"]
+
+
+def _failures(sentences: dict[int, str]) -> dict[int | str, dict[str, Any]]:
+    """Describe failures for OpenAPI."""
+    return {
+        status: {"model": Failure, "description": sentence}
+        for status, sentence in sentences.items()
+    }
+
+
+ALWAYS = _failures(
+    {
+        400: "The Host header is not this machine's",
+        401: "The token is missing or wrong",
+        431: "The headers are too large",
+        500: "The service failed",
+        503: "Too busy, or the store cannot be used now",
+        504: "It took too long",
+    }
+)
+ASKED = _failures(
+    {
+        408: "The body did not arrive in time",
+        413: "The body is too large",
+        415: "The body is not application/json",
+        422: "A field is not as it should be",
+    }
+)
+NOT_THERE = _failures({404: "No such document"})
+READ_ONLY = _failures({403: "The service was not started with --writable"})

@@ -4,8 +4,10 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Response
+from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.responses import FileResponse
 from starlette.staticfiles import StaticFiles
 
@@ -17,7 +19,7 @@ from vdsh.server import (
     routes,
     state_routes,
 )
-from vdsh.server.described import ALWAYS
+from vdsh.server.answers import ALWAYS
 from vdsh.server.errors import add_error_handlers
 from vdsh.server.guard import Guard
 from vdsh.server.limits import Limits
@@ -78,9 +80,18 @@ def create_app(
     return app
 
 
+class _PageFiles(StaticFiles):
+    """The page's files: asked for each time, so that modules of two versions never meet."""
+
+    def file_response(self, *args: Any, **options: Any) -> Response:
+        response = super().file_response(*args, **options)
+        response.headers["Cache-Control"] = "no-cache"  # an ETag makes asking cheap
+        return response
+
+
 def _add_page(app: FastAPI) -> None:
     @app.get("/", include_in_schema=False)
     async def page() -> FileResponse:
-        return FileResponse(PAGE / "index.html")
+        return FileResponse(PAGE / "index.html", headers={"Cache-Control": "no-cache"})
 
-    app.mount("/page", StaticFiles(directory=PAGE, check_dir=False))
+    app.mount("/page", GZipMiddleware(_PageFiles(directory=PAGE, check_dir=False)))

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
@@ -20,7 +21,9 @@ from pydantic import (
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
 
+from vdsh.errors import InputError
 from vdsh.server.limits import Limits
+from vdsh.store.where_text import parse_where
 
 MOST_PARTS = 100  # of a filter
 MOST_VALUES = 10_000  # in the lists of a filter
@@ -74,7 +77,25 @@ class Body(BaseModel):
 
 
 def _complaint(sentence: str, size: int) -> PydanticCustomError:
-    return PydanticCustomError("limit", "{said}", {"said": f"{sentence}. Got {size:,}."})
+    return _said(f"{sentence}. Got {size:,}.")
+
+
+def _said(sentence: str) -> PydanticCustomError:
+    return PydanticCustomError("said", "{said}", {"said": sentence})
+
+
+def _read_typed(where: Any) -> Any:
+    """Make one filter of texts as the command line takes them."""
+    if not isinstance(where, list):
+        return where
+    if len(where) > MOST_PARTS:
+        raise _complaint(f"A filter must have at most {MOST_PARTS} parts", len(where))
+    if not all(isinstance(text, str) for text in where):
+        raise _said('where must be an object, or a list of texts such as ["label=space"].')
+    try:
+        return parse_where(where)
+    except InputError as error:
+        raise _said(str(error)) from error
 
 
 def _check_filter(where: dict[str, Any]) -> dict[str, Any]:
@@ -110,7 +131,18 @@ Id = Annotated[str, Field(min_length=1, max_length=4096)]
 Label = Annotated[str, Field(max_length=1000)]
 Where = Annotated[
     Annotated[dict[str, Any], AfterValidator(_check_filter)] | None,
-    Field(description='A filter, such as {"label": "space"} or {"year": {">=": 1990}}.'),
+    BeforeValidator(_read_typed, json_schema_input_type=dict[str, Any] | list[str] | None),
+    Field(
+        description='A filter, such as {"label": "space"} or {"year": {">=": 1990}}; or a list of '
+        'texts as `vdsh search --where` takes them, such as ["label=space", "year>=1990"].'
+    ),
+]
+Highlight = Annotated[
+    bool,
+    Field(
+        description="Say what a reader wants to know too: each hit's title, its best passage and "
+        "the words that matter, why the query has its code, and its place on the map."
+    ),
 ]
 
 
@@ -138,6 +170,7 @@ class SearchBody(Query):
     k: Annotated[int, Field(ge=1), Limited("k")] = 10
     where: Where = None
     rank: Literal["distance", "expected"] = "distance"
+    highlight: Highlight = False
 
 
 class WithinBody(Query):
@@ -146,6 +179,7 @@ class WithinBody(Query):
     radius: Annotated[int, Field(ge=0, le=1024)] = 2
     where: Where = None
     limit: Annotated[int, Field(ge=1), Limited("k")] = 1000
+    highlight: Highlight = False
 
 
 class EncodeBody(Body):

@@ -7,8 +7,8 @@ from starlette.convertors import StringConvertor, register_url_convertor
 
 from vdsh.documents import Document
 from vdsh.server import answers
+from vdsh.server.answers import ASKED, NOT_THERE, READ_ONLY
 from vdsh.server.bodies import DocumentsBody
-from vdsh.server.described import ASKED, NOT_THERE, READ_ONLY
 from vdsh.server.errors import Forbidden, NotFound
 from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.service import Ask, Service

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Path
 
 from vdsh.server import answers
+from vdsh.server.answers import ASKED, NOT_THERE
 from vdsh.server.bodies import ExplainBody
-from vdsh.server.described import ASKED, NOT_THERE
 from vdsh.server.errors import NotFound
 from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.service import Ask

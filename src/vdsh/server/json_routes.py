@@ -108,7 +108,7 @@ def failure(status: int, sentence: str, headers: dict[str, str] | None = None) -
 def complaint(error: Mapping[str, Any]) -> str:
     """Say in a sentence what pydantic found wrong."""
     place = ".".join(str(part) for part in error["loc"] if _is_field(part))
-    if error["type"] == "limit":
+    if error["type"] == "said":
         return str(error["msg"])
     if error["type"] == "value_error":
         return f"{error['ctx']['error']}."

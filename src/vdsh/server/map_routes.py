@@ -1,11 +1,12 @@
 """The calls under /v1/map: the documents on a plane, and where a text belongs among them."""
 
+import gzip
 from functools import lru_cache
 from pathlib import Path
 from typing import Self
 
 import orjson
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from pydantic import ConfigDict, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
@@ -13,9 +14,8 @@ from vdsh import corpus_map
 from vdsh.corpus_map import CorpusMap
 from vdsh.errors import FolderError, MissingFileError
 from vdsh.model import Model
-from vdsh.server.answers import Answer
+from vdsh.server.answers import ASKED, NOT_THERE, Answer, PlaceAnswer
 from vdsh.server.bodies import Body, Id, Text
-from vdsh.server.described import ASKED, NOT_THERE
 from vdsh.server.errors import NotFound
 from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.pool import StorePool
@@ -54,18 +54,13 @@ class PlaceBody(Body):
         return self
 
 
-class PlaceAnswer(Answer):
-    """A place on the map."""
-
-    x: float
-    y: float
-
-
 @router.get("", response_model=MapAnswer, responses=NOT_THERE)
-async def whole_map(ask: Ask) -> Response:
+async def whole_map(request: Request, ask: Ask) -> Response:
     """Give the map that `vdsh map` made: where the documents lie, their labels and titles."""
-    content = await ask.pool.call(lambda _: _answer(*_version(ask.pool)))
-    return Response(content, media_type="application/json")
+    packed = "gzip" in request.headers.get("accept-encoding", "")
+    content = await ask.pool.call(lambda _: _answer(*_version(ask.pool), packed))
+    headers = {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if packed else {})
+    return Response(content, media_type="application/json", headers=headers)
 
 
 @router.post("/place", response_model=PlaceAnswer, responses=ASKED | NOT_THERE)
@@ -76,17 +71,20 @@ async def place(body: PlaceBody, ask: Ask) -> Json:
 
 
 def _place(body: PlaceBody, store: Store, pool: StorePool) -> tuple[float, float]:
-    found = _read(*_version(pool))
-    point = found.point(body.id) if body.id is not None else None
-    if point is not None:
-        return point
     text = body.text
     if text is None:
         document = store.get(body.id or "")
         if document is None:
             raise NotFound(f"There is no document '{body.id}'.")
         text = document.text
-    return found.place(pool.model.scores([text])[0])
+    return find_place(pool, text, body.id)
+
+
+def find_place(pool: StorePool, text: str, id: str | None = None) -> tuple[float, float]:
+    """Return where a text belongs on the map, or where the document of that id is."""
+    found = _read(*_version(pool))
+    point = None if id is None else found.point(id)
+    return point or found.place(pool.model.scores([text])[0])
 
 
 def _version(pool: StorePool) -> tuple[Path, int, Model]:
@@ -110,7 +108,9 @@ def _read(path: Path, version: int, model: Model) -> CorpusMap:
 
 
 @lru_cache(maxsize=2)
-def _answer(path: Path, version: int, model: Model) -> bytes:
+def _answer(path: Path, version: int, model: Model, packed: bool) -> bytes:
+    if packed:
+        return gzip.compress(_answer(path, version, model, False), 6, mtime=0)
     found = _read(path, version, model)
     x, y = found.points.round(4).T.tolist()
     fields = {"ids": found.ids, "x": x, "y": y, "label": found.label.tolist()}

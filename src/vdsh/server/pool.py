@@ -9,14 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from vdsh import corpus_map
+from vdsh.model import Model
 from vdsh.server.encoder import EncodedText, Encoder
 from vdsh.store import Store, open_store
-
-if TYPE_CHECKING:
-    from vdsh.pipeline import TextHasher
 
 HANDLES = 2  # a slow filter must not keep quick searches waiting
 WAIT = 10.0  # seconds for another writer
@@ -40,7 +38,7 @@ class StorePool:
 
     Attributes
     ----------
-    hasher : TextHasher
+    model : Model
         The store's model, one for all handles.
     encoder : Encoder
         Encodes single texts with it.
@@ -48,7 +46,7 @@ class StorePool:
         The store's folder.
     """
 
-    hasher: "TextHasher"
+    model: Model
     encoder: Encoder
     path: str = ""
 

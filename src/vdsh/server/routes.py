@@ -1,6 +1,6 @@
 """The calls under /v1 that ask the store."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -9,13 +9,15 @@ from fastapi import APIRouter
 from vdsh import __version__
 from vdsh.codes import Codes, from_hex, to_hex
 from vdsh.server import answers
+from vdsh.server.answers import ASKED, NOT_THERE
 from vdsh.server.bodies import EncodeBody, Query, SearchBody, WithinBody
-from vdsh.server.described import ASKED, NOT_THERE
 from vdsh.server.encoder import EncodedText
 from vdsh.server.errors import NotFound
+from vdsh.server.highlights import highlighted
 from vdsh.server.json_routes import Json, JsonRoute
+from vdsh.server.pool import StorePool
 from vdsh.server.service import Ask
-from vdsh.store import Hits, Store
+from vdsh.store import Hit, Hits, Store
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["search"])
 
@@ -70,7 +72,7 @@ async def search(body: SearchBody, ask: Ask) -> Json:
         if body.rank == "expected" and body.text is not None:
             query = body.text
         hits = store.search(query, k=body.k, where=body.where, rank=body.rank)
-        return asked.fields() | {"hits": [hit.as_fields() for hit in hits]}
+        return asked.fields() | tell(body, asked, hits, store, ask.pool)
 
     return Json(await ask.pool.call(work))
 
@@ -83,7 +85,7 @@ async def within(body: WithinBody, ask: Ask) -> Json:
     def work(store: Store) -> dict[str, Any]:
         asked = find_query(body, encoded, store)
         hits, total = store.within_at_most(asked.query, body.radius, body.limit, where=body.where)
-        return asked.fields() | {"hits": [hit.as_fields() for hit in hits], "total": total}
+        return asked.fields() | tell(body, asked, hits, store, ask.pool) | {"total": total}
 
     return Json(await ask.pool.call(work))
 
@@ -110,3 +112,12 @@ def find_query(query: Query, encoded: EncodedText | None, store: Store) -> Asked
         raise NotFound(f"There is no document '{query.id}'.")
     code = from_hex([hit.code])[0]
     return Asked(code, code)
+
+
+def tell(
+    body: SearchBody | WithinBody, asked: Asked, hits: Sequence[Hit], store: Store, pool: StorePool
+) -> dict[str, Any]:
+    """Give the fields of an answer that are about the hits."""
+    if body.highlight:
+        return highlighted(body, asked.code, hits, store, pool)
+    return {"hits": [hit.as_fields() for hit in hits]}

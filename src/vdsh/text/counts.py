@@ -1,5 +1,6 @@
 """Word counts as three arrays: what a sparse matrix holds, without loading scipy."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -42,9 +43,25 @@ class Counts(NamedTuple):
         """How many documents have no known word."""
         return int((np.diff(self.indptr) == 0).sum())
 
+    def row(self, i: int) -> "Counts":
+        """Return one document."""
+        own = slice(self.indptr[i], self.indptr[i + 1])
+        data = self.data[own]
+        indptr = np.array([0, len(data)], self.indptr.dtype)
+        return Counts(data, self.indices[own], indptr, (1, self.shape[1]))
+
     def to_csr(self) -> "csr_array":
         """Make a scipy matrix of the same arrays."""
         return to_csr(self)
+
+
+def stack(parts: Sequence[Counts]) -> Counts:
+    """Put the rows of all parts, of which there must be one, under each other."""
+    lengths = np.concatenate([np.diff(part.indptr) for part in parts])
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(parts[0].indptr.dtype)
+    data = np.concatenate([part.data for part in parts])
+    indices = np.concatenate([part.indices for part in parts])
+    return Counts(data, indices, indptr, (len(lengths), parts[0].shape[1]))
 
 
 def to_csr(counts: Sparse) -> "csr_array":

@@ -64,20 +64,25 @@ def tokenize(text: str) -> list[str]:
     >>> tokenize("\u5bc6\u7801\u5b66 \U0001f600")
     ['\u5bc6\u7801', '\u7801\u5b66', '\U0001f600']
     """
-    text = _normalize(text)
-    tokens: list[str] = []
+    text = normalize(text)
+    return [text[start:stop] for start, stop in find_plainly(text)]
+
+
+def find_plainly(text: str) -> list[tuple[int, int]]:
+    """Find where the tokens of a text are, which is normalised already, without kernels."""
+    found: list[tuple[int, int]] = []
     for match in _TOKEN.finditer(text.translate(_LETTERS)):
-        found, kind = text[slice(*match.span())], match[0][0]
+        (start, stop), kind = match.span(), match[0][0]
         if kind == "w":
-            found = found[:-1] if found[-1] == "'" else found.removesuffix("'s")
-            tokens += [found] if 1 < len(found) <= LONGEST else []
+            stop -= 1 if text[stop - 1] == "'" else 2 * text.endswith("'s", start, stop)
+            found += [(start, stop)] if 1 < stop - start <= LONGEST else []
         elif kind in "im":
-            ends = [unit.end() for unit in _UNIT.finditer(match[0])]
-            starts = [0, *ends[:-2]]
-            tokens += [found[i:j] for i, j in zip(starts, ends[1:], strict=False)] or [found]
+            ends = [start + unit.end() for unit in _UNIT.finditer(match[0])]
+            pairs = zip([start, *ends[:-2]], ends[1:], strict=False)
+            found += list(pairs) or [(start, stop)]
         else:
-            tokens.append(found)
-    return tokens
+            found.append((start, stop))
+    return found
 
 
 def find_tokens(texts: Sequence[str], *, shortest: int = 2) -> Tokens:
@@ -85,7 +90,7 @@ def find_tokens(texts: Sequence[str], *, shortest: int = 2) -> Tokens:
 
     Words of fewer than `shortest` characters are dropped.
     """
-    pieces = [_normalize(text).encode(errors="replace") for text in texts]
+    pieces = [normalize(text).encode(errors="replace") for text in texts]
     offsets = np.zeros(len(pieces) + 1, np.int64)
     np.cumsum([len(piece) for piece in pieces], out=offsets[1:])
     data = np.frombuffer(b"".join(pieces), np.uint8)
@@ -104,7 +109,8 @@ def hash_words(
     return data, offsets, np.array([_hash(data, i, j) for i, j in spans], np.uint64)
 
 
-def _normalize(text: str) -> str:
+def normalize(text: str) -> str:
+    """Bring a text into the form in which words are told apart: NFC and lower case."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFC", text.lower()).replace("\u2019", "'")

@@ -1,0 +1,124 @@
+// Searching: one call brings the hits and all that is shown about them.
+
+import { ask } from "./api.js";
+import { strip, unpack } from "./code.js";
+import { $, el, number, plural, quietButton, say, showFailure, spinner } from "./dom.js";
+import { rank } from "./filters.js";
+import { passage } from "./highlight.js";
+import { about, tag } from "./labels.js";
+import { announce, asked, found, go, hasQuery, info, on, openDocument, query, setFound, state, STEP } from "./state.js";
+
+const SPINNER_AFTER = 300; // milliseconds until a slow answer is shown to be one
+
+let running = new AbortController(); // the search that is under way
+let examples = []; // texts to try, once there is a map
+
+// Resolves when the hits are there, or are known not to come.
+export async function search() {
+  running.abort();
+  const { signal } = (running = new AbortController());
+  $("note").replaceChildren();
+  if (!info.documents) return showEmptyStore();
+  if (!hasQuery()) return showStart();
+  const waiting = setTimeout(() => {
+    $("results").setAttribute("aria-busy", "true");
+    $("status").replaceChildren(spinner(), "Searching…");
+  }, SPINNER_AFTER);
+  try {
+    setFound(await ask(...call(), { signal }));
+    showHits();
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    clearHits();
+    showFailure(error, search);
+  } finally {
+    clearTimeout(waiting);
+    if (running.signal === signal) $("results").removeAttribute("aria-busy");
+  }
+}
+
+const wanted = () => Math.min(state.k, info.limits.k);
+
+function call() {
+  const body = { ...query(), where: state.where, highlight: true };
+  if (state.radius !== null) return ["v1/within", { ...body, radius: state.radius, limit: wanted() }];
+  return ["v1/search", { ...body, k: wanted(), rank: rank() }];
+}
+
+function clearHits() {
+  setFound(null);
+  $("more").hidden = true;
+  $("hits").replaceChildren();
+  $("status").replaceChildren();
+  $("results").removeAttribute("aria-busy");
+}
+
+function status({ hits, total }) {
+  const filtered = state.where.length ? " that pass the filters" : "";
+  if (total === undefined) return hits.length === 1 ? `The nearest document${filtered}` : `The ${hits.length} nearest documents${filtered}`;
+  const near = state.radius ? ` within ${plural(state.radius, "bit")}` : " with the same code";
+  return `${total > hits.length ? `The ${hits.length} nearest of ` : ""}${plural(total, "document")}${near}${filtered}`;
+}
+
+function showHits() {
+  const { hits, total = info.documents, warning, explanation } = found;
+  if (warning) $("note").replaceChildren(el("p", { className: "hint" }, warning));
+  // Where no word of the text is known, the note says so, and filters are not to blame.
+  if (!hits.length) return warning && !explanation ? clearHits() : showNothing();
+  $("status").replaceChildren(status(found));
+  $("hits").replaceChildren(...hits.map(hitCard));
+  $("more").hidden = hits.length < wanted() || hits.length >= Math.min(info.limits.k, total);
+}
+
+function hitCard(hit) {
+  const { distance, title } = hit;
+  const bits = unpack(found.code);
+  const far = el("div", { className: distance ? "far" : "far same", title: `${distance} of ${bits.length} bits differ` },
+    el("b", {}, distance), el("span", {}, distance === 1 ? "bit" : "bits"));
+  const card = el("li", { className: "hit" }, far,
+    el("div", {},
+      el("h3", {}, el("button", { type: "button", className: "open", onclick: () => openDocument(hit.id) }, title)),
+      about(hit, hit.expected === undefined ? null : el("span", {}, `expected ${hit.expected.toFixed(1)}`)),
+      el("p", { className: "snippet" }, ...passage(hit))),
+    strip(hit.code, { other: bits, small: true, name: title }));
+  card.addEventListener("pointerenter", () => announce("point", hit.id));
+  card.addEventListener("pointerleave", () => announce("point", null));
+  return card;
+}
+
+function showNothing() {
+  clearHits();
+  const near = state.radius !== null;
+  const sentence = near ? `No document${state.where.length ? " that passes the filters" : ""} is that near to ${state.id ? "it" : "your text"}.`
+    : "No document of this store fits all of them.";
+  $("hits").replaceChildren(say("li", near ? "Nothing is that near" : "Nothing passes these filters", sentence,
+    near ? quietButton("Any distance", () => go({ radius: null, k: STEP })) : null,
+    state.where.length ? quietButton("Remove the filters", () => go({ where: [], k: STEP })) : null));
+}
+
+function showEmptyStore() {
+  clearHits();
+  $("hits").replaceChildren(say("li", "This store is empty", "Add documents to it, then come back.",
+    el("pre", {}, "vdsh index MODEL DOCUMENTS --store STORE"), quietButton("Look again", () => announce("restart"))));
+}
+
+function showStart() {
+  clearHits();
+  const tries = examples.map(({ text, label }) =>
+    el("button", { type: "button", onclick: () => go({ q: text, k: STEP }) }, el("span", {}, text), label ? tag(label) : null));
+  const start = say("li", `Search ${number(info.documents)} documents by meaning`,
+    `A text becomes ${info.bits} bits that keep what it is about. Documents whose bits differ least are the nearest.`,
+    tries.length ? el("div", { className: "tries" }, el("p", {}, "For example"), ...tries) : null);
+  start.classList.add("start");
+  $("hits").replaceChildren(start);
+}
+
+export function setUpResults() {
+  $("more").addEventListener("click", () => go({ k: state.k + STEP }, { replace: true }));
+  on("map", ({ points }) => {
+    examples = points.examples(4);
+    if (info.documents && !hasQuery()) showStart();
+  });
+}
+
+export const searchChanged = (before) => !before || asked(before) !== asked(state);
