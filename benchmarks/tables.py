@@ -10,7 +10,7 @@ from typing import Any
 from common import read
 from quality_tables import SEEDS, goals_table, radius_table, time_table, wasted_table
 from reproduction_report import report
-from scaling_tables import billion_table, ray_table, sizes_table, stores_table, team_table
+from scaling_tables import billion_table, processes_table, ray_table, sizes_table, stores_table
 
 from vdsh.hashers import HASHERS
 from vdsh.paper.cells import Cell
@@ -47,7 +47,7 @@ def pages() -> dict[Path, str]:
             "stores": stores_table(),
             "billion": billion_table(),
         },
-        "docs/ray.md": {"encoding": ray_table(), "training": team_table()},
+        "docs/ray.md": {"encoding": ray_table(), "training": processes_table()},
         "docs/quality.md": {
             "goals": goals_table(CELLS),
             "radius": radius_table(CELLS),
