@@ -9,7 +9,7 @@ import pytest
 
 from servers import PostgresServer
 from vdsh import Document
-from vdsh.store.milvus import lite
+from vdsh.store.engines.milvus import lite
 
 ENGINES = ("local", "milvus-lite", "pgvector", "postgres")
 REMOTE = ENGINES[1:]

@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from vdsh.store.milvus import lite
+from vdsh.store.engines.milvus import lite
 
 NOBODY = 65534  # PostgreSQL refuses to run as root
 PASSWORD = "pass word/@:"  # must be quoted in a URL

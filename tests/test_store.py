@@ -10,7 +10,8 @@ from engines import code, codes_of, doc, ids
 from vdsh import Document, TextHasher
 from vdsh.errors import InputError, MissingFileError
 from vdsh.model.encoders import Hyperplanes
-from vdsh.store import Duplicates, modelled, open_store
+from vdsh.store import Duplicates, open_store
+from vdsh.store import store as store_module
 
 # Texts here are not about words.
 pytestmark = pytest.mark.filterwarnings("ignore::vdsh.pipeline.EmptyDocumentWarning")
@@ -24,7 +25,7 @@ def store(place, fitted):
 
 @pytest.fixture
 def small_batches(monkeypatch):
-    monkeypatch.setattr(modelled, "BATCH", 10)
+    monkeypatch.setattr(store_module, "BATCH", 10)
 
 
 # -- the life of a document ---------------------------------------------------------------------

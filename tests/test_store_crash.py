@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from vdsh import Document
-from vdsh.store import modelled, open_store
+from vdsh.store import open_store
+from vdsh.store import store as store_module
 
 # Texts here are not about words.
 pytestmark = pytest.mark.filterwarnings("ignore::vdsh.pipeline.EmptyDocumentWarning")
@@ -44,7 +45,7 @@ def codes_of(documents):
 
 def work(folder, log, step):
     """Change the store for ever; write each step to the log the moment it is acknowledged."""
-    modelled.BATCH = BATCH
+    store_module.BATCH = BATCH
     out = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def acknowledge(step):

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -242,7 +243,7 @@ def test_the_index_file_is_used(years, folder, monkeypatch):
     years.close()
     (file,) = index_files(folder)
     assert file.stat().st_mode == (folder / "store.sqlite").stat().st_mode
-    monkeypatch.setattr("vdsh.store.local.mirror.Mirror._build", None)
+    monkeypatch.setattr("vdsh.store.engines.sqlite.mirror.Mirror._build", None)
     with open_store(folder) as store:
         assert ids(store.search(code(7), k=1)) == ["d7"]
 
@@ -351,6 +352,65 @@ def test_an_index_that_needs_forgotten_deletions_is_made_anew(years, folder, mon
     assert len(years.within(code(0), radius=16)) == 9
 
 
+# -- several handles ------------------------------------------------------------------------------
+
+
+def test_handles_of_one_folder_share_one_index(years, folder):  # 17: a worker had two
+    with open_store(folder) as other:
+        for store in (years, other):
+            assert ids(store.search(code(7), k=1)) == ["d7"]
+        assert index_of(years) is index_of(other)
+        years.upsert([doc("new")], codes_of(0xFFFF))
+        assert ids(other.search(code(0xFFFF), k=1)) == ["new"]
+        other.delete(["new"])
+        assert ids(years.search(code(0xFFFF), k=1)) == ["d7"]
+        assert index_of(years) is index_of(other)
+        years.close()
+        assert len(other.within(code(0), radius=16)) == 10
+
+
+def index_of(store):
+    return store._engine._mirror.index
+
+
+def test_handles_of_different_stores_share_nothing(years, folder, fitted, tmp_path):
+    with open_store(tmp_path / "other", fitted) as other:
+        assert other.search(code(0)) == []
+        assert len(years.search(code(0))) == 10
+        assert index_of(years) is not index_of(other)
+
+
+def test_one_handle_writes_while_others_search_the_shared_index(store, folder):  # 17
+    """Each turn gives 50 documents the same new code: no search may see two turns."""
+    last, problems = 100, []
+    changing = [doc(f"{i}") for i in range(50)]
+    store.upsert([doc(f"far{i}") for i in range(500)], codes_of(*[0xFFFF] * 500))
+    store.upsert(changing, codes_of(*[0] * 50))
+
+    def read():
+        turn = 0
+        try:
+            with open_store(folder) as reader:
+                while turn < last:
+                    for hits in (reader.within(code(0), radius=8), reader.search(code(0), k=50)):
+                        turns = {int(hit.code, 16) for hit in hits}
+                        assert (len(hits), len(turns)) == (50, 1)
+                        assert turn <= max(turns)
+                        turn = max(turns)
+                        assert {hit.distance for hit in hits} == {turn.bit_count()}
+        except Exception as error:
+            problems.append(error)
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for turn in range(1, last + 1):
+        store.upsert(changing, codes_of(*[turn] * 50))
+    for reader in readers:
+        reader.join()
+    assert not problems
+
+
 # -- disks and processes ---------------------------------------------------------------------------
 
 
@@ -409,8 +469,8 @@ import json, resource, sys
 import numpy as np
 from vdsh import Document
 from vdsh.errors import WriteError
-from vdsh.store import modelled, open_store
-modelled.BATCH = 100
+from vdsh.store import open_store, store as store_module
+store_module.BATCH = 100
 documents = (Document(f"{i}", "x" * 1000) for i in range(50_000))
 committed = [0]
 with open_store(sys.argv[1]) as store:

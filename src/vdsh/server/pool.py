@@ -39,7 +39,7 @@ class StorePool:
     Attributes
     ----------
     model : Model
-        The store's model, one for all handles.
+        The store's model, one for all handles, which also share the index.
     encoder : Encoder
         Encodes single texts with it.
     path : str

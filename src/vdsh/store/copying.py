@@ -11,7 +11,7 @@ import numpy as np
 
 from vdsh.documents.document import BATCH
 from vdsh.errors import EngineError, InputError
-from vdsh.store.base import Store
+from vdsh.store.store import Store
 
 SAMPLE = 100  # documents compared at the end
 

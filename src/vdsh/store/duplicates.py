@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.errors import InputError
-from vdsh.store.base import Duplicates
+from vdsh.store.hits import Duplicates
 from vdsh.store.shingles import LEAST, Shingles, choose_bands, jaccard, shingle, sketch
 
 FETCHED = 500  # texts at a time

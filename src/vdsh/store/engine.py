@@ -1,38 +1,38 @@
-"""What a `RemoteStore` asks of a database server; one class an engine fills it in."""
+"""What a `Store` asks of the place where its documents lie; one class an engine fills it in."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from vdsh.codes import Codes
 from vdsh.documents import Document
+from vdsh.errors import MissingFileError
+from vdsh.model import Model
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
 
 
-class Stored(NamedTuple):
-    """A document with its code, as it lies in the engine."""
+class Found(NamedTuple):
+    """A document with its code, and its distance from the query where there was one."""
 
     document: Document
     code: bytes
+    distance: int = 0
 
 
-class Found(NamedTuple):
-    """A stored document and its distance from the query."""
+class Candidate(NamedTuple):
+    """A document that is near, before it is fetched."""
 
+    id: str
     distance: int
-    stored: Stored
+    code: bytes
 
 
-class FoundWithin(NamedTuple):
-    """The nearest documents within a radius, and how many there are in all."""
-
-    found: list[Found]
-    total: int
+Choose = Callable[[list[Candidate]], list[Candidate]]  # puts candidates in order, and cuts them
 
 
 class Engine(ABC):
-    """A connection to a server. Calls come one at a time.
+    """A place for documents and codes. Calls come one at a time, but for `interrupt`.
 
     Ids are in the order of their UTF-8 bytes everywhere. Each engine turns what its driver raises
     into errors of ours, and tries again where that is safe.
@@ -40,25 +40,32 @@ class Engine(ABC):
     Attributes
     ----------
     shown : str
-        The URL without a password.
+        The path, or the URL without a password.
+    read_only : bool
     """
 
     shown: str
+    read_only: bool = False
+
+    @property
+    def model_place(self) -> str:
+        """Where a model inside the store is, for people."""
+        return self.shown
 
     @abstractmethod
     def meta(self) -> dict[str, str]:
         """Return what the store says about itself; an empty dict where it is not made yet."""
 
     @abstractmethod
-    def create(self, meta: Mapping[str, str], files: Mapping[str, bytes]) -> dict[str, str]:
-        """Make the store with its model's files; return what `meta` says then.
+    def create(self, meta: Mapping[str, str], model: Model | None) -> dict[str, str]:
+        """Make the store, with a model inside where one is given; return what `meta` says then.
 
         It may be called again after a failure, and by several processes at once.
         """
 
     @abstractmethod
-    def files(self) -> dict[str, bytes]:
-        """Read the model's files; none where the model is only referenced."""
+    def load_model(self) -> Model:
+        """Load the model that is kept inside."""
 
     @abstractmethod
     def fields(self) -> set[str]:
@@ -70,14 +77,14 @@ class Engine(ABC):
 
     @abstractmethod
     def write(self, rows: Rows) -> None:
-        """Write rows and the names of their fields, all or nothing."""
+        """Write rows and the names of their fields, all or nothing; the same id replaces."""
 
     @abstractmethod
     def remove(self, ids: Sequence[str]) -> int:
         """Delete documents; return how many were there."""
 
     @abstractmethod
-    def look_up(self, ids: Sequence[str]) -> list[Stored]:
+    def look_up(self, ids: Sequence[str]) -> list[Found]:
         """Return the documents of some ids, in any order."""
 
     @abstractmethod
@@ -85,20 +92,25 @@ class Engine(ABC):
         """Count documents."""
 
     @abstractmethod
-    def nearest(self, code: Codes, k: int, where: Tree | None) -> list[Found]:
-        """Return the k nearest documents, ties by id."""
+    def nearest(
+        self, code: Codes, n: int, where: Tree | None, choose: Choose | None = None
+    ) -> list[Found]:
+        """Return the n nearest documents, ties by id; or those that `choose` chooses of them.
+
+        Engines that can fetch only the documents that were chosen.
+        """
 
     @abstractmethod
     def within(
         self, code: Codes, radius: int, where: Tree | None, limit: int | None = None
-    ) -> FoundWithin:
-        """Find the documents within a radius, nearest first, ties by id.
+    ) -> tuple[list[Found], int]:
+        """Find the documents within a radius, nearest first, ties by id, and count them.
 
         With a limit only so many are fetched, where the engine can count the others.
         """
 
     @abstractmethod
-    def page(self, after: str, size: int) -> list[Stored]:
+    def page(self, after: str, size: int) -> list[Found]:
         """Return some of the documents with the lowest ids above `after`, in order, up to `size`.
 
         Only the last page is empty.
@@ -110,8 +122,32 @@ class Engine(ABC):
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
-        """Say which engine this is, how it searches, and its bytes on disk."""
+        """Say how many `bytes` there are; a server also which `engine` it is and its `search`."""
+
+    def is_in_place(self) -> bool:
+        """Say whether the store is still where it was opened, not removed or replaced."""
+        return True
+
+    def interrupt(self) -> None:  # noqa: B027  (not every engine can)
+        """Make a call of another thread give up soon, where the engine can; it raises then."""
 
     @abstractmethod
     def close(self) -> None:
-        """Give the connection back; a second call does nothing."""
+        """Give everything back; a second call does nothing."""
+
+
+def choose_from(found: list[Found], choose: Choose | None) -> list[Found]:
+    """Choose among documents that were fetched already."""
+    if choose is None:
+        return found
+    by_id = {one.document.id: one for one in found}
+    near = [Candidate(id, one.distance, one.code) for id, one in by_id.items()]
+    return [by_id[candidate.id] for candidate in choose(near)]
+
+
+def no_store(shown: str) -> MissingFileError:
+    """Say that there is no store, and how to make one."""
+    return MissingFileError(
+        f"No store at '{shown}'. Give a model to make one: open_store(path, hasher), or "
+        f"vdsh index MODEL DOCS --store '{shown}'."
+    )

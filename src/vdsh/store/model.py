@@ -1,14 +1,18 @@
 """The model of a store: its fingerprint, where it is, loaded when a text needs it."""
 
 import os
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from vdsh.codes import Codes
 from vdsh.errors import FolderError
 from vdsh.model import Model, as_model
 from vdsh.model.model import warn_of_empty
+
+FOLDER = "model"  # where a store in a folder keeps it
 
 
 def load_model(given: Any) -> Model:
@@ -18,6 +22,23 @@ def load_model(given: Any) -> Model:
     return as_model(given)
 
 
+def to_files(model: Model | None) -> dict[str, bytes]:
+    """Give the files of a model's folder, for a database to keep; none where there is no model."""
+    if model is None:
+        return {}
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(Path(folder, FOLDER))
+        return {file.name: file.read_bytes() for file in Path(folder, FOLDER).iterdir()}
+
+
+def from_files(files: Mapping[str, bytes]) -> Model:
+    """Load a model from what `to_files` gave."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in files.items():
+            Path(folder, Path(name).name).write_bytes(content)
+        return load_model(folder)
+
+
 class StoreModel:
     """The model that made a store's codes.
 
@@ -25,39 +46,36 @@ class StoreModel:
     ----------
     n_bits : int
     fingerprint : str
-    folder : path
-        Where it is kept, for people and for `load`.
+    place : str
+        Where it is kept, for people.
+    load : callable
+        Loads it from there.
     given : Model, optional
         The model itself, where it is in memory already.
-    load : callable, optional
-        How it is loaded from its place; by default as a model folder.
     """
 
     def __init__(
         self,
         n_bits: int,
         fingerprint: str,
-        folder: str | os.PathLike[str],
+        place: str,
+        load: Callable[[], Model],
         given: Model | None = None,
-        *,
-        load: Callable[[Any], Model] = load_model,
     ) -> None:
         self.n_bits = n_bits
         self.fingerprint = fingerprint
-        self.folder = folder
-        self._given = given
+        self.place = place
         self._load = load
+        self._given = given
         self.n_empty = 0  # texts without a known word, since the last warning
 
     @cached_property
     def model(self) -> Model:
         """The model, loaded when first used."""
-        if self._given is not None:
-            return self._given
-        model = self._load(self.folder)
+        model = self._given or self._load()
         if model.fingerprint != self.fingerprint:
             raise FolderError(
-                f"The model in '{self.folder}' is not the one this store was made with "
+                f"The model in '{self.place}' is not the one this store was made with "
                 f"({self.fingerprint[:12]}). Put that one back, or index the documents anew."
             )
         return model

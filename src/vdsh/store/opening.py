@@ -2,24 +2,25 @@
 
 import os
 import re
-import tempfile
 import uuid
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vdsh.codes import MAX_BITS
-from vdsh.errors import FolderError, InputError, MissingFileError, OutputExistsError, WriteError
+from vdsh.errors import FolderError, InputError
 from vdsh.model import Model
-from vdsh.persistence import MANIFEST
 from vdsh.search.id_kinds import show
-from vdsh.store.engine import Engine
-from vdsh.store.local import LocalStore
-from vdsh.store.local.database import FILE, FORMAT, Database
-from vdsh.store.model import StoreModel, load_model
-from vdsh.store.remote import RemoteStore
+from vdsh.store.addresses import read_address
+from vdsh.store.engine import Engine, no_store
+from vdsh.store.model import FOLDER, StoreModel, load_model
+from vdsh.store.store import Store
 
-MODEL = "model"
+if TYPE_CHECKING:
+    from vdsh.pipeline import TextHasher
+
+FORMAT = 1
 KEEPING = ("inside", "reference")
 # What a store says about itself, the format first.
 META = {
@@ -32,50 +33,80 @@ META = {
 }
 
 
-def open_local(
-    path: str | os.PathLike[str], hasher: Any, *, keep_model: str, wait: float
-) -> LocalStore:
-    """Do what `vdsh.store.open_store` says, for a folder."""
-    _check_keeping(keep_model)
-    folder = Path(path)
-    if not _holds_store(folder):
-        if hasher is None:
-            raise MissingFileError(
-                f"No store at '{folder}'. Give a model to make one: open_store(path, hasher), or "
-                f"vdsh index MODEL DOCS --store {folder}."
-            )
-        load_model(hasher)  # a model that cannot be read makes no folder
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise WriteError(f"Could not make '{folder}': {error.strerror}.") from error
-    database = Database(folder, wait=wait)
-    try:
-        meta = database.meta() or _create(database, hasher, keep_model)
-        _check_meta(str(folder), meta)
-        return LocalStore(database, meta, _find_model(folder, meta, hasher))
-    except BaseException:
-        database.close()
-        raise
+def open_store(
+    path: str | os.PathLike[str],
+    hasher: "TextHasher | Model | str | os.PathLike[str] | None" = None,
+    *,
+    keep_model: str = "inside",
+    wait: float = 30.0,
+) -> Store:
+    """Open a store, or create one where there is none.
 
+    Parameters
+    ----------
+    path : path or URL
+        The store's folder, `milvus://host:19530/collection`, `milvus-lite:file.db` or
+        `postgresql://user:password@host/database?table=name`.
+    hasher : TextHasher, Model, path of a model folder, or None
+        The model that makes the codes; None takes the one the store was made with, loaded when
+        a text has to be encoded.
+    keep_model : {"inside", "reference"}, default="inside"
+        Whether a new store gets a copy of the model, or remembers only its path and fingerprint.
+    wait : float, default=30
+        Seconds to wait for another process that is writing, or for a server that went away.
 
-def open_remote(engine: Engine, hasher: Any, *, keep_model: str) -> RemoteStore:
-    """Do what `vdsh.store.open_store` says, for an engine; close it where that fails."""
+    Returns
+    -------
+    Store
+        Close it, or use it as a context manager.
+    """
+    if keep_model not in KEEPING:
+        raise InputError(f'keep_model must be "inside" or "reference". Got {keep_model!r}.')
+    engine = _connect(os.fspath(path), wait, may_create=hasher is not None)
     try:
-        _check_keeping(keep_model)
+        given = None if hasher is None else load_model(hasher)
         meta = engine.meta()
         if not meta:
-            if hasher is None:
-                raise MissingFileError(
-                    f"No store at '{engine.shown}'. Give a model to make one: "
-                    f"open_store(url, hasher), or vdsh index MODEL DOCS --store '{engine.shown}'."
-                )
-            meta = _create_remote(engine, hasher, keep_model)
+            if given is None:
+                raise no_store(engine.shown)
+            new = _new_meta(hasher, given, keep_model)
+            meta = engine.create(new, given if keep_model == "inside" else None)
         _check_meta(engine.shown, meta)
-        return RemoteStore(engine, meta, _find_remote_model(engine, meta, hasher))
+        _check_same(engine.shown, meta, given)
+        return Store(engine, meta, _store_model(engine, meta, given))
     except BaseException:
         engine.close()
         raise
+
+
+def _connect(path: str, wait: float, *, may_create: bool) -> Engine:
+    """Connect to an engine; its driver is imported now."""
+    address = read_address(path)
+    if address is None:
+        from vdsh.store.engines.sqlite import Sqlite
+
+        return Sqlite(Path(path), wait=wait, may_create=may_create)
+    if address.scheme == "postgresql":
+        from vdsh.store.engines.postgres import Postgres
+
+        return Postgres(address, wait=wait)
+    from vdsh.store.engines.milvus import Milvus
+
+    return Milvus(address, wait=wait, may_create=may_create)
+
+
+def _new_meta(hasher: Any, model: Model, keep_model: str) -> dict[str, str]:
+    """Write down what a store has to remember."""
+    if keep_model == "reference" and not isinstance(hasher, str | os.PathLike):
+        raise InputError('keep_model="reference" needs the path of a model folder as hasher.')
+    return {
+        "format": str(FORMAT),
+        "uuid": uuid.uuid4().hex,
+        "n_bits": str(model.n_bits),
+        "fingerprint": model.fingerprint,
+        "keep_model": keep_model,
+        "model": str(Path(hasher).absolute()) if keep_model == "reference" else FOLDER,
+    }
 
 
 def _check_meta(shown: str, meta: Mapping[str, Any]) -> None:
@@ -92,106 +123,8 @@ def _check_meta(shown: str, meta: Mapping[str, Any]) -> None:
                 f"'{shown}' has format {value}; this version reads up to {FORMAT}. "
                 "Upgrade vdsh to open it."
             )
-    if meta["keep_model"] == "inside" and meta["model"] != MODEL:
+    if meta["keep_model"] == "inside" and meta["model"] != FOLDER:
         raise FolderError(f"'{shown}' is damaged: its model is not inside. Restore a copy.")
-
-
-def _check_keeping(keep_model: Any) -> None:
-    if keep_model not in KEEPING:
-        raise InputError(f'keep_model must be "inside" or "reference". Got {keep_model!r}.')
-
-
-def _holds_store(folder: Path) -> bool:
-    """Say whether there is a store; refuse places that belong to something else."""
-    if not folder.exists():
-        return False
-    if not folder.is_dir():
-        raise FolderError(f"'{folder}' is a file, but a store is a folder. Give another path.")
-    if (folder / FILE).is_file():
-        return True
-    # A model, or a draft of one, is left where making a store was interrupted.
-    others = [f.name for f in folder.iterdir() if f.name != MODEL and not f.name.startswith(".")]
-    if MANIFEST in others:
-        raise FolderError(
-            f"'{folder}' is a model, not a store. Its README.md says what it learned; "
-            f"vdsh index {folder} DOCS --store STORE makes a store with it."
-        )
-    if others:
-        raise FolderError(
-            f"'{folder}' is not a store: it has no {FILE}, but {sorted(others)[0]}. "
-            "Give the path of a store, or of a new folder."
-        )
-    return False
-
-
-def _create(database: Database, hasher: Any, keep_model: str) -> dict[str, str]:
-    """Make the tables; the model comes first, so that a store is never without it."""
-    if hasher is None:
-        raise FolderError(f"The store '{database.folder}' was never finished. Give it a model.")
-    model = load_model(hasher)
-    meta = _new_meta(hasher, model, keep_model)
-    if keep_model == "inside":
-        _keep_inside(database.folder / MODEL, model)
-    return database.create(meta)
-
-
-def _create_remote(engine: Engine, hasher: Any, keep_model: str) -> dict[str, str]:
-    model = load_model(hasher)
-    meta = _new_meta(hasher, model, keep_model)
-    if keep_model == "reference":
-        return engine.create(meta, {})
-    with tempfile.TemporaryDirectory() as folder:
-        model.save(Path(folder, MODEL))
-        files = {file.name: file.read_bytes() for file in Path(folder, MODEL).iterdir()}
-    return engine.create(meta, files)
-
-
-def _new_meta(hasher: Any, model: Model, keep_model: str) -> dict[str, str]:
-    """Write down what a store has to remember."""
-    if keep_model == "reference" and not isinstance(hasher, str | os.PathLike):
-        raise InputError('keep_model="reference" needs the path of a model folder as hasher.')
-    return {
-        "format": str(FORMAT),
-        "uuid": uuid.uuid4().hex,
-        "n_bits": str(model.n_bits),
-        "fingerprint": model.fingerprint,
-        "keep_model": keep_model,
-        "model": str(Path(hasher).absolute()) if keep_model == "reference" else MODEL,
-    }
-
-
-def _keep_inside(place: Path, model: Model) -> None:
-    try:
-        model.save(place)
-    except OutputExistsError:  # from an earlier attempt, or from another process just now
-        if load_model(place).fingerprint != model.fingerprint:
-            raise FolderError(
-                f"'{place}' holds another model. Give a new folder for the store."
-            ) from None
-
-
-def _find_model(folder: Path, meta: Mapping[str, str], hasher: Any) -> StoreModel:
-    """Return the store's model; one that was given must be the same."""
-    place = folder.absolute() / meta["model"]  # an absolute path stays as it is
-    given = None if hasher is None or _is_path_of(hasher, place) else load_model(hasher)
-    _check_same(str(folder), meta, given)
-    return StoreModel(int(meta["n_bits"]), meta["fingerprint"], place, given)
-
-
-def _find_remote_model(engine: Engine, meta: Mapping[str, str], hasher: Any) -> StoreModel:
-    n_bits, made_with, place = int(meta["n_bits"]), meta["fingerprint"], meta["model"]
-    given = None if hasher is None else load_model(hasher)
-    _check_same(engine.shown, meta, given)
-    if meta["keep_model"] == "reference":
-        return StoreModel(n_bits, made_with, place, given)
-
-    def load(_: Any) -> Model:
-        with tempfile.TemporaryDirectory() as folder:
-            for name, content in engine.files().items():
-                Path(folder, Path(name).name).write_bytes(content)
-            return load_model(folder)
-
-    return StoreModel(n_bits, made_with, engine.shown, given, load=load)
 
 
 def _check_same(shown: str, meta: Mapping[str, str], model: Model | None) -> None:
@@ -205,5 +138,8 @@ def _check_same(shown: str, meta: Mapping[str, str], model: Model | None) -> Non
         )
 
 
-def _is_path_of(hasher: Any, place: Path) -> bool:
-    return isinstance(hasher, str | os.PathLike) and Path(hasher).resolve() == place.resolve()
+def _store_model(engine: Engine, meta: Mapping[str, str], given: Model | None) -> StoreModel:
+    place, load = engine.model_place, engine.load_model
+    if meta["keep_model"] == "reference":
+        place, load = meta["model"], partial(load_model, meta["model"])
+    return StoreModel(int(meta["n_bits"]), meta["fingerprint"], place, load, given)

@@ -13,7 +13,7 @@ from vdsh.errors import FolderError, InputError
 from vdsh.search.id_kinds import show
 
 _ADVICE = "Restore a copy, or index the documents into a new store."
-COLUMNS = "id, text, labels, metadata"
+COLUMNS = "id, text, labels, metadata, code"
 
 Row = tuple[str, str, str | None, str, bytes]  # id, text, labels, metadata, code
 
@@ -66,6 +66,23 @@ def check_codes(codes: Any, documents: Iterable[Document], n_bits: int) -> None:
         raise InputError(f"There are {shape[0]} codes but {len(documents)} documents.")
 
 
+def check_query_code(code: Any, n_bits: int) -> Codes:
+    """Return a single query code, or say why it is none."""
+    given = np.asarray(code)
+    if given.dtype != np.uint8 or given.ndim != 1:
+        raise InputError(
+            "A query must be a text or a code: a uint8 array of shape (n_bytes,). "
+            f"Got {type(code).__name__} of type {given.dtype} and shape {given.shape}."
+        )
+    if 8 * len(given) != n_bits:
+        raise InputError(
+            f"This store holds {n_bits}-bit codes but the query has {8 * len(given)}. "
+            "Encode it with the store's own model."
+        )
+    checked: Codes = given
+    return checked
+
+
 def _check_documents(documents: Sequence[Document]) -> None:
     """Raise for the first document that cannot be stored."""
     for document in documents:
@@ -98,8 +115,8 @@ def check_id(id: Any) -> str:
     return id
 
 
-def to_document(row: tuple[str, str, str | None, str]) -> Document:
-    """Make a document of the columns `COLUMNS`."""
+def to_document(row: Sequence[Any]) -> Document:
+    """Make a document of the first four columns of `COLUMNS`."""
     id, text, labels, metadata = row
     if not (isinstance(id, str) and isinstance(text, str)):
         raise FolderError(f"Document {show(id)} of this store is damaged: it is no text. {_ADVICE}")
@@ -137,11 +154,11 @@ def read_codes(pairs: Sequence[tuple[str, bytes]], n_bytes: int) -> tuple[list[s
     return ids, np.frombuffer(packed, np.uint8).reshape(len(ids), n_bytes)
 
 
-def hex_of(code: Any) -> str:
-    """Write the column `code` in hexadecimal digits."""
+def check_code(code: Any) -> bytes:
+    """Return what the column `code` holds, or say that it is no code."""
     if not isinstance(code, bytes):
         raise FolderError(f"A code of this store is damaged: {show(code)}. {_ADVICE}")
-    return code.hex()
+    return code
 
 
 def _from_json(text: Any) -> Any:

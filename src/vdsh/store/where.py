@@ -70,6 +70,7 @@ class Compare(NamedTuple):
     values: tuple[Any, ...]
 
 
+Filter = Mapping[str, Any]  # as a user writes it
 Tree = All | Some | Not | IsThere | Compare
 
 

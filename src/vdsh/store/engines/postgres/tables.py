@@ -29,31 +29,34 @@ ON CONFLICT (id) DO UPDATE SET text = excluded.text, labels = excluded.labels,
   metadata = excluded.metadata, fields = excluded.fields, code = excluded.code
 """
 NOTE_FIELDS = "INSERT INTO {fields} SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING"
-NEAREST = """
+# Parameters: the code, those of the condition, and what the query has besides.
+SEARCHES = {
+    "nearest": """
 SELECT {columns}, distance FROM (
   SELECT id, {distance}::int AS distance FROM {documents} WHERE CONDITION
   ORDER BY distance, id LIMIT %s
 ) AS nearest JOIN {documents} USING (id) ORDER BY distance, id
-"""
-# The graph gives ties in any order, so the nearest are put in order once more.
-NEAREST_BY_GRAPH = """
+""",
+    # The graph gives ties in any order, so the nearest are put in order once more.
+    "nearest by graph": """
 SELECT {columns}, distance FROM (
   SELECT id, {distance}::int AS distance FROM {documents} WHERE CONDITION
   ORDER BY {distance} LIMIT %s
 ) AS nearest JOIN {documents} USING (id) ORDER BY distance, id
-"""
-WITHIN = """
+""",
+    "within": """
 SELECT {columns}, distance FROM (
   SELECT *, {distance}::int AS distance FROM {documents} WHERE CONDITION
 ) AS near WHERE distance <= %s ORDER BY distance, id
-"""
-WITHIN_AT_MOST = """
+""",
+    "within at most": """
 SELECT {columns}, distance, total FROM (
   SELECT id, distance, count(*) OVER () AS total FROM (
     SELECT id, {distance}::int AS distance FROM {documents} WHERE CONDITION
   ) AS near WHERE distance <= %s ORDER BY distance, id LIMIT %s
 ) AS nearest JOIN {documents} USING (id) ORDER BY distance, id
-"""
+""",
+}
 
 
 class Vector(NamedTuple):
@@ -124,24 +127,10 @@ class Tables:
         """Give the statement that notes the names of fields."""
         return self.sql(NOTE_FIELDS)
 
-    def nearest(self, vector: Vector | None, condition: str, n_bits: int) -> Composed:
-        """Give the query for the nearest: the code, the condition's parameters, how many."""
-        return self._search(NEAREST, condition, _distance(vector, n_bits))
-
-    def nearest_by_graph(self, vector: Vector | None, condition: str, n_bits: int) -> Composed:
-        """Give the approximate query: the code, the condition's parameters, the code, how many."""
-        return self._search(NEAREST_BY_GRAPH, condition, _distance(vector, n_bits))
-
-    def within(self, vector: Vector | None, condition: str, n_bits: int) -> Composed:
-        """Give the query by radius: the code, the condition's parameters, the radius."""
-        return self._search(WITHIN, condition, _distance(vector, n_bits))
-
-    def within_at_most(self, vector: Vector | None, condition: str, n_bits: int) -> Composed:
-        """Give the query for the nearest within a radius: as for `within`, and how many."""
-        return self._search(WITHIN_AT_MOST, condition, _distance(vector, n_bits))
-
-    def _search(self, query: str, condition: str, distance: Composed) -> Composed:
-        return self.sql(query.replace("CONDITION", condition), distance=distance)
+    def search(self, name: str, vector: Vector | None, condition: str, n_bits: int) -> Composed:
+        """Give one of the `SEARCHES`, with a condition."""
+        query = SEARCHES[name].replace("CONDITION", condition)
+        return self.sql(query, distance=_distance(vector, n_bits))
 
 
 def _bit_type(n_bits: int) -> SQL:

@@ -1,10 +1,10 @@
 """Milvus and Milvus Lite.
 
-`engine` fills in what a `RemoteStore` asks for. It reads `collection` (the documents) and `notes`
+`engine` fills in what a `Store` asks for. It reads `collection` (the documents) and `notes`
 (everything else) through a `session`; `tables` says how documents lie in both, `keys` how texts are
 written, `where` how filters are. `lite` runs Milvus Lite, `driver` imports pymilvus.
 """
 
-from vdsh.store.milvus.engine import connect
+from vdsh.store.engines.milvus.engine import Milvus
 
-__all__ = ["connect"]
+__all__ = ["Milvus"]

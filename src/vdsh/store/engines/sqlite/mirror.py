@@ -4,19 +4,23 @@ The file is a cache: it may be missing, old or damaged, and is then made anew fr
 says which state of which store it shows: index-ROW-SEQ-STORE.vdsh.
 """
 
+import os
 import re
 import sqlite3
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
+from threading import Condition, Lock
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from vdsh.codes import Codes
 from vdsh.errors import FolderError, VdshError
 from vdsh.search import HammingIndex
-from vdsh.store.local.database import FILE
+from vdsh.store.engines.sqlite.database import Database
 from vdsh.store.rows import read_codes
 
 NAME = re.compile(r"index-(\d+)-(\d+)-([0-9a-f]+)\.vdsh")
@@ -31,6 +35,10 @@ class State(NamedTuple):
     row: int
     seq: int
 
+    def is_newer(self, than: "State") -> bool:
+        """Say whether this shows a change that the other does not."""
+        return self.row > than.row or self.seq > than.seq
+
 
 def current_state(connection: sqlite3.Connection) -> State:
     """Read the state of the store in two look-ups."""
@@ -41,6 +49,10 @@ def current_state(connection: sqlite3.Connection) -> State:
     return state
 
 
+def _count(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("SELECT COUNT(*) FROM documents").fetchone()[0])
+
+
 def _first_deletion(connection: sqlite3.Connection) -> float:
     """Return the number of the oldest deletion in the log, infinity where it is empty."""
     (first,) = connection.execute("SELECT MIN(seq) FROM deletions").fetchone()
@@ -48,11 +60,15 @@ def _first_deletion(connection: sqlite3.Connection) -> float:
 
 
 class Mirror:
-    """A `HammingIndex` over all documents, brought up to date before each use.
+    """A `HammingIndex` over all documents, one for all handles of a store in this process.
+
+    It is brought up to date before each use. That waits until no other thread searches it, and
+    who comes later waits too, so each search sees the state of its own transaction.
 
     Parameters
     ----------
-    folder : Path
+    file : Path
+        The SQLite file; index files lie beside it.
     n_bits : int
     store : str
         What tells this store from others, in hexadecimal digits.
@@ -63,24 +79,35 @@ class Mirror:
         None until it is first needed.
     """
 
-    def __init__(self, folder: Path, n_bits: int, store: str) -> None:
-        self.folder = folder
+    def __init__(self, file: Path, n_bits: int, store: str) -> None:
+        self.file = file
+        self.folder = file.parent
         self.n_bytes = n_bits // 8
         self.store = store
         self.index: HammingIndex | None = None
         self._state = State(0, 0)
         self._enough = 0  # deletions in the log, when somebody last looked how many are needed
+        self._entrance = Lock()
+        self._left = Condition()
+        self._n_inside = 0
 
-    def follow(self, connection: sqlite3.Connection) -> HammingIndex:
-        """Return the index of the state that a transaction sees."""
-        now = current_state(connection)
-        if self.index is None:
-            self._open(connection, now)
-        index, self.index = self.index, None  # forgotten if anything fails on the way
-        if index is None or not self._catch_up(connection, index, now):
-            index = self._build(connection)
-        self.index, self._state = index, now
-        return index
+    @contextmanager
+    def showing(self, connection: sqlite3.Connection) -> Iterator[HammingIndex]:
+        """Give the index of the state that a transaction sees; it does not change meanwhile.
+
+        The transaction must have read nothing before: what it sees is settled by its first look,
+        so whoever enters later sees no less.
+        """
+        with self._entrance:
+            index = self._follow(connection)
+            with self._left:
+                self._n_inside += 1
+        try:
+            yield index
+        finally:
+            with self._left:
+                self._n_inside -= 1
+                self._left.notify_all()
 
     def forget_deletions(self, connection: sqlite3.Connection) -> None:
         """Keep the log of deletions no longer than indexes that are behind can need.
@@ -92,61 +119,76 @@ class Mirror:
         newest = current_state(connection).seq
         if newest - _first_deletion(connection) < self._enough:
             return
-        (n_documents,) = connection.execute("SELECT COUNT(*) FROM documents").fetchone()
+        n_documents = _count(connection)
         connection.execute("DELETE FROM deletions WHERE seq <= ?", (newest - n_documents,))
         self._enough = n_documents + n_documents // 2
 
     def save(self, connection: sqlite3.Connection) -> None:
         """Write the index file where it lags behind, and remove older ones."""
-        now = current_state(connection)
-        saved = max((state for state, _ in self._files()), default=State(0, 0))
-        (n_documents,) = connection.execute("SELECT COUNT(*) FROM documents").fetchone()
-        lag = sum(now) - sum(saved)
-        if not n_documents or (saved.row and lag <= WORTH_SAVING * n_documents):
-            return
-        name = f"index-{now.row}-{now.seq}-{self.store}.vdsh"
-        self.follow(connection).save(self.folder / name)
+        with self._entrance:
+            now, files = current_state(connection), self._files()
+            saved = max([state for state, _ in files], default=State(0, 0))
+            n_documents = _count(connection)
+            lag = sum(now) - sum(saved)
+            if not n_documents or (saved.row and lag <= WORTH_SAVING * n_documents):
+                return
+            index = self._follow(connection)
+            self._wait_until_empty()  # saving puts the index in order
+            name = f"index-{now.row}-{now.seq}-{self.store}.vdsh"
+            index.save(self.folder / name)
         # Whoever may read the documents may read their index.
-        (self.folder / name).chmod((self.folder / FILE).stat().st_mode & 0o777)
+        (self.folder / name).chmod(self.file.stat().st_mode & 0o777)
         self._remove_all_but(name)
 
-    def remove_newer(self, connection: sqlite3.Connection) -> None:
-        """Remove files that show a later state, as after an older database was put back."""
-        files = self._files()
-        now = current_state(connection)
+    def forget_newer(self, connection: sqlite3.Connection) -> None:
+        """Forget what shows a later state, as after an older database was put back."""
+        with self._entrance:
+            files, now = self._files(), current_state(connection)
+            if self._state.is_newer(now):
+                self.index = None
         for state, file in files:
-            if state.row > now.row or state.seq > now.seq:
+            if state.is_newer(now):
                 with suppress(OSError):
                     file.unlink()
 
-    def _open(self, connection: sqlite3.Connection, now: State) -> None:
-        """Map the newest file that is good, if there is one."""
-        for state, file in sorted(self._files(), reverse=True):
-            if state.row > now.row or state.seq > now.seq:
-                continue
+    def _follow(self, connection: sqlite3.Connection) -> HammingIndex:
+        """Bring the index to the state that a transaction sees, when nobody uses it."""
+        now = current_state(connection)
+        if self.index is not None and now == self._state:
+            return self.index
+        self._wait_until_empty()
+        index, self.index = self.index, None  # forgotten if anything fails on the way
+        if index is None:
+            index = self._open(connection, now)
+        elif not self._catch_up(connection, index, self._state, now):
+            index = None
+        self.index, self._state = self._build(connection) if index is None else index, now
+        return self.index
+
+    def _wait_until_empty(self) -> None:
+        with self._left:
+            self._left.wait_for(lambda: not self._n_inside)
+
+    def _open(self, connection: sqlite3.Connection, now: State) -> HammingIndex | None:
+        """Map the newest file that is good and bring it up to date, if there is one."""
+        older = [(state, file) for state, file in self._files() if not state.is_newer(now)]
+        for state, file in sorted(older, reverse=True):
             with suppress(VdshError):
                 index = HammingIndex.open(file)
-                if index.n_bits == 8 * self.n_bytes and self._catch_up_from(
-                    connection, index, state, now
-                ):
-                    self.index, self._state = index, now
-                    return
+                fits = index.n_bits == 8 * self.n_bytes
+                if fits and self._catch_up(connection, index, state, now):
+                    if len(index) == _count(connection):
+                        return index
+        return None
 
-    def _catch_up_from(
-        self, connection: sqlite3.Connection, index: HammingIndex, state: State, now: State
+    def _catch_up(
+        self, connection: sqlite3.Connection, index: HammingIndex, last: State, now: State
     ) -> bool:
-        """Bring an index from a file up to date, and see that it has what the table has."""
-        self._state = state
-        if not self._catch_up(connection, index, now):
-            return False
-        (n_documents,) = connection.execute("SELECT COUNT(*) FROM documents").fetchone()
-        return bool(len(index) == n_documents)
-
-    def _catch_up(self, connection: sqlite3.Connection, index: HammingIndex, now: State) -> bool:
         """Take over what has changed; return False where building anew is better."""
-        last = self._state
         if now == last:
             return True
+        if last.is_newer(now):
+            return False
         if now.row - last.row + now.seq - last.seq > len(index) // 2:
             return False
         if now.seq > last.seq and _first_deletion(connection) > last.seq + 1:
@@ -190,3 +232,19 @@ class Mirror:
             if old and file.name != name:
                 with suppress(OSError):
                     file.unlink()
+
+
+_mirrors: "WeakValueDictionary[tuple[object, ...], Mirror]" = WeakValueDictionary()
+_sharing = Lock()
+
+
+def share_mirror(database: Database, n_bits: int, store: str) -> Mirror:
+    """Return the mirror of a database: the one that other handles in this process use, if any."""
+    key = (os.getpid(), database.identity, store)  # locks of another process stay as they were
+    with _sharing:
+        mirror = _mirrors.get(key) or Mirror(database.file, n_bits, store)
+        _mirrors[key] = mirror
+    if not database.read_only:
+        with database.reading() as connection:
+            mirror.forget_newer(connection)
+    return mirror

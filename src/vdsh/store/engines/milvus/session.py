@@ -6,8 +6,8 @@ from typing import Any
 
 from vdsh.errors import EngineError
 from vdsh.store.addresses import Address
-from vdsh.store.milvus import lite
-from vdsh.store.milvus.driver import MilvusClient, MilvusException, RpcError
+from vdsh.store.engines.milvus import lite
+from vdsh.store.engines.milvus.driver import MilvusClient, MilvusException, RpcError
 
 LONGEST_CALL = 10.0  # seconds until a call without an answer is made again
 LONGEST_LOAD = 600.0  # seconds; millions of documents take their time to come into memory
@@ -91,10 +91,8 @@ class Session:
         address = self._address
         if self._lite is not None:
             return self._open(self._lite.uri)
-        secure = address.option("secure", "false", ("true", "false")) == "true"
-        uri = f"{'https' if secure else 'http'}://{address.place}"
         token = f"{address.user}:{address.password}" if address.user else ""
-        return self._open(uri, token=token, db_name=address.option("database", ""))
+        return self._open(f"http://{address.place}", token=token)
 
     def _open(self, uri: str, **options: Any) -> Any:
         """Connect; for a moment gRPC may still think that a server is away which is back."""

@@ -14,12 +14,14 @@ import orjson
 from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.errors import FolderError, InputError
+from vdsh.model import Model
 from vdsh.search.id_kinds import show
 from vdsh.store.addresses import Address
-from vdsh.store.engine import Engine, Found, FoundWithin, Stored
-from vdsh.store.postgres.session import Session
-from vdsh.store.postgres.tables import Tables, Vector
-from vdsh.store.postgres.where import escape, fields_json, to_sql, unescape
+from vdsh.store.engine import Choose, Engine, Found, choose_from
+from vdsh.store.engines.postgres.session import Session
+from vdsh.store.engines.postgres.tables import Tables, Vector
+from vdsh.store.engines.postgres.where import escape, fields_json, to_sql, unescape
+from vdsh.store.model import from_files, to_files
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
 
@@ -50,9 +52,9 @@ class Postgres(Engine):
         """Return what the store says about itself; an empty dict where it is not made yet."""
         return self._session.run(self._read_meta)
 
-    def create(self, meta: Mapping[str, str], files: Mapping[str, bytes]) -> dict[str, str]:
+    def create(self, meta: Mapping[str, str], model: Model | None) -> dict[str, str]:
         """Make the tables in one transaction, unless another process was faster."""
-        tables = self._tables
+        tables, files = self._tables, to_files(model)
 
         def work(cursor: Any) -> dict[str, str]:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (tables.name,))
@@ -68,12 +70,12 @@ class Postgres(Engine):
 
         return self._session.run(work)
 
-    def files(self) -> dict[str, bytes]:
-        """Read the model's files."""
+    def load_model(self) -> Model:
+        """Load the model that is kept inside."""
         found: dict[str, bytes] = {}
         for name, data in self._ask("SELECT name, data FROM {model} ORDER BY name, piece"):
             found[name] = found.get(name, b"") + data
-        return found
+        return from_files(found)
 
     def fields(self) -> set[str]:
         """Return the names of all metadata fields."""
@@ -101,10 +103,10 @@ class Postgres(Engine):
         wanted = [escape(id) for id in ids]
         return self._session.run(lambda cursor: int(cursor.execute(query, (wanted,)).rowcount))
 
-    def look_up(self, ids: Sequence[str]) -> list[Stored]:
+    def look_up(self, ids: Sequence[str]) -> list[Found]:
         """Return the documents of some ids."""
         query = "SELECT {columns} FROM {documents} WHERE id = ANY(%s::text[])"
-        return [_stored(row) for row in self._ask(query, [escape(id) for id in ids])]
+        return [_found(row) for row in self._ask(query, [escape(id) for id in ids])]
 
     def count(self, where: Tree | None) -> int:
         """Count documents."""
@@ -112,41 +114,29 @@ class Postgres(Engine):
         rows = self._ask(f"SELECT count(*) FROM {{documents}} WHERE {text}", *parameters)
         return int(rows[0][0])
 
-    def nearest(self, code: Codes, k: int, where: Tree | None) -> list[Found]:
-        """Return the k nearest documents, ties by id."""
-        condition, bits = to_sql(where), _bits(code.tobytes())
-        if self._by_graph and k <= MOST_BY_GRAPH:
-            if not self._has_graph:
-                self._session.run(self._make_graph)
-                self._has_graph = True
-            query = self._tables.nearest_by_graph(self._vector, condition.text, len(bits))
-            found = self._found(query, (bits, *condition.parameters, bits, k), k)
-            if len(found) == k:
-                return found
-        query = self._tables.nearest(self._vector, condition.text, len(bits))
-        return self._found(query, (bits, *condition.parameters, k))
+    def nearest(
+        self, code: Codes, n: int, where: Tree | None, choose: Choose | None = None
+    ) -> list[Found]:
+        """Return the n nearest documents, ties by id, or those that are chosen of them."""
+        found = self._nearest_by_graph(code, n, where) if self._by_graph else []
+        if len(found) < n:
+            found = self._search("nearest", code, where, n)
+        return choose_from(found, choose)
 
     def within(
         self, code: Codes, radius: int, where: Tree | None, limit: int | None = None
-    ) -> FoundWithin:
+    ) -> tuple[list[Found], int]:
         """Find the documents within a radius, nearest first, ties by id."""
-        condition, bits = to_sql(where), _bits(code.tobytes())
-        query = self._tables.within(self._vector, condition.text, len(bits))
-        parameters = (bits, *condition.parameters, radius)
         if limit is None:
-            found = self._found(query, parameters)
-            return FoundWithin(found, len(found))
-        query = self._tables.within_at_most(self._vector, condition.text, len(bits))
-        rows = self._session.run(
-            lambda cursor: cursor.execute(query, (*parameters, limit)).fetchall()
-        )
-        found = [Found(distance, _stored(row)) for *row, distance, _ in rows]
-        return FoundWithin(found, rows[0][-1] if rows else 0)
+            found = self._search("within", code, where, radius)
+            return found, len(found)
+        rows = self._search_rows("within at most", code, where, radius, limit)
+        return [_found(row) for *row, _ in rows], rows[0][-1] if rows else 0
 
-    def page(self, after: str, size: int) -> list[Stored]:
+    def page(self, after: str, size: int) -> list[Found]:
         """Return the documents with the lowest ids above `after`."""
         query = "SELECT {columns} FROM {documents} WHERE id > %s::text ORDER BY id LIMIT %s"
-        return [_stored(row) for row in self._ask(query, escape(after), size)]
+        return [_found(row) for row in self._ask(query, escape(after), size)]
 
     def code_page(self, after: str, size: int) -> list[tuple[str, bytes]]:
         """Return the lowest ids above `after` with their codes."""
@@ -171,15 +161,35 @@ class Postgres(Engine):
         composed = self._tables.sql(query)
         return self._session.run(lambda cursor: cursor.execute(composed, parameters).fetchall())
 
-    def _found(self, query: Any, parameters: tuple[Any, ...], list_size: int = 0) -> list[Found]:
+    def _search(self, query: str, *given: Any, list_size: int = 0) -> list[Found]:
+        return [_found(row) for row in self._search_rows(query, *given, list_size=list_size)]
+
+    def _search_rows(
+        self, query: str, code: Codes, where: Tree | None, *more: Any, list_size: int = 0
+    ) -> list[Any]:
+        condition, bits = to_sql(where), _bits(code.tobytes())
+        composed = self._tables.search(query, self._vector, condition.text, len(bits))
+
         def work(cursor: Any) -> list[Any]:
             if list_size:
-                size = str(min(max(list_size, 40), MOST_BY_GRAPH))
+                size = str(max(list_size, 40))
                 cursor.execute("SELECT set_config('hnsw.ef_search', %s, true)", (size,))
-            rows: list[Any] = cursor.execute(query, parameters).fetchall()
+            rows: list[Any] = cursor.execute(
+                composed, (bits, *condition.parameters, *more)
+            ).fetchall()
             return rows
 
-        return [Found(row[-1], _stored(row[:-1])) for row in self._session.run(work)]
+        return self._session.run(work)
+
+    def _nearest_by_graph(self, code: Codes, n: int, where: Tree | None) -> list[Found]:
+        """Return about the n nearest, none where there are too many for the graph."""
+        if n > MOST_BY_GRAPH:
+            return []
+        if not self._has_graph:
+            self._session.run(self._make_graph)
+            self._has_graph = True
+        bits = _bits(code.tobytes())
+        return self._search("nearest by graph", code, where, bits, n, list_size=n)
 
     def _read_meta(self, cursor: Any) -> dict[str, str]:
         there = cursor.execute("SELECT to_regclass(unnest(%s::text[]))::text", (self._tables.all,))
@@ -254,11 +264,11 @@ def _labels(labels: str | None) -> str | None:
     return json.dumps([escape(label) for label in json.loads(labels)])
 
 
-def _stored(row: Sequence[Any]) -> Stored:
-    id, text, labels, metadata, code = row
+def _found(row: Sequence[Any]) -> Found:
+    id, text, labels, metadata, code, *distance = row
     known = None if labels is None else tuple(map(unescape, labels))
     document = Document(unescape(id), unescape(text), known, json.loads(metadata))
-    return Stored(document, code[4:])  # after four bytes that say how many bits
+    return Found(document, code[4:], *distance)  # after four bytes that say how many bits
 
 
 def _bits(code: bytes) -> str:

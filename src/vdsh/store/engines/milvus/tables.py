@@ -18,15 +18,14 @@ import orjson
 from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.search.id_kinds import show
-from vdsh.store.milvus.driver import DataType, MilvusClient
-from vdsh.store.milvus.keys import from_key, to_key
-from vdsh.store.milvus.where import fields_of, whole
+from vdsh.store.engines.milvus.driver import DataType, MilvusClient
+from vdsh.store.engines.milvus.keys import from_key, to_key
+from vdsh.store.engines.milvus.where import fields_of
 from vdsh.store.rows import Row
 
 LONGEST = 65_535  # bytes of a text in Milvus
 PIECE = 16_000  # characters of a piece: at most 64,000 bytes
 FILE_PIECE = 48_000  # bytes of a file, 64,000 characters in base64
-LONGEST_PARTITION = 1000
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
 
 
@@ -51,7 +50,7 @@ def check_name(name: str) -> str:
     return name
 
 
-def documents_schema(n_bits: int, *, partitioned: bool) -> Any:
+def documents_schema(n_bits: int) -> Any:
     """Describe the documents' collection."""
     schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
     schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=LONGEST)
@@ -59,9 +58,6 @@ def documents_schema(n_bits: int, *, partitioned: bool) -> Any:
     schema.add_field("document", DataType.VARCHAR, max_length=LONGEST)
     schema.add_field("pieces", DataType.VARCHAR, max_length=100)
     schema.add_field("fields", DataType.JSON)
-    if partitioned:
-        length = LONGEST_PARTITION
-        schema.add_field("part", DataType.VARCHAR, max_length=length, is_partition_key=True)
     return schema
 
 
@@ -79,7 +75,7 @@ def note(key: str, value: str = "") -> dict[str, Any]:
     return {"key": key, "value": value, "nothing": b"\0"}
 
 
-def to_entry(row: Row, document: Document, partition: str | None) -> Entry:
+def to_entry(row: Row, document: Document) -> Entry:
     """Make a row of a document."""
     id, text, labels, metadata, code = row
     key = to_key(id)
@@ -96,15 +92,7 @@ def to_entry(row: Row, document: Document, partition: str | None) -> Entry:
     values: dict[str, Any] = {"id": key, "code": code, "pieces": name}
     values["fields"] = orjson.dumps(fields).decode()
     values["document"] = "" if pieces else body
-    if partition is not None:
-        values["part"] = partition_of(document.metadata.get(partition))
     return Entry(values, pieces, "partial" in fields)
-
-
-def partition_of(value: Any) -> str:
-    """Name the partition of a value: documents with the same value share one."""
-    text = value if isinstance(value, str) else json.dumps(whole(value))
-    return to_key(text)[:LONGEST_PARTITION]
 
 
 def piece_keys(name: str) -> list[str]:

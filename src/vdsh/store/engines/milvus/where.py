@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from vdsh.store.milvus.keys import to_key
+from vdsh.store.engines.milvus.keys import to_key
 from vdsh.store.where import ORDERS, All, Compare, IsThere, Not, Some, Tree, kind_of
 
 MOST_VALUES = 10_000  # in a list; more are only bounded
@@ -66,7 +66,7 @@ def fields_of(
         if kind == "number" and not abs(value) < 2**63:
             return {"partial": True}
         if kind in ("text", "number", "truth"):
-            fields[f"{kind}_{names[name]}"] = to_key(value) if kind == "text" else whole(value)
+            fields[f"{kind}_{names[name]}"] = to_key(value) if kind == "text" else _whole(value)
     if length > SHORT_FIELDS and len(json.dumps(fields)) > LARGEST_FIELDS:
         return {"partial": True}
     return fields
@@ -138,7 +138,7 @@ def _numbers(value: str, operator: str, numbers: list[Any]) -> Expression:
     if len(numbers) > MOST_NUMBERS or not all(abs(number) < SAFE for number in numbers):
         return ANYTHING
     sign = "==" if operator in ("=", "in") else operator
-    return _some([Expression(f"{value} {sign} {whole(number)!r}") for number in numbers])
+    return _some([Expression(f"{value} {sign} {_whole(number)!r}") for number in numbers])
 
 
 def _truths(value: str, operator: str, truths: list[bool]) -> Expression:
@@ -170,7 +170,7 @@ def _name(name: str) -> str:
     return f"f_{name}" if SIMPLE.fullmatch(name) else f"x_{name.encode().hex()}"
 
 
-def whole(number: Any) -> Any:
+def _whole(number: Any) -> Any:
     """Write a float without a fraction as a whole number: Milvus compares 2 and 2.0 by type."""
     is_whole = isinstance(number, float) and number.is_integer()
     return int(number) if is_whole else number

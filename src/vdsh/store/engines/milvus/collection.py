@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from vdsh.codes import Codes
-from vdsh.store.milvus.session import Session
+from vdsh.store.engines.milvus.session import Session
 
 MOST = 16_384  # rows in one answer of Milvus
 
@@ -23,17 +23,11 @@ class DocumentCollection:
     ----------
     session : Session
     name : str
-
-    Attributes
-    ----------
-    params : dict
-        What the index wants to know when it is searched.
     """
 
     def __init__(self, session: Session, name: str) -> None:
         self._session = session
         self.name = name
-        self.params: dict[str, Any] = {}
 
     def nearest(self, code: Codes, k: int, text: str) -> Pairs:
         """Return the k nearest; all of those at the last distance were looked at."""
@@ -45,7 +39,7 @@ class DocumentCollection:
         last = max(pairs)[0]
         nearer = [pair for pair in pairs if pair[0] < last]
         ties = self._lowest(code, last, k - len(nearer), text)
-        # An approximate index may find some in one search only.
+        # Somebody may have written between both searches.
         return sorted({*pairs, *ties})[:k]
 
     def within(self, code: Codes, radius: int, text: str) -> Pairs:
@@ -109,10 +103,10 @@ class DocumentCollection:
     def _search(
         self, code: Codes, text: str, limit: int, between: tuple[int, int] | None = None
     ) -> Pairs:
-        params = dict(self.params)
+        params: dict[str, int] = {}
         if between is not None:
             low, high = between  # Milvus finds distances from range_filter to below radius
-            params |= {"radius": min(high, 8 * len(code)) + 1, "range_filter": low}
+            params = {"radius": min(high, 8 * len(code)) + 1, "range_filter": low}
         (hits,) = self._session.call(
             "search",
             self.name,

@@ -1,4 +1,4 @@
-"""The SQLite file of a local store: schema, transactions, and errors as sentences."""
+"""The SQLite file of a store in a folder: schema, transactions, and errors as sentences."""
 
 import os
 import sqlite3
@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from vdsh.errors import EngineError, FolderError, InputError, WriteError
-from vdsh.store.local.where import has_label, json_kind, json_value
+from vdsh.store.engines.sqlite.where import has_label, json_kind, json_value
 
-FORMAT = 1
 FILE = "store.sqlite"
 MODES = {"write": "mode=rwc", "read": "mode=ro", "frozen": "mode=ro&immutable=1"}
 
@@ -34,39 +33,38 @@ CREATE TABLE fields(name TEXT PRIMARY KEY) WITHOUT ROWID;
 
 
 class Database:
-    """A connection to the SQLite file of a store.
+    """The SQLite file of a store, which is made by `create` where it is not there.
 
     Parameters
     ----------
     folder : Path
-        The store's folder, which must exist.
     wait : float
         Seconds to wait for another writer.
 
     Attributes
     ----------
-    connection : sqlite3.Connection
+    file : Path
+        Its absolute path.
+    identity : tuple of int, or None
+        What tells the file that is open from another one at the same path.
     read_only : bool
         Whether folder or file cannot be written to.
-    closed : bool
     """
 
     def __init__(self, folder: Path, *, wait: float) -> None:
         self.folder = folder
+        self.file = folder.absolute() / FILE
+        self.identity: tuple[int, int] | None = None
+        self.read_only = False
         self._wait = wait
-        self.closed = False
-        file = folder / FILE
-        writable = os.access(folder, os.W_OK) and (not file.exists() or os.access(file, os.W_OK))
-        self.read_only = not writable
-        with self.explained():
-            self.connection = self._connect("write") if writable else self._connect_for_reading()
-            if writable:
-                self._make_durable()
-        self._file = file.absolute()
-        self._identity = _identity(self._file)
+        self._connection: sqlite3.Connection | None = None
+        if self.file.is_file():
+            self._open()
 
     def meta(self) -> dict[str, str]:
         """Return what the store says about itself; an empty dict where it is not made yet."""
+        if self._connection is None:
+            return {}
         with self.reading() as connection:
             names = connection.execute("SELECT name, type FROM sqlite_master").fetchall()
             if not names:
@@ -78,8 +76,9 @@ class Database:
 
     def create(self, meta: Mapping[str, str]) -> dict[str, str]:
         """Make the tables, unless another process was faster; return what `meta` says then."""
-        with self.explained():
-            self.connection.execute("PRAGMA journal_mode=WAL")
+        connection = self._connection or self._open()
+        with self._explained():
+            connection.execute("PRAGMA journal_mode=WAL")
         with self.writing() as connection:
             if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
                 for statement in SCHEMA.split(";"):
@@ -105,15 +104,30 @@ class Database:
 
     def is_in_place(self) -> bool:
         """Say whether the path still leads to the file that is open."""
-        return self._identity == _identity(self._file)
+        return self.identity == _identity(self.file)
 
     def interrupt(self) -> None:
         """Make a statement that another thread runs give up."""
-        if not self.closed:
-            self.connection.interrupt()
+        if self._connection is not None:
+            self._connection.interrupt()
+
+    def close(self) -> None:
+        """Close the connection; a second call does nothing."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _open(self) -> sqlite3.Connection:
+        there = self.file.exists()
+        writable = os.access(self.folder, os.W_OK) and (not there or os.access(self.file, os.W_OK))
+        self.read_only = not writable
+        with self._explained():
+            self._connection = self._connect("write") if writable else self._connect_for_reading()
+        self.identity = _identity(self.file)
+        return self._connection
 
     @contextmanager
-    def explained(self) -> Iterator[None]:
+    def _explained(self) -> Iterator[None]:
         """Turn errors of SQLite into sentences."""
         try:
             yield
@@ -121,12 +135,6 @@ class Database:
             raise self._explain(error) from error
         except UnicodeDecodeError as error:  # SQLite quotes the file in its message
             raise FolderError(f"'{self.folder / FILE}' is damaged. Restore a copy.") from error
-
-    def close(self) -> None:
-        """Close the connection; a second call does nothing."""
-        if not self.closed:
-            self.closed = True
-            self.connection.close()
 
     def _check_place(self) -> None:
         if not self.is_in_place():
@@ -137,33 +145,32 @@ class Database:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
-        if self.closed:
-            raise InputError(f"The store '{self.folder}' is closed. Open it again.")
-        with self.explained():
-            self.connection.execute(begin)
+        connection = self._connection
+        assert connection is not None, "a store that is not open is not asked"
+        with self._explained():
+            connection.execute(begin)
             try:
-                yield self.connection
-                self.connection.execute("COMMIT")
+                yield connection
+                connection.execute("COMMIT")
             finally:
-                if self.connection.in_transaction:  # SQLite may have rolled back by itself
-                    self.connection.execute("ROLLBACK")
+                if connection.in_transaction:  # SQLite may have rolled back by itself
+                    connection.execute("ROLLBACK")
 
     def _connect(self, mode: str) -> sqlite3.Connection:
-        uri = f"{(self.folder / FILE).absolute().as_uri()}?{MODES[mode]}"
+        uri = f"{self.file.as_uri()}?{MODES[mode]}"
         connection = sqlite3.connect(
             uri, uri=True, timeout=self._wait, isolation_level=None, check_same_thread=False
         )
-        connection.execute("PRAGMA trusted_schema=OFF")  # the file may come from anywhere
-        for function in (has_label, json_kind, json_value):
-            connection.create_function(function.__name__, 2, function, deterministic=True)
-        return connection
-
-    def _make_durable(self) -> None:
         try:
-            self.connection.execute("PRAGMA synchronous=FULL")
+            connection.execute("PRAGMA trusted_schema=OFF")  # the file may come from anywhere
+            for function in (has_label, json_kind, json_value):
+                connection.create_function(function.__name__, 2, function, deterministic=True)
+            if mode == "write":
+                connection.execute("PRAGMA synchronous=FULL")
         except (sqlite3.Error, UnicodeDecodeError):
-            self.connection.close()
+            connection.close()
             raise
+        return connection
 
     def _connect_for_reading(self) -> sqlite3.Connection:
         connection = self._connect("read")

@@ -3,10 +3,17 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from vdsh.store.milvus.driver import IndexParams
-from vdsh.store.milvus.keys import from_key, to_key
-from vdsh.store.milvus.session import Session
-from vdsh.store.milvus.tables import LONGEST, chunks, file_notes, note, notes_schema, read_files
+from vdsh.store.engines.milvus.driver import IndexParams
+from vdsh.store.engines.milvus.keys import from_key, to_key
+from vdsh.store.engines.milvus.session import Session
+from vdsh.store.engines.milvus.tables import (
+    LONGEST,
+    chunks,
+    file_notes,
+    note,
+    notes_schema,
+    read_files,
+)
 
 MESSAGE = 16_000_000  # bytes
 PAGE = 200  # notes of up to 64 KB in an answer
@@ -30,15 +37,13 @@ class Notes:
 
     def create(self) -> None:
         """Make the collection, unless it is there."""
-        self.create_collection(self.name, notes_schema(), "nothing", "BIN_FLAT", {})
+        self.create_collection(self.name, notes_schema(), "nothing")
         self._session.load(self.name)
 
-    def create_collection(
-        self, name: str, schema: Any, vector: str, kind: str, params: Mapping[str, Any]
-    ) -> None:
+    def create_collection(self, name: str, schema: Any, vector: str) -> None:
         """Make a collection with its index, unless it is there; each answer shows all writes."""
         index = IndexParams()
-        index.add_index(vector, index_type=kind, metric_type="HAMMING", params=dict(params))
+        index.add_index(vector, index_type="BIN_FLAT", metric_type="HAMMING", params={})
         self._session.call("create_collection", name, schema=schema, consistency_level="Strong")
         self._session.call("create_index", name, index, sync=False)
 

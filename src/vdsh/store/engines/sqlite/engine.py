@@ -1,0 +1,224 @@
+"""SQLite as an engine: a folder with the database, the model and the index file."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from sqlite3 import Connection
+from typing import Any
+
+from vdsh.codes import Codes
+from vdsh.errors import FolderError, OutputExistsError, VdshError, WriteError
+from vdsh.model import Model
+from vdsh.persistence import MANIFEST
+from vdsh.store.engine import Choose, Engine, Found, no_store
+from vdsh.store.engines.sqlite.database import FILE, Database
+from vdsh.store.engines.sqlite.mirror import Mirror, share_mirror
+from vdsh.store.engines.sqlite.snapshot import Snapshot, to_found, to_pairs
+from vdsh.store.model import FOLDER, load_model
+from vdsh.store.rows import COLUMNS, Rows, read_labels
+from vdsh.store.where import Tree
+
+INSERT = f"INSERT INTO documents({COLUMNS}) VALUES (?, ?, ?, ?, ?)"
+
+
+class Sqlite(Engine):
+    """A folder; see `Engine`. One process writes at a time, any number read.
+
+    Parameters
+    ----------
+    folder : Path
+    wait : float
+        Seconds to wait for another writer.
+    may_create : bool
+        Whether `create` may follow where there is no store.
+    """
+
+    def __init__(self, folder: Path, *, wait: float, may_create: bool) -> None:
+        if not _holds_store(folder) and not may_create:
+            raise no_store(str(folder))
+        self.shown = str(folder)
+        self._folder = folder
+        self._may_create = may_create
+        self._mirror: Mirror | None = None
+        self._known_fields: set[str] = set()
+        self._database = Database(folder, wait=wait)
+        self.read_only = self._database.read_only
+
+    @property
+    def model_place(self) -> str:
+        """The folder of the model."""
+        return str(self._folder.absolute() / FOLDER)
+
+    def meta(self) -> dict[str, str]:
+        """Return what the store says about itself; an empty dict where it is not made yet."""
+        meta = self._database.meta()
+        if not meta and not self._may_create:
+            raise FolderError(f"The store '{self.shown}' was never finished. Give it a model.")
+        return meta
+
+    def create(self, meta: Mapping[str, str], model: Model | None) -> dict[str, str]:
+        """Make the tables; the model comes first, so that a store is never without it."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise WriteError(f"Could not make '{self.shown}': {error.strerror}.") from error
+        if model is not None:
+            _keep_inside(Path(self.model_place), model)
+        return self._database.create(meta)
+
+    def load_model(self) -> Model:
+        """Load the model that is kept inside."""
+        return load_model(self.model_place)
+
+    def fields(self) -> set[str]:
+        """Return the names of all metadata fields."""
+        query = "SELECT name FROM fields WHERE typeof(name) = 'text'"
+        return {name for (name,) in self._ask(query)}
+
+    def labels(self) -> list[str]:
+        """Return all labels, in order."""
+        rows = self._ask("SELECT DISTINCT labels FROM documents")
+        return sorted({label for (labels,) in rows for label in read_labels(labels) or ()})
+
+    def write(self, rows: Rows) -> None:
+        """Write rows and the names of their fields in one transaction."""
+        new = rows.fields - self._known_fields
+        with self._changing() as connection:
+            _delete(connection, [row[0] for row in rows.rows])
+            connection.executemany(INSERT, rows.rows)
+            names = [(name,) for name in sorted(new)]
+            connection.executemany("INSERT OR IGNORE INTO fields VALUES (?)", names)
+        self._known_fields |= new
+
+    def remove(self, ids: Sequence[str]) -> int:
+        """Delete documents; return how many were there."""
+        with self._changing() as connection:
+            return _delete(connection, ids)
+
+    def look_up(self, ids: Sequence[str]) -> list[Found]:
+        """Return the documents of some ids."""
+        with self._database.reading() as connection:
+            return Snapshot(connection).look_up(ids)
+
+    def count(self, where: Tree | None) -> int:
+        """Count documents."""
+        with self._database.reading() as connection:
+            return Snapshot(connection, where).count()
+
+    def nearest(
+        self, code: Codes, n: int, where: Tree | None, choose: Choose | None = None
+    ) -> list[Found]:
+        """Return the n nearest documents, ties by id, or those that are chosen of them."""
+        mirror = self._need_mirror()
+        with self._database.reading() as connection:
+            snapshot = Snapshot(connection, where)
+            with mirror.showing(connection) as index:
+                pairs = snapshot.nearest(index, code, n)
+            if pairs is None:
+                pairs = snapshot.nearest_of_all_passing(code, n)
+            return snapshot.fetch(pairs if choose is None else snapshot.choose(pairs, choose))
+
+    def within(
+        self, code: Codes, radius: int, where: Tree | None, limit: int | None = None
+    ) -> tuple[list[Found], int]:
+        """Find the documents within a radius, nearest first, ties by id."""
+        mirror = self._need_mirror()
+        with self._database.reading() as connection:
+            snapshot = Snapshot(connection, where)
+            with mirror.showing(connection) as index:
+                near = to_pairs(index.within(code, radius)) if len(index) else []
+            pairs = snapshot.passing(near)
+            return snapshot.fetch(pairs[:limit]), len(pairs)
+
+    def page(self, after: str, size: int) -> list[Found]:
+        """Return the documents with the lowest ids above `after`."""
+        query = f"SELECT {COLUMNS} FROM documents WHERE id > ? ORDER BY id LIMIT ?"
+        return [to_found(row) for row in self._ask(query, after, size)]
+
+    def code_page(self, after: str, size: int) -> list[tuple[str, bytes]]:
+        """Return the lowest ids above `after` with their codes."""
+        query = "SELECT id, code FROM documents WHERE id > ? ORDER BY id LIMIT ?"
+        return self._ask(query, after, size)
+
+    def facts(self) -> dict[str, Any]:
+        """Say how many bytes there are."""
+        files = [file for file in self._folder.rglob("*") if file.is_file()]
+        return {"bytes": sum(file.stat().st_size for file in files)}
+
+    def is_in_place(self) -> bool:
+        """Say whether the store is still where it was opened, not removed or replaced."""
+        return self._database.is_in_place()
+
+    def interrupt(self) -> None:
+        """Make a statement that another thread runs give up."""
+        self._database.interrupt()
+
+    def close(self) -> None:
+        """Save the index where it has changed much, and close the database."""
+        mirror, self._mirror = self._mirror, None  # which others may go on using
+        try:
+            if mirror is not None and not self.read_only:
+                with suppress(VdshError, OSError), self._database.reading() as connection:
+                    mirror.save(connection)  # may fail: it is only a cache
+        finally:
+            self._database.close()
+
+    def _ask(self, query: str, *parameters: Any) -> list[Any]:
+        with self._database.reading() as connection:
+            return connection.execute(query, parameters).fetchall()
+
+    @contextmanager
+    def _changing(self) -> Iterator[Connection]:
+        mirror = self._need_mirror()
+        with self._database.writing() as connection:
+            yield connection
+            mirror.forget_deletions(connection)
+
+    def _need_mirror(self) -> Mirror:
+        if self._mirror is None:
+            meta = self._database.meta()
+            self._mirror = share_mirror(self._database, int(meta["n_bits"]), meta["uuid"])
+        return self._mirror
+
+
+def _holds_store(folder: Path) -> bool:
+    """Say whether there is a store; refuse places that belong to something else."""
+    if not folder.exists():
+        return False
+    if not folder.is_dir():
+        raise FolderError(f"'{folder}' is a file, but a store is a folder. Give another path.")
+    if (folder / FILE).is_file():
+        return True
+    # A model, or a draft of one, is left where making a store was interrupted.
+    others = [f.name for f in folder.iterdir() if f.name != FOLDER and not f.name.startswith(".")]
+    if MANIFEST in others:
+        raise FolderError(
+            f"'{folder}' is a model, not a store. Its README.md says what it learned; "
+            f"vdsh index {folder} DOCS --store STORE makes a store with it."
+        )
+    if others:
+        raise FolderError(
+            f"'{folder}' is not a store: it has no {FILE}, but {sorted(others)[0]}. "
+            "Give the path of a store, or of a new folder."
+        )
+    return False
+
+
+def _keep_inside(place: Path, model: Model) -> None:
+    try:
+        model.save(place)
+    except OutputExistsError:  # from an earlier attempt, or from another process just now
+        if load_model(place).fingerprint != model.fingerprint:
+            raise FolderError(
+                f"'{place}' holds another model. Give a new folder for the store."
+            ) from None
+
+
+def _delete(connection: Connection, ids: Sequence[str]) -> int:
+    """Delete rows and note it for the indexes that hold them; return how many there were."""
+    these = f"FROM documents WHERE id IN ({', '.join('?' * len(ids))})"
+    note = f"INSERT INTO deletions(row, id) SELECT row, id {these}"
+    n_removed = connection.execute(note, ids).rowcount
+    if n_removed:
+        connection.execute(f"DELETE {these}", ids)
+    return n_removed

@@ -1,0 +1,129 @@
+"""One state of a store in a folder: searching, filtering and fetching in a single transaction."""
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from vdsh.codes import Codes
+from vdsh.errors import FolderError, InputError
+from vdsh.search import HammingIndex
+from vdsh.search.id_kinds import show
+from vdsh.store.engine import Candidate, Choose, Found
+from vdsh.store.engines.sqlite.where import Sql, to_sql
+from vdsh.store.rows import COLUMNS, check_code, read_codes, to_document
+from vdsh.store.where import Tree
+
+PER_STATEMENT = 500  # ids looked up at a time
+LONGEST = 900_000  # characters of a condition; SQLite takes a million
+MANY_TRIED = 10_000  # nearest documents tried before a filter goes through all of them
+
+Pairs = list[tuple[str, int]]  # id, distance
+
+
+class Snapshot:
+    """What a reader sees between the beginning and the end of a transaction.
+
+    Parameters
+    ----------
+    connection : sqlite3.Connection
+    where : Tree, optional
+        Only documents that match are seen.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, where: Tree | None = None) -> None:
+        self._connection = connection
+        self._filter = None if where is None else self._compile(where)
+
+    def count(self) -> int:
+        """Count the documents."""
+        condition = self._filter or Sql("1")
+        query = f"SELECT COUNT(*) FROM documents WHERE {condition.text}"
+        (n_documents,) = self._connection.execute(query, condition.parameters).fetchone()
+        return int(n_documents)
+
+    def nearest(self, index: HammingIndex, code: Codes, k: int) -> Pairs | None:
+        """Return the k nearest documents, or None where the index cannot tell.
+
+        With a filter, some more of the nearest are tried: a filter that many documents pass is
+        answered so. For others there is `nearest_of_all_passing`.
+        """
+        if self._filter is None:
+            return to_pairs(index.search(code, k)) if len(index) else []
+        n_tried = 16 * k + 64
+        while n_tried < min(len(index), MANY_TRIED):
+            passed = self.passing(to_pairs(index.search(code, n_tried)))
+            if len(passed) >= k:
+                return passed[:k]
+            n_tried *= 8
+        return None
+
+    def passing(self, pairs: Pairs) -> Pairs:
+        """Return those documents that match."""
+        if self._filter is None:
+            return pairs
+        passing = {id for (id,) in self._look_up("id", [id for id, _ in pairs], self._filter)}
+        return [pair for pair in pairs if pair[0] in passing]
+
+    def nearest_of_all_passing(self, code: Codes, k: int) -> Pairs:
+        """Return the k nearest of the documents that match, by looking at all documents."""
+        condition = self._filter or Sql("1")
+        query = f"SELECT id, code FROM documents WHERE {condition.text}"
+        rows = self._connection.execute(query, condition.parameters).fetchall()
+        if not rows:
+            return []
+        ids, codes = read_codes(rows, len(code))
+        return to_pairs(HammingIndex(codes, ids=ids).search(code, k))
+
+    def choose(self, pairs: Pairs, choose: Choose) -> Pairs:
+        """Look up the codes of documents that were found, and have some chosen."""
+        codes = dict(self._look_up("id, code", [id for id, _ in pairs]))
+        near = [Candidate(id, distance, check_code(_row(codes, id))) for id, distance in pairs]
+        return [(candidate.id, candidate.distance) for candidate in choose(near)]
+
+    def fetch(self, pairs: Pairs) -> list[Found]:
+        """Fetch documents that were found."""
+        rows = {row[0]: row for row in self._look_up(COLUMNS, [id for id, _ in pairs])}
+        return [to_found(_row(rows, id), distance) for id, distance in pairs]
+
+    def look_up(self, ids: Sequence[str]) -> list[Found]:
+        """Fetch those documents that are there."""
+        return [to_found(row) for row in self._look_up(COLUMNS, ids)]
+
+    def _compile(self, where: Tree) -> Sql:
+        condition = to_sql(where)
+        n_values, length = len(condition.parameters), len(condition.text)
+        most = self._connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) - PER_STATEMENT
+        if n_values > most or length > LONGEST:
+            raise InputError(f"The filter is too long: {n_values:,} values. Ask in several parts.")
+        return condition
+
+    def _look_up(self, columns: str, ids: Sequence[str], condition: Sql | None = None) -> list[Any]:
+        text, parameters = condition or Sql("1")
+        rows: list[Any] = []
+        for first in range(0, len(ids), PER_STATEMENT):
+            some = ids[first : first + PER_STATEMENT]
+            marks = ", ".join("?" * len(some))
+            query = f"SELECT {columns} FROM documents WHERE id IN ({marks}) AND ({text})"
+            rows += self._connection.execute(query, (*some, *parameters)).fetchall()
+        return rows
+
+
+def to_found(row: Sequence[Any], distance: int = 0) -> Found:
+    """Make a document and its code of the columns `COLUMNS`."""
+    *columns, code = row
+    return Found(to_document(columns), check_code(code), distance)
+
+
+def _row(found: dict[str, Any], id: str) -> Any:
+    """Return what was found of an id that the index has."""
+    if id not in found:
+        raise FolderError(
+            f"The index file of this store is of other documents: it has {show(id)}. "
+            "Delete the files index-*.vdsh in its folder; they are made again."
+        )
+    return found[id]
+
+
+def to_pairs(hits: Any) -> Pairs:
+    """Give the answer of an index to one query as pairs."""
+    return list(zip(hits.ids.tolist(), hits.distances.tolist(), strict=True))

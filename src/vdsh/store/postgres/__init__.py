@@ -1,9 +1,0 @@
-"""PostgreSQL, with or without pgvector.
-
-`engine` fills in what a `RemoteStore` asks for, with the statements of `tables`, in transactions of
-a `session`; `where` makes conditions of filters.
-"""
-
-from vdsh.store.postgres.engine import Postgres
-
-__all__ = ["Postgres"]

@@ -1,0 +1,319 @@
+"""Store: documents with their codes, written in batches, searched by text or code."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from threading import RLock
+from typing import Any, Self, TypeVar
+
+from vdsh.codes import Codes
+from vdsh.documents import Document
+from vdsh.documents.document import BATCH, in_batches
+from vdsh.errors import InputError
+from vdsh.model import Model
+from vdsh.search.checks import check_count
+from vdsh.store.duplicates import check_similarity, find_duplicates
+from vdsh.store.engine import Engine, Found
+from vdsh.store.hits import Duplicates, Hit, Hits, Within
+from vdsh.store.model import StoreModel
+from vdsh.store.ranking import ByExpectedDistance, check_rank
+from vdsh.store.rows import Rows, check_codes, check_id, check_query_code, read_codes, to_rows
+from vdsh.store.where import Filter, Tree, parse
+
+Query = str | Codes
+T = TypeVar("T")
+Page = TypeVar("Page", list[Found], list[tuple[str, bytes]])
+
+
+class Store:
+    """Documents under string ids, with their codes; searched by text or code.
+
+    Made by `open_store`. Use it as a context manager, or call `close`. Any number of processes
+    read, and each call sees what was committed when it began. A store may be used from several
+    threads, which take turns.
+
+    Parameters
+    ----------
+    engine : Engine
+        Where the documents lie.
+    meta : mapping of str
+        What the store says about itself.
+    model : StoreModel
+    """
+
+    def __init__(self, engine: Engine, meta: Mapping[str, str], model: StoreModel) -> None:
+        self._engine = engine
+        self._meta = meta
+        self._model = model
+        self._lock = RLock()
+        self._closed = False
+
+    def __repr__(self) -> str:
+        return f"<Store '{self._engine.shown}', {self._model.n_bits} bits>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def model(self) -> Model:
+        """The model that makes the codes, loaded when first used."""
+        return self._model.model
+
+    def upsert(
+        self,
+        documents: Iterable[Document],
+        codes: Codes | None = None,
+        *,
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Add documents; one whose id is there already replaces the old one.
+
+        Parameters
+        ----------
+        documents : iterable of Document
+            Read as a stream, in batches of up to 2,000, each committed before the next is read.
+        codes : ndarray of uint8 of shape (n_docs, n_bytes), optional
+            Their codes, where they are known; texts are then not encoded.
+        progress : callable, optional
+            Called with the number of documents committed so far. Those are safe from then on.
+
+        Returns
+        -------
+        int
+            How many documents were written; one given twice counts twice.
+        """
+        if codes is not None:
+            check_codes(codes, documents, self._model.n_bits)
+        n_written = 0
+        for batch in in_batches(documents, BATCH):
+            some = None if codes is None else codes[n_written : n_written + len(batch)]
+            self._write(to_rows(batch, some, self._model.encode))
+            n_written += len(batch)
+            if progress is not None:
+                progress(n_written)
+        self._model.warn_of_empty(n_written)
+        if codes is not None and len(codes) > n_written:
+            raise InputError(f"There are {len(codes)} codes but only {n_written} documents.")
+        return n_written
+
+    def delete(self, ids: Iterable[str]) -> int:
+        """Delete documents; return how many were there."""
+        if isinstance(ids, str):
+            raise InputError(f"ids must be a list of ids. Got one string: [{ids!r}] is a list.")
+        return sum(
+            self._remove(sorted({check_id(id) for id in some})) for some in in_batches(ids, BATCH)
+        )
+
+    def get(self, id: str) -> Document | None:
+        """Return a document, or None where there is none of that id."""
+        found = self._look_up([check_id(id)])
+        return found[0].document if found else None
+
+    def find(self, id: str) -> Hit | None:
+        """Return a document with its code, as a hit of distance 0, or None where there is none."""
+        found = self._look_up([check_id(id)])
+        return _hit(found[0]) if found else None
+
+    def count(self, where: Filter | None = None) -> int:
+        """Count all documents, or those that match a filter."""
+        return self._ask(lambda engine: engine.count(_tree(engine, where)))
+
+    def labels(self) -> list[str]:
+        """List the labels that documents have, in order."""
+        return self._ask(lambda engine: engine.labels())
+
+    def search(
+        self, query: Query, k: int = 10, *, where: Filter | None = None, rank: str = "distance"
+    ) -> Hits:
+        """Find the k documents nearest to a text or a code.
+
+        Parameters
+        ----------
+        query : str, or ndarray of uint8 of shape (n_bytes,)
+        k : int, default=10
+        where : dict, optional
+            Which documents may be found, see `vdsh.store.where`.
+        rank : {"distance", "expected"}, default="distance"
+            "expected" re-orders the nearest documents (4k of them, 1000 at least) by the expected
+            distance under the query's posterior: the model knows how sure each bit is. It needs a
+            text and a model with a posterior.
+
+        Returns
+        -------
+        Hits
+            A list of `Hit`, nearest first, ties by id; fewer than k where there are no more. Its
+            `unknown` has the words of a text that the model does not know. A text without any
+            known word finds nothing, and `warning` says so.
+        """
+        k = check_count("k", k, 1)
+        check_rank(rank, query)
+        code, unknown, empty = self._read(query)
+        if empty:
+            return self._nothing(unknown, where)
+        if rank == "expected":
+            return Hits(self._by_expected_distance(query, code, k, where), unknown)
+        found = self._ask(lambda engine: engine.nearest(code, k, _tree(engine, where)))
+        return Hits(map(_hit, found), unknown)
+
+    def within(self, query: Query, radius: int = 2, *, where: Filter | None = None) -> Hits:
+        """Find every document within `radius` bits of a text or a code, nearest first."""
+        return self._within(query, radius, None, where).hits
+
+    def within_at_most(
+        self, query: Query, radius: int, limit: int, *, where: Filter | None = None
+    ) -> Within:
+        """Find the `limit` nearest documents within a radius, and count all of them."""
+        return self._within(query, radius, check_count("limit", limit, 1), where)
+
+    def documents(self, batch_size: int = 1000) -> Iterator[list[Document]]:
+        """Iterate over all documents in the order of their ids.
+
+        The store may change meanwhile: each batch is read when it is asked for.
+        """
+        for documents, _ in self.entries("", batch_size):
+            yield documents
+
+    def codes(self, batch_size: int = 10_000) -> Iterator[tuple[list[str], Codes]]:
+        """Iterate over ids and codes, in the order of the ids."""
+        size = check_count("batch_size", batch_size, 1)
+        for page in self._pages(lambda engine, last: engine.code_page(last, size), ""):
+            yield read_codes(page, self._model.n_bits // 8)
+
+    def entries(
+        self, after: str = "", batch_size: int = 1000
+    ) -> Iterator[tuple[list[Document], Codes]]:
+        """Iterate over documents with their codes, in the order of ids, those above `after`."""
+        size = check_count("batch_size", batch_size, 1)
+        for page in self._pages(lambda engine, last: engine.page(last, size), after):
+            pairs = [(found.document.id, found.code) for found in page]
+            yield [found.document for found in page], read_codes(pairs, self._model.n_bits // 8)[1]
+
+    def duplicates(
+        self, radius: int | None = None, *, similarity: float = 0.8
+    ) -> Iterator[Duplicates]:
+        """Find groups of documents whose texts are nearly that of the one that is kept.
+
+        In the order of ids, each document that is in no group yet leads a new one and takes all
+        later documents similar to it that are in none. Groups of one are left out. All texts are
+        read once, page by page; those that may be similar are read again.
+
+        Parameters
+        ----------
+        radius : int, optional
+            Take only those whose codes differ in at most so many bits; any by default.
+        similarity : float, default=0.8
+            Pairs of successive words that two texts share, out of all that either has; from 0.1
+            to 1. About one in 500 pairs that are just so similar is missed, and fewer of those
+            that are more so; what is found is always so similar.
+        """
+        if radius is not None:
+            radius = check_count("radius", radius, 0)
+        check_similarity(similarity)
+
+        def texts(ids: list[str]) -> dict[str, str]:
+            return {one.document.id: one.document.text for one in self._look_up(ids)}
+
+        return find_duplicates(self.entries(), texts, similarity, radius)
+
+    def info(self) -> dict[str, Any]:
+        """Describe the store: documents, bits, model, fields, labels, bytes on disk."""
+        return self._ask(self._info)
+
+    def interrupt(self) -> None:
+        """Make a call of another thread give up soon, where the engine can; it raises then."""
+        if not self._closed:
+            self._engine.interrupt()
+
+    def is_in_place(self) -> bool:
+        """Say whether the store is still where it was opened, not removed or replaced."""
+        return self._engine.is_in_place()
+
+    def close(self) -> None:
+        """Give the store's files back; a second call does nothing."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._engine.close()
+
+    def _ask(self, work: Callable[[Engine], T]) -> T:
+        with self._lock:
+            if self._closed:
+                raise InputError(f"The store '{self._engine.shown}' is closed. Open it again.")
+            return work(self._engine)
+
+    def _write(self, rows: Rows) -> None:
+        self._ask(lambda engine: engine.write(rows))
+
+    def _remove(self, ids: list[str]) -> int:
+        return self._ask(lambda engine: engine.remove(ids))
+
+    def _look_up(self, ids: Sequence[str]) -> list[Found]:
+        return self._ask(lambda engine: engine.look_up(ids))
+
+    def _by_expected_distance(
+        self, query: Query, code: Codes, k: int, where: Filter | None
+    ) -> Iterator[Hit]:
+        ranking = ByExpectedDistance(self.model.bit_probabilities([str(query)])[0], k)
+        n = ranking.n_candidates
+        found = self._ask(lambda engine: engine.nearest(code, n, _tree(engine, where), ranking))
+        for hit in map(_hit, found):
+            yield hit._replace(expected=ranking.expected[hit.id])
+
+    def _within(self, query: Query, radius: int, limit: int | None, where: Filter | None) -> Within:
+        radius = check_count("radius", radius, 0)
+        code, unknown, empty = self._read(query)
+        if empty:
+            return Within(self._nothing(unknown, where), 0)
+        found, total = self._ask(
+            lambda engine: engine.within(code, radius, _tree(engine, where), limit)
+        )
+        return Within(Hits(map(_hit, found), unknown), total)
+
+    def _read(self, query: Query) -> tuple[Codes, list[str], bool]:
+        """Return a query's code, its unknown words, and whether it has no known one."""
+        if not isinstance(query, str):
+            return check_query_code(query, self._model.n_bits), [], False
+        codes, n_empty = self.model.encode_and_count([query])
+        return codes[0], self.model.unknown_words(query), bool(n_empty)
+
+    def _nothing(self, unknown: list[str], where: Filter | None) -> Hits:
+        """Find nothing; a wrong filter or a closed store is an error all the same."""
+        self._ask(lambda engine: _tree(engine, where))
+        return Hits(unknown=unknown, empty=True)
+
+    def _info(self, engine: Engine) -> dict[str, Any]:
+        facts = engine.facts()
+        return {
+            "path": engine.shown,
+            **{name: facts[name] for name in ("engine", "search") if name in facts},
+            "documents": engine.count(None),
+            "bits": self._model.n_bits,
+            "model": {
+                "fingerprint": self._model.fingerprint,
+                "kept": self._meta["keep_model"],
+                "path": self._model.place,
+            },
+            "fields": sorted(engine.fields()),
+            "labels": len(engine.labels()),
+            "bytes": facts["bytes"],
+            "format": int(self._meta["format"]),
+            "read_only": engine.read_only,
+        }
+
+    def _pages(self, read: Callable[..., Page], last: str) -> Iterator[Page]:
+        while page := self._ask(partial(read, last=last)):
+            yield page
+            end = page[-1]
+            last = end.document.id if isinstance(end, Found) else end[0]
+
+
+def _tree(engine: Engine, where: Filter | None) -> Tree | None:
+    return None if where is None else parse(where, engine.fields())
+
+
+def _hit(found: Found) -> Hit:
+    document, code, distance = found
+    text, labels, metadata = document.text, document.labels, document.metadata
+    return Hit(document.id, distance, text, labels, metadata, None, code.hex())
