@@ -82,3 +82,38 @@ def test_only_the_files_that_train_import_torch():
         if any(name.partition(".")[0] == "torch" for name in imports(path))
     }
     assert {user for user in users if not user.startswith("scale/")} == WITH_TORCH
+
+
+def test_nobody_reaches_inside_an_estimator():  # #17
+    """What serves asks the `Model`; only what learns knows vectoriser and hasher."""
+    own = {"pipeline.py"}
+    reaching = {
+        str(path.relative_to(SOURCE))
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr in ("hasher_", "vectorizer_")
+    }
+    assert reaching == own
+
+
+SERVING = ("model", "search", "store", "explain", "export", "server", "corpus_map", "persistence")
+
+
+@pytest.mark.parametrize("room", SERVING)
+def test_rooms_that_serve_know_nothing_of_learning(room):  # #17
+    for path in FILES:
+        if room_of(path) == room:
+            used = {name for name in imports(path) if not _for_types_only(path, name)}
+            assert not {name for name in used if name.split(".")[0] == "sklearn"}, path
+            assert not {name for name in used if name.startswith(("vdsh.hashers", "vdsh.pipeline"))}
+
+
+def _for_types_only(path, module):
+    """Say whether a module is imported for annotations alone."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    blocks = [n for n in tree.body if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test)]
+    return any(
+        isinstance(node, ast.ImportFrom) and node.module == module
+        for block in blocks
+        for node in block.body
+    )

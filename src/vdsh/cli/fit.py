@@ -12,6 +12,7 @@ from vdsh.cli.output import print_values
 
 if TYPE_CHECKING:
     from vdsh.documents import Document
+    from vdsh.model import Model
     from vdsh.pipeline import TextHasher
     from vdsh.scale.training import Lesson
 
@@ -79,10 +80,10 @@ def command(
     fitted = hasher.model_
     fitted.training = {**fitted.training, "quality": _judge(hasher, lesson, quiet=quiet)}
     hasher.save(out, force=force)
-    _print_result(hasher, out, as_json=as_json)
+    _print_result(fitted, out, as_json=as_json)
     for warning in fitted.training["quality"]["warnings"]:
         typer.echo(f"Warning: {warning}", err=True)
-    if getattr(hasher.hasher_, "interrupted_", False):
+    if fitted.learned.get("interrupted_"):
         raise typer.Exit(130)
 
 
@@ -152,33 +153,25 @@ def _judge(hasher: "TextHasher", lesson: "Lesson", *, quiet: bool) -> dict[str, 
     return found | {"warnings": find_faults(hasher, quality)}
 
 
-def _print_result(hasher: "TextHasher", out: str, *, as_json: bool) -> None:
+def _print_result(model: "Model", out: str, *, as_json: bool) -> None:
     from vdsh.model.card import describe_measure
 
-    facts, learned = hasher.training_, hasher.hasher_
-    history = learned.history_ if hasattr(learned, "best_epoch_") else None
-    best = history[learned.best_epoch_ - 1] if history else {}
+    facts, learned = model.training, model.learned
+    best, n_epochs = learned.get("best_epoch_"), len(learned.get("history_", ()))
     if as_json:
-        epochs = (
-            {
-                "best_epoch": learned.best_epoch_,
-                "epochs": len(history),
-                "interrupted": learned.interrupted_,
-                "selected_on": learned.selected_on_,
-                **best,
-            }
-            if history
-            else {}
-        )
-        typer.echo(json.dumps({"model": out} | epochs | facts))
+        epochs = {}
+        if best is not None:
+            told = {name: learned[f"{name}_"] for name in ("interrupted", "selected_on")}
+            epochs = {"best_epoch": best, "epochs": n_epochs} | told | learned["history_"][best - 1]
+        typer.echo(json.dumps({"model": out, **epochs, **facts}))
         return
-    kept = f"; kept epoch {learned.best_epoch_} of {len(history)}" if history else ""
+    kept = "" if best is None else f"; kept epoch {best} of {n_epochs}"
     typer.echo(
-        f"Learned {hasher.n_bits}-bit codes from {facts['documents']:,} documents and "
+        f"Learned {model.n_bits}-bit codes from {facts['documents']:,} documents and "
         f"{facts['terms']:,} terms{kept}."
     )
     quality = facts["quality"]
     if "values" in quality:
         typer.echo(f"{describe_measure(quality)}:")
-        print_values(quality["values"], hasher.n_bits)
+        print_values(quality["values"], model.n_bits)
     typer.echo(f"The model is in {out}. Next: vdsh index {out} DOCS --store STORE")

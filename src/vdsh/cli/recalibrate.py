@@ -8,7 +8,7 @@ import typer
 from vdsh.cli import options
 
 if TYPE_CHECKING:
-    from vdsh.pipeline import TextHasher
+    from vdsh.model import Model
 
 EXAMPLE = "Example: vdsh recalibrate news-model news.jsonl --threshold best --out news-model-2"
 
@@ -59,13 +59,12 @@ def command(
         source="standard input" if docs == "-" else docs,
     )
     hasher.save(out, force=force)
-    _print_result(hasher, model, out, as_json=as_json)
+    _print_result(hasher.model_, model, out, as_json=as_json)
 
 
-def _print_result(hasher: "TextHasher", model: str, out: str, *, as_json: bool) -> None:
-    facts: dict[str, Any] = hasher.training_["recalibrated"]
-    measured = hasher.hasher_.calibration_
-    threshold = hasher.hasher_.threshold
+def _print_result(fitted: "Model", model: str, out: str, *, as_json: bool) -> None:
+    facts: dict[str, Any] = fitted.training["recalibrated"]
+    measured, threshold = fitted.learned["calibration_"], fitted.settings["threshold"]
     if as_json:
         precision = {f"precision_{name}": value for name, value in measured.items()}
         typer.echo(json.dumps({"model": out, "threshold": threshold} | precision | facts))

@@ -27,7 +27,7 @@ class EncodedText(NamedTuple):
     unknown: list[str]
 
 
-class Encoder:
+class TextQueue:
     """Encodes texts in a thread of its own, so that slow searches do not keep them waiting.
 
     Parameters
