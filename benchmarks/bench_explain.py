@@ -24,7 +24,7 @@ from vdsh.datasets import load
 from vdsh.explain import confidence, effects, explain_bits, explain_text, latent, sample
 from vdsh.explain.texts import pushes
 from vdsh.labels import read_labels
-from vdsh.metrics import expected_precision
+from vdsh.metrics.ranking import expected_precision
 
 MODELS = (("vdsh", 0), ("vdsh", 200), ("vdsh-s", 0), ("vdsh-s", 200))
 BITS, EPOCHS, SEED = 32, 8, 0

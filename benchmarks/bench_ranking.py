@@ -13,7 +13,7 @@ from vdsh.codes import expected_distances
 from vdsh.datasets import load
 from vdsh.hashers import HASHERS
 from vdsh.labels import read_labels
-from vdsh.metrics import expected_precision
+from vdsh.metrics.ranking import expected_precision
 from vdsh.search import HammingIndex
 from vdsh.text import BagOfWords
 

@@ -14,11 +14,12 @@ import torch
 from common import alternate, save
 
 from vdsh.datasets import load
-from vdsh.hashers import VDSH, VDSH_S, training
-from vdsh.hashers.adam import Adam
-from vdsh.hashers.base import Corpus
-from vdsh.hashers.batches import Documents, SparseBatch, shuffled, sparse_batches
-from vdsh.hashers.team import Team
+from vdsh.hashers import VDSH, VDSH_S
+from vdsh.hashers.base import Examples
+from vdsh.hashers.vdsh import training
+from vdsh.hashers.vdsh.adam import Adam
+from vdsh.hashers.vdsh.batches import Documents, SparseBatch, shuffled, sparse_batches
+from vdsh.hashers.vdsh.processes import Processes
 from vdsh.paper.settings import paper_settings
 from vdsh.text import BagOfWords, inverse_document_frequency, weigh
 
@@ -61,7 +62,7 @@ def on_cpu(hasher, counts, labels, held_out) -> None:
     inputs = weigh(counts, "tfidf", inverse_document_frequency(counts))
     device = torch.device("cpu")
     hasher.set_params(epochs=1).fit(counts[:500])  # settles what the settings leave open
-    documents = Documents.of(Corpus(inputs, counts, None), "binary", device)
+    documents = Documents.of(Examples(inputs, counts, None), "binary", device)
     generator = torch.Generator().manual_seed(0)
     sparse = list(sparse_batches(shuffled(documents, 0.0, 0.0, generator), hasher.batch_size))
     batches = {"sparse": sparse[:STEPS], "dense": [densify(b, counts) for b in sparse[:STEPS]]}
@@ -69,7 +70,7 @@ def on_cpu(hasher, counts, labels, held_out) -> None:
     def contender(kind):
         network = training._network(hasher, documents, 0)
         optimizer = Adam(network.parameters(), 1e-3)
-        step = training._Step(hasher, network, optimizer, generator, Team())
+        step = training._Step(hasher, network, optimizer, generator, Processes())
         return lambda: [step(batch) for batch in batches[kind]]
 
     seconds = alternate({kind: contender(kind) for kind in batches}, ROUNDS)

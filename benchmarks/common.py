@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from vdsh.circumstances import circumstances
+from vdsh.paper.provenance import provenance
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -17,7 +17,7 @@ def save(name: str, result: dict[str, Any]) -> None:
     """Write a result with its circumstances to `results/`, or to the folder $VDSH_RESULTS."""
     folder = Path(os.environ.get("VDSH_RESULTS", RESULTS))
     folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({"circumstances": circumstances(), **result}, indent=1)
+    text = json.dumps({"circumstances": provenance(), **result}, indent=1)
     (folder / f"{name}.json").write_text(text + "\n")
     print(f"-> {folder.name}/{name}.json")
 

@@ -20,7 +20,7 @@ from vdsh import TextHasher
 from vdsh.datasets.formats import read_vectors
 from vdsh.documents import Document, read_documents
 from vdsh.search import HammingIndex
-from vdsh.search.files import FORMAT, MAGIC, map_arrays, write_arrays
+from vdsh.search.index_file import FORMAT, MAGIC, map_arrays, write_arrays
 from vdsh.store import open_store
 
 WORDS = "orbit rocket shuttle launch moon crew goal match player season team coach".split()

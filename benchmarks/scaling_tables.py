@@ -119,7 +119,7 @@ def ray_table() -> str:
     )
 
 
-def team_table() -> str:
+def processes_table() -> str:
     """Show what training in two processes gives."""
     rows = [
         [name, ", ".join(f"{value:.3f}" for value in found["values"]), f"{found['mean']:.3f}"]

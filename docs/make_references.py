@@ -78,7 +78,7 @@ def public_names(module: Any) -> list[str]:
 def _describe(name: str, value: Any) -> Iterator[str]:
     if inspect.isclass(value):
         node = _parse(value)
-        yield f"### {name}\n\n```python\n{_class_signature(node)}\n```"
+        yield f"### {name}\n\n```python\n{_class_signature(value, node)}\n```"
         yield _markdown(_own_doc(node))
         for method in node.body:
             if isinstance(method, ast.FunctionDef) and not method.name.startswith("_"):
@@ -100,17 +100,25 @@ def _own_doc(node: Any) -> str:
     return ast.get_docstring(node) or ""
 
 
-def _class_signature(node: ast.ClassDef) -> str:
+def _class_signature(value: type, node: ast.ClassDef) -> str:
     """Write a class as it is made: from `__init__`, or from its fields."""
     for part in node.body:
         if isinstance(part, ast.FunctionDef) and part.name == "__init__":
             return _wrap(f"class {node.name}", _arguments(part), "")
-    fields = [ast.unparse(part) for part in node.body if isinstance(part, ast.AnnAssign)]
-    fields = [part for part in fields if "ClassVar" not in part and not part.startswith("_")]
+    fields = _fields(value, node)
     if not fields or {ast.unparse(base) for base in node.bases} & {"ABC", "TransformerMixin"}:
         bases = ", ".join(ast.unparse(base) for base in node.bases)
         return f"class {node.name}({bases})" if bases else f"class {node.name}"
     return _wrap(f"class {node.name}", fields, "")
+
+
+def _fields(value: type, node: ast.ClassDef) -> list[str]:
+    """List the fields as written, a dataclass's with those of the dataclasses it is made from."""
+    nodes = [_parse(k) for k in reversed(value.__mro__) if "__dataclass_fields__" in vars(k)]
+    parts = [part for n in nodes or [node] for part in n.body if isinstance(part, ast.AnnAssign)]
+    found = {ast.unparse(part.target): ast.unparse(part) for part in parts}
+    found = {name: "*" if "KW_ONLY" in text else text for name, text in found.items()}
+    return [text for text in found.values() if "ClassVar" not in text and text[0] != "_"]
 
 
 def _function_signature(node: ast.FunctionDef) -> str:

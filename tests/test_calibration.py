@@ -12,10 +12,10 @@ from vdsh import TextHasher
 from vdsh.codes import binarize, pack, thresholds
 from vdsh.errors import InputError
 from vdsh.hashers import HASHERS
-from vdsh.hashers.calibration import best_thresholds, calibrate, candidates
-from vdsh.hashers.validation_search import Judged, ValidationSearch, usual_k
+from vdsh.hashers.thresholds import best_thresholds, calibrate, candidates
 from vdsh.labels import read_labels
-from vdsh.metrics import expected_precision
+from vdsh.metrics.by_threshold import Judged, ValidationSearch, choose_k
+from vdsh.metrics.ranking import expected_precision
 
 
 def judged(n_docs, shares, n_bits=8, noise=0.5, seed=0):
@@ -194,7 +194,7 @@ def test_fit_chooses_the_best_thresholds_on_validation():
     median, best = (
         expected_precision(
             hasher.encode(validation[0]), read_labels(validation[1]).matrix,
-            hasher.encode(texts), read_labels(labels).matrix, k=usual_k(len(texts)),
+            hasher.encode(texts), read_labels(labels).matrix, k=choose_k(len(texts)),
         ).mean()
         for hasher in hashers
     )  # fmt: skip

@@ -12,7 +12,7 @@ from conftest import quick, toy_corpus
 from vdsh.errors import InputError
 from vdsh.hashers import HASHERS
 from vdsh.labels import read_labels
-from vdsh.metrics import expected_precision
+from vdsh.metrics.ranking import expected_precision
 from vdsh.text import BagOfWords
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")

@@ -6,8 +6,8 @@ from sklearn.utils import check_random_state
 
 from vdsh.errors import InputError
 from vdsh.hashers import ITQ
-from vdsh.hashers.components import principal_components
-from vdsh.hashers.itq import quantisation_loss, random_rotation
+from vdsh.hashers.baselines.components import principal_components
+from vdsh.hashers.baselines.itq import quantisation_loss, random_rotation
 
 
 @pytest.fixture(scope="module")

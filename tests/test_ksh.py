@@ -6,7 +6,7 @@ from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
 from vdsh.errors import InputError
-from vdsh.hashers.ksh import (
+from vdsh.hashers.baselines.ksh import (
     KSH,
     Residue,
     refine,

@@ -18,9 +18,9 @@ jit             one way to compile and spread kernels
 text            texts to counts
 codes           bits, packed codes, thresholds
 labels          labels as users give them, to one matrix
-metrics         codes against labels
 persistence     model folders
 model           a trained model: codes, doubts and words without what trained it
+metrics         codes against labels
 hashers         counts to bits
 progress        bars
 pipeline        texts to codes
@@ -31,7 +31,6 @@ export          codes and encoders for other programs
 datasets        corpora
 evaluation      the protocol of the paper, significance
 plots           rows to figures
-circumstances   where and when a number was measured
 paper           tables and figures
 corpus_map      the map of a store
 scale           many machines
@@ -41,8 +40,10 @@ cli             one file a verb
 ROOMS = [line.split()[0] for line in LAYERS.strip().splitlines()]
 SOURCE = Path(vdsh.__file__).parent
 FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path.name != "__main__.py"]
-WITH_TORCH = {"adam", "batches", "network", "objective", "rbm_training", "team", "training"}
-WITH_TORCH |= {"validation"}
+VDSH = ("adam", "batches", "network", "objective", "processes", "training", "validation")
+WITH_TORCH = {f"hashers/vdsh/{name}.py" for name in VDSH}
+WITH_TORCH |= {"hashers/baselines/rbm_training.py", "metrics/on_device.py"}
+WITH_TORCH |= {"paper/provenance.py", "paper/runner.py"}  # the GPU's name; threads of a worker
 
 
 def room_of(path):
@@ -80,6 +81,39 @@ def test_only_the_files_that_train_import_torch():
         for path in FILES
         if any(name.partition(".")[0] == "torch" for name in imports(path))
     }
-    allowed = {f"hashers/{name}.py" for name in WITH_TORCH}
-    allowed |= {"circumstances.py", "paper/runner.py"}  # the GPU's name; threads of a worker
-    assert {user for user in users if not user.startswith("scale/")} == allowed
+    assert {user for user in users if not user.startswith("scale/")} == WITH_TORCH
+
+
+def test_nobody_reaches_inside_an_estimator():  # #17
+    """What serves asks the `Model`; only what learns knows vectoriser and hasher."""
+    own = {"pipeline.py"}
+    reaching = {
+        str(path.relative_to(SOURCE))
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr in ("hasher_", "vectorizer_")
+    }
+    assert reaching == own
+
+
+SERVING = ("model", "search", "store", "explain", "export", "server", "corpus_map", "persistence")
+
+
+@pytest.mark.parametrize("room", SERVING)
+def test_rooms_that_serve_know_nothing_of_learning(room):  # #17
+    for path in FILES:
+        if room_of(path) == room:
+            used = {name for name in imports(path) if not _for_types_only(path, name)}
+            assert not {name for name in used if name.split(".")[0] == "sklearn"}, path
+            assert not {name for name in used if name.startswith(("vdsh.hashers", "vdsh.pipeline"))}
+
+
+def _for_types_only(path, module):
+    """Say whether a module is imported for annotations alone."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    blocks = [n for n in tree.body if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test)]
+    return any(
+        isinstance(node, ast.ImportFrom) and node.module == module
+        for block in blocks
+        for node in block.body
+    )

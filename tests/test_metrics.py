@@ -6,7 +6,7 @@ from sklearn.metrics import average_precision_score, ndcg_score
 
 from vdsh.codes import pack
 from vdsh.errors import InputError
-from vdsh.metrics import (
+from vdsh.metrics.ranking import (
     average_precision,
     cosine_precision,
     expected_precision,

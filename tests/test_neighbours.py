@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, random_array
 
-from vdsh.hashers.neighbours import nearest, related
+from vdsh.hashers.vdsh.neighbours import nearest, related
 
 
 def slow(inputs, k):

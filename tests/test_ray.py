@@ -17,19 +17,19 @@ from ray.cluster_utils import Cluster
 from conftest import QUICK, toy_corpus
 from vdsh import TextHasher
 from vdsh.errors import EngineError, InputError
-from vdsh.scale import parquet, ray_train
-from vdsh.scale.cluster import Where
+from vdsh.scale import parquet, training
+from vdsh.scale.cluster import Machines
 from vdsh.scale.encode import encode_files
 from vdsh.scale.output import codes_folder
 from vdsh.scale.parquet import open_files
-from vdsh.scale.ray_train import Lesson, fit_on_ray
+from vdsh.scale.training import Lesson, fit_on_ray
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*use_push_based_shuffle:DeprecationWarning",
     "ignore:.*use_polars:DeprecationWarning",
     "ignore:.*use_arrow_tensor_v2:DeprecationWarning",
 )
-TWO = Where(workers=2)
+TWO = Machines(workers=2)
 
 
 @pytest.fixture(scope="module")
@@ -65,10 +65,10 @@ def docs(tmp_path, monkeypatch):
     return tmp_path / "docs"
 
 
-def write_codes(hasher, docs, out, where=None, after_a_piece=lambda: None):
+def write_codes(hasher, docs, out, machines=None, after_a_piece=lambda: None):
     files = open_files(str(docs))
     with codes_folder(str(out)) as folder:
-        for _ in encode_files(hasher, files, folder, where):
+        for _ in encode_files(hasher, files, folder, machines):
             after_a_piece()
     return len(files.pieces)
 
@@ -145,7 +145,7 @@ def test_a_bad_row_is_named_by_the_worker_that_meets_it(connected, vdsh, model_f
 
 def test_more_workers_than_cpus_are_refused(connected, docs, fitted):
     with pytest.raises(InputError, match="has 2 CPUs, one a worker. Got workers=3"):
-        list(encode_files(fitted, open_files(str(docs)), None, Where(workers=3)))
+        list(encode_files(fitted, open_files(str(docs)), None, Machines(workers=3)))
 
 
 class Watched(TextHasher):
@@ -226,9 +226,9 @@ class Doomed(TextHasher):
 
 @pytest.mark.slow
 def test_workers_that_keep_dying_are_an_error(connected, by_value, tmp_path, monkeypatch):
-    monkeypatch.setattr(ray_train, "RESTARTS", 0)
+    monkeypatch.setattr(training, "RESTARTS", 0)
     with pytest.raises(EngineError, match="Training on Ray failed"):
-        fit_on_ray(lesson(tmp_path, Doomed), Where(workers=1))
+        fit_on_ray(lesson(tmp_path, Doomed), Machines(workers=1))
 
 
 @pytest.mark.slow

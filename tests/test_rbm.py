@@ -7,9 +7,9 @@ from scipy.special import expit, softmax
 
 from conftest import QUICK, toy_corpus
 from vdsh.errors import InputError
-from vdsh.hashers.batches import Documents, in_order, sparse_batches
-from vdsh.hashers.rbm import StackedRBM
-from vdsh.hashers.rbm_training import RBM, Autoencoder, dense
+from vdsh.hashers.baselines.rbm import StackedRBM
+from vdsh.hashers.baselines.rbm_training import RBM, Autoencoder, dense
+from vdsh.hashers.vdsh.batches import Documents, in_order, sparse_batches
 from vdsh.model.encoders import LENGTH
 from vdsh.model.encoders import scale_lengths as scale
 from vdsh.text import BagOfWords

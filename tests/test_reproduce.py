@@ -10,8 +10,9 @@ import pytest
 
 from conftest import toy_corpus
 from vdsh.errors import InputError
-from vdsh.hashers import SHTTM, VDSH, usual
-from vdsh.paper import cells, figure4, semisupervised
+from vdsh.hashers import SHTTM, VDSH
+from vdsh.hashers.vdsh import defaults
+from vdsh.paper import cells, experiments, figure4
 from vdsh.paper.cells import Cell
 from vdsh.paper.counted import Part, show_some
 from vdsh.paper.figure4 import TITLES
@@ -21,7 +22,7 @@ from vdsh.paper.results import Request, Results, is_better
 from vdsh.paper.runner import Plan
 from vdsh.paper.settings import ABLATIONS, GRIDS, PAPER
 from vdsh.paper.sheets import Sheet, latex
-from vdsh.paper.table1 import sheets
+from vdsh.paper.tables import table1
 
 
 def write_corpus(folder: Path, documents: list[dict]) -> None:
@@ -123,13 +124,13 @@ def test_cells_of_older_defaults_and_rules_are_run_again(vdsh, root, tmp_path, m
     """#16 A10: the key of our defaults was {}, whatever they were."""
     runs, run = [], cells.run
     monkeypatch.setattr(cells, "run", lambda *a, **o: runs.append(a) or run(*a, **o))
-    monkeypatch.setattr(usual, "_epochs", lambda n_docs: 1)
+    monkeypatch.setattr(defaults, "_epochs", lambda n_docs: 1)
     monkeypatch.setitem(VDSH.__init__.__kwdefaults__, "hidden_size", 16)
     table = ["reproduce", "defaults", "--datasets", "reuters20", "--models", "vdsh", "--bits", 8]
     changes = [
         lambda: None,
         lambda: monkeypatch.setitem(VDSH.__init__.__kwdefaults__, "dropout", 0.5),
-        lambda: monkeypatch.setattr(usual, "_epochs", lambda n_docs: 2),
+        lambda: monkeypatch.setattr(defaults, "_epochs", lambda n_docs: 2),
     ]
     for done, change in enumerate(changes, 1):
         change()
@@ -243,7 +244,7 @@ def test_table_2_and_figures_2_and_3_come_from_cells(vdsh, root, tmp_path):
 
 def test_few_labels_and_single_changes_have_tables(vdsh, root, tmp_path, monkeypatch):
     monkeypatch.setitem(ABLATIONS, "vdsh", {"median": {"threshold": "median"}})
-    monkeypatch.setattr(semisupervised, "SHARES", (10, 100))  # 1 % of the toy is one document
+    monkeypatch.setattr(experiments, "SHARES", (10, 100))  # 1 % of the toy is one document
     common = ["--datasets", "reuters20", "--bits", 8, "--seeds", 0]
     assert vdsh("reproduce", "semisupervised", *common, "--models", "vdsh-s").returncode == 0
     rows = (tmp_path / "results/semisupervised.md").read_text()
@@ -296,7 +297,7 @@ def test_the_mark_needs_a_significant_difference(tmp_path):
         results.precision(Cell("tmc", model, 8)) for model in ("vdsh-s", "vdsh-sp", "lsh")
     )
     assert is_better(better, base) and not is_better(unsure, base)
-    (sheet,) = sheets(Request(("tmc",), (8,), tuple(made)), tmp_path)
+    (sheet,) = table1(Request(("tmc",), (8,), tuple(made)), tmp_path)
     assert ["†" in row[1] for row in sheet.rows] == [False, True, False]
 
 

@@ -108,7 +108,7 @@ def test_a_distinctive_word_is_more_probable_than_in_the_middle_of_the_corpus(fi
 
 def test_numpy_decoders_equal_those_of_torch(labelled):
     torch = pytest.importorskip("torch")
-    from vdsh.hashers.network import Network
+    from vdsh.hashers.vdsh.network import Network
 
     inner = labelled.hasher_
     network = Network(

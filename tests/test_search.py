@@ -7,7 +7,7 @@ import pytest
 from vdsh.codes import unpack
 from vdsh.errors import FolderError, InputError, MissingFileError, VdshError, WriteError
 from vdsh.search import HammingIndex, RowIndex
-from vdsh.search.files import map_arrays, write_arrays
+from vdsh.search.index_file import map_arrays, write_arrays
 
 LENGTHS = [8, 16, 24, 32, 64, 128, 248, 256, 1024]
 

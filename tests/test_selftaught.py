@@ -9,9 +9,9 @@ from sklearn.utils import check_random_state
 from conftest import toy_corpus
 from vdsh.errors import InputError
 from vdsh.hashers import SelfTaughtHashing
-from vdsh.hashers.selftaught import eigenmap, median_cuts, neighbour_graph
+from vdsh.hashers.baselines.selftaught import eigenmap, median_cuts, neighbour_graph
 from vdsh.labels import read_labels
-from vdsh.metrics import expected_precision
+from vdsh.metrics.ranking import expected_precision
 from vdsh.text import BagOfWords
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vdsh.errors import InputError
-from vdsh.hashers.shttm import SHTTM, Tags, objective, update_documents, update_labels
+from vdsh.hashers.baselines.shttm import SHTTM, Tags, objective, update_documents, update_labels
 from vdsh.labels import read_labels
 
 LABELS = read_labels(["a", ["a", "b"], None, "c", [], ["b", "c"], "a"] * 4)

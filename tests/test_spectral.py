@@ -7,8 +7,8 @@ from sklearn.utils import check_random_state
 
 from vdsh.errors import InputError
 from vdsh.hashers import SpectralHashing
-from vdsh.hashers.components import principal_components
-from vdsh.hashers.spectral import smallest_modes
+from vdsh.hashers.baselines.components import principal_components
+from vdsh.hashers.baselines.spectral import smallest_modes
 
 
 def rectangle(width=3.2, height=2.0, step=0.1):

@@ -14,7 +14,7 @@ import torch
 
 from conftest import toy_corpus
 from vdsh import TextHasher
-from vdsh.hashers.team import Team
+from vdsh.hashers.vdsh.processes import Processes
 
 QUICK = ["--bits", "16", "--epochs", "6", "--set", "hidden_size=32", "--set", "batch_size=16"]
 QUICK += ["--model", "vdsh-s", "--device", "cpu"]
@@ -23,7 +23,7 @@ QUICK += ["--model", "vdsh-s", "--device", "cpu"]
 REPLICAS = """
 import json, sys
 from vdsh import TextHasher
-from vdsh.scale.distributed import launched
+from vdsh.scale.training import launched
 texts, labels = json.load(open("corpus.json"))
 with launched("vdsh-s", "corpus.json") as first:
     hasher = TextHasher("vdsh-s", 16, epochs=6, hidden_size=32, batch_size=16, device="cpu")
@@ -115,9 +115,9 @@ def test_the_shares_of_a_team_make_up_the_batches_of_one(monkeypatch):
     monkeypatch.setattr(torch.distributed, "broadcast", lambda order, src: None)
     order, shares = torch.randperm(23), []
     for rank in range(3):
-        team = Team()
-        team.rank, team.size = rank, 3
-        shares.append(team.share(order))
+        processes = Processes()
+        processes.rank, processes.size = rank, 3
+        shares.append(processes.share(order))
     assert [len(share) for share in shares] == [7, 7, 7]
     for first in range(0, 7, 2):  # batches of two in each process, of six in all
         together = torch.cat([share[first : first + 2] for share in shares])
@@ -125,9 +125,9 @@ def test_the_shares_of_a_team_make_up_the_batches_of_one(monkeypatch):
 
 
 def test_a_process_alone_is_a_team_of_one():
-    team, weight = Team(), torch.ones(2, requires_grad=True)
+    processes, weight = Processes(), torch.ones(2, requires_grad=True)
     weight.sum().backward()
-    team.average([weight])
-    assert (team.rank, team.size, weight.grad.tolist()) == (0, 1, [1.0, 1.0])
-    assert team.agree(lambda: 3) == 3
-    assert team.share(torch.arange(3)).tolist() == [0, 1, 2]
+    processes.average([weight])
+    assert (processes.rank, processes.size, weight.grad.tolist()) == (0, 1, [1.0, 1.0])
+    assert processes.agree(lambda: 3) == 3
+    assert processes.share(torch.arange(3)).tolist() == [0, 1, 2]

@@ -10,17 +10,18 @@ import torch
 from conftest import QUICK, toy_corpus
 from vdsh.codes import pack
 from vdsh.errors import InputError
-from vdsh.hashers import VDSH, VDSH_S, VDSH_SP, training
-from vdsh.hashers.adam import Adam
-from vdsh.hashers.base import Corpus
-from vdsh.hashers.batches import Documents, dense_batch, in_order, shuffled, sparse_batches
-from vdsh.hashers.neighbours import nearest
-from vdsh.hashers.network import Network, Posterior
-from vdsh.hashers.objective import L1, L2, L3, Weights, divergence
-from vdsh.hashers.team import Team
-from vdsh.hashers.validation import precision
+from vdsh.hashers import VDSH, VDSH_S, VDSH_SP
+from vdsh.hashers.base import Examples
+from vdsh.hashers.vdsh import training
+from vdsh.hashers.vdsh.adam import Adam
+from vdsh.hashers.vdsh.batches import Documents, dense_batch, in_order, shuffled, sparse_batches
+from vdsh.hashers.vdsh.neighbours import nearest
+from vdsh.hashers.vdsh.network import Network, Posterior
+from vdsh.hashers.vdsh.objective import L1, L2, L3, Weights, divergence
+from vdsh.hashers.vdsh.processes import Processes
 from vdsh.labels import read_labels
-from vdsh.metrics import expected_precision
+from vdsh.metrics.on_device import tally
+from vdsh.metrics.ranking import expected_precision, precision_at
 from vdsh.paper.settings import PAPER
 from vdsh.text import BagOfWords, inverse_document_frequency, weigh
 
@@ -32,7 +33,7 @@ def corpus_():
     texts, labels = toy_corpus()
     counts = BagOfWords().fit_transform(texts).astype(np.float32)
     inputs = weigh(counts, "tfidf", inverse_document_frequency(counts))
-    return Corpus(inputs, counts, read_labels(labels))
+    return Examples(inputs, counts, read_labels(labels))
 
 
 @pytest.fixture
@@ -299,7 +300,7 @@ def test_divergence_weight_rises_over_the_warm_up(documents, corpus_):
     hasher = VDSH(16, kl_weight=0.5, kl_warmup=4, **QUICK).fit(corpus_.counts)
     network = network_of(documents, n_labels=0)
     optimizer = Adam(network.parameters(), 1e-3)
-    step = training._Step(hasher, network, optimizer, torch.Generator(), Team())
+    step = training._Step(hasher, network, optimizer, torch.Generator(), Processes())
     seen = []
     step.bound = lambda *a: seen.append(float(a[3].kl)) or L1(*a)
     for batch in sparse_batches(in_order(documents), 14):
@@ -378,6 +379,6 @@ def test_precision_on_the_device_is_that_of_the_metrics():
     bits = [rng.randint(0, 2, (n, 16)).astype(np.uint8) for n in (300, 700)]
     labels = [rng.randint(0, 2, (n, 5)).astype(np.uint8) for n in (300, 700)]
     relevant = torch.as_tensor(labels[0] @ labels[1].T > 0)
-    found = precision(*(torch.as_tensor(part) > 0 for part in bits), relevant)
+    found = precision_at(tally(*(torch.as_tensor(part) > 0 for part in bits), relevant), 100)
     wanted = expected_precision(pack(bits[0]), labels[0], pack(bits[1]), labels[1])
-    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-5)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)

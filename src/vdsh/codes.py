@@ -37,7 +37,7 @@ def check_threshold(method: object) -> None:
 def thresholds(scores: Scores, method: str) -> Scores:
     """Learn one threshold per bit from scores alone; a score above it gives 1.
 
-    The third way, `best`, needs labels as well: see `vdsh.hashers.calibration`.
+    The third way, `best`, needs labels as well: see `vdsh.hashers.thresholds`.
 
     Parameters
     ----------

@@ -38,6 +38,11 @@ def compiled(seconds: float) -> bool:
     return _spent > PRICE
 
 
+def load_kernels() -> None:
+    """Leave nothing to plain numpy from now on, as in a service, where no query should wait."""
+    import numba  # noqa: F401
+
+
 class Lazy:
     """A function for kernels that is made by numba when it is first needed.
 

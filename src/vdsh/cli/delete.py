@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vdsh.cli import hits, options
+from vdsh.cli import options
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ TERMINAL = "CON" if os.name == "nt" else "/dev/tty"
 
 
 def command(
-    store: hits.Store,
+    store: options.Store,
     ids: Annotated[
         list[str], typer.Argument(help="Ids, or - for one a line on stdin.", show_default=False)
     ],

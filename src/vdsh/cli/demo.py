@@ -141,9 +141,10 @@ def _measure(hasher: "TextHasher", data: "Dataset") -> dict[str, float]:
     from vdsh.evaluation import measure_codes
 
     assert data.train.texts is not None and data.test.texts is not None
-    documents = hasher.vectorizer_.transform(data.train.texts), data.train.labels
-    queries = hasher.vectorizer_.transform(data.test.texts), data.test.labels
-    found = measure_codes(hasher.hasher_, queries, documents, k=100)
+    model = hasher.model_
+    documents = model.counts(data.train.texts).to_csr(), data.train.labels
+    queries = model.counts(data.test.texts).to_csr(), data.test.labels
+    found = measure_codes(model, queries, documents, k=100)
     return {name: round(value, 4) for name, value in found.values.items()}
 
 

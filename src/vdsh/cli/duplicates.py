@@ -5,14 +5,14 @@ from typing import Annotated
 
 import typer
 
-from vdsh.cli import hits, options
+from vdsh.cli import options
 from vdsh.errors import InputError
 
 EXAMPLE = "Example: vdsh duplicates news-store --similarity 0.9 --keep first > to-delete.txt"
 
 
 def command(
-    store: hits.Store,
+    store: options.Store,
     similarity: Annotated[
         float,
         typer.Option(

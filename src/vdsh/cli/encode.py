@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from vdsh.codes import Codes
     from vdsh.documents import DocumentReader
     from vdsh.model import Model
-    from vdsh.scale.cluster import Where
+    from vdsh.scale.cluster import Machines
     from vdsh.scale.parquet import ParquetFiles
 
 EXAMPLE = "Example: cat titles.jsonl | vdsh encode news-model - --json"
@@ -45,14 +45,14 @@ def command(
     engine: options.Engine = "local",
     address: options.Address = None,
     workers: options.Workers = None,
-    reading: options.Reading = options.AS_USUAL,
+    reading: options.Reading = options.BY_DEFAULT,
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Print the id and the code of each document."""
     from vdsh.model import Model
-    from vdsh.scale.cluster import Where
+    from vdsh.scale.cluster import Machines
     from vdsh.scale.parquet import is_several, open_files
 
     options.check_engine(engine, address, workers)
@@ -62,8 +62,8 @@ def command(
         if out and (bits or as_json):
             raise InputError("A folder of Parquet files holds bytes: leave out --bits and --json.")
         files = open_files(docs, id_field=reading.id_field, text_field=reading.text_field or "text")
-        where = Where(address, workers) if engine == "ray" else None
-        _encode_files(loaded, files, lines, out, where, force=force, quiet=quiet)
+        machines = Machines(address, workers) if engine == "ray" else None
+        _encode_files(loaded, files, lines, out, machines, force=force, quiet=quiet)
         return
     reader = reading.reader(docs)
     _encode_documents(loaded, reader, lines, out, force=force, quiet=quiet)
@@ -101,7 +101,7 @@ def _encode_files(
     files: "ParquetFiles",
     lines: Lines,
     out: str | None,
-    where: "Where | None",
+    machines: "Machines | None",
     *,
     force: bool,
     quiet: bool,
@@ -118,7 +118,7 @@ def _encode_files(
         output(None, force=force) as file,
         counting_bar("encoding", files.n_rows, enabled=not quiet) as bar,
     ):
-        for encoded in encode_files(model, files, folder, where):
+        for encoded in encode_files(model, files, folder, machines):
             if not folder:
                 file.writelines(lines(*encoded.rows()))
             n_empty += encoded.n_empty

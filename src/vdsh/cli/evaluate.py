@@ -43,7 +43,7 @@ def command(
     per_query: Annotated[
         str | None, typer.Option(help="Write each query's values to this JSON file.")
     ] = None,
-    reading: options.Reading = options.AS_USUAL,
+    reading: options.Reading = options.BY_DEFAULT,
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,

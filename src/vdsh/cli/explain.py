@@ -36,7 +36,7 @@ def command(
         str | None,
         typer.Option(help="Documents to measure balance and correlation of the bits on."),
     ] = None,
-    reading: options.Reading = options.AS_USUAL,
+    reading: options.Reading = options.BY_DEFAULT,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:

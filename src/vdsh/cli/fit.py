@@ -12,8 +12,9 @@ from vdsh.cli.output import print_values
 
 if TYPE_CHECKING:
     from vdsh.documents import Document
+    from vdsh.model import Model
     from vdsh.pipeline import TextHasher
-    from vdsh.scale.ray_train import Lesson
+    from vdsh.scale.training import Lesson
 
 EXAMPLE = "Example: vdsh fit news.jsonl --model vdsh-s --bits 32 --out news-model"
 _MODELS = (
@@ -45,7 +46,7 @@ def command(
     engine: options.Engine = "local",
     address: options.Address = None,
     workers: options.Workers = None,
-    reading: options.Reading = options.AS_USUAL,
+    reading: options.Reading = options.BY_DEFAULT,
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -53,9 +54,8 @@ def command(
     """Learn a model from documents and write it to a folder."""
     from vdsh.codes import check_n_bits
     from vdsh.persistence import check_free
-    from vdsh.scale.cluster import Where
-    from vdsh.scale.distributed import launched
-    from vdsh.scale.ray_train import Lesson, fit_on_ray
+    from vdsh.scale.cluster import Machines
+    from vdsh.scale.training import Lesson, fit_on_ray, launched
 
     check_n_bits(bits)
     options.check_engine(engine, address, workers)
@@ -64,11 +64,7 @@ def command(
 
     with launched(model, docs) as first:
         quiet = quiet or not first
-        documents = reading.documents(docs, quiet=quiet)
-        if validation is None:
-            documents, held_out = options.hold_out(documents, seed)
-        else:
-            held_out = reading.documents(validation, quiet=quiet)
+        documents, held_out = reading.to_learn_from(docs, validation, seed, quiet=quiet)
         _check_documents(documents, hasher, reading)
         source = "standard input" if docs == "-" else docs
         lesson = Lesson(
@@ -77,17 +73,17 @@ def command(
             None if held_out is None else options.texts_and_labels(held_out),
             source,
         )
-        where = Where(address, workers) if engine == "ray" else None
-        hasher = fit_on_ray(lesson, where) if where else lesson.fit(progress=not quiet)
+        machines = Machines(address, workers) if engine == "ray" else None
+        hasher = fit_on_ray(lesson, machines) if machines else lesson.fit(progress=not quiet)
     if not first:
         return
     fitted = hasher.model_
     fitted.training = {**fitted.training, "quality": _judge(hasher, lesson, quiet=quiet)}
     hasher.save(out, force=force)
-    _print_result(hasher, out, as_json=as_json)
+    _print_result(fitted, out, as_json=as_json)
     for warning in fitted.training["quality"]["warnings"]:
         typer.echo(f"Warning: {warning}", err=True)
-    if getattr(hasher.hasher_, "interrupted_", False):
+    if fitted.learned.get("interrupted_"):
         raise typer.Exit(130)
 
 
@@ -157,33 +153,25 @@ def _judge(hasher: "TextHasher", lesson: "Lesson", *, quiet: bool) -> dict[str, 
     return found | {"warnings": find_faults(hasher, quality)}
 
 
-def _print_result(hasher: "TextHasher", out: str, *, as_json: bool) -> None:
+def _print_result(model: "Model", out: str, *, as_json: bool) -> None:
     from vdsh.model.card import describe_measure
 
-    facts, learned = hasher.training_, hasher.hasher_
-    history = learned.history_ if hasattr(learned, "best_epoch_") else None
-    best = history[learned.best_epoch_ - 1] if history else {}
+    facts, learned = model.training, model.learned
+    best, n_epochs = learned.get("best_epoch_"), len(learned.get("history_", ()))
     if as_json:
-        epochs = (
-            {
-                "best_epoch": learned.best_epoch_,
-                "epochs": len(history),
-                "interrupted": learned.interrupted_,
-                "selected_on": learned.selected_on_,
-                **best,
-            }
-            if history
-            else {}
-        )
-        typer.echo(json.dumps({"model": out} | epochs | facts))
+        epochs = {}
+        if best is not None:
+            told = {name: learned[f"{name}_"] for name in ("interrupted", "selected_on")}
+            epochs = {"best_epoch": best, "epochs": n_epochs} | told | learned["history_"][best - 1]
+        typer.echo(json.dumps({"model": out, **epochs, **facts}))
         return
-    kept = f"; kept epoch {learned.best_epoch_} of {len(history)}" if history else ""
+    kept = "" if best is None else f"; kept epoch {best} of {n_epochs}"
     typer.echo(
-        f"Learned {hasher.n_bits}-bit codes from {facts['documents']:,} documents and "
+        f"Learned {model.n_bits}-bit codes from {facts['documents']:,} documents and "
         f"{facts['terms']:,} terms{kept}."
     )
     quality = facts["quality"]
     if "values" in quality:
         typer.echo(f"{describe_measure(quality)}:")
-        print_values(quality["values"], hasher.n_bits)
+        print_values(quality["values"], model.n_bits)
     typer.echo(f"The model is in {out}. Next: vdsh index {out} DOCS --store STORE")

@@ -20,7 +20,7 @@ def command(
     reference: Annotated[
         bool, typer.Option("--reference", help="Remember where the model is, do not copy it.")
     ] = False,
-    reading: options.Reading = options.AS_USUAL,
+    reading: options.Reading = options.BY_DEFAULT,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:

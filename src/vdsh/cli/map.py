@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vdsh.cli import hits, options
+from vdsh.cli import options
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ EXAMPLE = "Example: vdsh map news-store --seed 1"
 
 
 def command(
-    store: hits.Store,
+    store: options.Store,
     limit: Annotated[
         int, typer.Option(help="Of a larger store so many documents are taken at random.")
     ] = 50_000,

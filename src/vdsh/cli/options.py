@@ -11,6 +11,7 @@ import typer
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:
+    from vdsh.codes import Codes
     from vdsh.documents import Document, DocumentReader
 
 LEAST_TO_HOLD_OUT = 100  # with fewer documents every one is needed to learn from
@@ -22,6 +23,15 @@ Docs = Annotated[
         "or - for stdin.",
         show_default=False,
     ),
+]
+Store = Annotated[str, typer.Argument(help="Folder or URL of the store.", show_default=False)]
+Text = Annotated[
+    str | None, typer.Argument(help="What to look for; or give --code.", show_default=False)
+]
+Code = Annotated[str | None, typer.Option(help="Look for a code in hex instead of a text.")]
+WhereOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Filter such as label=space, year>=1990 or a JSON object; all must hold."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON lines for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
@@ -81,8 +91,23 @@ class Reading(NamedTuple):
         with reading_bar(self.reader(source), "reading", enabled=not quiet) as documents:
             return list(documents)
 
+    def to_learn_from(
+        self, docs: str, validation: str | None, seed: int, *, quiet: bool
+    ) -> "tuple[list[Document], list[Document] | None]":
+        """Read documents and held-out ones, by default a random tenth of the documents."""
+        import numpy as np
 
-AS_USUAL = Reading()
+        documents = self.documents(docs, quiet=quiet)
+        if validation is not None:
+            return documents, self.documents(validation, quiet=quiet)
+        if len(documents) < LEAST_TO_HOLD_OUT:
+            return documents, None
+        order = np.random.RandomState(seed).permutation(len(documents))
+        cut = len(documents) // 10
+        return [documents[i] for i in np.sort(order[cut:])], [documents[i] for i in order[:cut]]
+
+
+BY_DEFAULT = Reading()
 
 
 def reads_documents(command: Callable[..., None]) -> Callable[..., None]:
@@ -107,24 +132,23 @@ def reads_documents(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def hold_out(
-    documents: "list[Document]", seed: int
-) -> "tuple[list[Document], list[Document] | None]":
-    """Set a random tenth aside for validation."""
-    import numpy as np
-
-    if len(documents) < LEAST_TO_HOLD_OUT:
-        return documents, None
-    order = np.random.RandomState(seed).permutation(len(documents))
-    cut = len(documents) // 10
-    return [documents[i] for i in np.sort(order[cut:])], [documents[i] for i in order[:cut]]
-
-
 def texts_and_labels(documents: "list[Document]") -> tuple[list[str], list[Any] | None]:
     """Divide documents; the labels are None where no document has any."""
     labels = [document.labels for document in documents]
     known = any(label is not None for label in labels)
     return [document.text for document in documents], labels if known else None
+
+
+def parse_query(text: str | None, code: str | None) -> "str | Codes":
+    """Take the text or the code, of which there must be one."""
+    if (text is None) == (code is None):
+        raise InputError("Give a text to look for, or a code with --code, and not both.")
+    if text is not None:
+        return text
+    from vdsh.codes import from_hex
+
+    codes: Codes = from_hex([code or ""])[0]
+    return codes
 
 
 def check_engine(engine: str, address: str | None, workers: int | None) -> None:

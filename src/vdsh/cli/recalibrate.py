@@ -8,7 +8,7 @@ import typer
 from vdsh.cli import options
 
 if TYPE_CHECKING:
-    from vdsh.pipeline import TextHasher
+    from vdsh.model import Model
 
 EXAMPLE = "Example: vdsh recalibrate news-model news.jsonl --threshold best --out news-model-2"
 
@@ -36,7 +36,7 @@ def command(
             "`vdsh fit` they are those that the model was not trained on."
         ),
     ] = 0,
-    reading: options.Reading = options.AS_USUAL,
+    reading: options.Reading = options.BY_DEFAULT,
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -49,11 +49,7 @@ def command(
     check_threshold(threshold)
     check_free(out, force=force)
     hasher = TextHasher.load(model)
-    documents = reading.documents(docs, quiet=quiet)
-    if validation is None:
-        documents, held_out = options.hold_out(documents, seed)
-    else:
-        held_out = reading.documents(validation, quiet=quiet)
+    documents, held_out = reading.to_learn_from(docs, validation, seed, quiet=quiet)
     texts, labels = options.texts_and_labels(documents)
     hasher.recalibrate(
         texts,
@@ -63,13 +59,12 @@ def command(
         source="standard input" if docs == "-" else docs,
     )
     hasher.save(out, force=force)
-    _print_result(hasher, model, out, as_json=as_json)
+    _print_result(hasher.model_, model, out, as_json=as_json)
 
 
-def _print_result(hasher: "TextHasher", model: str, out: str, *, as_json: bool) -> None:
-    facts: dict[str, Any] = hasher.training_["recalibrated"]
-    measured = hasher.hasher_.calibration_
-    threshold = hasher.hasher_.threshold
+def _print_result(fitted: "Model", model: str, out: str, *, as_json: bool) -> None:
+    facts: dict[str, Any] = fitted.training["recalibrated"]
+    measured, threshold = fitted.learned["calibration_"], fitted.settings["threshold"]
     if as_json:
         precision = {f"precision_{name}": value for name, value in measured.items()}
         typer.echo(json.dumps({"model": out, "threshold": threshold} | precision | facts))

@@ -4,17 +4,17 @@ from typing import Annotated
 
 import typer
 
-from vdsh.cli import hits, options
+from vdsh.cli import options, output
 
 EXAMPLE = 'Example: vdsh search news-store "shuttle launch" -k 5 --where label=sci.space'
 
 
 def command(
-    store: hits.Store,
-    text: hits.Text = None,
+    store: options.Store,
+    text: options.Text = None,
     k: Annotated[int, typer.Option("-k", help="How many documents.")] = 10,
-    where: hits.Where = None,
-    code: hits.Code = None,
+    where: options.WhereOption = None,
+    code: options.Code = None,
     rank: Annotated[
         str, typer.Option(help="`distance`, or `expected` distance, which knows unsure bits.")
     ] = "distance",
@@ -24,8 +24,8 @@ def command(
     from vdsh.store import open_store
     from vdsh.store.where_text import parse_where
 
-    query = hits.parse_query(text, code)
+    query = options.parse_query(text, code)
     filters = parse_where(where or [])
     with open_store(store) as opened:
         found = opened.search(query, k=k, where=filters, rank=rank)
-    hits.print_hits(found, as_json=as_json)
+    output.print_hits(found, as_json=as_json)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from vdsh.cli import hits
+from vdsh.cli import options
 from vdsh.errors import missing_package
 
 EXAMPLE = "Example: vdsh serve news-store --workers 2"
@@ -12,7 +12,7 @@ PACKAGES = ("fastapi", "uvicorn", "httptools", "prometheus_client", "fastapi_off
 
 
 def command(
-    store: hits.Store,
+    store: options.Store,
     host: Annotated[
         str, typer.Option(help="Where to listen; a token is needed unless it is this machine.")
     ] = "127.0.0.1",

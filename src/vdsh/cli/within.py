@@ -4,25 +4,25 @@ from typing import Annotated
 
 import typer
 
-from vdsh.cli import hits, options
+from vdsh.cli import options, output
 
 EXAMPLE = 'Example: vdsh within news-store "shuttle launch" --radius 2'
 
 
 def command(
-    store: hits.Store,
-    text: hits.Text = None,
+    store: options.Store,
+    text: options.Text = None,
     radius: Annotated[int, typer.Option(help="How many bits may differ.")] = 2,
-    where: hits.Where = None,
-    code: hits.Code = None,
+    where: options.WhereOption = None,
+    code: options.Code = None,
     as_json: options.Json = False,
 ) -> None:
     """Print every document within a radius of a text, nearest first."""
     from vdsh.store import open_store
     from vdsh.store.where_text import parse_where
 
-    query = hits.parse_query(text, code)
+    query = options.parse_query(text, code)
     filters = parse_where(where or [])
     with open_store(store) as opened:
         found = opened.within(query, radius=radius, where=filters)
-    hits.print_hits(found, as_json=as_json)
+    output.print_hits(found, as_json=as_json)

@@ -3,7 +3,7 @@
 from vdsh.evaluation.protocol import Evaluation, evaluate_codes, evaluate_hasher, yardsticks
 from vdsh.evaluation.quality import Quality, find_faults, measure_codes, measure_quality
 from vdsh.evaluation.significance import Comparison, compare
-from vdsh.metrics import (
+from vdsh.metrics.ranking import (
     Tally,
     average_precision,
     cosine_precision,

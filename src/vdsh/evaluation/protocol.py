@@ -11,7 +11,7 @@ from vdsh.codes import Codes
 from vdsh.errors import InputError
 from vdsh.hashers import Hasher
 from vdsh.labels import Labels, read_labels
-from vdsh.metrics import (
+from vdsh.metrics.ranking import (
     Tally,
     average_precision,
     cosine_precision,

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from vdsh.evaluation.protocol import yardsticks
-from vdsh.hashers import Hasher
-from vdsh.hashers.validation_search import usual_k
 from vdsh.labels import read_labels
-from vdsh.metrics import precision_at, tally
+from vdsh.metrics.by_threshold import choose_k
+from vdsh.metrics.ranking import precision_at, tally
+from vdsh.model import Model, as_model
 from vdsh.model.health import sample
 from vdsh.pipeline import TextHasher
 
@@ -49,44 +49,45 @@ class Quality(NamedTuple):
     tied: int
 
 
-def measure_quality(hasher: TextHasher, train: Texts, held_out: Texts) -> Quality | None:
+def measure_quality(hasher: TextHasher | Model, train: Texts, held_out: Texts) -> Quality | None:
     """Measure codes beside chance and exact tf-idf cosine, on at most 1,000 queries.
 
     None where no held-out text can ask: without labels it needs two known words.
 
     Parameters
     ----------
-    hasher : TextHasher
+    hasher : TextHasher or Model
     train, held_out : (texts, labels)
         Labels may be None, altogether or for some; they count where 20 held-out texts have them.
     """
+    model = as_model(hasher)
     asking, lying = _labelled(held_out), _labelled(train)
     if len(asking) >= LEAST_LABELLED and len(lying):
-        queries = _count(hasher, held_out, asking[sample(len(asking), MOST_QUERIES)])
-        documents = _count(hasher, train, lying[sample(len(lying), MOST_DOCUMENTS)])
-        return measure_codes(hasher.hasher_, queries, documents, k=usual_k(len(documents[1])))
+        queries = _count(model, held_out, asking[sample(len(asking), MOST_QUERIES)])
+        documents = _count(model, train, lying[sample(len(lying), MOST_DOCUMENTS)])
+        return measure_codes(model, queries, documents, k=choose_k(len(documents[1])))
     asking, lying = (
         sample(len(part[0]), most)
         for part, most in ((held_out, MOST_QUERIES), (train, MOST_DOCUMENTS))
     )
-    counts = hasher.vectorizer_.transform([held_out[0][i] for i in asking])
-    others = hasher.vectorizer_.transform([train[0][i] for i in lying])
+    counts = model.counts([held_out[0][i] for i in asking]).to_csr()
+    others = model.counts([train[0][i] for i in lying]).to_csr()
     queries, documents = hide_halves(counts, others)
     if not queries[0].shape[0]:
         return None
     k = min(NEAREST, documents[0].shape[0])
-    found = measure_codes(hasher.hasher_, queries, documents, k=k)
+    found = measure_codes(model, queries, documents, k=k)
     # Only one document is relevant, so k times the precision is how often it was found.
     shares = {name: k * value for name, value in found.values.items()}
     return found._replace(measure="halves", values=shares)
 
 
-def measure_codes(hasher: Hasher, queries: Counted, documents: Counted, *, k: int) -> Quality:
-    """Measure precision at k of a hasher beside chance and exact tf-idf cosine."""
+def measure_codes(model: Model, queries: Counted, documents: Counted, *, k: int) -> Quality:
+    """Measure precision at k of a model beside chance and exact tf-idf cosine."""
     values = yardsticks(queries, documents, k=k)
     known = read_labels(documents[1])
     asked = read_labels(queries[1], known.names)
-    codes = hasher.encode_counts(queries[0]), hasher.encode_counts(documents[0])
+    codes = model.encode_counts(queries[0]), model.encode_counts(documents[0])
     counts = tally(codes[0], asked.matrix, codes[1], known.matrix)
     values["codes"] = float(precision_at(counts, k).mean())
     nearest = counts.found[np.arange(len(counts.found)), (counts.found > 0).argmax(axis=1)]
@@ -114,9 +115,10 @@ def hide_halves(counts: csr_array, others: csr_array) -> tuple[Counted, Counted]
     return (one, same), (hidden, np.concatenate([same, nothing]))
 
 
-def find_faults(hasher: TextHasher, quality: Quality | None) -> list[str]:
+def find_faults(hasher: TextHasher | Model, quality: Quality | None) -> list[str]:
     """Say in sentences where a model should not be trusted; most models have none."""
-    n_documents, n_bits = hasher.training_["documents"], hasher.n_bits
+    model = as_model(hasher)
+    n_documents, n_bits = model.training["documents"], model.n_bits
     faults = []
     if n_documents < LEAST_A_BIT * n_bits:
         faults.append(
@@ -128,10 +130,10 @@ def find_faults(hasher: TextHasher, quality: Quality | None) -> list[str]:
         return faults
     if quality.values["codes"] < quality.values["exact tf-idf cosine"]:
         faults.append(_LOSES[quality.measure])
-    if quality.tied > max(usual_k(quality.documents), MOST_TIED * quality.documents):
+    if quality.tied > max(choose_k(quality.documents), MOST_TIED * quality.documents):
         faults.append(
             f"Ties decide what is found: the training documents have only "
-            f"{hasher.hasher_.n_distinct_codes_:,} different codes, and a query has about "
+            f"{model.learned['n_distinct_codes_']:,} different codes, and a query has about "
             f"{quality.tied:,} documents at its smallest distance. Take more bits, or search with "
             "--rank expected."
         )
@@ -150,10 +152,10 @@ def _labelled(part: Texts) -> NDArray[np.intp]:
     return np.flatnonzero(read_labels(part[1]).known) if part[1] is not None else np.arange(0)
 
 
-def _count(hasher: TextHasher, part: Texts, rows: NDArray[np.intp]) -> Counted:
+def _count(model: Model, part: Texts, rows: NDArray[np.intp]) -> Counted:
     texts, labels = part
     assert labels is not None
-    return hasher.vectorizer_.transform([texts[i] for i in rows]), [labels[i] for i in rows]
+    return model.counts([texts[i] for i in rows]).to_csr(), [labels[i] for i in rows]
 
 
 def _without_zeros(counts: csr_array) -> csr_array:

@@ -1,7 +1,6 @@
 """Look inside a model: words behind a bit, bits behind a text, how sure a code is, samples."""
 
 from vdsh.explain.bits import check_bit, explain_bit, explain_bits
-from vdsh.explain.pairs import explain_pair
 from vdsh.explain.results import (
     Agreement,
     BitExplanation,
@@ -14,7 +13,7 @@ from vdsh.explain.results import (
     as_fields,
 )
 from vdsh.explain.samples import sample
-from vdsh.explain.texts import explain_text
+from vdsh.explain.texts import explain_pair, explain_text
 from vdsh.explain.uncertainty import bit_probabilities, confidence
 
 __all__ = [

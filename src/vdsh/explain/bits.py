@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from vdsh.codes import Bits, Scores, binarize
 from vdsh.errors import InputError
 from vdsh.explain.effects import decoder_effects, encoder_effects
-from vdsh.explain.results import BitExplanation, Word
-from vdsh.explain.words import check_n_words, strongest
+from vdsh.explain.results import BitExplanation, Word, check_n_words, strongest
 from vdsh.model import Model, as_model
 from vdsh.model.health import bit_health
 

@@ -8,7 +8,7 @@ from scipy.special import log_expit, log_ndtr, ndtri_exp
 
 from vdsh.codes import Bits, Scores, from_hex, unpack
 from vdsh.errors import InputError, suggest
-from vdsh.explain.words import known_words
+from vdsh.explain.texts import known_words
 from vdsh.model import Decoder, Model
 
 _STEPS = 300  # of the Markov chain from the prior to a label's region

@@ -1,6 +1,12 @@
 """What explanations and samples consist of, and how they become JSON."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
+
+from vdsh.codes import Scores
+from vdsh.errors import InputError
 
 
 class Word(NamedTuple):
@@ -154,6 +160,18 @@ class Sample(NamedTuple):
     words: list[Word]
     distinctive: list[Word]
     bag: list[str]
+
+
+def strongest(effects: Scores, words: Sequence[str], n_words: int) -> list[Word]:
+    """List the words with the largest effects above 0, the largest first."""
+    order = np.argsort(-effects, kind="stable")[:n_words]
+    return [Word(words[j], float(effects[j])) for j in order if effects[j] > 0]
+
+
+def check_n_words(n_words: int) -> None:
+    """Raise where no list can have that length."""
+    if n_words < 1:
+        raise InputError(f"The number of words must be at least 1. Got {n_words}.")
 
 
 def as_fields(result: Any) -> Any:

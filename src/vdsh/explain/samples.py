@@ -8,8 +8,7 @@ import numpy as np
 from vdsh.codes import Scores, binarize, pack, to_hex
 from vdsh.errors import InputError
 from vdsh.explain.latent import Rng, draw
-from vdsh.explain.results import Sample
-from vdsh.explain.words import check_n_words, strongest
+from vdsh.explain.results import Sample, check_n_words, strongest
 from vdsh.model import Model, as_model
 
 if TYPE_CHECKING:

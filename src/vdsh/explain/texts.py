@@ -1,4 +1,4 @@
-"""Why a text has its code: which of its words set which bits, and how sure each bit is."""
+"""Why a text has its code, and two are near: which words set which bits, how sure each is."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -6,9 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Bits, Scores, binarize, pack, to_hex
-from vdsh.explain.results import TextBit, TextExplanation, Word
+from vdsh.errors import InputError
+from vdsh.explain.results import (
+    Agreement,
+    PairExplanation,
+    SharedWord,
+    TextBit,
+    TextExplanation,
+    Word,
+    check_n_words,
+)
 from vdsh.explain.uncertainty import scores_and_chances, share_kept
-from vdsh.explain.words import check_n_words, known_words
 from vdsh.model import Model, as_model
 from vdsh.text.counts import Counts, stack
 
@@ -60,6 +68,50 @@ def explain_text(hasher: "TextHasher | Model", text: str, *, n_words: int = 5) -
     check_n_words(n_words)
     model = as_model(hasher)
     return put_together(model, pushes(model, text), n_words)
+
+
+def explain_pair(
+    hasher: "TextHasher | Model", a: str, b: str, *, n_words: int = 5, n_shared: int = 20
+) -> PairExplanation:
+    """Say on which bits two texts agree and which of their shared words stand behind that.
+
+    A shared word stands behind an agreed bit where it pushes the bit to its value in both texts.
+    Texts may agree without shared words: related words push the same bits.
+
+    Parameters
+    ----------
+    hasher : TextHasher or Model
+    a, b : str
+        Each with at least one known word.
+    n_words : int, default=5
+        How many words to list per bit of each text, at most.
+    n_shared : int, default=20
+        How many shared words to list, at most.
+    """
+    check_n_words(n_words)
+    check_n_words(n_shared)
+    model = as_model(hasher)
+    of_a, of_b = pushes(model, a), pushes(model, b)
+    same = of_a.values == of_b.values
+    shared = _shared(model, of_a, of_b)[:n_shared]
+    agree, differ = np.flatnonzero(same).tolist(), np.flatnonzero(~same).tolist()
+    return PairExplanation(
+        put_together(model, of_a, n_words),
+        put_together(model, of_b, n_words),
+        Agreement(agree, differ, shared),
+    )
+
+
+def known_words(model: Model, text: str) -> Counts:
+    """Count the known words of one text, of which there must be some."""
+    counts = model.counts([text])
+    if counts.n_empty:
+        what = "has no word that the model knows" if text.strip() else "is empty"
+        raise InputError(
+            f"The text {what}, so no word explains its code: it gets the code of an empty "
+            "document. Give a text with words from the model's vocabulary.txt."
+        )
+    return counts
 
 
 def pushes(model: Model, text: str) -> Pushes:
@@ -148,3 +200,18 @@ def _leave_one_out(counts: Counts, tried: NDArray[np.intp]) -> Counts:
 def _largest(effects: Scores, words: list[str], n_words: int) -> list[Word]:
     order = np.argsort(-np.abs(effects), kind="stable")[:n_words]
     return [Word(words[j], float(effects[j])) for j in order if effects[j]]
+
+
+def _shared(model: Model, a: Pushes, b: Pushes) -> list[SharedWord]:
+    """Find the words of both texts that push an agreed bit to its value, the strongest first."""
+    terms, in_a, in_b = np.intersect1d(a.terms, b.terms, return_indices=True)
+    both = np.maximum(np.minimum(a.towards[in_a], b.towards[in_b]), 0)  # (n_shared, n_bits)
+    both[:, a.values != b.values] = 0
+    words = [model.words[term] for term in terms]
+    found = [_word(word, row) for word, row in zip(words, both, strict=True) if row.any()]
+    return sorted(found, key=lambda word: -word.weight)
+
+
+def _word(word: str, effects: Scores) -> SharedWord:
+    order = np.argsort(-effects, kind="stable")
+    return SharedWord(word, float(effects.sum()), [int(j) for j in order if effects[j] > 0])

@@ -1,13 +1,13 @@
 """The hashing methods, by the name that `TextHasher` and the command line use."""
 
 from vdsh.hashers.base import Hasher
-from vdsh.hashers.itq import ITQ
-from vdsh.hashers.ksh import KSH
-from vdsh.hashers.lsh import LSH
-from vdsh.hashers.rbm import StackedRBM
-from vdsh.hashers.selftaught import SelfTaughtHashing
-from vdsh.hashers.shttm import SHTTM
-from vdsh.hashers.spectral import SpectralHashing
+from vdsh.hashers.baselines.itq import ITQ
+from vdsh.hashers.baselines.ksh import KSH
+from vdsh.hashers.baselines.lsh import LSH
+from vdsh.hashers.baselines.rbm import StackedRBM
+from vdsh.hashers.baselines.selftaught import SelfTaughtHashing
+from vdsh.hashers.baselines.shttm import SHTTM
+from vdsh.hashers.baselines.spectral import SpectralHashing
 from vdsh.hashers.vdsh import VDSH, VDSH_S, VDSH_SP
 
 HASHERS: dict[str, type[Hasher]] = {

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -13,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from vdsh.codes import Bits, Codes, Scores, binarize, check_n_bits, check_threshold, pack
 from vdsh.errors import InputError, missing_package
-from vdsh.hashers.calibration import calibrate
-from vdsh.hashers.validation_search import ValidationSearch
+from vdsh.hashers.thresholds import calibrate
 from vdsh.labels import Labels, read_labels
+from vdsh.metrics.by_threshold import ValidationSearch
 from vdsh.model.encoders import Encoder, Network
 from vdsh.model.health import bit_health, sample
 from vdsh.text.weighting import inverse_document_frequency, weigh
@@ -23,8 +24,8 @@ from vdsh.text.weighting import inverse_document_frequency, weigh
 _NOTHING = 1e-30  # a smaller count is none: one over it would be more than a float can hold
 
 
-class Corpus(NamedTuple):
-    """Documents as a hasher sees them while it learns.
+class Examples(NamedTuple):
+    """Documents to learn from, or to validate with, as a hasher sees them.
 
     Attributes
     ----------
@@ -72,12 +73,12 @@ class Report(NamedTuple):
 Progress = Callable[[Report], None]
 
 
+@dataclass(eq=False, repr=False)
 class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Base of all hashers, a scikit-learn transformer from counts to bits.
 
-    A subclass stores its settings in `__init__` (among them `n_bits`, `weighting`, `threshold`
-    and `random_state`), learns in `_fit` and names the `encoder` that makes scores of what it
-    learned; the rest is here.
+    A subclass lists its settings, which as a dataclass it stores as they are given, learns in
+    `_fit` and names the `encoder` that makes scores of what it learned; the rest is here.
 
     Attributes
     ----------
@@ -101,10 +102,11 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     supervised: ClassVar[bool] = False
     encoder: ClassVar[type[Encoder]]  # what makes scores of the arrays that were learned
 
-    n_bits: int
-    weighting: str
-    threshold: str
-    random_state: Any
+    n_bits: int = 32
+    _: KW_ONLY
+    weighting: str = "tfidf"
+    threshold: str = "median"
+    random_state: Any = None
 
     def fit(
         self, X: Any, y: Any = None, *, validation: Any = None, progress: Progress | None = None
@@ -132,8 +134,8 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         labels = self._check_labels(y, counts.shape[0])
         if self.weighting == "tfidf":
             self.idf_ = inverse_document_frequency(counts)
-        train = Corpus(self._weigh(counts), counts, labels)
-        held_out = self._validation_corpus(validation, labels)
+        train = Examples(self._weigh(counts), counts, labels)
+        held_out = self._validation_examples(validation, labels)
         self._fit(train, held_out, progress)
         scores = self._scores(train.inputs)
         search = None
@@ -161,9 +163,11 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         counts = self._validate(X, reset=False)
         self._check_enough(counts)
         labels = None if y is None else _read_labels(y, counts.shape[0])
-        train = Corpus(self._weigh(counts), counts, labels)
+        train = Examples(self._weigh(counts), counts, labels)
         scores = self._scores(train.inputs)
-        search = self._validation_search(scores, train, self._validation_corpus(validation, labels))
+        search = self._validation_search(
+            scores, train, self._validation_examples(validation, labels)
+        )
         if threshold == "best" and search is None:
             raise InputError(
                 "The best thresholds are chosen by precision, which needs labels: give labelled "
@@ -198,7 +202,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         return "median"
 
     @abstractmethod
-    def _fit(self, train: Corpus, validation: Corpus | None, progress: Progress | None) -> None:
+    def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
         """Learn everything but the thresholds."""
 
     def _scores(self, inputs: csr_array) -> Scores:
@@ -235,7 +239,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         return weigh(counts, self.weighting, getattr(self, "idf_", None))
 
     def _validation_search(
-        self, scores: Scores, train: Corpus, validation: Corpus | None
+        self, scores: Scores, train: Examples, validation: Examples | None
     ) -> ValidationSearch | None:
         """Prepare to measure thresholds; None where labels are missing."""
         if validation is None:
@@ -243,7 +247,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         queries = self._scores(validation.inputs)
         return ValidationSearch.of(scores, train.labels, queries, validation.labels)
 
-    def _look_at_bits(self, scores: Scores, train: Corpus) -> None:
+    def _look_at_bits(self, scores: Scores, train: Examples) -> None:
         """Note how balanced, used and different the bits of the training documents are."""
         bits = binarize(scores, self.thresholds_)
         self.bit_balance_ = bits.mean(axis=0, dtype=np.float32)
@@ -287,7 +291,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
             )
         return labels
 
-    def _validation_corpus(self, validation: Any, train: Labels | None) -> Corpus | None:
+    def _validation_examples(self, validation: Any, train: Labels | None) -> Examples | None:
         if validation is None:
             return None
         X, y = validation
@@ -295,7 +299,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         n_docs = counts.shape[0]
         y = [None] * n_docs if y is None else y
         labels = _read_labels(y, n_docs, None if train is None else train.names, "validation ")
-        return Corpus(self._weigh(counts), counts, None if train is None else labels)
+        return Examples(self._weigh(counts), counts, None if train is None else labels)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -307,7 +311,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
 
 def trainer(name: str) -> Any:
-    """Import a module of this folder that trains with torch, or say how to install torch."""
+    """Import a module below `vdsh.hashers` that trains with torch, or say how to install torch."""
     try:
         return import_module(f"vdsh.hashers.{name}")
     except ImportError as error:

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vdsh.circumstances import circumstances
 from vdsh.codes import FIXED, Scores, binarize, pack, thresholds
 from vdsh.evaluation.protocol import Evaluation, evaluate_codes
 from vdsh.files import new_file
 from vdsh.hashers import HASHERS, Hasher
 from vdsh.hashers.base import Progress
-from vdsh.hashers.usual import settle
+from vdsh.hashers.vdsh.defaults import settle
 from vdsh.paper.counted import Counted, Part, count, show_some
+from vdsh.paper.provenance import provenance
 from vdsh.paper.settings import PAPER, candidates
 
 K, RADIUS = 100, 2
@@ -209,7 +209,7 @@ def _record(cell: Cell, data: Counted, trial: Trial, chosen: str) -> dict[str, A
         "epoch": getattr(trial.hasher, "best_epoch_", None),
         "unused_bits": trial.hasher.unused_bits_,
         "duplicated_bits": trial.hasher.duplicated_bits_,
-        "circumstances": circumstances(),
+        "circumstances": provenance(),
         "per_query_permille": {
             **{f"precision@{best.k} {name}": values for name, values in per_query.items()},
             f"precision<={RADIUS}": _permille(best.values[f"precision<={RADIUS}"]),

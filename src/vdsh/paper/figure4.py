@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh import plots
-from vdsh.circumstances import circumstances
 from vdsh.datasets import Dataset, load
 from vdsh.paper import cells as one
 from vdsh.paper.cells import Cell
 from vdsh.paper.counted import count
+from vdsh.paper.provenance import provenance
 from vdsh.paper.reference import METHODS
 from vdsh.paper.results import Request
 from vdsh.paper.runner import Plan
@@ -31,11 +31,6 @@ TITLES = (
     "*** NeXTstation 8/105 For Sale ***",
 )
 _NEIGHBOURS = 10
-
-
-def cells(request: Request) -> list[Cell]:
-    """Return nothing: this figure is made of maps, see `compute`."""
-    return []
 
 
 def compute(request: Request, plan: Plan) -> None:
@@ -99,7 +94,7 @@ def _map(cell: Cell, plan: Plan) -> dict[str, Any]:
         "data": data.note,
         "learned_from": learned_from,
         "settings": settings,
-        "circumstances": circumstances(),
+        "circumstances": provenance(),
         "titles": titles,
         "labels": [_label(corpus, row) for row in rows],
         "points": plots.lay_out(scores[rows], seed=cell.seed).round(2).tolist(),

@@ -9,17 +9,7 @@ from vdsh.datasets import find
 from vdsh.errors import InputError, suggest
 from vdsh.files import new_files
 from vdsh.hashers import HASHERS
-from vdsh.paper import (
-    ablation,
-    defaults,
-    figure2,
-    figure3,
-    figure4,
-    runner,
-    semisupervised,
-    table1,
-    table2,
-)
+from vdsh.paper import experiments, figure4, runner, tables
 from vdsh.paper.cells import Cell
 from vdsh.paper.results import Request
 from vdsh.paper.runner import Plan
@@ -34,7 +24,7 @@ class Item(NamedTuple):
     defaults : Request
         All of it.
     cells : callable
-        The cells it needs.
+        The cells it needs, of one seed.
     sheets : callable
         Its numbers as tables, from finished cells.
     draw : callable or None
@@ -49,22 +39,20 @@ class Item(NamedTuple):
     draw: Callable[[Request, Path, Path], None] | None = None
     compute: Callable[[Request, Plan], None] | None = None
 
-    @classmethod
-    def of(cls, module: Any) -> "Item":
-        """Take the parts of a module that has them by these names."""
-        parts = (getattr(module, name, None) for name in ("draw", "compute"))
-        return cls(module.DEFAULTS, module.cells, module.sheets, *parts)
-
 
 ITEMS = {
-    "table1": Item.of(table1),
-    "table2": Item.of(table2),
-    "figure2": Item.of(figure2),
-    "figure3": Item.of(figure3),
-    "figure4": Item.of(figure4),
-    "defaults": Item.of(defaults),
-    "ablation": Item.of(ablation),
-    "semisupervised": Item.of(semisupervised),
+    "table1": Item(tables.ALL, Request.cells, tables.table1),
+    "table2": Item(tables.OF_OURS, Request.cells, tables.table2),
+    "figure2": Item(tables.ALL, Request.cells, tables.figure2, tables.draw_figure2),
+    "figure3": Item(tables.OF_OURS, tables.cells_of_figure3, tables.figure3, tables.draw_figure3),
+    "figure4": Item(
+        figure4.DEFAULTS, lambda request: [], figure4.sheets, figure4.draw, figure4.compute
+    ),
+    "defaults": Item(experiments.ALL, experiments.cells_of_defaults, experiments.defaults),
+    "ablation": Item(experiments.ABLATED, experiments.cells_of_ablation, experiments.ablation),
+    "semisupervised": Item(
+        experiments.FEW_LABELS, experiments.cells_of_semisupervised, experiments.semisupervised
+    ),
 }
 
 
@@ -109,7 +97,8 @@ def reproduce(
         tuple(dict.fromkeys(models or item.defaults.models)),
         tuple(dict.fromkeys(seeds or item.defaults.seeds)),
     )
-    failed = runner.run(item.cells(request), plan)
+    cells = [cell._replace(seed=n) for cell in item.cells(request) for n in request.seeds]
+    failed = runner.run(cells, plan)
     if item.compute:
         item.compute(request, plan)
     sheets = item.sheets(request, plan.results)

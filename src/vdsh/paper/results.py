@@ -24,6 +24,15 @@ class Request(NamedTuple):
     models: tuple[str, ...]
     seeds: tuple[int, ...] = (0,)
 
+    def cells(self, **changes: Any) -> list[Cell]:
+        """List the cells asked for, with these changes; they stand for those of all seeds."""
+        return [
+            Cell(dataset, model, n_bits)._replace(**changes)
+            for dataset in self.datasets
+            for model in self.models
+            for n_bits in self.bits
+        ]
+
 
 class Outcome(NamedTuple):
     """A method's precision: the mean over seeds, and that of each query of all seeds."""

@@ -13,8 +13,8 @@ from vdsh.errors import EngineError, InputError, missing_package
 _PATIENCE = 5  # seconds that a cluster has to answer
 
 
-class Where(NamedTuple):
-    """Where to work.
+class Machines(NamedTuple):
+    """The machines to work on: a Ray cluster.
 
     Attributes
     ----------

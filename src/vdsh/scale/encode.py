@@ -9,7 +9,7 @@ from vdsh import errors
 from vdsh.codes import Codes
 from vdsh.errors import EngineError, VdshError
 from vdsh.model import Model
-from vdsh.scale.cluster import Where, cluster, count_workers
+from vdsh.scale.cluster import Machines, cluster, count_workers
 from vdsh.scale.output import CodesFolder, to_parquet
 from vdsh.scale.parquet import ParquetFiles
 
@@ -39,7 +39,7 @@ class Encoded(NamedTuple):
         return table["id"].to_pylist(), np.frombuffer(codes, np.uint8).reshape(len(table), -1)
 
 
-class Encoder:
+class PieceEncoder:
     """Encodes pieces with a model; each Ray worker has one.
 
     Parameters
@@ -73,7 +73,7 @@ def encode_files(
     model: Model,
     files: ParquetFiles,
     folder: CodesFolder | None = None,
-    where: Where | None = None,
+    machines: Machines | None = None,
 ) -> Iterator[Encoded]:
     """Encode Parquet files piece by piece; the pieces come back in order.
 
@@ -83,15 +83,15 @@ def encode_files(
     files : ParquetFiles
     folder : CodesFolder, optional
         Where the codes are written to; without one they are handed back.
-    where : Where, optional
+    machines : Machines, optional
         A Ray cluster; without it, this process does the work. A worker that dies is replaced and
         its piece encoded again. Texts go from the files to the worker that encodes them and
         nowhere else.
     """
-    if where is None:
-        yield from map(Encoder(model, files, folder), range(len(files.pieces)))
+    if machines is None:
+        yield from map(PieceEncoder(model, files, folder), range(len(files.pieces)))
     else:
-        yield from _encode_on_ray(model, files, folder, where)
+        yield from _encode_on_ray(model, files, folder, machines)
     if folder:
         folder.check(len(files.pieces))
 
@@ -100,10 +100,10 @@ def _encode_on_ray(
     model: Model,
     files: ParquetFiles,
     folder: CodesFolder | None,
-    where: Where,
+    machines: Machines,
 ) -> Iterator[Encoded]:
-    with cluster(where.address) as ray:
-        workers = min(count_workers(ray, where.workers), len(files.pieces))
+    with cluster(machines.address) as ray:
+        workers = min(count_workers(ray, machines.workers), len(files.pieces))
         shared = ray.put(model)  # once a node, in memory that its workers share
         numbers = [{"number": number} for number in range(len(files.pieces))]
         pieces = ray.data.from_items(numbers, override_num_blocks=len(numbers))
@@ -127,7 +127,7 @@ def _encode_on_ray(
 
 
 class _Worker:
-    """An `Encoder` as Ray Data wants it: columns in, columns out, errors as text."""
+    """A `PieceEncoder` as Ray Data wants it: columns in, columns out, errors as text."""
 
     def __init__(self, model: Any, files: ParquetFiles, folder: CodesFolder | None) -> None:
         import ray
@@ -135,7 +135,7 @@ class _Worker:
         from vdsh.jit import use_threads
 
         use_threads(1)  # there is a worker for each CPU
-        self.encoder = Encoder(ray.get(model), files, folder)
+        self.encoder = PieceEncoder(ray.get(model), files, folder)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
         try:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.jit import kernel
-from vdsh.search.growing import Growing
+from vdsh.search.growing_array import GrowingArray
 from vdsh.search.nearest import Rows
 
 IdArray = NDArray[np.int64] | NDArray[np.object_]
@@ -109,7 +109,7 @@ class IntegerIds(Ids):
     kind = "integers"
 
     def __init__(self, ids: NDArray[Any] | None = None) -> None:
-        self._ids = Growing(np.zeros(0, np.int32) if ids is None else ids)
+        self._ids = GrowingArray(np.zeros(0, np.int32) if ids is None else ids)
         self._ascending = bool(np.all(self._values[1:] > self._values[:-1]))
         self._order: NDArray[np.uint32] | None = (
             None  # rows sorted by id, the first len(order) rows

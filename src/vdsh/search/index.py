@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Codes
 from vdsh.errors import InputError
-from vdsh.search import files
 from vdsh.search.checks import check_codes, check_count, check_queries
 from vdsh.search.id_kinds import GivenIds, check_ids, check_kind, make_ids, show
 from vdsh.search.ids import CountedIds, IdArray
+from vdsh.search.index_file import from_arrays, to_arrays, write_arrays
 from vdsh.search.nearest import Rows
 from vdsh.search.rows import Mask, RowIndex
-from vdsh.search.saved import from_arrays, to_arrays
 from vdsh.search.scan import RowHits
 
 WORTH_COMPACTING = 1024
@@ -78,7 +77,7 @@ class HammingIndex:
         """Write the index to one file, replacing an old one only when all is written."""
         self._order_ties()
         facts, arrays = to_arrays(self._rows, self._ids, self._next_id)
-        files.write_arrays(Path(path), facts, arrays)
+        write_arrays(Path(path), facts, arrays)
 
     def __len__(self) -> int:
         return len(self._rows)

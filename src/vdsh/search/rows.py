@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from vdsh.codes import Codes
 from vdsh.jit import available_threads, compiled, in_threads
 from vdsh.search import plain
-from vdsh.search.growing import Growing
+from vdsh.search.growing_array import GrowingArray
 from vdsh.search.nearest import Rows, Rules
 from vdsh.search.radius import MAX_QUERIES, Found, to_rows
 from vdsh.search.scan import RowHits, nearest, sort_found, within
@@ -54,7 +54,7 @@ class RowIndex:
         self.threads = threads or available_threads()
         self.n_tables = n_tables
         self._radius_queries = 0
-        self._alive: Growing | None = None  # made when a row is removed
+        self._alive: GrowingArray | None = None  # made when a row is removed
         self._n_removed = 0
         self._lock = Lock()
         self._keys: NDArray[np.int64] | None = None
@@ -75,7 +75,7 @@ class RowIndex:
         index._tail = Segment(Strips(index.n_bytes), main.n_rows)
         index._keys = keys
         if alive is not None:
-            index._alive, index._n_removed = Growing(alive), int(np.count_nonzero(~alive))
+            index._alive, index._n_removed = GrowingArray(alive), int(np.count_nonzero(~alive))
         return index
 
     def __len__(self) -> int:
@@ -129,7 +129,7 @@ class RowIndex:
     def remove(self, rows: Rows) -> None:
         """Remove rows; those removed before are passed over."""
         if self._alive is None:
-            self._alive = Growing(self.alive)
+            self._alive = GrowingArray(self.alive)
         rows = np.unique(rows)
         self._n_removed += int(np.count_nonzero(self._alive.values[rows]))
         self._alive.values[rows] = False

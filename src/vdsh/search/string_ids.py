@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.errors import FolderError
-from vdsh.search.growing import Growing
+from vdsh.search.growing_array import GrowingArray
 from vdsh.search.ids import UNKNOWN, Arrays, IdArray, Ids
 from vdsh.search.nearest import Rows
 
@@ -29,10 +29,10 @@ class StringIds(Ids):
 
     def __init__(self, arrays: Arrays | None = None) -> None:
         arrays = arrays or {}
-        self._text = Growing(arrays.get("id_text", np.zeros(0, np.uint8)))
-        self._ends = Growing(arrays.get("id_ends", np.zeros(0, np.int64)))
+        self._text = GrowingArray(arrays.get("id_text", np.zeros(0, np.uint8)))
+        self._ends = GrowingArray(arrays.get("id_ends", np.zeros(0, np.int64)))
         keys = arrays.get("id_keys")
-        self._keys = Growing(np.zeros(0, np.int64) if keys is None else keys)
+        self._keys = GrowingArray(np.zeros(0, np.int64) if keys is None else keys)
         self._ascending = keys is None
         self._order: list[int] | None = None  # rows sorted by id
         self._rows: dict[str, int] | None = None
@@ -105,7 +105,7 @@ class StringIds(Ids):
         self._order = sorted(range(len(self)), key=strings.__getitem__)
         keys = np.empty(len(self), np.int64)
         keys[self._order] = np.arange(1, len(self) + 1) * GAP
-        self._keys = Growing(keys)
+        self._keys = GrowingArray(keys)
 
     def _put_in_order(self, row: int) -> None:
         """Give a new row a key between those of its neighbours."""

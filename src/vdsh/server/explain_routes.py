@@ -14,7 +14,7 @@ from vdsh.server.service import Ask
 from vdsh.store import Store
 
 if TYPE_CHECKING:
-    from vdsh.pipeline import TextHasher
+    from vdsh.model import Model
 
 router = APIRouter(prefix="/v1/explain", route_class=JsonRoute, tags=["explain"])
 
@@ -50,10 +50,10 @@ async def bit(bit: Annotated[int, Path(ge=0)], ask: Ask) -> Json:
 
 
 @lru_cache(maxsize=4)
-def _bits(hasher: "TextHasher") -> list[Any]:
+def _bits(model: "Model") -> list[Any]:
     from vdsh.explain import as_fields, explain_bits
 
-    return [as_fields(bit) for bit in explain_bits(hasher)]
+    return [as_fields(bit) for bit in explain_bits(model)]
 
 
 def _text(store: Store, text: str | None, id: str | None) -> str:

@@ -12,8 +12,9 @@ from threading import Lock
 from typing import TypeVar
 
 from vdsh import corpus_map
+from vdsh.jit import load_kernels
 from vdsh.model import Model
-from vdsh.server.encoder import EncodedText, Encoder
+from vdsh.server.text_queue import EncodedText, TextQueue
 from vdsh.store import Store, open_store
 
 HANDLES = 2  # a slow filter must not keep quick searches waiting
@@ -40,14 +41,14 @@ class StorePool:
     ----------
     model : Model
         The store's model, one for all handles, which also share the index.
-    encoder : Encoder
+    encoder : TextQueue
         Encodes single texts with it.
     path : str
         The store's folder.
     """
 
     model: Model
-    encoder: Encoder
+    encoder: TextQueue
     path: str = ""
 
     def __init__(self, source: str | os.PathLike[str] | Store, *, handles: int = HANDLES) -> None:
@@ -146,6 +147,7 @@ class StorePool:
         return max([all_busy, *waiting])
 
     def _open(self) -> list[Store]:
+        load_kernels()
         source = self._source
         if isinstance(source, Store):
             handles = [source]
@@ -154,7 +156,7 @@ class StorePool:
             more = range(self._n_handles - 1)
             handles = [first, *(open_store(source, first.model, wait=WAIT) for _ in more)]
         self.model, self.path = handles[0].model, handles[0].info()["path"]
-        self.encoder = Encoder(self.model)
+        self.encoder = TextQueue(self.model)
         empty = self.model.encode([""])[0]
         for handle in handles:
             handle.search(empty, k=1)

@@ -11,12 +11,12 @@ from vdsh.codes import Codes, from_hex, to_hex
 from vdsh.server import answers
 from vdsh.server.answers import ASKED, NOT_THERE
 from vdsh.server.bodies import EncodeBody, Query, SearchBody, WithinBody
-from vdsh.server.encoder import EncodedText
 from vdsh.server.errors import NotFound
 from vdsh.server.highlights import highlighted
 from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.pool import StorePool
 from vdsh.server.service import Ask
+from vdsh.server.text_queue import EncodedText
 from vdsh.store import Hit, Hits, Store
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["search"])

@@ -115,8 +115,7 @@ def run_worker(settings: Settings, sockets: list[socket.socket]) -> bool:
 def _make_app(settings: Settings) -> "FastAPI":
     from threadpoolctl import threadpool_limits
 
-    from vdsh.pipeline import TextHasher  # noqa: F401  (loads the libraries that are limited)
-    from vdsh.server.app import create_app
+    from vdsh.server.app import create_app  # loads numpy, whose library is limited
 
     # A single text is a small product: a second BLAS thread that is busy elsewhere delays it.
     threadpool_limits(1)

@@ -1,0 +1,1 @@
+"""The methods that VDSH is compared with, a file each."""

@@ -1,0 +1,224 @@
+"""VDSH, VDSH-S and VDSH-SP: settings, and an encoder that needs no torch.
+
+S. Chaidaroon and Y. Fang, "Variational Deep Semantic Hashing for Text Documents", SIGIR 2017.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from vdsh.codes import Scores
+from vdsh.errors import InputError
+from vdsh.hashers.base import Examples, Hasher, Progress, trainer
+from vdsh.hashers.vdsh.defaults import Defaults, settle
+from vdsh.hashers.vdsh.neighbours import MOST_NEIGHBOURS
+from vdsh.model.encoders import Network, Posterior, normal_cdf
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class VDSH(Hasher):
+    """Hash documents with a variational autoencoder over their words; needs no labels.
+
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the codes, a multiple of 8.
+    weighting : {"tfidf", "tf", "binary", "given"}, default="tfidf"
+        What the encoder sees; "given" takes the values as they are.
+    threshold : {"median", "sign", "best"}
+        What turns the mean of a latent dimension into a bit: its median over the training
+        documents, 0, or what gives the best precision on labelled validation documents (where
+        there are none: 0, or the median with the paper's decoder). By default "sign"; "best" in
+        the supervised models. "median" suits the paper's decoder.
+    hidden_size : int, default=1000
+        Nodes in each of the two hidden layers.
+    decoder_size : int, default=200
+        Nodes of a hidden layer in the word decoder, which then sees tanh(s), so that the signs,
+        which are all that a code keeps, say as much as they can. 0 is the paper's linear decoder
+        of s.
+    epochs : int, optional
+        Passes over the training documents, at most. By default 3,500 over the root of the number
+        of documents, from 5 to 50.
+    patience : int, default=10
+        Stop after so many epochs without a better validation score.
+    selection : {"precision", "bound"}, default="precision"
+        What the validation data measures: precision at 100 or the lower bound. The bound is taken
+        too where fewer than three in ten training or validation documents have labels.
+    batch_size : int, optional
+        By default 200, more for a large corpus: as many as make 800 batches of it, up to 1,000.
+    learning_rate : float, default=2e-3
+        Step size of Adam.
+    dropout : float, default=0.2
+        Share of the second hidden layer dropped in training.
+    word_dropout : float, optional
+        Share of a document's words that the encoder does not see in training; the decoder still
+        has to produce them. By default 0.7; 0.2 in a supervised model where at least three in ten
+        documents have labels.
+    n_neighbors : int, default=20
+        Most related training documents, by their words and their topic; 100 at most.
+    neighbor_share : float, optional
+        Share of each reconstruction target that comes from one of them, drawn anew each epoch; a
+        document without labels borrows those of the neighbour too. 0 is the paper. By default
+        0.5; 0 in a supervised model where at least three in ten documents have labels.
+    n_samples : int, default=1
+        M, the draws from Q(s | d) per document and step.
+    kl_weight : float, optional
+        Weight of the divergence; 1 is the lower bound proper. By default 0.03; in a supervised
+        model where at least three in ten documents have labels, twice the share that have.
+    kl_warmup : int, default=50
+        Updates over which that weight rises from 0.
+    log_variance : {"bounded", "free"}, default="bounded"
+        "bounded" keeps sigma^2 between 1 and e as in the authors' code, "free" is the paper's text.
+    target : {"binary", "counts"}, default="binary"
+        Whether the decoder has to produce each distinct word once or as often as it occurs.
+    random_state : int, RandomState or None
+        The same number gives the same codes on the same machine.
+    device : str, default="auto"
+        Where to train: "cpu", "cuda", or a GPU if there is one.
+
+    Attributes
+    ----------
+    W1_, b1_, W2_, b2_, W3_, b3_, W4_, b4_ : ndarray
+        The encoder; W3_ gives mu, W4_ the spread.
+    G_, b_words_ : ndarray of shape (n_bits or decoder_size, n_terms) and (n_terms,)
+        The word decoder's last layer.
+    D_, b_decoder_ : ndarray of shape (n_bits, decoder_size) and (decoder_size,)
+        Its hidden layer, where it has one.
+    word_dropout_, neighbor_share_, kl_weight_, batch_size_, epochs_ : float or int
+        The values that were used.
+    history_ : list of dict
+        Loss, divergence and validation score of each epoch.
+    best_epoch_ : int
+        The epoch the weights come from.
+    selected_on_ : str
+        What chose it: "precision", "bound", or "" without validation data.
+    interrupted_ : bool
+        Whether training was stopped by hand.
+    """
+
+    private: ClassVar[bool] = False
+    encoder = Network
+
+    threshold: str = "sign"
+    hidden_size: int = 1000
+    decoder_size: int = 200
+    epochs: int | None = None
+    patience: int = 10
+    selection: str = "precision"
+    batch_size: int | None = None
+    learning_rate: float = 2e-3
+    dropout: float = 0.2
+    word_dropout: float | None = None
+    n_neighbors: int = 20
+    neighbor_share: float | None = None
+    n_samples: int = 1
+    kl_weight: float | None = None
+    kl_warmup: int = 50
+    log_variance: str = "bounded"
+    target: str = "binary"
+    device: str = "auto"
+
+    def posterior(self, X: Any) -> Posterior:
+        """Return mean and standard deviation of Q(s | d) for each document and bit."""
+        check_is_fitted(self, "thresholds_")
+        inputs = self._weigh(self._validate(X, reset=False))
+        return Network.of(self.learned(), self.get_params()).posterior(inputs)
+
+    def bit_probabilities(self, X: Any) -> Scores:
+        """Return for each document and bit the probability under Q(s | d) that the bit is 1."""
+        mu, sigma = self.posterior(X)
+        return normal_cdf((mu - self.thresholds_) / sigma)
+
+    @property
+    def plain_threshold(self) -> str:
+        """The sign where the decoder sees signs, else the paper's median."""
+        return "sign" if self.decoder_size else "median"
+
+    def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
+        self._check_settings()
+        labelled = train.labels.known.mean() if self.supervised and train.labels else 0.0
+        settled = settle(self.get_params(), train.counts.shape[0], float(labelled))
+        for name in Defaults._fields:
+            setattr(self, f"{name}_", np.asarray(settled[name]).item())
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        trained = trainer("vdsh.training").train(self, train, validation, seed, progress)
+        for name, array in trained.weights.items():
+            setattr(self, f"{name}_", array)
+        self.history_ = trained.history
+        self.best_epoch_ = trained.best_epoch
+        self.selected_on_ = trained.selected_on
+        self.interrupted_ = trained.interrupted
+
+    def _check_settings(self) -> None:
+        choices = {
+            "selection": ("precision", "bound"),
+            "log_variance": ("bounded", "free"),
+            "target": ("binary", "counts"),
+        }
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                wanted = " or ".join(f'"{value}"' for value in allowed)
+                raise InputError(f"{name} must be {wanted}. Got {getattr(self, name)!r}.")
+        for name in ("hidden_size", "epochs", "patience", "batch_size", "n_samples", "n_neighbors"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} must be at least 1. Got {value!r}.")
+        if self.n_neighbors > MOST_NEIGHBOURS:
+            raise InputError(
+                f"n_neighbors must be at most {MOST_NEIGHBOURS}. Got {self.n_neighbors!r}."
+            )
+        if self.decoder_size < 0:
+            raise InputError(f"decoder_size must be 0 or more. Got {self.decoder_size!r}.")
+        for name in ("dropout", "word_dropout", "neighbor_share"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < 1:
+                raise InputError(f"{name} must be from 0 to below 1. Got {value!r}.")
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class VDSH_S(VDSH):
+    """Hash documents so that those with the same labels get similar codes.
+
+    Words and labels are decoded from the same latent vector. Documents whose labels are None
+    train without the label term.
+
+    Parameters
+    ----------
+    label_weight : float, default=100
+        Weight of the label term; 1 is the lower bound proper and under-uses the labels, because a
+        document has a hundred words but one label.
+
+    All other parameters as in `VDSH`.
+
+    Attributes
+    ----------
+    classes_ : list of str
+        The labels.
+    U_, b_labels_ : ndarray of shape (n_bits, n_labels) and (n_labels,)
+        The label decoder.
+
+    All other attributes as in `VDSH`.
+    """
+
+    supervised: ClassVar[bool] = True
+
+    threshold: str = "best"
+    label_weight: float = 100.0
+
+    def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
+        assert train.labels is not None
+        self.classes_ = list(train.labels.names)
+        super()._fit(train, validation, progress)
+
+
+class VDSH_SP(VDSH_S):
+    """Hash documents as `VDSH_S`, with a private latent vector for what labels do not explain.
+
+    Words are decoded from s + v, labels and the code from s alone. Parameters and attributes as
+    in `VDSH_S`.
+    """
+
+    private: ClassVar[bool] = True

@@ -1,0 +1,134 @@
+"""The neural network of the three models (section 3 of the paper), in torch.
+
+Letters follow the paper where it has them: `t1`, `t2` hidden layers, `mu`, `s`, `v`, `G`.
+Shapes: B documents, V terms, H hidden nodes, K bits, L labels, M samples.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from vdsh.hashers.vdsh.batches import Batch
+
+
+class Posterior(NamedTuple):
+    """Q(s | d), a normal distribution per document and dimension."""
+
+    mu: Tensor  # (B, K)
+    log_variance: Tensor  # (B, K)
+
+    def sample(self, n_samples: int, generator: torch.Generator) -> Tensor:
+        """Draw with the reparameterisation s = mu + sigma * epsilon: (M, B, K)."""
+        shape = (n_samples, *self.mu.shape)
+        epsilon = torch.randn(shape, generator=generator, device=self.mu.device)
+        return self.mu + torch.exp(0.5 * self.log_variance) * epsilon
+
+
+class Network(nn.Module):
+    """Encoder and decoders; which of them are there makes VDSH, VDSH-S or VDSH-SP.
+
+    Parameters
+    ----------
+    n_terms, hidden_size, n_bits : int
+        V, H and K.
+    n_labels : int
+        L; 0 leaves the label decoder out.
+    private : bool
+        Whether there is a private latent vector v.
+    decoder_size : int
+        D; 0 decodes words from s by one linear layer, as the paper does. Otherwise a hidden layer
+        of D nodes decodes tanh(s), and labels come from tanh(s) too: the decoders then see little
+        more than signs, which is what the code keeps.
+    bounded : bool
+        Whether log sigma^2 goes through a sigmoid (the authors' code) or is free (the paper).
+    dropout : float
+        Share of the second hidden layer that is dropped in training.
+    generator : torch.Generator
+        Draws the initial weights; a CPU generator, so that every device starts alike.
+    """
+
+    def __init__(
+        self,
+        n_terms: int,
+        hidden_size: int,
+        n_bits: int,
+        *,
+        n_labels: int,
+        private: bool,
+        decoder_size: int,
+        bounded: bool,
+        dropout: float,
+        generator: torch.Generator,
+    ) -> None:
+        super().__init__()
+        self.bounded, self.keep, self.private = bounded, 1 - dropout, private
+        self.deep = decoder_size > 0
+
+        def weights(rows: int, columns: int) -> nn.Parameter:
+            return nn.Parameter(
+                nn.init.xavier_uniform_(torch.empty(rows, columns), generator=generator)
+            )
+
+        def bias(size: int) -> nn.Parameter:
+            return nn.Parameter(torch.zeros(size))
+
+        self.W1, self.b1 = weights(n_terms, hidden_size), bias(hidden_size)
+        self.W2, self.b2 = weights(hidden_size, hidden_size), bias(hidden_size)
+        self.W3, self.b3 = weights(hidden_size, n_bits), bias(n_bits)  # mu
+        self.W4, self.b4 = weights(hidden_size, n_bits), bias(n_bits)  # log sigma
+        if private:
+            self.W5, self.b5 = weights(hidden_size, n_bits), bias(n_bits)  # mu of v
+            self.W6, self.b6 = weights(hidden_size, n_bits), bias(n_bits)  # log sigma of v
+        if self.deep:
+            self.D, self.b_decoder = weights(n_bits, decoder_size), bias(decoder_size)
+        self.G, self.b_words = weights(decoder_size or n_bits, n_terms), bias(n_terms)
+        if n_labels:
+            self.U, self.b_labels = weights(n_bits, n_labels), bias(n_labels)
+
+    @torch.no_grad()
+    def expect(self, words: Tensor, labels: Tensor) -> None:
+        """Start the decoders at the frequencies of words, (V,), and labels, (L,).
+
+        From zero, where the paper starts, the quickest way to make frequent words and rare labels
+        fit is to push whole dimensions of s to one side, and those then tell nothing apart.
+        """
+        self.b_words.copy_(words.log())
+        if hasattr(self, "b_labels"):
+            self.b_labels.copy_(labels.logit())
+
+    def hidden(self, batch: Batch, generator: torch.Generator | None) -> Tensor:
+        """Compute t2 of shape (B, H); with a generator, drop some of its nodes."""
+        t1 = torch.relu(batch.project(self.W1) + self.b1)  # (B, H)
+        t2 = torch.relu(torch.addmm(self.b2, t1, self.W2))  # (B, H)
+        if generator is None or self.keep == 1:
+            return t2
+        kept = torch.rand(t2.shape, generator=generator, device=t2.device) < self.keep
+        return t2 * kept / self.keep
+
+    def posterior(self, t2: Tensor) -> Posterior:
+        """Give Q(s | d) from the hidden layer."""
+        return self._normal(t2, self.W3, self.b3, self.W4, self.b4)
+
+    def private_posterior(self, t2: Tensor) -> Posterior:
+        """Give Q(v | d) from the hidden layer (VDSH-SP)."""
+        return self._normal(t2, self.W5, self.b5, self.W6, self.b6)
+
+    def word_logits(self, s: Tensor) -> Tensor:
+        """Decode words: s of shape (M, B, K) to unnormalised log P(w | s) of shape (M, B, V)."""
+        if self.deep:
+            s = torch.relu(torch.tanh(s) @ self.D + self.b_decoder)  # (M, B, D)
+        flat = s.reshape(-1, s.shape[-1])
+        return torch.addmm(self.b_words, flat, self.G).view(*s.shape[:-1], -1)  # biases in passing
+
+    def label_logits(self, s: Tensor) -> Tensor:
+        """Decode labels: s of shape (M, B, K) to the log-odds of each label, (M, B, L)."""
+        return (torch.tanh(s) if self.deep else s) @ self.U + self.b_labels
+
+    def _normal(
+        self, t2: Tensor, W: Tensor, b: Tensor, W_sigma: Tensor, b_sigma: Tensor
+    ) -> Posterior:
+        spread = torch.addmm(b_sigma, t2, W_sigma)
+        # bounded: log sigma^2 in (0, 1); free: the linear layer is log sigma itself
+        log_variance = torch.sigmoid(spread) if self.bounded else 2 * spread
+        return Posterior(torch.addmm(b, t2, W), log_variance)

@@ -1,0 +1,84 @@
+"""The three lower bounds of the paper, one function each, to be held beside its equations.
+
+All return values per document, of shape (B,). `weights` scales the terms: 1 everywhere is the
+paper's text; the authors' code lets the weight of the divergence rise from 0, and a larger label
+weight makes the supervised codes follow the labels (both are settings).
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from torch import Tensor
+
+from vdsh.hashers.vdsh.batches import Batch
+from vdsh.hashers.vdsh.network import Network, Posterior
+
+if TYPE_CHECKING:
+    from vdsh.hashers.vdsh import VDSH
+
+
+class Weights(NamedTuple):
+    """How much each term of a lower bound counts."""
+
+    kl: Tensor | float = 1.0
+    labels: float = 1.0
+
+
+class Bound(NamedTuple):
+    """A lower bound and the divergence in it, each of shape (B,)."""
+
+    value: Tensor
+    kl: Tensor
+
+
+def L1(
+    network: Network, batch: Batch, t2: Tensor, weights: Weights, M: int, g: torch.Generator
+) -> Bound:
+    """VDSH, equation 2: E_Q[sum_i log P(w_i | f(s))] - D_KL(Q(s | d) || P(s))."""
+    Q = network.posterior(t2)
+    s = Q.sample(M, g)  # (M, B, K)
+    words = batch.log_likelihood(network.word_logits(s)).mean(0)
+    kl = divergence(Q)
+    return Bound(words - weights.kl * kl, kl)
+
+
+def L2(
+    network: Network, batch: Batch, t2: Tensor, weights: Weights, M: int, g: torch.Generator
+) -> Bound:
+    """VDSH-S, equation 4: as L1, plus E_Q[sum_j log P(y_j | f(s))]."""
+    Q = network.posterior(t2)
+    s = Q.sample(M, g)  # (M, B, K)
+    words = batch.log_likelihood(network.word_logits(s)).mean(0)
+    labels = batch.known * label_log_likelihood(network.label_logits(s), batch.labels).mean(0)
+    kl = divergence(Q)
+    return Bound(words + weights.labels * labels - weights.kl * kl, kl)
+
+
+def L3(
+    network: Network, batch: Batch, t2: Tensor, weights: Weights, M: int, g: torch.Generator
+) -> Bound:
+    """VDSH-SP, equation 5: words from s + v, labels from s, a divergence for each."""
+    Q, Q_v = network.posterior(t2), network.private_posterior(t2)
+    s, v = Q.sample(M, g), Q_v.sample(M, g)  # (M, B, K)
+    words = batch.log_likelihood(network.word_logits(s + v)).mean(0)
+    labels = batch.known * label_log_likelihood(network.label_logits(s), batch.labels).mean(0)
+    kl = divergence(Q) + divergence(Q_v)
+    return Bound(words + weights.labels * labels - weights.kl * kl, kl)
+
+
+def lower_bound(hasher: "VDSH") -> Callable[..., Bound]:
+    """Choose the bound of a model."""
+    return L3 if hasher.private else L2 if hasher.supervised else L1
+
+
+def divergence(Q: Posterior) -> Tensor:
+    """D_KL(Q || N(0, I)) in closed form (Kingma and Welling 2014, appendix B): (B,)."""
+    return 0.5 * (Q.mu.square() + Q.log_variance.exp() - Q.log_variance - 1).sum(-1)
+
+
+def label_log_likelihood(logits: Tensor, labels: Tensor) -> Tensor:
+    """Sum the log probability of each label being there or not (equation 3): (M, B)."""
+    return -torch.nn.functional.binary_cross_entropy_with_logits(
+        logits, labels.expand_as(logits), reduction="none"
+    ).sum(-1)

@@ -1,0 +1,107 @@
+"""Scoring a network on validation documents, to keep its best epoch. Test data is never seen."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from vdsh.codes import FIXED
+from vdsh.hashers.base import Examples
+from vdsh.hashers.vdsh.batches import Documents, in_order, sparse_batches
+from vdsh.hashers.vdsh.defaults import are_many
+from vdsh.hashers.vdsh.network import Network
+from vdsh.hashers.vdsh.objective import Weights, lower_bound
+from vdsh.labels import Labels
+from vdsh.metrics.by_threshold import MOST_DOCUMENTS, MOST_QUERIES, choose_k
+from vdsh.metrics.on_device import tally
+from vdsh.metrics.ranking import precision_at
+from vdsh.model.health import sample
+
+if TYPE_CHECKING:
+    from vdsh.hashers.vdsh import VDSH
+
+_ENCODE = 1024  # documents at a time
+
+
+class Judge:
+    """Scores the network on validation data: precision where labels allow it, else the bound."""
+
+    def __init__(self, hasher: "VDSH", kind: str, train: Documents, queries: Documents) -> None:
+        self.hasher, self.kind = hasher, kind
+        self.train, self.queries = train, queries
+        self.k = choose_k(train.n_docs)
+        if kind == "precision":
+            self.relevant = queries.labels @ train.labels.T > 0  # (n_queries, n_docs)
+
+    @classmethod
+    def choose(
+        cls, hasher: "VDSH", train: Examples, validation: Examples | None, device: torch.device
+    ) -> "Judge | None":
+        """Make the judge that the validation data allows; None without any."""
+        if validation is None:
+            return None
+        enough = all(_are_known(part.labels) for part in (train, validation))
+        kind = "precision" if hasher.selection == "precision" and enough else "bound"
+        database = _subset(train, MOST_DOCUMENTS, kind)
+        queries = _subset(validation, MOST_QUERIES, kind)
+        parts = (Documents.of(part, hasher.target, device) for part in (database, queries))
+        return cls(hasher, kind, *parts)
+
+    def score(self, network: Network, seed: int) -> float:
+        """Return the validation score; more is better."""
+        with torch.no_grad():
+            return (
+                self._precision(network) if self.kind == "precision" else self._bound(network, seed)
+            )
+
+    def _precision(self, network: Network) -> float:
+        """Measure precision at 100 of validation documents searching the training documents."""
+        database, queries = means(network, self.train), means(network, self.queries)
+        kind = self.hasher.threshold
+        # "best" is a search of its own, after training, that starts from the better of these.
+        scores = []
+        for name in FIXED if kind == "best" else (kind,):
+            cut = _median(database) if name == "median" else torch.zeros_like(database[0])
+            found = tally(queries > cut, database > cut, self.relevant)
+            scores.append(float(precision_at(found, self.k).mean()))
+        return max(scores)
+
+    def _bound(self, network: Network, seed: int) -> float:
+        """Compute the lower bound per validation document, with the same noise every time."""
+        generator = torch.Generator(network.W1.device).manual_seed(seed)
+        bound = lower_bound(self.hasher)
+        weights = Weights(self.hasher.kl_weight_, float(getattr(self.hasher, "label_weight", 0)))
+        total = 0.0
+        for batch in sparse_batches(in_order(self.queries), _ENCODE):
+            t2 = network.hidden(batch, None)
+            total += float(bound(network, batch, t2, weights, 1, generator).value.sum())
+        return total / self.queries.n_docs
+
+
+def _are_known(labels: Labels | None) -> bool:
+    """Tell whether there are enough labels: the precision of a few documents is mostly chance."""
+    return labels is not None and are_many(labels.known.mean())
+
+
+def _subset(corpus: Examples, most: int, kind: str) -> Examples:
+    """Take at most so many documents; for precision only those whose labels are known."""
+    rows = np.arange(corpus.inputs.shape[0])
+    if kind == "precision" and corpus.labels is not None:
+        rows = rows[corpus.labels.known]
+    rows = rows[sample(len(rows), most)]
+    labels = None if corpus.labels is None else corpus.labels.take(rows)
+    return Examples(corpus.inputs[rows], corpus.counts[rows], labels)
+
+
+def means(network: Network, documents: Documents) -> Tensor:
+    """Encode documents to the mean mu of Q(s | d), of shape (n_docs, K)."""
+    batches = sparse_batches(in_order(documents), _ENCODE)
+    with torch.no_grad():
+        return torch.cat([network.posterior(network.hidden(batch, None)).mu for batch in batches])
+
+
+def _median(scores: Tensor) -> Tensor:
+    """Compute the median of each column, the mean of the middle two where there are two."""
+    ordered, n = scores.sort(dim=0).values, len(scores)
+    return (ordered[(n - 1) // 2] + ordered[n // 2]) / 2

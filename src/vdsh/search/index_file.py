@@ -1,0 +1,214 @@
+"""Index files: a header in JSON, then plain arrays that are mapped into memory as they lie.
+
+`to_arrays` and `from_arrays` make arrays of an index and back. Nothing is pickled. Each array
+carries a checksum, so a damaged file is told apart from a good one before any of it is used.
+"""
+
+import json
+import math
+import mmap
+import os
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.errors import FolderError, MissingFileError
+from vdsh.files import new_file
+from vdsh.search.id_kinds import ids_from_file
+from vdsh.search.ids import Ids
+from vdsh.search.rows import RowIndex
+from vdsh.search.segment import NO_OFFSETS, Segment
+from vdsh.search.strips import STRIP, Strips
+
+MAGIC = b"vdsh-idx"
+FORMAT = 1
+ALIGNMENT = 64
+DTYPES = ("uint8", "uint32", "int32", "int64", "bool")
+
+Arrays = dict[str, NDArray[Any]]
+
+# What each array may be: its types and its number of dimensions.
+KINDS = {
+    "strips": (("uint8",), 3),
+    "offsets": (("uint32",), 1),
+    "members": (("uint32",), 1),
+    "alive": (("bool",), 1),
+    "id_range": (("int64",), 1),
+    "ids": (("int32", "int64"), 1),
+    "id_text": (("uint8",), 1),
+    "id_ends": (("int64",), 1),
+    "id_keys": (("int64",), 1),
+}
+
+
+def to_arrays(rows: RowIndex, ids: Ids, next_id: int | None) -> tuple[dict[str, Any], Arrays]:
+    """Describe an index by facts for a header and arrays."""
+    main = rows.settled()
+    facts = {"n_codes": len(main.strips), "ids": ids.kind, "next_id": next_id}
+    arrays: Arrays = {"strips": main.strips.trimmed()}
+    if main.grouped:
+        arrays |= {"offsets": main.offsets, "members": main.members}
+    if len(rows) < rows.n_rows:
+        arrays["alive"] = rows.alive
+    return facts, arrays | ids.arrays()
+
+
+def from_arrays(path: Path, threads: int | None) -> tuple[RowIndex, Ids, int | None]:
+    """Read what `to_arrays` described, from a mapped file."""
+    facts, arrays = map_arrays(path)
+    try:
+        _check_kinds(facts, arrays)
+        strips = Strips(arrays["strips"].shape[1], arrays["strips"], facts["n_codes"])
+        offsets, members = arrays.get("offsets", NO_OFFSETS), arrays.get("members", NO_OFFSETS)
+        main, alive = Segment(strips, 0, offsets, members), arrays.get("alive")
+        _check_segment(main)
+        _check_id_text(arrays)
+        ids = ids_from_file(facts["ids"], arrays)
+        lengths = {len(ids), len(arrays.get("id_keys", ids)), len(ids if alive is None else alive)}
+        _check(lengths == {main.n_rows})
+    except (KeyError, IndexError, ValueError, TypeError, OverflowError) as error:
+        raise damaged(path) from error
+    rows = RowIndex.from_segment(main, alive, ids.keys(), threads=threads)
+    return rows, ids, facts["next_id"]
+
+
+def write_arrays(path: Path, facts: Mapping[str, Any], arrays: Arrays) -> None:
+    """Write a file that is whole or absent.
+
+    Parameters
+    ----------
+    path : Path
+    facts : mapping
+        Anything JSON can hold, returned by `map_arrays` as it is.
+    arrays : dict of ndarray
+    """
+    with new_file(path) as draft, draft.open("wb") as file:
+        _write(file, facts, {name: np.ascontiguousarray(a) for name, a in arrays.items()})
+
+
+def map_arrays(path: Path) -> tuple[dict[str, Any], Arrays]:
+    """Map a file written by `write_arrays`; return its facts and arrays."""
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            # Copy on write: arrays may be changed in memory, the file never is.
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) if size else b""
+    except FileNotFoundError:
+        raise MissingFileError(f"No index file '{path}'.") from None
+    except OSError as error:
+        raise FolderError(f"Cannot read the index '{path}': {error.strerror}.") from error
+    header, start = _read_header(path, data)
+    try:
+        if header["format"] > FORMAT:
+            raise FolderError(
+                f"'{path}' has format {header['format']}; this version reads up to {FORMAT}. "
+                "Upgrade vdsh to open it."
+            )
+        return dict(header["facts"]), _map_all(data, start, header["arrays"])
+    except FolderError:
+        raise
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise damaged(path) from error
+
+
+def damaged(path: Path) -> FolderError:
+    """Make the error for a file that is not what was written."""
+    return FolderError(f"The index '{path}' is damaged or cut short. Build it again.")
+
+
+def _write(file: BinaryIO, facts: Mapping[str, Any], arrays: Arrays) -> None:
+    entries: list[dict[str, Any]] = []
+    offset = 0
+    for name, array in arrays.items():
+        offset = _aligned(offset)
+        kind = {"dtype": str(array.dtype), "shape": array.shape}
+        entries.append(kind | {"name": name, "offset": offset, "checksum": _checksum(array)})
+        offset += array.nbytes
+    header = json.dumps({"format": FORMAT, "facts": facts, "arrays": entries}).encode()
+    lengths = np.array([len(header), zlib.crc32(header)], "<u8").tobytes()
+    start = _aligned(len(MAGIC) + len(lengths) + len(header))
+    file.write((MAGIC + lengths + header).ljust(start, b"\0"))
+    for entry, array in zip(entries, arrays.values(), strict=True):
+        file.write(b"\0" * (start + entry["offset"] - file.tell()))
+        file.write(array.reshape(-1).view(np.uint8).data)
+
+
+def _read_header(path: Path, data: mmap.mmap | bytes) -> tuple[Any, int]:
+    begin = len(MAGIC) + 16
+    if data[: len(MAGIC)] != MAGIC:
+        raise FolderError(f"'{path}' is not an index file of vdsh.")
+    if len(data) < begin:
+        raise damaged(path)
+    length, checksum = np.frombuffer(data[len(MAGIC) : begin], "<u8").tolist()
+    text = data[begin : begin + length]
+    if len(text) != length or zlib.crc32(text) != checksum:
+        raise damaged(path)
+    try:
+        return json.loads(text), _aligned(begin + length)
+    except (ValueError, RecursionError) as error:
+        raise damaged(path) from error
+
+
+def _map_all(data: mmap.mmap | bytes, start: int, entries: list[dict[str, Any]]) -> Arrays:
+    """Map the arrays, which lie one after the other; raise a ValueError where they do not."""
+    arrays: Arrays = {}
+    end = start
+    for entry in entries:
+        offset, shape = start + entry["offset"], entry["shape"]
+        if entry["dtype"] not in DTYPES or not all(isinstance(n, int) and n >= 0 for n in shape):
+            raise ValueError("no such array")
+        dtype, count = np.dtype(entry["dtype"]), math.prod(shape)
+        if offset != _aligned(end) or offset + count * dtype.itemsize > len(data):
+            raise ValueError("an array does not lie where it should")
+        array = np.frombuffer(data, dtype, count, offset) if count else np.empty(0, dtype)
+        if _checksum(array) != entry["checksum"]:
+            raise ValueError("a checksum does not match")
+        arrays[str(entry["name"])] = array.reshape(shape)
+        end = offset + array.nbytes
+    return arrays
+
+
+def _checksum(array: NDArray[Any]) -> int:
+    return zlib.crc32(array.reshape(-1).view(np.uint8).data)
+
+
+def _aligned(offset: int) -> int:
+    return -(-offset // ALIGNMENT) * ALIGNMENT
+
+
+def _check(holds: object) -> None:
+    if not holds:
+        raise ValueError("the arrays do not fit each other")
+
+
+def _check_kinds(facts: dict[str, Any], arrays: Arrays) -> None:
+    next_id = facts["next_id"]
+    _check(isinstance(facts["n_codes"], int))
+    _check(next_id is None or (isinstance(next_id, int) and abs(next_id) < 2**63))
+    for name, array in arrays.items():
+        dtypes, n_dimensions = KINDS[name]
+        _check(array.dtype.name in dtypes and array.ndim == n_dimensions)
+    _check("alive" not in arrays or not (arrays["alive"].view(np.uint8) > 1).any())
+
+
+def _check_segment(main: Segment) -> None:
+    """See that kernels can run over a segment without leaving its arrays."""
+    shape, n_codes = main.strips.data.shape, len(main.strips)
+    _check(shape[1] and shape[2] == STRIP and 0 <= n_codes <= shape[0] * STRIP)
+    if main.grouped:
+        offsets, members = main.offsets, main.members
+        _check(len(offsets) == n_codes + 1 and offsets[0] == 0 and offsets[-1] == len(members))
+        _check((offsets[1:] >= offsets[:-1]).all())
+        _check(not len(members) or members.max() < len(members))
+        _check((np.bincount(members, minlength=len(members)) == 1).all())  # each row once
+
+
+def _check_id_text(arrays: Arrays) -> None:
+    ends = arrays.get("id_ends", NO_OFFSETS)
+    if len(ends):
+        _check(ends[0] >= 0 and ends[-1] == len(arrays["id_text"]))
+        _check((ends[1:] >= ends[:-1]).all())
