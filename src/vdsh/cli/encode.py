@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from vdsh.scale.parquet import ParquetFiles
 
 EXAMPLE = "Example: cat titles.jsonl | vdsh encode news-model - --json"
+
+_SMALL = 10_000  # bytes of a file that is hardly more than one text
 
 Lines = Callable[[list[str], "Codes"], Iterator[str]]
 
@@ -51,6 +54,8 @@ def command(
     quiet: options.Quiet = False,
 ) -> None:
     """Print the id and the code of each document."""
+    if Path(docs).is_file() and Path(docs).stat().st_size < _SMALL:
+        options.use_one_thread()
     from vdsh.model import Model
     from vdsh.scale.cluster import Machines
     from vdsh.scale.parquet import is_several, open_files

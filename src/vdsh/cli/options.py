@@ -1,6 +1,7 @@
 """Options that several verbs share, and how documents are read with them."""
 
 import json
+import os
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -176,3 +177,8 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
         except ValueError:
             settings[name.replace("-", "_")] = value
     return settings
+
+
+def use_one_thread() -> None:
+    """Tell OpenBLAS, before it is loaded: one text is no work for threads, which spin and wait."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
