@@ -16,7 +16,7 @@ import pytest
 
 from vdsh.documents import Document, lines, read_documents, values
 from vdsh.documents.html import text_of
-from vdsh.errors import InputError, MissingFileError, MissingPackageError
+from vdsh.errors import InputError, MissingFileError, MissingPackageError, VdshError
 
 DOCUMENTS = [
     Document("1", "Żółw 東京 🚀 naïve", ("space", "日本"), {"source": "wire"}),
@@ -613,6 +613,12 @@ def test_the_delimiter_of_a_table_is_found(tmp_path, header):
     mark = next(mark for mark in ";\t|" if mark in header)
     data = f"\n{header}\n7{mark}a, b{mark}1\n"
     assert read_one(tmp_path, data, "x.csv") == Document("7", "a, b", None, {"n": 1})
+
+
+def test_a_header_that_is_no_table_is_told(tmp_path):  # found by benchmarks/fuzz.py
+    (tmp_path / "t.csv").write_bytes(b'id,te"x\rt\n1,one\n')
+    with pytest.raises(VdshError):
+        list(read_documents(tmp_path / "t.csv"))
 
 
 def test_the_delimiter_can_be_named(tmp_path):

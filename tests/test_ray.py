@@ -86,7 +86,7 @@ def pids(folder):
 @pytest.mark.slow
 def test_a_process_of_its_own_reaches_the_cluster(vdsh, address, docs, model_folder, tmp_path):
     """Pieces of the usual size here, so one a file."""
-    command = ("encode", model_folder, "docs/*.parquet", "--out")
+    command = ("encode", model_folder, "docs/*.parquet", "--quiet", "--out")
     result = vdsh(*command, "on-ray", "--engine", "ray", "--address", address, timeout=200)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
     assert vdsh(*command, "here", timeout=200).returncode == 0

@@ -106,7 +106,10 @@ def _guess_delimiter(header: str, reader: "DocumentReader") -> str:
         return "\t"
 
     def merit(delimiter: str) -> tuple[bool, int]:
-        cells = next(csv.reader([header], delimiter=delimiter), [])
+        try:
+            cells = next(csv.reader([header], delimiter=delimiter), [])
+        except csv.Error:  # told by the reader, which names the line
+            cells = []
         return reader.text_fields[0] in cells, len(cells)
 
     return max(_DELIMITERS, key=merit)  # the comma where nothing else is better
