@@ -97,7 +97,7 @@ BAD_FILES = {
         (["no-labels.jsonl", "--model", "vdsh-s"], "There is no other field: name the one"),
         (
             ["topics.csv", "--model", "vdsh-s"],
-            "There is 'topic', 'year': name the one that holds them with --labels-field",
+            "Other fields are 'topic', 'year': name the one that holds them with --labels-field",
         ),
         (["stop-words.jsonl"], "No word is left to count"),
         (["few.jsonl", "--bits", "20"], "n_bits must be a multiple of 8 from 8 to 1024. Got 20"),

@@ -97,10 +97,11 @@ def _check_documents(
 
     if HASHERS[hasher.model].supervised and all(each.labels is None for each in documents):
         others = sorted({name for document in documents[:1000] for name in document.metadata})
-        there = ", ".join(f"'{name}'" for name in others) or "no other field"
+        there = "Other fields are " + ", ".join(f"'{name}'" for name in others)
+        there = there if others else "There is no other field"
         raise InputError(
             f"The model '{hasher.model}' learns from labels, and no document has any in "
-            f"'{reading.labels_field}'. There is {there}: name the one that holds them with "
+            f"'{reading.labels_field}'. {there}: name the one that holds them with "
             "--labels-field, or choose an unsupervised model (vdsh)."
         )
     n_pages = 0 if reading.html else sum(looks_like_html(each.text) for each in documents)
