@@ -404,6 +404,7 @@ def test_closing_a_document_leaves_the_map_where_it_was(visit, store):
     page.wait_for_function(f"before => {picture} !== before", arg=before)
     page.keyboard.press("Escape")
     page.wait_for_function(f"before => {picture} === before", arg=before)
+    assert page.evaluate(picture) == before
 
 
 @browser_only
