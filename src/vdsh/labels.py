@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.errors import InputError
+from vdsh.text.word_counter import is_missing
 
 
 class Labels(NamedTuple):
@@ -68,7 +69,7 @@ def read_labels(labels: Any, names: Sequence[str] | None = None) -> Labels:
 
 def _from_indicator(array: NDArray[Any], names: Sequence[str] | None) -> Labels:
     columns = [str(j) for j in range(array.shape[1])] if names is None else list(names)
-    gaps = array.dtype == object and any(map(_is_missing, array.flat))
+    gaps = array.dtype == object and any(map(is_missing, array.flat))
     if gaps or not np.isin(array, (0, 1)).all() or len(columns) != array.shape[1]:
         raise InputError(
             "Two-dimensional labels must be a 0/1 matrix with one column per label "
@@ -81,14 +82,6 @@ def _as_list(label: Any) -> list[str] | None:
     """Settle one document's labels: None, one label or several."""
     if isinstance(label, Iterable) and not isinstance(label, str | bytes):
         names = list(label)
-        kept = [str(name) for name in names if not _is_missing(name)]
+        kept = [str(name) for name in names if not is_missing(name)]
         return kept if kept or not names else None
-    return None if _is_missing(label) else [str(label)]
-
-
-def _is_missing(label: Any) -> bool:
-    """Tell whether this stands for no label: None, NaN, or a missing value of pandas."""
-    try:
-        return label is None or bool(label != label)
-    except TypeError:  # pandas.NA, which is neither equal to itself nor unequal
-        return True
+    return None if is_missing(label) else [str(label)]

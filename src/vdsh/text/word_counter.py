@@ -108,9 +108,12 @@ def _text_column(frame: Any) -> Iterable[str]:
 def _holds_text(values: list[Any]) -> bool:
     """Say whether there are strings in a column, and nothing else but missing values."""
     others = [value for value in values if not isinstance(value, str)]
-    return len(others) < len(values) and all(map(_is_missing, others))
+    return len(others) < len(values) and all(map(is_missing, others))
 
 
-def _is_missing(value: Any) -> bool:
-    is_nan = isinstance(value, float) and value != value
-    return value is None or is_nan or type(value).__name__ == "NAType"
+def is_missing(value: Any) -> bool:
+    """Tell whether a cell of a table is empty: None, NaN, or a missing value of pandas."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas.NA, which is neither equal to itself nor unequal
+        return True
