@@ -12,7 +12,6 @@ from vdsh.search.nearest import Rules
 from vdsh.search.scan import RowHits
 from vdsh.search.segment import Segment
 
-SECONDS = 2e-9  # a byte of a code and query
 BLOCK = 4096  # strips at a time, so that what is counted stays in the cache
 
 

@@ -13,7 +13,7 @@ from vdsh.search.growing_array import GrowingArray
 from vdsh.search.nearest import Rows, Rules
 from vdsh.search.radius import MAX_QUERIES, Found, to_rows
 from vdsh.search.scan import RowHits, nearest, sort_found, within
-from vdsh.search.segment import Segment, make_segment, one_row_each
+from vdsh.search.segment import PLAIN_SEARCH, Segment, make_segment, one_row_each
 from vdsh.search.strips import Strips
 from vdsh.search.tables import cheaper, plan, probe_within
 
@@ -269,4 +269,4 @@ class RowIndex:
 
 def _plain_time(segments: Sequence[Segment], queries: Codes) -> float:
     """Estimate the seconds that a search takes in numpy alone."""
-    return plain.SECONDS * queries.size * sum(len(segment.strips) for segment in segments)
+    return PLAIN_SEARCH * queries.size * sum(len(segment.strips) for segment in segments)

@@ -16,7 +16,7 @@ from vdsh.search.tables import Tables, build_tables
 NO_OFFSETS = np.empty(0, np.uint32)
 REPEATS_PAY = 0.7  # group when distinct codes are at most this share of all
 SMALL = 1024  # not worth grouping
-PLAIN_SEARCH = 2e-9  # seconds a byte that a search takes in numpy where codes are not grouped
+PLAIN_SEARCH = 2e-9  # seconds a byte of a code and query that a search takes in numpy alone
 CHUNK = 1 << 18  # bounds the memory for hashes
 SAMPLE_BITS = 6  # look at one distinct code in 2**6
 
