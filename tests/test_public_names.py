@@ -10,7 +10,7 @@ PUBLIC = {
     "vdsh.documents": "Document DocumentReader read_documents",
     "vdsh.text": "BagOfWords SMART WEIGHTINGS inverse_document_frequency tokenize weigh",
     "vdsh.codes": """binarize check_n_bits check_threshold expected_distances from_hex pack
-        thresholds to_bit_strings to_hex to_words unpack""",
+        plain_threshold thresholds to_bit_strings to_hex to_words unpack""",
     "vdsh.hashers": """HASHERS Hasher ITQ KSH LSH SHTTM SelfTaughtHashing SpectralHashing
         StackedRBM VDSH VDSH_S VDSH_SP""",
     "vdsh.explain": """Agreement BitExplanation PairExplanation Sample SharedWord TextBit

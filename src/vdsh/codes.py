@@ -1,6 +1,7 @@
 """Bits and codes: thresholds, packing, hex. Packed codes are big-endian, as `numpy.packbits`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +33,15 @@ def check_threshold(method: object) -> None:
     """Raise when there is no such way to learn thresholds."""
     if method not in THRESHOLDS:
         raise InputError(f"threshold must be one of {', '.join(THRESHOLDS)}. Got {method!r}.")
+
+
+def plain_threshold(settings: Mapping[str, Any]) -> str:
+    """Return what "best" falls back to without labels: the sign where a decoder sees signs.
+
+    >>> plain_threshold({"decoder_size": 200}), plain_threshold({})
+    ('sign', 'median')
+    """
+    return "sign" if settings.get("decoder_size") else "median"
 
 
 def thresholds(scores: Scores, method: str) -> Scores:

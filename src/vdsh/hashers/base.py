@@ -12,7 +12,16 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from vdsh.codes import Bits, Codes, Scores, binarize, check_n_bits, check_threshold, pack
+from vdsh.codes import (
+    Bits,
+    Codes,
+    Scores,
+    binarize,
+    check_n_bits,
+    check_threshold,
+    pack,
+    plain_threshold,
+)
 from vdsh.errors import InputError, missing_package
 from vdsh.hashers.thresholds import calibrate
 from vdsh.labels import Labels, read_labels
@@ -199,7 +208,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     @property
     def plain_threshold(self) -> str:
         """What "best" falls back to without labelled validation documents."""
-        return "median"
+        return plain_threshold(self.get_params())
 
     @abstractmethod
     def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:

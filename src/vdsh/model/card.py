@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from vdsh import __version__
-from vdsh.codes import FIXED
+from vdsh.codes import FIXED, plain_threshold
 from vdsh.model.health import describe
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _epochs(learned: Mapping[str, Any]) -> str:
 def _thresholds(model: "Model") -> str:
     measured, again = model.learned["calibration_"], model.training.get("recalibrated")
     threshold = model.settings["threshold"]
-    plain = "sign" if model.settings.get("decoder_size") else "median"
+    plain = plain_threshold(model.settings)
     text = f"{threshold} thresholds"
     if threshold == "best" and not measured:
         text = f"{plain} thresholds: there were no labels to choose the best with"

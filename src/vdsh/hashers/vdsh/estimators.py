@@ -132,11 +132,6 @@ class VDSH(Hasher):
         mu, sigma = self.posterior(X)
         return normal_cdf((mu - self.thresholds_) / sigma)
 
-    @property
-    def plain_threshold(self) -> str:
-        """The sign where the decoder sees signs, else the paper's median."""
-        return "sign" if self.decoder_size else "median"
-
     def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
         self._check_settings()
         labelled = train.labels.known.mean() if self.supervised and train.labels else 0.0
