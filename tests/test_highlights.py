@@ -13,10 +13,11 @@ from conftest import toy_corpus
 from vdsh import Document, corpus_map, open_store
 from vdsh.codes import to_hex
 from vdsh.explain import as_fields, explain_text
-from vdsh.explain.highlights import PASSAGE, highlight
+from vdsh.explain.highlights import highlight
 from vdsh.server.app import create_app
 from vdsh.text.spans import find_spans
 from vdsh.text.tokenizer import find_tokens, tokenize
+from vdsh.words.passages import LENGTH
 
 LONG = "nothing known here. " * 60 + "The MOON's crew, in orbit." + " more of it" * 60
 
@@ -100,7 +101,7 @@ def test_words_of_the_query_are_marked_apart_from_those_that_hold_bits(fitted):
     assert of_query == {"moon", "xyzzy"}  # also what the model does not know, but no stop word
     assert others and others <= {"rocket", "orbit"}
     start, stop = shown[2].passage
-    assert "MOON's crew" in texts[2][start:stop] and stop - start <= PASSAGE
+    assert "MOON's crew" in texts[2][start:stop] and stop - start <= LENGTH
     assert all(texts[2][i:j].lower() in ("moon", "crew", "orbit") for i, j, _ in shown[2].marks)
 
 

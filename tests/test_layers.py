@@ -16,6 +16,7 @@ files           files and folders that are whole or absent
 documents       files to documents
 jit             one way to compile and spread kernels
 text            texts to counts
+words           which documents have which words
 codes           bits, packed codes, thresholds
 labels          labels as users give them, to one matrix
 persistence     model folders

@@ -19,9 +19,9 @@ from servers import PASSWORD, QUOTED, MilvusServer, PostgresServer, free_port
 from vdsh.errors import EngineError, FolderError, InputError, VdshError, WriteError
 from vdsh.store import open_store
 from vdsh.store import store as store_module
-from vdsh.store.engine import Found
 from vdsh.store.engines.milvus import engine as milvus_engine
 from vdsh.store.engines.postgres import engine as postgres_engine
+from vdsh.store.found import Found
 
 # Texts here are not about words.
 pytestmark = pytest.mark.filterwarnings("ignore::vdsh.pipeline.EmptyDocumentWarning")

@@ -4,7 +4,6 @@ A word matters where the query has it, or where it holds bits that both codes sh
 through the encoder together, so that ten hits cost little more than one.
 """
 
-from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +13,8 @@ from vdsh.codes import Codes, unpack
 from vdsh.explain.results import TextExplanation
 from vdsh.explain.texts import Pushes, all_pushes, put_together
 from vdsh.model import Model, as_model
-from vdsh.text.spans import Span, find_spans
+from vdsh.text.spans import find_spans
+from vdsh.words.passages import LONGEST, best_start, cut_passage
 
 if TYPE_CHECKING:
     from vdsh.codes import Bits
@@ -24,9 +24,6 @@ MOST_WORDS = 10  # marked in a text
 LEAST = 0.2  # of the largest weight: what holds less is not marked
 MOST_MARKS = 500
 MOST_TRIED = 40  # words of a hit to leave out in turn: those with the largest weights
-LONGEST = 50_000  # characters of a text that are looked at
-PASSAGE = 240  # characters, about two lines
-_BEFORE = 40  # of them before the first word that matters, at most
 _BATCH = 25  # texts that go through the encoder together
 _N_WORDS = 5  # listed per bit of the query
 
@@ -102,28 +99,4 @@ def _show(text: str, weights: dict[str, float], wanted: Collection[str]) -> High
             marks[-1] = (marks[-1][0], stop, marks[-1][2] or word in own)
         else:
             marks.append((start, stop, word in own))
-    return Highlight(_passage(text, _best_start(chosen, weights)), marks)
-
-
-def _best_start(spans: list[Span], weights: dict[str, float]) -> int:
-    """Return the place after which a passage has the most weight, each word counted once."""
-    starts = [span.start for span in spans]
-    words = [(span.token, weights[span.token]) for span in spans]
-    best, most = 0, 0.0
-    for i, start in enumerate(starts):
-        end = bisect_left(starts, start + PASSAGE - _BEFORE)
-        weight = sum(dict(words[i:end]).values())
-        if weight > 1.05 * most:  # an earlier passage is the better one of two alike
-            best, most = start, weight
-    return best
-
-
-def _passage(text: str, at: int) -> tuple[int, int]:
-    """Cut a passage around a place, between words where there are spaces."""
-    start = 0
-    if at > _BEFORE + 20:  # near its beginning, the text is shown from there
-        start = max(at - _BEFORE, text.find(" ", at - _BEFORE, at) + 1)
-    stop = min(len(text), start + PASSAGE)
-    if stop < len(text):
-        stop = max(text.rfind(" ", stop - _BEFORE, stop), 0) or stop
-    return start, stop
+    return Highlight(cut_passage(text, best_start(chosen, weights)), marks)

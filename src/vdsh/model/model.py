@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from vdsh import __version__
-from vdsh.codes import Codes, Scores, binarize, pack
+from vdsh.codes import Codes, Scores, binarize, pack, unpack
 from vdsh.errors import InputError
 from vdsh.model.card import model_card
 from vdsh.model.decoder import Decoder
@@ -208,6 +208,18 @@ class Model:
         if not counts.shape[0]:
             return np.zeros((0, self.n_bits // 8), np.uint8)
         return pack(binarize(self.scores_of(counts), self.thresholds))
+
+    def codes_and_chances(self, counts: Sparse) -> tuple[Codes, Scores]:
+        """Hash counted documents, and give the probability of each bit being 1.
+
+        A method that does not say how sure it is is sure.
+        """
+        if not self.knows_doubt:
+            codes = self.encode_counts(counts)
+            return codes, unpack(codes).astype(np.float64)
+        mu, sigma = self.posterior_of(counts)
+        codes = pack(binarize(mu, self.thresholds))
+        return codes, normal_cdf((mu - self.thresholds) / sigma)
 
     def posterior_of(self, counts: Sparse) -> Posterior:
         """Return mean and deviation of Q(s | d) for documents that are counted already."""

@@ -2,33 +2,17 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from vdsh.codes import Codes
-from vdsh.documents import Document
 from vdsh.errors import MissingFileError
 from vdsh.model import Model
+from vdsh.store.found import Choose, Found
+from vdsh.store.ranking import ByRelevance, reorder
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
 
-
-class Found(NamedTuple):
-    """A document with its code, and its distance from the query where there was one."""
-
-    document: Document
-    code: bytes
-    distance: int = 0
-
-
-class Candidate(NamedTuple):
-    """A document that is near, before it is fetched."""
-
-    id: str
-    distance: int
-    code: bytes
-
-
-Choose = Callable[[list[Candidate]], list[Candidate]]  # puts candidates in order, and cuts them
+NEAREST = 1000  # documents that words re-order where there is no word index
 
 
 class Engine(ABC):
@@ -100,6 +84,20 @@ class Engine(ABC):
         Engines that can fetch only the documents that were chosen.
         """
 
+    def prepare_words(self, progress: Callable[[int, int], None] | None = None) -> bool:
+        """Bring the word index up to date, if need be; say whether there is one.
+
+        `progress` is called with the documents done and all that there are to do.
+        """
+        return False
+
+    def relevant(self, ranking: ByRelevance, where: Tree | None) -> list[Found]:
+        """Return the documents that words and codes together find, best first.
+
+        Where there is no word index, the nearest by code are put in order.
+        """
+        return reorder(self.nearest(ranking.code, NEAREST, where), ranking)
+
     @abstractmethod
     def within(
         self, code: Codes, radius: int, where: Tree | None, limit: int | None = None
@@ -134,15 +132,6 @@ class Engine(ABC):
     @abstractmethod
     def close(self) -> None:
         """Give everything back; a second call does nothing."""
-
-
-def choose_from(found: list[Found], choose: Choose | None) -> list[Found]:
-    """Choose among documents that were fetched already."""
-    if choose is None:
-        return found
-    by_id = {one.document.id: one for one in found}
-    near = [Candidate(id, one.distance, one.code) for id, one in by_id.items()]
-    return [by_id[candidate.id] for candidate in choose(near)]
 
 
 def no_store(shown: str) -> MissingFileError:

@@ -21,6 +21,10 @@ class Hit(NamedTuple):
         The expected distance, where hits were ranked by it.
     code : str
         Its code in hex.
+    score : float or None
+        By words and code together, from 0 to 1.25, where hits were ranked so.
+    words : tuple of str
+        The query's words that the document has, where hits were ranked so.
     """
 
     id: str
@@ -30,12 +34,16 @@ class Hit(NamedTuple):
     metadata: dict[str, Any]
     expected: float | None = None
     code: str = ""
+    score: float | None = None
+    words: tuple[str, ...] = ()
 
     def as_fields(self) -> dict[str, Any]:
         """Give the JSON object that command line and server share."""
         fields = self._asdict()
         if self.expected is None:
             del fields["expected"]
+        if self.score is None:
+            del fields["score"], fields["words"]
         return fields
 
 
@@ -46,9 +54,12 @@ class Hits(list[Hit]):
     ----------
     hits : iterable of Hit
     unknown : iterable of str
-        Words of the query that the model does not know.
+        Words of the query that have no effect: the model does not know them, and where words are
+        looked for too, no document has them.
     empty : bool
         Whether the query is a text without any word that counts; such a text finds nothing.
+    by_words : bool
+        Whether words were looked for too.
 
     Attributes
     ----------
@@ -58,11 +69,16 @@ class Hits(list[Hit]):
     """
 
     def __init__(
-        self, hits: Iterable[Hit] = (), unknown: Iterable[str] = (), *, empty: bool = False
+        self,
+        hits: Iterable[Hit] = (),
+        unknown: Iterable[str] = (),
+        *,
+        empty: bool = False,
+        by_words: bool = False,
     ) -> None:
         super().__init__(hits)
         self.unknown = list(unknown)
-        self.warning = _describe_unknown(self.unknown, empty=empty)
+        self.warning = _describe_unknown(self.unknown, empty=empty, by_words=by_words)
 
     def about_query(self) -> dict[str, Any]:
         """Give the JSON fields about unknown words; none where every word was known."""
@@ -94,7 +110,7 @@ class Duplicates(NamedTuple):
     others: list[tuple[str, int, float]]
 
 
-def _describe_unknown(words: list[str], *, empty: bool) -> str | None:
+def _describe_unknown(words: list[str], *, empty: bool, by_words: bool = False) -> str | None:
     """Say in a sentence which words of a query are not known.
 
     >>> _describe_unknown(["xyzzy"], empty=False)
@@ -109,6 +125,10 @@ def _describe_unknown(words: list[str], *, empty: bool) -> str | None:
         return None
     more = len(words) - _MOST_SHOWN
     shown = ", ".join(words[:_MOST_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+    if empty and by_words:
+        return f"No document has a word of the text, so nothing is found: {shown}."
     if empty:
         return f"No word of the text is known to the model, so nothing is found: {shown}."
+    if by_words:
+        return f"In no document, and not known to the model: {shown}."
     return f"Not known to the model, so without effect: {shown}."

@@ -20,7 +20,7 @@ from vdsh.store.store import Store
 if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
 
-FORMAT = 1
+FORMAT = 2  # 1 had no word index
 KEEPING = ("inside", "reference")
 # What a store says about itself, the format first.
 META = {

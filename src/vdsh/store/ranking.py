@@ -1,27 +1,41 @@
-"""Orders other than that of the distance, for the documents nearest to a query."""
+"""Orders other than that of the distance: by doubt, and by words and codes together."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from vdsh.codes import Scores, expected_distances
+from vdsh.codes import Codes, Scores, expected_distances, pack, unpack
 from vdsh.errors import InputError
-from vdsh.store.engine import Candidate
+from vdsh.store.found import Candidate, Found, choose_from
+from vdsh.text.tokenizer import tokenize
+from vdsh.words import Segment, WordIndex, WordQuery
 
-RANKS = ("distance", "expected")
-CANDIDATES = 1000  # at least so many are put in order
+RANKS = ("relevance", "distance", "expected")
+CANDIDATES = 1000  # at least so many of the nearest are put in order by doubt
+# The rule of `docs/relevance.md`, chosen there.
+WEIGHT = 0.25  # of codes beside words
+VOTERS, SHARPNESS = 10, 6
+LEAST_CANDIDATES = 100  # by words, and as many by code
 
 
-def check_rank(rank: Any, query: Any) -> None:
-    """Raise unless hits can be ranked that way."""
+def choose_rank(rank: Any, *, is_text: bool) -> str:
+    """Return how hits are ranked, or say why they cannot be; None is the best for the query."""
+    if rank is None:
+        return "relevance" if is_text else "distance"
     if rank not in RANKS:
-        raise InputError(f'rank must be "distance" or "expected". Got {rank!r}.')
-    if rank == "expected" and not isinstance(query, str):
+        raise InputError(f'rank must be "relevance", "distance" or "expected". Got {rank!r}.')
+    if rank == "expected" and not is_text:
         raise InputError(
             'rank="expected" needs a text: a code does not say how sure its bits are. '
             'Give the text, or use rank="distance".'
         )
+    if rank == "relevance" and not is_text:
+        raise InputError(
+            'rank="relevance" needs a text: a code has no words. '
+            'Give the text, or use rank="distance".'
+        )
+    return str(rank)
 
 
 class ByExpectedDistance:
@@ -51,8 +65,110 @@ class ByExpectedDistance:
         """Return the first k."""
         if not candidates:
             return []
-        packed = b"".join([candidate.code for candidate in candidates])
-        codes = np.frombuffer(packed, np.uint8).reshape(len(candidates), -1)
-        means = expected_distances(codes, self._probabilities).tolist()
+        means = expected_distances(_codes(candidates), self._probabilities).tolist()
         self.expected = {c.id: mean for c, mean in zip(candidates, means, strict=True)}
         return sorted(candidates, key=lambda c: (self.expected[c.id], c.distance, c.id))[: self._k]
+
+
+class ByRelevance:
+    """Chooses the k candidates with the highest score of words and codes, ties by id.
+
+    The best by words vote on the code that is wanted; the score is the square of what a document
+    answers of the words, and a quarter of how far its code is expected to agree with that code.
+
+    Parameters
+    ----------
+    query : WordQuery
+    code : ndarray of uint8 of shape (n_bytes,)
+        The query's own code.
+    chances : ndarray of shape (n_bits,), or None
+        Of each bit of the query being 1; None where the model knows none of its words, so that
+        nothing is found unless documents have them.
+    k : int
+
+    Attributes
+    ----------
+    n_candidates : int
+        How many of the best by words it wants to see, and of the nearest by code.
+    scores : dict of str to float
+        The score of each candidate, by id.
+    missing : list of str
+        Words of the query that no document has; whoever looks notes them.
+    """
+
+    def __init__(self, query: WordQuery, code: Codes, chances: Scores | None, k: int) -> None:
+        self.query = query
+        self.code = code
+        self.n_candidates = max(2 * k, LEAST_CANDIDATES)
+        self.scores: dict[str, float] = {}
+        self.missing: list[str] = []
+        self._knows = chances is not None
+        self._chances = (
+            np.full(8 * len(code), 0.5) if chances is None else np.asarray(chances, float)
+        )
+        self._k = k
+
+    def wanted(self, best: Sequence[Candidate]) -> Codes:
+        """Have the best by words vote, and return the code that is wanted."""
+        voters = sorted(best, key=lambda c: (-c.share, c.id))[:VOTERS]
+        if voters and voters[0].share > 0:
+            trust = voters[0].share
+            votes = (np.array([c.share for c in voters]) / trust) ** SHARPNESS
+            agreed = votes @ unpack(_codes(voters)) / votes.sum()
+            self._chances = (1 - trust) * self._chances + trust * agreed
+            self._knows = True
+        wanted: Codes = pack((self._chances > 0.5)[None])[0]
+        return wanted
+
+    def __call__(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Return the first k, with their distances from the query's own code."""
+        if not candidates or not self._knows:
+            return []
+        codes = _codes(candidates)
+        distances = np.bitwise_count(codes ^ self.code).sum(axis=1, dtype=int).tolist()
+        means = np.round(expected_distances(codes, self._chances), 9) / len(self._chances)
+        shares = np.array([candidate.share for candidate in candidates])
+        scores = (shares**2 + WEIGHT * (1 - means)).tolist()
+        self.scores = {c.id: score for c, score in zip(candidates, scores, strict=True)}
+        found = [c._replace(distance=d) for c, d in zip(candidates, distances, strict=True)]
+        return sorted(found, key=lambda c: (-self.scores[c.id], c.id))[: self._k]
+
+
+def reorder(found: Sequence[Found], ranking: ByRelevance) -> list[Found]:
+    """Rank documents that were fetched, as if there were no others."""
+    fitting = [one for one in found if fits(ranking.query, one.document.text)]
+    matches = WordIndex([Segment.of([one.document.text for one in fitting])]).match(
+        ranking.query.words
+    )
+    ranking.missing = matches.missing
+    shares = matches.of(np.arange(len(fitting))).tolist()
+    by_id = {one.document.id: share for one, share in zip(fitting, shares, strict=True)}
+
+    def choose(near: list[Candidate]) -> list[Candidate]:
+        candidates = [candidate._replace(share=by_id[candidate.id]) for candidate in near]
+        ranking.wanted(candidates)
+        return ranking(candidates)
+
+    return choose_from(fitting, choose)
+
+
+def fits(query: WordQuery, text: str) -> bool:
+    """Say whether a text has all phrases of a query, and nothing that is to be left out."""
+    if not query.phrases and not query.without:
+        return True
+    tokens = tokenize(text)
+    return all(_has(tokens, phrase) for phrase in query.phrases) and not any(
+        _has(tokens, phrase) for phrase in query.without
+    )
+
+
+def _has(tokens: list[str], phrase: Sequence[str]) -> bool:
+    first, n = phrase[0], len(phrase)
+    wanted = list(phrase)
+    places = (i for i, token in enumerate(tokens) if token == first)
+    return any(tokens[i : i + n] == wanted for i in places)
+
+
+def _codes(candidates: Sequence[Candidate]) -> Codes:
+    packed = b"".join([candidate.code for candidate in candidates])
+    return np.frombuffer(packed, np.uint8).reshape(len(candidates), -1)

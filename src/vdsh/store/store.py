@@ -5,21 +5,23 @@ from functools import partial
 from threading import RLock
 from typing import Any, Self, TypeVar
 
-from vdsh.codes import Codes
+from vdsh.codes import Codes, Scores
 from vdsh.documents import Document
 from vdsh.documents.document import BATCH, in_batches
 from vdsh.errors import InputError
 from vdsh.model import Model
 from vdsh.search.checks import check_count
 from vdsh.store.duplicates import check_similarity, find_duplicates
-from vdsh.store.engine import Engine, Found
+from vdsh.store.engine import Engine
+from vdsh.store.found import Found
 from vdsh.store.hits import Duplicates, Hit, Hits, Within
 from vdsh.store.model import StoreModel
-from vdsh.store.ranking import ByExpectedDistance, check_rank
+from vdsh.store.queries import Query, TextQuery, is_text, read_texts
+from vdsh.store.ranking import ByExpectedDistance, ByRelevance, choose_rank
 from vdsh.store.rows import Rows, check_codes, check_id, check_query_code, read_codes, to_rows
 from vdsh.store.where import Filter, Tree, parse
+from vdsh.words.passages import words_in
 
-Query = str | Codes
 T = TypeVar("T")
 Page = TypeVar("Page", list[Found], list[tuple[str, bytes]])
 
@@ -125,37 +127,54 @@ class Store:
         return self._ask(lambda engine: engine.labels())
 
     def search(
-        self, query: Query, k: int = 10, *, where: Filter | None = None, rank: str = "distance"
+        self, query: Query, k: int = 10, *, where: Filter | None = None, rank: str | None = None
     ) -> Hits:
-        """Find the k documents nearest to a text or a code.
+        """Find the k best documents for a text, or the k nearest to a code.
 
         Parameters
         ----------
         query : str, or ndarray of uint8 of shape (n_bytes,)
+            In a text of one line and up to 32 words, a phrase in quotes must be in a document as
+            it is, and a word behind a dash must not: `"red planet" -rover`.
         k : int, default=10
         where : dict, optional
             Which documents may be found, see `vdsh.store.where`.
-        rank : {"distance", "expected"}, default="distance"
-            "expected" re-orders the nearest documents (4k of them, 1000 at least) by the expected
-            distance under the query's posterior: the model knows how sure each bit is. It needs a
-            text and a model with a posterior.
+        rank : {"relevance", "distance", "expected"}, optional
+            "relevance", the default for a text, takes words and codes together: all words of the
+            documents count, known to the model or not. "distance", the default for a code, is
+            that of the codes. "expected" re-orders the nearest documents (4k of them, 1000 at
+            least) by the expected distance under the query's posterior: the model knows how sure
+            each bit is. It needs a text and a model with a posterior.
 
         Returns
         -------
         Hits
-            A list of `Hit`, nearest first, ties by id; fewer than k where there are no more. Its
-            `unknown` has the words of a text that the model does not know. A text without any
-            known word finds nothing, and `warning` says so.
+            A list of `Hit`, best first, ties by id; fewer than k where there are no more. Its
+            `unknown` has the words of a text that had no effect. A text without any word that is
+            known finds nothing, and `warning` says so.
         """
+        return self.search_many([query], k, where=where, rank=rank)[0]
+
+    def search_many(
+        self,
+        queries: Sequence[Query],
+        k: int = 10,
+        *,
+        where: Filter | None = None,
+        rank: str | None = None,
+    ) -> list[Hits]:
+        """Search for several texts or codes; texts are encoded together. See `search`."""
+        if isinstance(queries, str):
+            raise InputError(f"queries must be a list. Got one string: [{queries!r}] is a list.")
         k = check_count("k", k, 1)
-        check_rank(rank, query)
-        code, unknown, empty = self._read(query)
-        if empty:
-            return self._nothing(code, unknown, where)
-        if rank == "expected":
-            return Hits(self._by_expected_distance(query, code, k, where), unknown)
-        found = self._ask(lambda engine: engine.nearest(code, k, _tree(engine, where)))
-        return Hits(map(_hit, found), unknown)
+        ranks = [choose_rank(rank, is_text=is_text(query)) for query in queries]
+        texts = [query for query in queries if isinstance(query, str)]
+        read = iter(self._read_texts(texts, rank))
+        found = []
+        for query, chosen in zip(queries, ranks, strict=True):
+            asked = next(read) if isinstance(query, str) else query
+            found.append(self._search(asked, k, where, chosen))
+        return found
 
     def within(self, query: Query, radius: int = 2, *, where: Filter | None = None) -> Hits:
         """Find every document within `radius` bits of a text or a code, nearest first."""
@@ -252,14 +271,58 @@ class Store:
     def _look_up(self, ids: Sequence[str]) -> list[Found]:
         return self._ask(lambda engine: engine.look_up(ids))
 
+    def _search(self, query: Codes | TextQuery, k: int, where: Filter | None, rank: str) -> Hits:
+        if not isinstance(query, TextQuery):
+            code = check_query_code(query, self._model.n_bits)
+            found = self._ask(lambda engine: engine.nearest(code, k, _tree(engine, where)))
+            return Hits(map(_hit, found))
+        if rank == "relevance":
+            return self._by_relevance(query, k, where)
+        code, chances, empty, unknown = query.encoded
+        if empty:
+            return self._nothing(code, unknown, where)
+        if rank == "expected":
+            if not self.model.knows_doubt:
+                self.model.bit_probabilities([""])  # says so
+            return Hits(self._by_expected_distance(code, chances, k, where), unknown)
+        found = self._ask(lambda engine: engine.nearest(code, k, _tree(engine, where)))
+        return Hits(map(_hit, found), unknown)
+
+    def _by_relevance(self, query: TextQuery, k: int, where: Filter | None) -> Hits:
+        words, (code, chances, empty, unknown) = query
+        ranking = ByRelevance(words, code, None if empty else chances, k)
+
+        def work(engine: Engine) -> list[Found]:
+            tree = _tree(engine, where)
+            if engine.prepare_words():
+                return engine.relevant(ranking, tree)
+            return Engine.relevant(engine, ranking, tree)
+
+        hits = [_hit(found) for found in self._ask(work)]
+        asked = dict.fromkeys(words.words)
+        having = words_in([hit.text for hit in hits], asked)
+        missing = set(ranking.missing)
+        return Hits(
+            (
+                hit._replace(score=ranking.scores[hit.id], words=tuple(some))
+                for hit, some in zip(hits, having, strict=True)
+            ),
+            [word for word in unknown if word in missing],
+            empty=empty and not hits,
+            by_words=True,
+        )
+
     def _by_expected_distance(
-        self, query: Query, code: Codes, k: int, where: Filter | None
+        self, code: Codes, chances: Scores, k: int, where: Filter | None
     ) -> Iterator[Hit]:
-        ranking = ByExpectedDistance(self.model.bit_probabilities([str(query)])[0], k)
+        ranking = ByExpectedDistance(chances, k)
         n = ranking.n_candidates
         found = self._ask(lambda engine: engine.nearest(code, n, _tree(engine, where), ranking))
         for hit in map(_hit, found):
             yield hit._replace(expected=ranking.expected[hit.id])
+
+    def _read_texts(self, texts: Sequence[str], rank: str | None) -> list[TextQuery]:
+        return read_texts(self.model, texts, choose_rank(rank, is_text=True)) if texts else []
 
     def _within(self, query: Query, radius: int, limit: int | None, where: Filter | None) -> Within:
         radius = check_count("radius", radius, 0)
@@ -273,10 +336,12 @@ class Store:
 
     def _read(self, query: Query) -> tuple[Codes, list[str], bool]:
         """Return a query's code, its unknown words, and whether it has no known one."""
-        if not isinstance(query, str):
+        if isinstance(query, str):
+            (query,) = self._read_texts([query], "distance")
+        if not isinstance(query, TextQuery):
             return check_query_code(query, self._model.n_bits), [], False
-        codes, n_empty = self.model.encode_and_count([query])
-        return codes[0], self.model.unknown_words(query), bool(n_empty)
+        code, _, empty, unknown = query.encoded
+        return code, unknown, empty
 
     def _nothing(self, code: Codes, unknown: list[str], where: Filter | None) -> Hits:
         """Find nothing; a wrong filter or a closed store is an error all the same."""

@@ -109,6 +109,19 @@ def hash_words(
     return data, offsets, np.array([_hash(data, i, j) for i, j in spans], np.uint64)
 
 
+def hash_plainly(words: Sequence[str]) -> NDArray[np.uint64]:
+    """Hash words as the kernels do, without them."""
+    prime, most = int(_FNV_PRIME), (1 << 64) - 1
+    values: dict[str, int] = {}
+    for word in words:
+        if word not in values:
+            value = int(_FNV_OFFSET)
+            for byte in word.encode(errors="replace"):
+                value = (value ^ byte) * prime & most
+            values[word] = value
+    return np.array([values[word] for word in words], np.uint64)
+
+
 def normalize(text: str) -> str:
     """Bring a text into the form in which words are told apart: NFC and lower case."""
     if text.isascii():

@@ -13,7 +13,7 @@ from vdsh.codes import Codes
 from vdsh.errors import FolderError
 from vdsh.model import Model
 from vdsh.store.addresses import Address
-from vdsh.store.engine import Choose, Engine, Found, choose_from, no_store
+from vdsh.store.engine import Engine, no_store
 from vdsh.store.engines.milvus.collection import MOST, DocumentCollection, Pairs
 from vdsh.store.engines.milvus.keys import from_key, to_key
 from vdsh.store.engines.milvus.notes import Notes
@@ -28,6 +28,7 @@ from vdsh.store.engines.milvus.tables import (
     to_entry,
 )
 from vdsh.store.engines.milvus.where import Expression, quoted, to_expression, with_partial
+from vdsh.store.found import Choose, Found, choose_from
 from vdsh.store.model import from_files, to_files
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree, matches

@@ -17,10 +17,11 @@ from vdsh.errors import FolderError, InputError
 from vdsh.model import Model
 from vdsh.search.id_kinds import show
 from vdsh.store.addresses import Address
-from vdsh.store.engine import Choose, Engine, Found, choose_from
+from vdsh.store.engine import Engine
 from vdsh.store.engines.postgres.session import Session
 from vdsh.store.engines.postgres.tables import Tables, Vector
 from vdsh.store.engines.postgres.where import escape, fields_json, to_sql, unescape
+from vdsh.store.found import Choose, Found, choose_from
 from vdsh.store.model import from_files, to_files
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from vdsh.errors import EngineError, FolderError, InputError, WriteError
 from vdsh.store.engines.sqlite.where import has_label, json_kind, json_value
+from vdsh.store.engines.sqlite.words import create_words
 
 FILE = "store.sqlite"
 MODES = {"write": "mode=rwc", "read": "mode=ro", "frozen": "mode=ro&immutable=1"}
@@ -84,6 +85,7 @@ class Database:
                 for statement in SCHEMA.split(";"):
                     connection.execute(statement)
                 connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+                create_words(connection)
         return self.meta()
 
     @contextmanager

@@ -1,6 +1,6 @@
 """SQLite as an engine: a folder with the database, the model and the index file."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from sqlite3 import Connection
@@ -10,13 +10,25 @@ from vdsh.codes import Codes
 from vdsh.errors import FolderError, OutputExistsError, VdshError, WriteError
 from vdsh.model import Model
 from vdsh.persistence import MANIFEST
-from vdsh.store.engine import Choose, Engine, Found, no_store
+from vdsh.store.engine import Engine, no_store
 from vdsh.store.engines.sqlite.database import FILE, Database
-from vdsh.store.engines.sqlite.mirror import Mirror, share_mirror
+from vdsh.store.engines.sqlite.mirror import Mirror, current_state, share_mirror
+from vdsh.store.engines.sqlite.relevant import find_candidates
 from vdsh.store.engines.sqlite.snapshot import Snapshot, to_found, to_pairs
+from vdsh.store.engines.sqlite.words import (
+    Pending,
+    add_words,
+    create_words,
+    index_pending,
+    pending,
+    remove_words,
+)
+from vdsh.store.found import Choose, Found
 from vdsh.store.model import FOLDER, load_model
+from vdsh.store.ranking import ByRelevance
 from vdsh.store.rows import COLUMNS, Rows, read_labels
 from vdsh.store.where import Tree
+from vdsh.words import DamagedWordsError, Segment
 
 INSERT = f"INSERT INTO documents({COLUMNS}) VALUES (?, ?, ?, ?, ?)"
 
@@ -83,9 +95,13 @@ class Sqlite(Engine):
     def write(self, rows: Rows) -> None:
         """Write rows and the names of their fields in one transaction."""
         new = rows.fields - self._known_fields
+        words = Segment.of([row[1] for row in rows.rows])
         with self._changing() as connection:
             _delete(connection, [row[0] for row in rows.rows])
             connection.executemany(INSERT, rows.rows)
+            if rows.rows:  # their rows follow each other, up to the newest
+                first = current_state(connection).row - len(rows.rows) + 1
+                add_words(connection, words._replace(first=first))
             names = [(name,) for name in sorted(new)]
             connection.executemany("INSERT OR IGNORE INTO fields VALUES (?)", names)
         self._known_fields |= new
@@ -117,6 +133,43 @@ class Sqlite(Engine):
             if pairs is None:
                 pairs = snapshot.nearest_of_all_passing(code, n)
             return snapshot.fetch(pairs if choose is None else snapshot.choose(pairs, choose))
+
+    def prepare_words(self, progress: Callable[[int, int], None] | None = None) -> bool:
+        """Index the words of documents that an older version wrote, or of a damaged index."""
+        left = self._pending()
+        if left is not None and not left.n_left:
+            return True
+        if self.read_only:
+            return False
+        n_left = 0
+        while left is None or left.n_left:
+            with self._database.writing() as connection:
+                left = index_pending(connection)
+            n_left = max(n_left, left.n_left)
+            if progress is not None:
+                progress(n_left - left.n_left, n_left)
+        return True
+
+    def relevant(self, ranking: ByRelevance, where: Tree | None) -> list[Found]:
+        """Return the documents that words and codes together find, best first."""
+        try:
+            return self._relevant(ranking, where)
+        except DamagedWordsError:
+            if self.read_only:
+                return super().relevant(ranking, where)
+        with self._database.writing() as connection:
+            create_words(connection)
+        self.prepare_words()
+        return self._relevant(ranking, where)
+
+    def _relevant(self, ranking: ByRelevance, where: Tree | None) -> list[Found]:
+        mirror = self._need_mirror()
+        with self._database.reading() as connection:
+            snapshot = Snapshot(connection, where)
+            with mirror.showing(connection) as index:
+                words = mirror.words.showing(connection)
+                candidates = find_candidates(snapshot, index, words, ranking)
+            return snapshot.fetch([(one.id, one.distance) for one in ranking(candidates)])
 
     def within(
         self, code: Codes, radius: int, where: Tree | None, limit: int | None = None
@@ -163,6 +216,10 @@ class Sqlite(Engine):
         finally:
             self._database.close()
 
+    def _pending(self) -> Pending | None:
+        with self._database.reading() as connection:
+            return pending(connection)
+
     def _ask(self, query: str, *parameters: Any) -> list[Any]:
         with self._database.reading() as connection:
             return connection.execute(query, parameters).fetchall()
@@ -171,6 +228,8 @@ class Sqlite(Engine):
     def _changing(self) -> Iterator[Connection]:
         mirror = self._need_mirror()
         with self._database.writing() as connection:
+            if pending(connection) is None:
+                create_words(connection)
             yield connection
             mirror.forget_deletions(connection)
 
@@ -220,5 +279,7 @@ def _delete(connection: Connection, ids: Sequence[str]) -> int:
     note = f"INSERT INTO deletions(row, id) SELECT row, id {these}"
     n_removed = connection.execute(note, ids).rowcount
     if n_removed:
+        rows = [row for (row,) in connection.execute(f"SELECT row {these}", ids)]
+        remove_words(connection, rows)
         connection.execute(f"DELETE {these}", ids)
     return n_removed

@@ -21,6 +21,7 @@ from vdsh.codes import Codes
 from vdsh.errors import FolderError, VdshError
 from vdsh.search import HammingIndex
 from vdsh.store.engines.sqlite.database import Database
+from vdsh.store.engines.sqlite.words import Words
 from vdsh.store.rows import read_codes
 
 NAME = re.compile(r"index-(\d+)-(\d+)-([0-9a-f]+)\.vdsh")
@@ -77,6 +78,8 @@ class Mirror:
     ----------
     index : HammingIndex or None
         None until it is first needed.
+    words : Words
+        Which documents have which words.
     """
 
     def __init__(self, file: Path, n_bits: int, store: str) -> None:
@@ -85,6 +88,7 @@ class Mirror:
         self.n_bytes = n_bits // 8
         self.store = store
         self.index: HammingIndex | None = None
+        self.words = Words()
         self._state = State(0, 0)
         self._enough = 0  # deletions in the log, when somebody last looked how many are needed
         self._entrance = Lock()

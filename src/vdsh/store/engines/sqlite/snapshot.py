@@ -8,8 +8,8 @@ from vdsh.codes import Codes
 from vdsh.errors import FolderError, InputError
 from vdsh.search import HammingIndex
 from vdsh.search.id_kinds import show
-from vdsh.store.engine import Candidate, Choose, Found
 from vdsh.store.engines.sqlite.where import Sql, to_sql
+from vdsh.store.found import Candidate, Choose, Found
 from vdsh.store.rows import COLUMNS, check_code, read_codes, to_document
 from vdsh.store.where import Tree
 
@@ -80,6 +80,25 @@ class Snapshot:
         near = [Candidate(id, distance, check_code(_row(codes, id))) for id, distance in pairs]
         return [(candidate.id, candidate.distance) for candidate in choose(near)]
 
+    @property
+    def is_filtered(self) -> bool:
+        """Whether only documents that match a filter are seen."""
+        return self._filter is not None
+
+    def rows(self, columns: str, numbers: Sequence[int]) -> list[Any]:
+        """Look up columns of those rows that match, in the order of their numbers."""
+        return self._look_up(f"row, {columns}", numbers, self._filter, by="row")
+
+    def rows_of(self, ids: Sequence[str]) -> list[Any]:
+        """Look up row, id and code of documents."""
+        return self._look_up("row, id, code", ids)
+
+    def all_rows(self) -> list[int]:
+        """Return the numbers of all rows that match, by looking at all documents."""
+        text, parameters = self._filter or Sql("1")
+        query = f"SELECT row FROM documents WHERE {text}"
+        return [row for (row,) in self._connection.execute(query, parameters)]
+
     def fetch(self, pairs: Pairs) -> list[Found]:
         """Fetch documents that were found."""
         rows = {row[0]: row for row in self._look_up(COLUMNS, [id for id, _ in pairs])}
@@ -97,13 +116,19 @@ class Snapshot:
             raise InputError(f"The filter is too long: {n_values:,} values. Ask in several parts.")
         return condition
 
-    def _look_up(self, columns: str, ids: Sequence[str], condition: Sql | None = None) -> list[Any]:
+    def _look_up(
+        self,
+        columns: str,
+        keys: Sequence[str] | Sequence[int],
+        condition: Sql | None = None,
+        by: str = "id",
+    ) -> list[Any]:
         text, parameters = condition or Sql("1")
         rows: list[Any] = []
-        for first in range(0, len(ids), PER_STATEMENT):
-            some = ids[first : first + PER_STATEMENT]
+        for first in range(0, len(keys), PER_STATEMENT):
+            some = keys[first : first + PER_STATEMENT]
             marks = ", ".join("?" * len(some))
-            query = f"SELECT {columns} FROM documents WHERE id IN ({marks}) AND ({text})"
+            query = f"SELECT {columns} FROM documents WHERE {by} IN ({marks}) AND ({text})"
             rows += self._connection.execute(query, (*some, *parameters)).fetchall()
         return rows
 

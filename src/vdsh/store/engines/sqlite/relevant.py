@@ -1,0 +1,108 @@
+"""The documents that words and codes together may find: the best by words, the nearest by code."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.search import HammingIndex
+from vdsh.store.engines.sqlite.snapshot import MANY_TRIED, Snapshot
+from vdsh.store.found import Candidate
+from vdsh.store.ranking import ByRelevance, fits
+from vdsh.store.rows import check_code
+from vdsh.text.stopwords import SMART
+from vdsh.words import Matches, WordIndex, WordQuery
+
+MOST_TIES = 1000  # documents that match as well as the last of the best
+FIRST_TRIED = 500  # of the best by words, where a filter or a phrase may refuse some
+
+Numbers = NDArray[np.int64]
+
+
+def find_candidates(
+    snapshot: Snapshot, index: HammingIndex, words: WordIndex, ranking: ByRelevance
+) -> list[Candidate]:
+    """Find the best by words, and the nearest to the code that those want."""
+    query, n = ranking.query, ranking.n_candidates
+    matches = words.match(query.words)
+    ranking.missing = matches.missing
+    left_out = _any_of(words.having(some) for some in query.without if len(some) == 1)
+    matches = matches.only(~_among(matches.numbers, left_out))
+    for phrase in query.phrases:
+        having = words.having([word for word in phrase if word not in SMART])
+        matches = matches.only(_among(matches.numbers, having))
+    best = _best_by_words(snapshot, matches, n, query)
+    wanted = ranking.wanted(best)
+    if query.phrases or not len(index):
+        return best
+    near = snapshot.nearest(index, wanted, 4 * n if query.without else n)
+    if near is None:
+        near = snapshot.nearest_of_all_passing(wanted, n)
+    found = {one.id: one for one in _near(snapshot, [id for id, _ in near], matches, left_out)}
+    if any(len(some) > 1 for some in query.without):
+        rows = snapshot.rows_of(list(found))
+        fitting = _fitting(snapshot, [row for row, _, _ in rows], query)
+        found = {id: found[id] for row, id, _ in rows if row in fitting}
+    return list((found | {one.id: one for one in best}).values())
+
+
+def _best_by_words(
+    snapshot: Snapshot, matches: Matches, n: int, query: WordQuery
+) -> list[Candidate]:
+    signs = bool(query.phrases or query.without)
+    if not signs and not snapshot.is_filtered:
+        return _candidates(snapshot, matches, matches.in_order(n)[: n + MOST_TIES])
+    found: list[Candidate] = []
+    order, start, size = matches.in_order(MANY_TRIED)[:MANY_TRIED], 0, FIRST_TRIED
+    while start < len(order) and len(found) < n:
+        some = order[start : start + size]
+        if signs:
+            some = some[_among(some, _fitting(snapshot, some.tolist(), query))]
+        found += _candidates(snapshot, matches, some)
+        start, size = start + size, 4 * size
+    if len(found) < n and len(order) < len(matches.numbers) and snapshot.is_filtered:
+        passing = matches.only(_among(matches.numbers, np.sort(snapshot.all_rows())))
+        if len(passing.numbers) < len(matches.numbers):
+            return _best_by_words(snapshot, passing, n, query)
+    return found
+
+
+def _candidates(snapshot: Snapshot, matches: Matches, numbers: Numbers) -> list[Candidate]:
+    rows = snapshot.rows("id, code", numbers.tolist())
+    shares = matches.of(_numbers(rows)).tolist()
+    pairs = zip(rows, shares, strict=True)
+    return [Candidate(id, 0, check_code(code), share) for (_, id, code), share in pairs]
+
+
+def _near(
+    snapshot: Snapshot, ids: Sequence[str], matches: Matches, left_out: Numbers
+) -> list[Candidate]:
+    rows = snapshot.rows_of(ids)
+    numbers = _numbers(rows)
+    pairs = zip(rows, matches.of(numbers).tolist(), _among(numbers, left_out), strict=True)
+    return [
+        Candidate(id, 0, check_code(code), share) for (_, id, code), share, out in pairs if not out
+    ]
+
+
+def _fitting(snapshot: Snapshot, numbers: Sequence[int], query: WordQuery) -> Numbers:
+    """Return the rows whose texts have all phrases, and none that is to be left out."""
+    rows = snapshot.rows("text", numbers)
+    return np.sort(_numbers([row for row in rows if fits(query, row[1])]))
+
+
+def _numbers(rows: Sequence[Sequence[object]]) -> Numbers:
+    return np.array([row[0] for row in rows], np.int64)
+
+
+def _any_of(numbers: Iterable[Numbers]) -> Numbers:
+    return np.unique(np.concatenate([np.zeros(0, np.int64), *numbers]))
+
+
+def _among(numbers: Numbers, some: Numbers) -> NDArray[np.bool_]:
+    """Say which numbers are among some others, which are in order."""
+    if not len(some):
+        return np.zeros(len(numbers), bool)
+    at = np.minimum(np.searchsorted(some, numbers), len(some) - 1)
+    among: NDArray[np.bool_] = some[at] == numbers
+    return among

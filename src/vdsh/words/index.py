@@ -1,0 +1,146 @@
+"""`WordIndex`: segments together, and BM25 of a query's words over all their documents."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.text.tokenizer import hash_plainly
+from vdsh.words.segment import Segment
+
+K1, B = 1.2, 0.75  # as SQLite's FTS5 has them
+LEAST_IDF = 1e-6  # of a word that half of the documents have
+MOST_WORDS = 32  # of a query; of more, the most telling
+MOST_REPEATS = 2  # a word that the query repeats counts twice
+FEW = 16  # entries are sorted where there are so many times as many documents
+
+Numbers = NDArray[np.int64]
+
+
+class Matches(NamedTuple):
+    """Documents that have words of a query.
+
+    Attributes
+    ----------
+    numbers : ndarray of int64 of shape (n_found,)
+        The documents, in order.
+    shares : ndarray of float64 of shape (n_found,)
+        How much of the query each answers: BM25 out of the most there can be, from 0 to 1.
+    missing : list of str
+        Words that no document has.
+    """
+
+    numbers: Numbers
+    shares: NDArray[np.float64]
+    missing: list[str]
+
+    def of(self, numbers: Numbers) -> NDArray[np.float64]:
+        """Give the shares of some documents; 0 for those that have none of the words."""
+        if not len(self.numbers):
+            return np.zeros(len(numbers))
+        at = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
+        return np.where(self.numbers[at] == numbers, self.shares[at], 0.0)
+
+    def only(self, kept: NDArray[np.bool_]) -> "Matches":
+        """Leave some documents out."""
+        return self._replace(numbers=self.numbers[kept], shares=self.shares[kept])
+
+    def in_order(self, n: int) -> Numbers:
+        """Return the n best documents, best first, with all that tie with the last of them."""
+        if n < len(self.shares):
+            least = np.partition(self.shares, len(self.shares) - n)[len(self.shares) - n]
+            best = np.flatnonzero(self.shares >= least)
+        else:
+            best = np.arange(len(self.shares))
+        return self.numbers[best[np.argsort(-self.shares[best], kind="stable")]]
+
+
+class WordIndex:
+    """An inverted index: which documents have which words.
+
+    Parameters
+    ----------
+    segments : sequence of Segment
+        In the order of their documents.
+
+    Attributes
+    ----------
+    n_docs : int
+    """
+
+    def __init__(self, segments: Sequence[Segment]) -> None:
+        self.segments = segments
+        self.n_docs = sum(segment.n_docs for segment in segments)
+        n_words = sum(segment.n_words for segment in segments)
+        self._mean_length = max(1, n_words) / max(1, self.n_docs)
+
+    @cached_property
+    def _lengths(self) -> list[NDArray[Any]]:
+        """What BM25 adds to a word's count, by the length of each document."""
+        per_word = K1 * B / self._mean_length
+        return [K1 * (1 - B) + per_word * segment.lengths for segment in self.segments]
+
+    def match(self, words: Mapping[str, int]) -> Matches:
+        """Score the documents that have words of a query, given how often it has each."""
+        names = sorted(words)
+        hashes = hash_plainly(names)
+        found = [_find(segment, hashes) for segment in self.segments]
+        df = sum((stops - starts for starts, stops in found), np.zeros(len(names), np.int64))
+        missing = [name for name, n in zip(names, df, strict=True) if not n]
+        idf = np.maximum(np.log((self.n_docs - df + 0.5) / (df + 0.5)), LEAST_IDF)
+        repeats = np.array([words[name] for name in names], np.int64)
+        order = np.argsort(-repeats * idf, kind="stable")
+        chosen = order[df[order] > 0][:MOST_WORDS]
+        weights = np.minimum(repeats, MOST_REPEATS)[chosen] * idf[chosen]
+        weights = (K1 + 1) * weights
+        parts = [
+            self._score(i, starts[chosen], stops[chosen], weights)
+            for i, (starts, stops) in enumerate(found)
+        ]
+        numbers = np.concatenate([np.zeros(0, np.int64), *(part[0] for part in parts)])
+        scores = np.concatenate([np.zeros(0), *(part[1] for part in parts)])
+        return Matches(numbers, scores / max(weights.sum(), LEAST_IDF), missing)
+
+    def having(self, words: Sequence[str]) -> Numbers:
+        """Return the documents that have all of some words, in order."""
+        hashes = hash_plainly(sorted(set(words)))
+        parts = [np.zeros(0, np.int64)]
+        for segment in self.segments:
+            starts, stops = _find(segment, hashes)
+            lists = [segment.places[i:j] for i, j in zip(starts, stops, strict=True)]
+            lists.sort(key=len)
+            places = lists[0]
+            for other in lists[1:]:
+                places = np.intersect1d(places, other, assume_unique=True)
+            parts.append(segment.first + places.astype(np.int64))
+        return np.concatenate(parts)
+
+    def _score(
+        self, i: int, starts: Numbers, stops: Numbers, weights: NDArray[np.float64]
+    ) -> tuple[Numbers, NDArray[Any]]:
+        segment, sizes = self.segments[i], stops - starts
+        spans = [slice(*span) for span in zip(starts, stops, strict=True) if span[0] < span[1]]
+        if not spans:
+            return np.zeros(0, np.int64), np.zeros(0)
+        places = np.concatenate([segment.places[span] for span in spans])
+        counts = np.concatenate([segment.counts[span] for span in spans])
+        values = np.repeat(weights, sizes) * (counts / (counts + self._lengths[i][places]))
+        if FEW * len(places) < len(segment.lengths):
+            few, positions = np.unique(places, return_inverse=True)
+            scores = np.bincount(positions, values)
+            return segment.first + few.astype(np.int64), scores
+        scores = np.bincount(places, values)
+        found = np.flatnonzero(scores)
+        return segment.first + found, scores[found]
+
+
+def _find(segment: Segment, hashes: NDArray[np.uint64]) -> tuple[Numbers, Numbers]:
+    """Tell where the entries of words begin and end; nowhere for those it has not."""
+    if not len(segment.hashes):
+        return np.zeros(len(hashes), np.int64), np.zeros(len(hashes), np.int64)
+    at = np.minimum(np.searchsorted(segment.hashes, hashes), len(segment.hashes) - 1)
+    there = segment.hashes[at] == hashes
+    starts = np.where(there, segment.offsets[at], 0)
+    return starts, np.where(there, segment.offsets[at + 1], 0)

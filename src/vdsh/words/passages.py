@@ -1,0 +1,85 @@
+"""Where a text answers a query: the words it has, its best passage, and the marks in it."""
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from vdsh.jit import compiled
+from vdsh.text.spans import Span, find_spans
+from vdsh.text.tokenizer import find_tokens, hash_plainly, tokenize
+
+LENGTH = 240  # characters of a passage, about two lines
+LONGEST = 50_000  # characters of a text that are looked at
+_BEFORE = 40  # characters before the first word that matters, at most
+_PLAIN = 1e-7  # seconds a character without kernels
+
+
+class Passage(NamedTuple):
+    """A stretch of a text.
+
+    Attributes
+    ----------
+    start, stop : int
+        Where it begins and ends, in characters of the text.
+    marks : list of (int, int)
+        Where words begin and end, in characters of the text, in order.
+    """
+
+    start: int
+    stop: int
+    marks: list[tuple[int, int]]
+
+
+def words_in(texts: Sequence[str], words: Iterable[str]) -> list[list[str]]:
+    """List for each text those of some words that it has, in their order."""
+    wanted = list(words)
+    if not wanted:
+        return [[] for _ in texts]
+    if not compiled(_PLAIN * sum(map(len, texts))):
+        found = [set(tokenize(text)) for text in texts]
+        return [[word for word in wanted if word in some] for some in found]
+    tokens, hashes = find_tokens(texts), hash_plainly(wanted)
+    order = np.argsort(hashes)
+    at = order[np.minimum(np.searchsorted(hashes[order], tokens.hashes), len(wanted) - 1)]
+    at[hashes[at] != tokens.hashes] = -1
+    return [
+        [wanted[i] for i in np.unique(at[first:last]).tolist() if i >= 0]
+        for first, last in zip(tokens.documents, tokens.documents[1:], strict=False)
+    ]
+
+
+def find_passage(text: str, words: Collection[str], length: int = LENGTH) -> Passage:
+    """Find the stretch of a text that has the most of some words, each counted once.
+
+    >>> find_passage("The probe sent pictures of Mars.", {"mars"}).marks
+    [(27, 31)]
+    """
+    spans = [span for span in find_spans(text[:LONGEST]) if span.token in words]
+    start, stop = cut_passage(text, best_start(spans, dict.fromkeys(words, 1.0), length), length)
+    return Passage(start, stop, [(a, b) for a, b, _ in spans if start <= a and b <= stop])
+
+
+def best_start(spans: Sequence[Span], weights: Mapping[str, float], length: int = LENGTH) -> int:
+    """Return the place after which a passage has the most weight, each word counted once."""
+    starts = [span.start for span in spans]
+    words = [(span.token, weights[span.token]) for span in spans]
+    best, most = 0, 0.0
+    for i, start in enumerate(starts):
+        end = bisect_left(starts, start + length - _BEFORE)
+        weight = sum(dict(words[i:end]).values())
+        if weight > 1.05 * most:  # an earlier passage is the better one of two alike
+            best, most = start, weight
+    return best
+
+
+def cut_passage(text: str, at: int, length: int = LENGTH) -> tuple[int, int]:
+    """Cut a passage around a place, between words where there are spaces."""
+    start = 0
+    if at > _BEFORE + 20:  # near its beginning, the text is shown from there
+        start = max(at - _BEFORE, text.find(" ", at - _BEFORE, at) + 1)
+    stop = min(len(text), start + length)
+    if stop < len(text):
+        stop = max(text.rfind(" ", stop - _BEFORE, stop), 0) or stop
+    return start, stop

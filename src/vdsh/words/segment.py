@@ -1,0 +1,189 @@
+"""`Segment`: an immutable piece of the word index, over documents with successive numbers.
+
+A piece has at most 65,536 documents, so that a place in it takes two bytes. Words are kept as
+64-bit hashes: among a million words the chance that two of them share one is one in thirty million,
+and then a document is found that lacks a word.
+"""
+
+import struct
+import zlib
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.errors import FolderError
+from vdsh.jit import compiled
+from vdsh.text.stopwords import SMART
+from vdsh.text.tokenizer import hash_plainly, tokenize
+from vdsh.text.word_counter import over_blocks
+
+MOST = 1 << 16  # documents
+ABSENT = MOST - 1  # the length of a document that is not there
+_HEADER = struct.Struct("<4sIIII")  # sign, check sum, documents, words, entries
+_SIGN = b"vdw1"
+_PLAIN = 1e-6  # seconds a character without kernels
+
+
+class DamagedWordsError(FolderError):
+    """Bytes that are no segment."""
+
+
+class Segment(NamedTuple):
+    """Which documents have which words.
+
+    Word j has the entries from `offsets[j]` to `offsets[j + 1]`, in the order of the documents.
+
+    Attributes
+    ----------
+    first : int
+        The number of the first document.
+    hashes : ndarray of uint64 of shape (n_words,)
+        Its words, in order.
+    offsets : ndarray of int64 of shape (n_words + 1,)
+    places : ndarray of uint16 of shape (n_entries,)
+        Documents, counted from the first.
+    counts : ndarray of uint8 of shape (n_entries,)
+        How often the document has the word, 255 at most.
+    lengths : ndarray of uint16 of shape (n_docs,)
+        Words of each document, 65,534 at most; `ABSENT` for one that is not there.
+    """
+
+    first: int
+    hashes: NDArray[np.uint64]
+    offsets: NDArray[np.int64]
+    places: NDArray[np.uint16]
+    counts: NDArray[np.uint8]
+    lengths: NDArray[np.uint16]
+
+    @property
+    def n_docs(self) -> int:
+        """How many documents are there."""
+        return int(np.count_nonzero(self.lengths != ABSENT))
+
+    @property
+    def n_words(self) -> int:
+        """How many words all documents have together."""
+        return int(self.lengths[self.lengths != ABSENT].sum(dtype=np.int64))
+
+    @classmethod
+    def of(cls, texts: Sequence[str], first: int = 0) -> Self:
+        """Count the words of texts; stop words are left out."""
+        hashes, places = _hashed_words(texts)
+        lengths = np.minimum(np.bincount(places, minlength=len(texts)), ABSENT - 1)
+        order = np.argsort(hashes, kind="stable")
+        hashes, places = hashes[order], places[order]
+        new_word = np.diff(hashes, prepend=hashes[:1] ^ np.uint64(1)) != 0
+        starts = np.flatnonzero(new_word | (np.diff(places, prepend=-1) != 0))
+        counts = np.diff(starts, append=len(hashes))
+        firsts = np.flatnonzero(new_word[starts])
+        return cls(
+            first,
+            hashes[starts][firsts],
+            np.append(firsts, len(starts)),
+            places[starts].astype(np.uint16),
+            np.minimum(counts, 255).astype(np.uint8),
+            lengths.astype(np.uint16),
+        )
+
+    @classmethod
+    def joined(cls, segments: Sequence["Segment"]) -> Self:
+        """Make one segment of several, in the order of their documents, with gaps between them."""
+        first = segments[0].first
+        shifts = [segment.first - first for segment in segments]
+        lengths = np.full(shifts[-1] + len(segments[-1].lengths), ABSENT, np.uint16)
+        for segment, shift in zip(segments, shifts, strict=True):
+            lengths[shift : shift + len(segment.lengths)] = segment.lengths
+        hashes = np.concatenate([segment.hashes for segment in segments])
+        sizes = np.concatenate([np.diff(segment.offsets) for segment in segments])
+        places = [s.places + np.uint16(shift) for s, shift in zip(segments, shifts, strict=True)]
+        order = np.argsort(hashes, kind="stable")
+        entries = _ranges((np.cumsum(sizes) - sizes)[order], sizes[order])
+        firsts = np.flatnonzero(np.diff(hashes[order], prepend=~hashes[order][:1]))
+        ends = np.append(0, np.cumsum(sizes[order]))
+        return cls(
+            first,
+            hashes[order][firsts],
+            np.append(ends[firsts], ends[-1]),
+            np.concatenate(places)[entries],
+            np.concatenate([segment.counts for segment in segments])[entries],
+            lengths,
+        )
+
+    def at(self, numbers: NDArray[np.int64]) -> "Segment":
+        """Give the documents other numbers, which ascend; there may be gaps."""
+        places = (numbers - numbers[0]).astype(np.uint16)
+        lengths = np.full(int(places[-1]) + 1, ABSENT, np.uint16)
+        lengths[places] = self.lengths
+        return self._replace(first=int(numbers[0]), places=places[self.places], lengths=lengths)
+
+    def without(self, places: NDArray[np.uint16]) -> "Segment":
+        """Leave some documents out."""
+        lengths = self.lengths.copy()
+        lengths[places] = ABSENT
+        stays = lengths[self.places] != ABSENT
+        offsets = np.append(0, np.cumsum(stays))[self.offsets]
+        used = np.diff(offsets) > 0
+        return self._replace(
+            hashes=self.hashes[used],
+            offsets=np.append(offsets[:-1][used], offsets[-1]),
+            places=self.places[stays],
+            counts=self.counts[stays],
+            lengths=lengths,
+        )
+
+    def to_bytes(self) -> bytes:
+        """Give the bytes that `from_bytes` reads."""
+        sizes = np.diff(self.offsets).astype(np.uint32)
+        arrays = (self.hashes, sizes, self.places, self.lengths, self.counts)
+        body = b"".join(array.tobytes() for array in arrays)
+        shape = len(self.lengths), len(self.hashes), len(self.places)
+        return _HEADER.pack(_SIGN, zlib.crc32(body), *shape) + body
+
+    @classmethod
+    def from_bytes(cls, data: bytes, first: int) -> Self:
+        """Read a segment; raise where the bytes are not as they were written."""
+        try:
+            sign, check, n_docs, n_words, n_entries = _HEADER.unpack_from(data)
+            body = memoryview(data)[_HEADER.size :]
+            size = 12 * n_words + 3 * n_entries + 2 * n_docs
+            if sign != _SIGN or len(body) != size or zlib.crc32(body) != check:
+                raise ValueError("not as it was written")
+        except (struct.error, TypeError, ValueError) as error:
+            raise DamagedWordsError(f"The word index is damaged ({error}).") from error
+        ends = np.cumsum([8 * n_words, 4 * n_words, 2 * n_entries, 2 * n_docs]).tolist()
+        hashes = np.frombuffer(body, np.uint64, n_words)
+        sizes = np.frombuffer(body, np.uint32, n_words, ends[0])
+        places = np.frombuffer(body, np.uint16, n_entries, ends[1])
+        lengths = np.frombuffer(body, np.uint16, n_docs, ends[2])
+        counts = np.frombuffer(body, np.uint8, n_entries, ends[3])
+        offsets = np.append(0, np.cumsum(sizes, dtype=np.int64))
+        return cls(first, hashes, offsets, places, counts, lengths)
+
+
+def _hashed_words(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Give the hashes of all words that are not stop words, and the texts they are of."""
+    if compiled(_PLAIN * sum(map(len, texts))):
+        parts = over_blocks(texts, lambda tokens: (tokens.hashes, np.diff(tokens.documents)))
+        hashes, sizes = (np.concatenate(part) for part in zip(*parts, strict=True))
+    else:
+        found = [tokenize(text) for text in texts]
+        hashes = hash_plainly([token for tokens in found for token in tokens])
+        sizes = np.array([len(tokens) for tokens in found])
+    stops = _stop_hashes()
+    at = np.minimum(np.searchsorted(stops, hashes), len(stops) - 1)
+    kept = stops[at] != hashes
+    return hashes[kept], np.repeat(np.arange(len(texts)), sizes)[kept]
+
+
+@cache
+def _stop_hashes() -> NDArray[np.uint64]:
+    return np.sort(hash_plainly(sorted(SMART)))
+
+
+def _ranges(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Lay ranges of numbers end to end."""
+    shifts = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+    return shifts + np.arange(len(shifts))
