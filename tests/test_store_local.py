@@ -140,7 +140,7 @@ def test_a_store_of_a_newer_format(store, folder):
     with sqlite3.connect(folder / "store.sqlite") as connection:
         connection.execute("UPDATE meta SET value = '99' WHERE key = 'format'")
     connection.close()
-    with pytest.raises(FolderError, match="has format 99; this version reads up to 1. Upgrade"):
+    with pytest.raises(FolderError, match="has format 99; this version reads up to 2. Upgrade"):
         open_store(folder)
 
 

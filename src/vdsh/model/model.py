@@ -209,6 +209,10 @@ class Model:
             return np.zeros((0, self.n_bits // 8), np.uint8)
         return pack(binarize(self.scores_of(counts), self.thresholds))
 
+    def check_knows_doubt(self) -> None:
+        """Raise where it does not say how sure it is of a bit."""
+        self._network()
+
     def codes_and_chances(self, counts: Sparse) -> tuple[Codes, Scores]:
         """Hash counted documents, and give the probability of each bit being 1.
 

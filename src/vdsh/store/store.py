@@ -282,8 +282,7 @@ class Store:
         if empty:
             return self._nothing(code, unknown, where)
         if rank == "expected":
-            if not self.model.knows_doubt:
-                self.model.bit_probabilities([""])  # says so
+            self.model.check_knows_doubt()
             return Hits(self._by_expected_distance(code, chances, k, where), unknown)
         found = self._ask(lambda engine: engine.nearest(code, k, _tree(engine, where)))
         return Hits(map(_hit, found), unknown)

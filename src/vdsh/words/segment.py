@@ -165,13 +165,13 @@ class Segment(NamedTuple):
 
 def _hashed_words(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """Give the hashes of all words that are not stop words, and the texts they are of."""
-    if compiled(_PLAIN * sum(map(len, texts))):
+    if texts and compiled(_PLAIN * sum(map(len, texts))):
         parts = over_blocks(texts, lambda tokens: (tokens.hashes, np.diff(tokens.documents)))
         hashes, sizes = (np.concatenate(part) for part in zip(*parts, strict=True))
     else:
         found = [tokenize(text) for text in texts]
         hashes = hash_plainly([token for tokens in found for token in tokens])
-        sizes = np.array([len(tokens) for tokens in found])
+        sizes = np.array([len(tokens) for tokens in found], np.int64)
     stops = _stop_hashes()
     at = np.minimum(np.searchsorted(stops, hashes), len(stops) - 1)
     kept = stops[at] != hashes
