@@ -3,7 +3,7 @@
 Run: VDSH_DATA=path/to/data python benchmarks/bench_words.py [--documents 1000000]
 
 The model is a 32-bit VDSH of 20 Newsgroups; documents are 22 successive words of its posts, from
-any place. Beside the store stands a table of SQLite's FTS5 with the same words (`content=''`), asked
+any place. Beside the store stands a table of SQLite's FTS5 with the same words (no content), asked
 for its best 100 by bm25() of the same words: what the store's own word index does in between.
 """
 
