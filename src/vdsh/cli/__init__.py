@@ -15,7 +15,7 @@ from vdsh.cli import options
 from vdsh.errors import VdshError
 
 VERBS = """demo fit encode index search within delete duplicates info datasets evaluate recalibrate
-    reproduce map serve explain sample copy export""".split()
+    reproduce map serve explain sample copy export check backup restore compact""".split()
 _ASKING = ("search", "within", "info")
 
 
