@@ -51,10 +51,10 @@ def report(
 
 def _options(reading: options.Reading) -> dict[str, Any]:
     """Take the options that say how queries are read; the labels of a query are its answers."""
-    given = reading._asdict()
-    labels, texts = given.pop("labels_field"), given.pop("text_field")
-    given["relevant_field"] = "relevant" if labels == "labels" else labels
-    return given | {"text_field": texts or None, "drop_field": reading.drop_field or ()}
+    given = reading._asdict() | {"drop_field": reading.drop_field or ()}
+    if reading.labels_field == options.BY_DEFAULT.labels_field:
+        del given["labels_field"]
+    return given
 
 
 def _facts(found: "QueryEvaluation") -> dict[str, Any]:
@@ -101,8 +101,8 @@ def _print(found: "QueryEvaluation") -> None:
         typer.echo(f"Without {name}: {reason}", err=True)
     if found.missing:
         typer.echo(
-            f"{len(found.missing):,} relevant ids are not in the store and count as not found, "
-            f"such as '{found.missing[0]}'.",
+            "Relevant ids that are not in the store count as not found: "
+            f"{len(found.missing):,}, such as '{found.missing[0]}'.",
             err=True,
         )
 

@@ -4,7 +4,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from reprlib import repr as short
 from typing import Any, NamedTuple
@@ -43,8 +43,8 @@ def read_queries(
     source: str | os.PathLike[str],
     qrels: str | os.PathLike[str] | None = None,
     *,
-    text_field: str | None = None,
-    relevant_field: str = "relevant",
+    text_field: str | Sequence[str] | None = None,
+    labels_field: str = "relevant",
     **reading: Any,
 ) -> list[Query]:
     """Read queries and their relevant documents.
@@ -62,8 +62,8 @@ def read_queries(
     qrels : path, optional
         Judgements: lines of query id, anything, document id and gain, as TREC has them, or of
         query id, document id and gain below a header, as BEIR has them.
-    text_field, relevant_field : str
-        Fields of the query and its relevant ids, where they have other names.
+    text_field, labels_field : str
+        Fields of the query and of its relevant ids, where they have other names.
     **reading
         As `read_documents` takes it: `id_field`, `format`, `encoding`, ...
 
@@ -76,7 +76,7 @@ def read_queries(
     if qrels is not None:
         topics = read_documents(source, text_field=text_field, **reading)
         return _judged(_topics(topics), _read_qrels(qrels, reading.get("encoding", "utf-8")), qrels)
-    reader = read_documents(source, text_field=text_field, labels_field=relevant_field, **reading)
+    reader = read_documents(source, text_field=text_field, labels_field=labels_field, **reading)
     if reader.format in ("text", "folder"):
         raise InputError(f"'{reader.name}' does not say which documents are relevant. {_ADVICE}")
     return _merged(reader)
