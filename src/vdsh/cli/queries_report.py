@@ -24,18 +24,20 @@ def report(
     quiet: bool,
 ) -> dict[str, Any]:
     """Search with the queries of a file, print how good it was, give each query's values."""
+    from rich.progress import MofNCompleteColumn
+
     from vdsh.evaluation import evaluate_queries, read_queries
-    from vdsh.progress import counting_bar
+    from vdsh.progress import progress_bar
     from vdsh.store import open_store
 
     given = read_queries(queries, qrels, **_options(reading))
-    with (
-        open_store(store) as opened,
-        counting_bar("reading documents", 0, enabled=not quiet) as bar,
-    ):
+    with open_store(store) as opened, progress_bar(MofNCompleteColumn(), enabled=not quiet) as bar:
+        tasks: dict[str, Any] = {}
 
         def show(what: str, done: int, total: int) -> None:
-            bar.update(bar.task_ids[0], description=what, completed=done, total=total)
+            if what not in tasks:
+                tasks[what] = bar.add_task(what, total=total)
+            bar.update(tasks[what], completed=done)
 
         found = evaluate_queries(opened, given, k=k, progress=show)
     if as_json:

@@ -111,14 +111,12 @@ def evaluate_queries(
             f"None of the {len(asked):,} queries has a relevant document. Name some for each."
         )
     show = progress or (lambda what, done, total: None)
-    depth = max(check_count("k", k, 1), FIRST)
+    k = check_count("k", k, 1)
+    depth = max(k, FIRST)
     ids, texts = _read(store, show)
     missing = _missing(judged, set(ids))
     ranked, left_out = _ask(store, judged, depth, show)
-    words = WordSearch(
-        ids, texts, [query.text for query in judged], store.model.text_settings["stop_words"]
-    )
-    ranked |= {name: list(found) for name, found in words.rankings(depth)}
+    ranked |= _ask_words(store, (ids, texts), judged, depth, show)
     values = {name: _measure(found, judged, k) for name, found in ranked.items()}
     rows = [_compared(name, each, values[YARDSTICK]) for name, each in values.items()]
     unjudged = len(asked) - len(judged)
@@ -159,18 +157,36 @@ def _ask(
     left_out: dict[str, str] = {}
     for rank in RANKS:
         try:
-            found[rank] = list(_search(store, queries, k, rank, show))
+            hits = (store.search(query.text, k, rank=rank) for query in queries)
+            ids = ([hit.id for hit in each] for each in hits)
+            found[rank] = _take(ids, rank, len(queries), show)
         except InputError as error:
             left_out[rank] = str(error)
     return found, left_out
 
 
-def _search(
-    store: Store, queries: list[Query], k: int, rank: str, show: Listener
-) -> Iterator[list[str]]:
-    for done, query in enumerate(queries, 1):
-        yield [hit.id for hit in store.search(query.text, k, rank=rank)]
-        show(f"searching by {rank}", done, len(queries))
+def _ask_words(
+    store: Store,
+    documents: tuple[list[str], list[str]],
+    queries: list[Query],
+    k: int,
+    show: Listener,
+) -> dict[str, list[list[str]]]:
+    """Search by BM25 and tf-idf."""
+    stop_words = store.model.text_settings["stop_words"]
+    show("counting words", 0, 1)
+    words = WordSearch(*documents, [query.text for query in queries], stop_words)
+    show("counting words", 1, 1)
+    return {name: _take(ids, name, len(queries), show) for name, ids in words.rankings(k)}
+
+
+def _take(ids: Iterator[list[str]], name: str, total: int, show: Listener) -> list[list[str]]:
+    """Gather what one query after another finds, and tell it."""
+    found = []
+    for each in ids:
+        found.append(each)
+        show(f"searching by {name}", len(found), total)
+    return found
 
 
 def _measure(found: list[list[str]], queries: list[Query], k: int) -> dict[str, Values]:
