@@ -211,6 +211,10 @@ def test_topics_and_judgements_are_read_as_trec_and_beir_write_them(read, name, 
     ]
 
 
+def test_judgements_of_three_columns_need_no_header(read):
+    assert read("t.tsv", "q1\tmars\n", "q1\ta\t1.5\nq1\tb\t1\n")[0].relevant == {"a": 1.5, "b": 1}
+
+
 def test_a_topic_without_judgements_has_no_relevant_documents(read):
     assert read("t.tsv", "q1\tmars\nq2\tpolo\n", "q1 0 a 1\n")[1] == Query("polo", {}, "q2")
 
@@ -235,6 +239,7 @@ LINE = '{"query": "polo", "relevant": ["b"]}\n'
         ("q.jsonl", '{"query": "x", "relevant": ["a", "a"]}', "relevant names an id twice"),
         ("q.jsonl", '{"query": "x", "relevant": {"a": "much"}}', "a gain must be a number. Got"),
         ("q.jsonl", '{"query": "x", "relevant": {"a": NaN}}', "a gain must be a number. Got nan"),
+        ("q.jsonl", '{"query": "x", "relevant": {"a": 1e999}}', "a gain must be a number. Got inf"),
         ("q.jsonl", '{"query": "x", "relevant": {"a": true}}', "a gain must be a number. Got True"),
         ("q.jsonl", LINE + LINE, "line 2: 'b' is named twice for 'polo'. Remove one."),
         ("q.jsonl", "[" + LINE + "]", "line 1: broken JSON"),

@@ -53,7 +53,10 @@ def command(
     against: Annotated[
         str | None, typer.Option(help="Another model, compared on the same queries.")
     ] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="Nearest documents that count.")] = 100,
+    k: Annotated[
+        int,
+        typer.Option("-k", min=1, help="Nearest documents that count; with --queries, for recall."),
+    ] = 100,
     radius: Annotated[int, typer.Option(min=0, help="Largest distance that counts.")] = 2,
     root: Annotated[str | None, typer.Option(help="Folder of the corpora.")] = None,
     seed: Annotated[int, typer.Option(help="Of the corpus's random split.")] = 0,

@@ -159,13 +159,16 @@ def _cell(reader: DocumentReader, place: str, cell: str | None) -> Any:
 
 
 def _gain(reader: DocumentReader, place: str, value: Any) -> float:
-    try:
-        gain = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        gain = math.nan
-    if not math.isfinite(gain):
+    if not _is_number(value):
         reader.fail(place, f"a gain must be a number. Got {short(value)}.")
-    return gain
+    return float(value)
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return not isinstance(value, bool) and math.isfinite(float(value))
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def _topics(reader: DocumentReader) -> dict[str, str]:
@@ -197,7 +200,7 @@ def _read_qrels(path: str | os.PathLike[str], encoding: str) -> dict[str, dict[s
             cells = line.strip().split("\t" if "\t" in line else None)
             if len(cells) not in (3, 4):
                 reader.fail(place, f"{len(cells)} columns: {short(line)}. {_QRELS_ADVICE}")
-            if not number and len(cells) == 3 and not cells[2].strip("-").isdigit():
+            if not number and len(cells) == 3 and not _is_number(cells[2]):
                 continue  # BEIR's header
             query, id = cells[0].strip(), cells[-2].strip()
             gains = found.setdefault(query, {})
