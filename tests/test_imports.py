@@ -49,7 +49,7 @@ def test_asking_a_store_loads_numpy_and_nothing_heavier(asked, fitted, tmp_path)
         f"from vdsh.cli import app\ntry:\n app({arguments})\nexcept SystemExit:\n pass"
     )
     assert "sqlite3" in loaded
-    assert not loaded & {"sklearn", "scipy", "pandas", "torch", "numba", "pydantic"}
+    assert not loaded & {"sklearn", "scipy", "pandas", "torch", "numba"}
 
 
 def test_training_does_not_load_the_compiler_of_torch(docs, tmp_path):
