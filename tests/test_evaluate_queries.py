@@ -243,7 +243,7 @@ LINE = '{"query": "polo", "relevant": ["b"]}\n'
         ("q.jsonl", '{"query": "x", "relevant": {"a": true}}', "a gain must be a number. Got True"),
         ("q.jsonl", LINE + LINE, "line 2: 'b' is named twice for 'polo'. Remove one."),
         ("q.jsonl", "[" + LINE + "]", "line 1: broken JSON"),
-        ("q.csv", "query,ids\npolo,b\n", "no column 'relevant'. There is 'query', 'ids'"),
+        ("q.csv", "query,ids\npolo,b\n", "no column 'relevant'. There are 'query', 'ids'"),
         ("q.csv", "topic,relevant\npolo,b\n", "no column 'query'"),
         ("q.csv", "query,relevant\npolo,\n", "line 2: relevant is empty"),
         ("q.csv", "query,relevant\npolo\n", "line 2: no field 'relevant'"),

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from vdsh.documents import DocumentReader, read_documents
 from vdsh.documents.records import read_records
-from vdsh.documents.values import is_missing
 from vdsh.errors import InputError
+from vdsh.text.word_counter import is_missing
 
 _ADVICE = (
     'Write JSON lines such as {"query": "mars rover", "relevant": ["id1", "id2"]}, a table with '
@@ -127,7 +127,7 @@ def _records(reader: DocumentReader) -> Iterator[tuple[str, str, str, dict[str, 
             if not text:
                 reader.fail(place, "the query is empty. Write one, or remove it.")
             id = own.get(reader.id_field)
-            yield place, "" if is_missing(id) else str(id), text, fields
+            yield place, "" if _is_empty(id) else str(id), text, fields
     if not number:
         raise InputError(f"'{reader.name}' holds no queries. {_ADVICE}")
 
@@ -136,12 +136,12 @@ def _gains(reader: DocumentReader, place: str, value: Any, gain: Any) -> dict[st
     """Read the relevant ids of a record, with their gains."""
     ids = _cell(reader, place, value) if reader.format in ("csv", "tsv") else value
     if not isinstance(ids, dict):
-        ids = ids if isinstance(ids, list) else [] if is_missing(ids) else [ids]
+        ids = ids if isinstance(ids, list) else [] if _is_empty(ids) else [ids]
         if any(isinstance(id, bool) or not isinstance(id, str | int) for id in ids):
             reader.fail(place, f"relevant must be a list of ids. Got {short(value)}.")
         if len(set(map(str, ids))) < len(ids):
             reader.fail(place, f"relevant names an id twice. Got {short(value)}.")
-        ids = dict.fromkeys(map(str, ids), 1 if is_missing(gain) else gain)
+        ids = dict.fromkeys(map(str, ids), 1 if _is_empty(gain) else gain)
     if not ids:
         reader.fail(place, "relevant is empty. Name a document that should be found.")
     return {id: _gain(reader, place, each) for id, each in ids.items()}
@@ -221,3 +221,8 @@ def _judged(
             f"they are called {short(min(topics))}. Are the ids in another field (--id-field)?"
         )
     return [Query(text, judgements.get(id, {}), id) for id, text in topics.items()]
+
+
+def _is_empty(value: Any) -> bool:
+    """Say whether a cell has nothing in it."""
+    return value == "" or is_missing(value)
