@@ -16,7 +16,8 @@ from vdsh.cli import options
 from vdsh.errors import VdshError
 
 VERBS = """demo fit encode index search within delete duplicates info datasets evaluate recalibrate
-    reproduce map serve explain sample copy export check backup restore compact""".split()
+    reproduce map serve explain sample copy export check backup restore
+    compact reindex""".split()
 _ASKING = ("search", "within", "info", "duplicates")
 
 

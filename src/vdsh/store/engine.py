@@ -6,12 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from vdsh.codes import Codes
-from vdsh.errors import InputError, MissingFileError
+from vdsh.errors import EngineError, InputError, MissingFileError
 from vdsh.model import Model
 from vdsh.store.found import Choose, Found
 from vdsh.store.ranking import ByRelevance, reorder
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
+
+
+class ModelChangedError(EngineError):
+    """The store has got another model since it was opened: codes must be made anew."""
+
 
 NEAREST = 1000  # documents that words re-order where there is no word index
 
@@ -137,6 +142,26 @@ class Engine(ABC):
     def compact(self) -> None:
         """Give back the space of what was deleted."""
         raise InputError(f"'{self.shown}' is on a server. {self.care}")
+
+    def reencode(
+        self,
+        model: Model,
+        *,
+        restart: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        """Encode all documents with another model beside the old codes, then switch to it.
+
+        `progress` is called with the number of documents of each batch. Other handles get
+        `ModelChangedError` from their next call that has to do with codes, until they ask `meta`.
+        """
+        raise InputError(
+            f"'{self.shown}' is on a server: copy it to a new store with the new model instead."
+        )
+
+    def previous_model(self) -> Model:
+        """Load the model that the store had before `reencode`."""
+        raise InputError(f"'{self.shown}' has no earlier model.")
 
     def is_in_place(self) -> bool:
         """Say whether the store is still where it was opened, not removed or replaced."""

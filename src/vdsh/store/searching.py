@@ -24,7 +24,7 @@ def search(
     rank = choose_rank(rank, is_text=True)
     if rank == "relevance":
         return _by_relevance(engine, query, k, tree)
-    code, chances, empty, unknown = query.encoded
+    code, chances, empty, unknown, _ = query.encoded
     if empty:
         return _nothing(engine, query, tree)
     if rank == "distance":
@@ -48,7 +48,7 @@ def within(
     if not isinstance(query, TextQuery):
         found, total = engine.within(query, radius, tree, limit)
         return Within(Hits(map(to_hit, found)), total)
-    words, (code, _, empty, unknown) = query
+    words, (code, _, empty, unknown, _) = query
     if empty:
         return Within(_nothing(engine, query, tree), 0)
     if words.phrases or words.without:
@@ -73,7 +73,7 @@ def to_hit(found: Found) -> Hit:
 
 
 def _by_relevance(engine: Engine, query: TextQuery, k: int, where: Tree | None) -> Hits:
-    words, (code, chances, empty, unknown) = query
+    words, (code, chances, empty, unknown, _) = query
     ranking = ByRelevance(words, code, None if empty else chances, k)
     if engine.prepare_words():
         found = engine.relevant(ranking, where)

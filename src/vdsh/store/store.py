@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from threading import RLock
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from vdsh.codes import Codes
 from vdsh.documents import Document
@@ -15,15 +15,20 @@ from vdsh.model import Model
 from vdsh.search.checks import check_count
 from vdsh.store.backup import write_backup
 from vdsh.store.duplicates import check_similarity, find_duplicates
-from vdsh.store.engine import Engine
+from vdsh.store.engine import Engine, ModelChangedError
 from vdsh.store.found import Found
 from vdsh.store.hits import Duplicates, Hit, Hits, Within
-from vdsh.store.model import StoreModel
-from vdsh.store.queries import Query, TextQuery, is_text, read_texts
+from vdsh.store.model import load_model, store_model
+from vdsh.store.queries import Query, TextQuery, encode_texts, is_text, read_texts
 from vdsh.store.ranking import choose_rank
-from vdsh.store.rows import Rows, check_codes, check_id, check_query_code, read_codes, to_rows
+from vdsh.store.rows import check_codes, check_id, check_query_code, read_codes, to_rows
 from vdsh.store.searching import search, to_hit, to_tree, within
 from vdsh.store.where import Filter
+
+if TYPE_CHECKING:
+    from vdsh.pipeline import TextHasher
+
+AGAIN = 3  # times that a store may get another model while it is asked
 
 T = TypeVar("T")
 Page = TypeVar("Page", list[Found], list[tuple[str, bytes]])
@@ -42,13 +47,14 @@ class Store:
         Where the documents lie.
     meta : mapping of str
         What the store says about itself.
-    model : StoreModel
+    model : Model, optional
+        The model that made its codes, where it is in memory already.
     """
 
-    def __init__(self, engine: Engine, meta: Mapping[str, str], model: StoreModel) -> None:
+    def __init__(self, engine: Engine, meta: Mapping[str, str], model: Model | None = None) -> None:
         self._engine = engine
         self._meta = meta
-        self._model = model
+        self._model = store_model(engine, meta, model)
         self._lock = RLock()
         self._closed = False
 
@@ -94,7 +100,7 @@ class Store:
         n_written = 0
         for batch in in_batches(documents, BATCH):
             some = None if codes is None else codes[n_written : n_written + len(batch)]
-            self._write(to_rows(batch, some, self._model.encode))
+            self._retry(partial(self._write, batch, some))
             n_written += len(batch)
             if progress is not None:
                 progress(n_written)
@@ -170,24 +176,26 @@ class Store:
         if isinstance(queries, str):
             raise InputError(f"queries must be a list. Got one string: [{queries!r}] is a list.")
         k = check_count("k", k, 1)
-        read = self._read(queries, rank)
-        return [self._ask(partial(search, query=one, k=k, where=where, rank=rank)) for one in read]
+
+        def work() -> list[Hits]:
+            ask = partial(search, k=k, where=where, rank=rank)
+            read = self._read(queries, rank)
+            return [self._ask(partial(ask, query=query)) for query in read]
+
+        return self._retry(work)
 
     def within(self, query: Query, radius: int = 2, *, where: Filter | None = None) -> Hits:
         """Find every document within `radius` bits of a text or a code, nearest first.
 
         A text may have phrases in quotes and words behind a dash, as in `search`.
         """
-        (asked,) = self._read([query], None)
-        return self._ask(partial(within, query=asked, radius=radius, where=where)).hits
+        return self._within(query, radius, None, where).hits
 
     def within_at_most(
         self, query: Query, radius: int, limit: int, *, where: Filter | None = None
     ) -> Within:
         """Find the `limit` nearest documents within a radius, and count all of them."""
-        limit = check_count("limit", limit, 1)
-        (asked,) = self._read([query], None)
-        return self._ask(partial(within, query=asked, radius=radius, where=where, limit=limit))
+        return self._within(query, radius, check_count("limit", limit, 1), where)
 
     def documents(self, batch_size: int = 1000) -> Iterator[list[Document]]:
         """Iterate over all documents in the order of their ids.
@@ -279,6 +287,36 @@ class Store:
         """Give back the space of documents that were deleted or replaced."""
         self._ask(lambda engine: engine.compact())
 
+    def reindex(
+        self,
+        hasher: "TextHasher | Model | str | os.PathLike[str] | None" = None,
+        *,
+        restart: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        """Encode all documents with another model, which then is the store's own.
+
+        Readers and writers go on with the old codes until one transaction switches, and have the
+        new model from then on; documents that are written meanwhile are encoded too. Killed in
+        the middle, it goes on where it stopped when it is called again with the same model.
+
+        Parameters
+        ----------
+        hasher : TextHasher, Model or path of a model folder, optional
+            The new model; None takes the one that the store had before, which is kept until
+            `compact`.
+        restart : bool, default=False
+            Drop what was begun with another model and never finished.
+        progress : callable, optional
+            Called with the number of documents of each batch.
+        """
+        engine = self._engine
+        model = engine.previous_model() if hasher is None else load_model(hasher)
+        self._ask(lambda engine: engine.reencode(model, restart=restart, progress=progress))
+        with self._lock:
+            self._meta = engine.meta()
+            self._model = store_model(engine, self._meta, model)
+
     def interrupt(self) -> None:
         """Make a call of another thread give up soon, where the engine can; it raises then."""
         if not self._closed:
@@ -301,8 +339,20 @@ class Store:
                 raise InputError(f"The store '{self._engine.shown}' is closed. Open it again.")
             return work(self._engine)
 
-    def _write(self, rows: Rows) -> None:
+    def _write(self, documents: Sequence[Document], codes: Codes | None) -> None:
+        rows = to_rows(documents, codes, self._model.encode)
         self._ask(lambda engine: engine.write(rows))
+
+    def _retry(self, work: Callable[[], T]) -> T:
+        """Do what depends on the model; once more, where the store got another one meanwhile."""
+        for _ in range(AGAIN):
+            try:
+                return work()
+            except ModelChangedError:
+                with self._lock:
+                    self._meta = self._engine.meta()
+                    self._model = store_model(self._engine, self._meta)
+        return work()
 
     def _remove(self, ids: list[str]) -> int:
         return self._ask(lambda engine: engine.remove(ids))
@@ -319,9 +369,19 @@ class Store:
         read = iter(read_texts(self.model, texts, choose_rank(rank, is_text=True)) if texts else ())
         return [next(read) if isinstance(query, str) else self._check(query) for query in queries]
 
+    def _within(self, query: Query, radius: int, limit: int | None, where: Filter | None) -> Within:
+        def work() -> Within:
+            (asked,) = self._read([query], None)
+            ask = partial(within, query=asked, radius=radius, where=where, limit=limit)
+            return self._ask(ask)
+
+        return self._retry(work)
+
     def _check(self, query: Codes | TextQuery) -> Codes | TextQuery:
         if isinstance(query, TextQuery):
-            return query
+            if query.encoded.fingerprint == self._model.fingerprint:
+                return query
+            return TextQuery(query.words, encode_texts(self.model, [query.words.text])[0])
         return check_query_code(query, self._model.n_bits)
 
     def _wrong_codes(self, engine: Engine, sample: int) -> int:
