@@ -70,7 +70,9 @@ class Segment(NamedTuple):
 
     @classmethod
     def of(cls, texts: Sequence[str], first: int = 0) -> Self:
-        """Count the words of texts; stop words are left out."""
+        """Count the words of texts, 65,536 at most; stop words are left out."""
+        if len(texts) > MOST:
+            raise ValueError(f"a segment has at most {MOST:,} documents, not {len(texts):,}")
         hashes, places = _hashed_words(texts)
         lengths = np.minimum(np.bincount(places, minlength=len(texts)), ABSENT - 1)
         order = np.argsort(hashes, kind="stable")
