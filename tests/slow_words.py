@@ -3,6 +3,7 @@
 from collections import Counter
 
 import numpy as np
+import pytest
 
 from vdsh.codes import unpack
 from vdsh.text.stopwords import SMART
@@ -74,3 +75,19 @@ def slow_scores(documents, query, chances, passes=lambda name: True):
         name: shares[name] ** 2 + 0.25 * (1 - np.abs(bits[name] - chances).mean())
         for name in allowed
     }
+
+
+def assert_best(hits, expected, k):
+    """Hits are the k best of all scores, in order, ties by id."""
+    best = sorted(expected.values(), reverse=True)[:k]
+    assert [hit.score for hit in hits] == pytest.approx(best, abs=1e-9)
+    assert {hit.id: hit.score for hit in hits} == pytest.approx(
+        {hit.id: expected[hit.id] for hit in hits}, abs=1e-9
+    )
+    assert [*hits] == sorted(hits, key=lambda hit: (-hit.score, hit.id))
+
+
+def chances_of(model, text):
+    """Give the model's chances for a text, or None where it knows no word of it."""
+    counts = model.counts([text])
+    return model.codes_and_chances(counts)[1][0] if counts.indptr[-1] else None

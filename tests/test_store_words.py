@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from engines import doc, ids
-from slow_words import slow_scores
+from slow_words import assert_best, chances_of, slow_scores
 from vdsh.errors import InputError
 from vdsh.store import open_store
 from vdsh.store.engines.sqlite import engine as engine_module
@@ -77,15 +77,8 @@ def check(store, query, k=200, **options):
     pages = [page for page in store.entries(batch_size=500)]
     known = {d.id: (d.text, c) for some, codes in pages for d, c in zip(some, codes, strict=True)}
     read = read_query(query)
-    counts = store.model.counts([read.text])
-    _, chances = store.model.codes_and_chances(counts)
-    expected = slow_scores(known, read, chances[0] if counts.indptr[-1] else None)
     hits = store.search(query, k, **options)
-    best = sorted(expected.items(), key=lambda pair: (-round(pair[1], 9), pair[0]))[:k]
-    assert [hit.score for hit in hits] == pytest.approx([score for _, score in best], abs=1e-9)
-    assert {hit.id: hit.score for hit in hits} == pytest.approx(
-        {hit.id: expected[hit.id] for hit in hits}, abs=1e-9
-    )
+    assert_best(hits, slow_scores(known, read, chances_of(store.model, read.text)), k)
     return ids(hits)
 
 
