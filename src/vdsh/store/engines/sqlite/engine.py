@@ -19,6 +19,7 @@ from vdsh.store.engines.sqlite.relevant import find_candidates
 from vdsh.store.engines.sqlite.snapshot import Snapshot, to_found, to_pairs
 from vdsh.store.engines.sqlite.words import (
     Pending,
+    Words,
     add_words,
     create_words,
     index_pending,
@@ -146,25 +147,40 @@ class Sqlite(Engine):
         if self.read_only:
             return False
         n_left = 0
-        while left is None or left.n_left:
-            with self._database.writing() as connection:
-                left = index_pending(connection)
-            n_left = max(n_left, left.n_left)
-            if progress is not None:
-                progress(n_left - left.n_left, n_left)
-        return True
+        with suppress(WriteError):  # another process writes all the time, or the disk is full
+            while left is None or left.n_left:
+                with self._database.writing() as connection:
+                    left = index_pending(connection)
+                n_left = max(n_left, left.n_left)
+                if progress is not None:
+                    progress(n_left - left.n_left, n_left)
+            return True
+        return False
 
     def relevant(self, ranking: ByRelevance, where: Tree | None) -> list[Found]:
-        """Return the documents that words and codes together find, best first."""
-        try:
+        """Return the documents that words and codes together find, best first.
+
+        A damaged index is made anew; where that cannot be, the nearest by code are put in order.
+        """
+        with suppress(DamagedWordsError):
             return self._relevant(ranking, where)
-        except DamagedWordsError:
-            if self.read_only:
-                return super().relevant(ranking, where)
-        with self._database.writing() as connection:
-            create_words(connection)
-        self.prepare_words()
-        return self._relevant(ranking, where)
+        if self._mend_words():
+            with suppress(DamagedWordsError):
+                return self._relevant(ranking, where)
+        return super().relevant(ranking, where)
+
+    def _mend_words(self) -> bool:
+        """Make a damaged word index anew, unless another process was faster."""
+        if self.read_only:
+            return False
+        with suppress(WriteError), self._database.writing() as connection:
+            left = pending(connection)
+            if left is not None and not left.n_left:
+                try:
+                    Words().showing(connection)
+                except DamagedWordsError:
+                    create_words(connection)
+        return self.prepare_words()
 
     def _relevant(self, ranking: ByRelevance, where: Tree | None) -> list[Found]:
         mirror = self._need_mirror()

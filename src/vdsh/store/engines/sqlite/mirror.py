@@ -159,6 +159,7 @@ class Mirror:
             files, now = self._files(), current_state(connection)
             if self._state.is_newer(now):
                 self.index = None
+                self.words.forget()
         for state, file in files:
             if state.is_newer(now):
                 with suppress(OSError):
