@@ -13,6 +13,9 @@ from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
 
 NEAREST = 1000  # documents that words re-order where there is no word index
+# What an engine may say about words, besides how it looks for all of them.
+REORDERS = f"re-orders the {NEAREST:,} nearest by code"
+WORDS_LATER = "none yet: made at the first search"
 
 
 class Engine(ABC):
@@ -120,7 +123,10 @@ class Engine(ABC):
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
-        """Say how many `bytes` there are; a server also which `engine` it is and its `search`."""
+        """Say how many `bytes` there are and how `words` are looked for.
+
+        A server also says which `engine` it is and how its `search` works.
+        """
 
     def is_in_place(self) -> bool:
         """Say whether the store is still where it was opened, not removed or replaced."""

@@ -57,9 +57,7 @@ class Matches(NamedTuple):
         return self.numbers[best[np.argsort(-self.shares[best], kind="stable")]]
 
 
-def weigh(
-    repeats: Sequence[int], df: Numbers, n_docs: int
-) -> tuple[Numbers, NDArray[np.float64]]:
+def weigh(repeats: Sequence[int], df: Numbers, n_docs: int) -> tuple[Numbers, NDArray[np.float64]]:
     """Choose the most telling words of a query, and say what each can give a document at most.
 
     Parameters

@@ -10,7 +10,7 @@ from vdsh.codes import Codes
 from vdsh.errors import FolderError, OutputExistsError, VdshError, WriteError
 from vdsh.model import Model
 from vdsh.persistence import MANIFEST
-from vdsh.store.engine import Engine, no_store
+from vdsh.store.engine import REORDERS, WORDS_LATER, Engine, no_store
 from vdsh.store.engines.sqlite.database import FILE, Database
 from vdsh.store.engines.sqlite.mirror import Mirror, current_state, share_mirror
 from vdsh.store.engines.sqlite.relevant import find_candidates
@@ -30,6 +30,7 @@ from vdsh.store.rows import COLUMNS, Rows, read_labels
 from vdsh.store.where import Tree
 from vdsh.words import DamagedWordsError, Segment
 
+ALL_WORDS = "all words (BM25)"
 INSERT = f"INSERT INTO documents({COLUMNS}) VALUES (?, ?, ?, ?, ?)"
 
 
@@ -194,9 +195,13 @@ class Sqlite(Engine):
         return self._ask(query, after, size)
 
     def facts(self) -> dict[str, Any]:
-        """Say how many bytes there are."""
+        """Say how words are looked for, and how many bytes there are."""
+        left = self._pending()
+        words = ALL_WORDS
+        if left is None or left.n_left:
+            words = REORDERS if self.read_only else WORDS_LATER
         files = [file for file in self._folder.rglob("*") if file.is_file()]
-        return {"bytes": sum(file.stat().st_size for file in files)}
+        return {"words": words, "bytes": sum(file.stat().st_size for file in files)}
 
     def is_in_place(self) -> bool:
         """Say whether the store is still where it was opened, not removed or replaced."""
