@@ -17,6 +17,7 @@ from vdsh import Document, TextHasher, open_store
 from vdsh.cli import app
 from vdsh.errors import FolderError, InputError, VdshError
 from vdsh.model import as_model
+from vdsh.store import restore_store
 
 
 @pytest.fixture(scope="module")
@@ -157,6 +158,14 @@ def test_killed_anywhere_the_store_has_one_model(folder, fitted, newer, tmp_path
     with open_store(folder) as store:
         check_codes(store, newer)
         assert store.check() == []
+
+
+def test_a_backup_has_the_new_model(folder, newer, tmp_path):
+    with open_store(folder) as store:
+        store.reindex(newer)
+        store.back_up(tmp_path / "copy")
+    with restore_store(tmp_path / "copy", tmp_path / "again") as store:
+        check_codes(store, newer)
 
 
 def test_compacting_forgets_the_model_before(folder, newer):

@@ -19,6 +19,9 @@ class ModelChangedError(EngineError):
 
 
 NEAREST = 1000  # documents that words re-order where there is no word index
+# What an engine may say about words, besides how it looks for all of them.
+REORDERS = f"re-orders the {NEAREST:,} nearest by code"
+WORDS_LATER = "none yet: made at the first search"
 
 
 class Engine(ABC):
@@ -129,7 +132,10 @@ class Engine(ABC):
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
-        """Say how many `bytes` there are; a server also which `engine` it is and its `search`."""
+        """Say how many `bytes` there are and how `words` are looked for.
+
+        A server also says which `engine` it is and how its `search` works.
+        """
 
     def problems(self) -> Iterator[str]:
         """Say what is wrong with the store, and what to do; nothing where all is well."""

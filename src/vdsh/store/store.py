@@ -248,7 +248,7 @@ class Store:
         return find_duplicates(self.entries(), texts, similarity, radius)
 
     def info(self) -> dict[str, Any]:
-        """Describe the store: documents, bits, model, fields, labels, bytes on disk."""
+        """Describe the store: how it searches, documents, bits, model, fields, labels, bytes."""
         return self._ask(self._info)
 
     def check(self, sample: int = 200) -> list[str]:
@@ -397,7 +397,7 @@ class Store:
         facts = engine.facts()
         return {
             "path": engine.shown,
-            **{name: facts[name] for name in ("engine", "search") if name in facts},
+            **{name: facts[name] for name in ("engine", "search", "words") if name in facts},
             "documents": engine.count(None),
             "bits": self._model.n_bits,
             "model": {

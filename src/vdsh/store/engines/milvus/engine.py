@@ -13,7 +13,7 @@ from vdsh.codes import Codes
 from vdsh.errors import FolderError
 from vdsh.model import Model
 from vdsh.store.addresses import Address
-from vdsh.store.engine import Engine, no_store
+from vdsh.store.engine import REORDERS, Engine, no_store
 from vdsh.store.engines.milvus.collection import MOST, DocumentCollection, Pairs
 from vdsh.store.engines.milvus.keys import from_key, to_key
 from vdsh.store.engines.milvus.notes import Notes
@@ -185,7 +185,8 @@ class Milvus(Engine):
         """Say which engine this is, how it searches, and its bytes on disk where they are known."""
         name = "Milvus" if self._file is None else "Milvus Lite"
         size = None if self._file is None else self._file.stat().st_size
-        return {"engine": name, "search": "exact, BIN_FLAT", "bytes": size}
+        search = "exact, BIN_FLAT"
+        return {"engine": name, "search": search, "words": REORDERS, "bytes": size}
 
     def close(self) -> None:
         """Close the connection; Milvus Lite stops when nobody uses it any more."""

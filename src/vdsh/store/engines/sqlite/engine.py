@@ -11,7 +11,7 @@ from vdsh.codes import Codes
 from vdsh.errors import FolderError, OutputExistsError, VdshError, WriteError
 from vdsh.model import Model
 from vdsh.persistence import MANIFEST
-from vdsh.store.engine import Engine, no_store
+from vdsh.store.engine import REORDERS, WORDS_LATER, Engine, no_store
 from vdsh.store.engines.sqlite import care, reencoding
 from vdsh.store.engines.sqlite.database import FILE, Database
 from vdsh.store.engines.sqlite.mirror import Mirror, check_codes, current_state, share_mirror
@@ -33,6 +33,7 @@ from vdsh.store.rows import COLUMNS, Rows, read_labels
 from vdsh.store.where import Tree
 from vdsh.words import DamagedWordsError, Segment
 
+ALL_WORDS = "all words (BM25)"
 INSERT = f"INSERT INTO documents({COLUMNS}) VALUES (?, ?, ?, ?, ?)"
 
 
@@ -214,9 +215,13 @@ class Sqlite(Engine):
         return self._ask_for_codes(query, after, size)
 
     def facts(self) -> dict[str, Any]:
-        """Say how many bytes there are."""
+        """Say how words are looked for, and how many bytes there are."""
+        left = self._pending()
+        words = ALL_WORDS
+        if left is None or left.n_left:
+            words = REORDERS if self.read_only else WORDS_LATER
         files = [file for file in self._folder.rglob("*") if file.is_file()]
-        return {"bytes": sum(file.stat().st_size for file in files)}
+        return {"words": words, "bytes": sum(file.stat().st_size for file in files)}
 
     def reencode(
         self,
@@ -237,14 +242,13 @@ class Sqlite(Engine):
         return care.problems(self._database, self._need_mirror())
 
     def copy_to(self, folder: Path, progress: Callable[[int, int], None] | None = None) -> None:
-        """Copy database, model and map into an empty folder."""
+        """Copy database, models and map into an empty folder."""
         care.copy_to(self._database, folder / FILE, progress)
-        for part in care.KEPT:
-            source = self._folder / part
-            if source.is_dir():
-                shutil.copytree(source, folder / part)
-            elif source.is_file():
-                shutil.copy(source, folder / part)
+        for source in self._folder.iterdir():
+            if source.is_dir() and reencoding.NAME.fullmatch(source.name):
+                shutil.copytree(source, folder / source.name)
+            elif source.name in care.KEPT:
+                shutil.copy(source, folder / source.name)
 
     def compact(self) -> None:
         """Write the database anew without the space of what was deleted; old models go too."""

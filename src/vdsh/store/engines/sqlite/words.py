@@ -109,11 +109,6 @@ class Words:
         self._read: dict[Piece, Segment] = {}
         self._index: WordIndex | None = None
 
-    def forget(self) -> None:
-        """Read all pieces anew when they are next needed."""
-        with self._lock:
-            self._read, self._index = {}, None
-
     def showing(self, connection: sqlite3.Connection) -> WordIndex:
         """Return the index of the state that a transaction sees.
 
