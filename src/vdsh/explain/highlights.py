@@ -15,6 +15,7 @@ from vdsh.explain.texts import Pushes, all_pushes, put_together
 from vdsh.model import Model, as_model
 from vdsh.text.spans import find_spans
 from vdsh.words.passages import LONGEST, best_start, cut_passage
+from vdsh.words.query import content_words
 
 if TYPE_CHECKING:
     from vdsh.codes import Bits
@@ -67,8 +68,7 @@ def highlight(
     model, query = as_model(hasher), query or ""
     counts, bits = model.counts([query]), unpack(code[None])[0]
     asked = None if counts.n_empty else all_pushes(model, counts)[0]
-    wanted = {model.words[term] for term in counts.indices}
-    wanted |= set(model.unknown_words(query[:LONGEST]))
+    wanted = content_words(query[:LONGEST])
     shown = []
     for first in range(0, len(texts), _BATCH):
         some = [text[:LONGEST] for text in texts[first : first + _BATCH]]
