@@ -5,7 +5,7 @@ from functools import partial
 from threading import RLock
 from typing import Any, Self, TypeVar
 
-from vdsh.codes import Codes, Scores
+from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.documents.document import BATCH, in_batches
 from vdsh.errors import InputError
@@ -17,10 +17,10 @@ from vdsh.store.found import Found
 from vdsh.store.hits import Duplicates, Hit, Hits, Within
 from vdsh.store.model import StoreModel
 from vdsh.store.queries import Query, TextQuery, is_text, read_texts
-from vdsh.store.ranking import ByExpectedDistance, ByRelevance, choose_rank
+from vdsh.store.ranking import choose_rank
 from vdsh.store.rows import Rows, check_codes, check_id, check_query_code, read_codes, to_rows
-from vdsh.store.where import Filter, Tree, parse
-from vdsh.words.passages import words_in
+from vdsh.store.searching import search, to_hit, to_tree, within
+from vdsh.store.where import Filter
 
 T = TypeVar("T")
 Page = TypeVar("Page", list[Found], list[tuple[str, bytes]])
@@ -116,11 +116,11 @@ class Store:
     def find(self, id: str) -> Hit | None:
         """Return a document with its code, as a hit of distance 0, or None where there is none."""
         found = self._look_up([check_id(id)])
-        return _hit(found[0]) if found else None
+        return to_hit(found[0]) if found else None
 
     def count(self, where: Filter | None = None) -> int:
         """Count all documents, or those that match a filter."""
-        return self._ask(lambda engine: engine.count(_tree(engine, where)))
+        return self._ask(lambda engine: engine.count(to_tree(engine, where)))
 
     def labels(self) -> list[str]:
         """List the labels that documents have, in order."""
@@ -175,24 +175,24 @@ class Store:
         if isinstance(queries, str):
             raise InputError(f"queries must be a list. Got one string: [{queries!r}] is a list.")
         k = check_count("k", k, 1)
-        ranks = [choose_rank(rank, is_text=is_text(query)) for query in queries]
-        texts = [query for query in queries if isinstance(query, str)]
-        read = iter(self._read_texts(texts, rank))
-        found = []
-        for query, chosen in zip(queries, ranks, strict=True):
-            asked = next(read) if isinstance(query, str) else query
-            found.append(self._search(asked, k, where, chosen))
-        return found
+        read = self._read(queries, rank)
+        return [self._ask(partial(search, query=one, k=k, where=where, rank=rank)) for one in read]
 
     def within(self, query: Query, radius: int = 2, *, where: Filter | None = None) -> Hits:
-        """Find every document within `radius` bits of a text or a code, nearest first."""
-        return self._within(query, radius, None, where).hits
+        """Find every document within `radius` bits of a text or a code, nearest first.
+
+        A text may have phrases in quotes and words behind a dash, as in `search`.
+        """
+        (asked,) = self._read([query], None)
+        return self._ask(partial(within, query=asked, radius=radius, where=where)).hits
 
     def within_at_most(
         self, query: Query, radius: int, limit: int, *, where: Filter | None = None
     ) -> Within:
         """Find the `limit` nearest documents within a radius, and count all of them."""
-        return self._within(query, radius, check_count("limit", limit, 1), where)
+        limit = check_count("limit", limit, 1)
+        (asked,) = self._read([query], None)
+        return self._ask(partial(within, query=asked, radius=radius, where=where, limit=limit))
 
     def documents(self, batch_size: int = 1000) -> Iterator[list[Document]]:
         """Iterate over all documents in the order of their ids.
@@ -279,81 +279,19 @@ class Store:
     def _look_up(self, ids: Sequence[str]) -> list[Found]:
         return self._ask(lambda engine: engine.look_up(ids))
 
-    def _search(self, query: Codes | TextQuery, k: int, where: Filter | None, rank: str) -> Hits:
-        if not isinstance(query, TextQuery):
-            code = check_query_code(query, self._model.n_bits)
-            found = self._ask(lambda engine: engine.nearest(code, k, _tree(engine, where)))
-            return Hits(map(_hit, found))
-        if rank == "relevance":
-            return self._by_relevance(query, k, where)
-        code, chances, empty, unknown = query.encoded
-        if empty:
-            return self._nothing(code, unknown, where)
-        if rank == "expected":
-            self.model.check_knows_doubt()
-            return Hits(self._by_expected_distance(code, chances, k, where), unknown)
-        found = self._ask(lambda engine: engine.nearest(code, k, _tree(engine, where)))
-        return Hits(map(_hit, found), unknown)
+    def _read(self, queries: Sequence[Query], rank: str | None) -> list[Codes | TextQuery]:
+        """Encode the texts among queries together, and check the codes."""
+        for query in queries:
+            if choose_rank(rank, is_text=is_text(query)) == "expected":
+                self.model.check_knows_doubt()
+        texts = [query for query in queries if isinstance(query, str)]
+        read = iter(read_texts(self.model, texts, choose_rank(rank, is_text=True)) if texts else ())
+        return [next(read) if isinstance(query, str) else self._check(query) for query in queries]
 
-    def _by_relevance(self, query: TextQuery, k: int, where: Filter | None) -> Hits:
-        words, (code, chances, empty, unknown) = query
-        ranking = ByRelevance(words, code, None if empty else chances, k)
-
-        def work(engine: Engine) -> list[Found]:
-            tree = _tree(engine, where)
-            if engine.prepare_words():
-                return engine.relevant(ranking, tree)
-            return Engine.relevant(engine, ranking, tree)
-
-        hits = [_hit(found) for found in self._ask(work)]
-        asked = dict.fromkeys(words.words)
-        having = words_in([hit.text for hit in hits], asked)
-        missing = set(ranking.missing)
-        return Hits(
-            (
-                hit._replace(score=ranking.scores[hit.id], words=tuple(some))
-                for hit, some in zip(hits, having, strict=True)
-            ),
-            [word for word in unknown if word in missing],
-            empty=empty and not hits,
-            by_words=True,
-        )
-
-    def _by_expected_distance(
-        self, code: Codes, chances: Scores, k: int, where: Filter | None
-    ) -> Iterator[Hit]:
-        ranking = ByExpectedDistance(chances, k)
-        n = ranking.n_candidates
-        found = self._ask(lambda engine: engine.nearest(code, n, _tree(engine, where), ranking))
-        for hit in map(_hit, found):
-            yield hit._replace(expected=ranking.expected[hit.id])
-
-    def _read_texts(self, texts: Sequence[str], rank: str | None) -> list[TextQuery]:
-        return read_texts(self.model, texts, choose_rank(rank, is_text=True)) if texts else []
-
-    def _within(self, query: Query, radius: int, limit: int | None, where: Filter | None) -> Within:
-        radius = check_count("radius", radius, 0)
-        code, unknown, empty = self._read(query)
-        if empty:
-            return Within(self._nothing(code, unknown, where), 0)
-        found, total = self._ask(
-            lambda engine: engine.within(code, radius, _tree(engine, where), limit)
-        )
-        return Within(Hits(map(_hit, found), unknown), total)
-
-    def _read(self, query: Query) -> tuple[Codes, list[str], bool]:
-        """Return a query's code, its unknown words, and whether it has no known one."""
-        if isinstance(query, str):
-            (query,) = self._read_texts([query], "distance")
-        if not isinstance(query, TextQuery):
-            return check_query_code(query, self._model.n_bits), [], False
-        code, _, empty, unknown = query.encoded
-        return code, unknown, empty
-
-    def _nothing(self, code: Codes, unknown: list[str], where: Filter | None) -> Hits:
-        """Find nothing; a wrong filter or a closed store is an error all the same."""
-        self._ask(lambda engine: engine.nearest(code, 1, _tree(engine, where)))
-        return Hits(unknown=unknown, empty=True)
+    def _check(self, query: Codes | TextQuery) -> Codes | TextQuery:
+        if isinstance(query, TextQuery):
+            return query
+        return check_query_code(query, self._model.n_bits)
 
     def _info(self, engine: Engine) -> dict[str, Any]:
         facts = engine.facts()
@@ -379,13 +317,3 @@ class Store:
             yield page
             end = page[-1]
             last = end.document.id if isinstance(end, Found) else end[0]
-
-
-def _tree(engine: Engine, where: Filter | None) -> Tree | None:
-    return None if where is None else parse(where, engine.fields())
-
-
-def _hit(found: Found) -> Hit:
-    document, code, distance = found
-    text, labels, metadata = document.text, document.labels, document.metadata
-    return Hit(document.id, distance, text, labels, metadata, None, code.hex())
