@@ -26,7 +26,6 @@ from vdsh.server.auth import read_token
 from vdsh.server.limits import Limits
 from vdsh.server.log import JsonLines
 from vdsh.server.pool import StorePool
-from vdsh.server.run import prepare_words
 
 TOKEN = "correct-horse-battery-staple"
 CODE = np.array([[7, 200]], np.uint8)
@@ -204,6 +203,9 @@ def test_phrases_and_words_to_leave_out(api, store):
     phrase = " ".join(texts["d0"].split()[:2])
     found = ask(api, text=f'"{phrase}"', k=100)["hits"]
     assert {hit["id"] for hit in found} == {id for id in texts if phrase in texts[id]}
+    near = ask(api, "within", text="moon -orbit", radius=16)
+    assert {hit["id"] for hit in near["hits"]} == {id for id in texts if "orbit" not in texts[id]}
+    assert near["total"] == len(near["hits"])
     typed = ask(api, text="moon -orbit", highlight=True)
     plain = ask(api, text="moon", highlight=True)
     assert typed["code"] == plain["code"] and typed["explanation"] == plain["explanation"]
@@ -414,17 +416,6 @@ def test_an_old_store_has_its_words_before_the_first_question(own_store, api_of)
     with database(own_store) as connection:
         assert connection.execute("SELECT SUM(span) FROM words").fetchone() == (81,)
     assert ask(api, text="alert", k=1)["hits"][0]["id"] == "script"  # not known to the model
-
-
-def test_preparing_an_old_store_is_shown(own_store, monkeypatch, capsys):
-    monkeypatch.setattr("vdsh.progress.SECONDS", 0.0)
-    make_old(own_store)
-    with open_store(own_store) as opened:
-        prepare_words(opened)
-        assert "indexing words" in capsys.readouterr().err
-        assert opened.prepare_words()
-        prepare_words(opened)
-        assert not capsys.readouterr().err
 
 
 # What it refuses

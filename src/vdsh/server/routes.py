@@ -81,7 +81,7 @@ async def search_many(body: SearchManyBody, ask: Ask) -> Json:
 @router.post("/within", response_model=answers.WithinAnswer, responses=ASKED | NOT_THERE)
 async def within(body: WithinBody, ask: Ask) -> Json:
     """Find the documents within a radius, nearest first."""
-    asked = await read_query(body, "distance", ask.pool)
+    asked = await read_query(body, None, ask.pool)
 
     def work(store: Store) -> dict[str, Any]:
         hits, total = store.within_at_most(asked.query, body.radius, body.limit, where=body.where)

@@ -4,25 +4,22 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from uvicorn.config import STARTUP_FAILURE
 
 from vdsh.errors import FolderError
-from vdsh.progress import counting_bar
 from vdsh.server.auth import check_exposure
 from vdsh.server.connections import PatientConfig, PatientProtocol
 from vdsh.server.limits import Limits
 from vdsh.server.log import set_up_log
 from vdsh.server.sharing import BACKLOG, SharingServer, listen
 from vdsh.server.workers import room_for_numbers, stop_without_parent, supervise
-from vdsh.store import Store, open_store
+from vdsh.store import open_store
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
-    from rich.progress import Progress
 
 
 class Settings(NamedTuple):
@@ -58,7 +55,7 @@ def serve(
     check_exposure(host, settings.token)
     with open_store(settings.store) as store:
         n_documents = store.count()
-        prepare_words(store)
+        store.prepare_words()  # once, before workers and clients wait for it
     sockets = listen(host, port, workers)
     set_up_log(requests=settings.logged)
     if started is not None:
@@ -73,19 +70,6 @@ def serve(
         one.close()
     if not could_start:
         raise FolderError("The service could not start. The lines above say why.")
-
-
-def prepare_words(store: Store) -> None:
-    """Bring the word index up to date before anyone waits for it, and show how far it is."""
-    with ExitStack() as stack:
-        bars: list[Progress] = []  # none where there is nothing to do
-
-        def show(done: int, total: int) -> None:
-            if not bars:
-                bars.append(stack.enter_context(counting_bar("indexing words", total)))
-            bars[0].update(bars[0].task_ids[0], completed=done)
-
-        store.prepare_words(show)
 
 
 def _address(listener: socket.socket) -> str:
