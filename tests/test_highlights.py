@@ -105,6 +105,28 @@ def test_words_of_the_query_are_marked_apart_from_those_that_hold_bits(fitted):
     assert all(texts[2][i:j].lower() in ("moon", "crew", "orbit") for i, j, _ in shown[2].marks)
 
 
+def test_a_passage_is_where_the_typed_words_are_and_not_those_that_hold_bits(fitted):
+    text = "rocket orbit shuttle launch crew. " + "nothing. " * 60 + "a moon of xyzzy." + " x" * 300
+    code = fitted.encode(["moon xyzzy"])[0]
+    (shown,) = highlight(fitted, [text], code=code, query="moon xyzzy").hits
+    assert "moon of xyzzy" in text[slice(*shown.passage)]
+    (shown,) = highlight(fitted, [text], code=code).hits  # nobody typed anything
+    assert shown.passage[0] == 0
+
+
+def test_a_passage_has_the_phrase_that_was_asked_for(fitted):
+    text = "moon and orbit. " + "nothing. " * 60 + "In orbit of the moon." + " more" * 100
+    code = fitted.encode(["orbit of the moon"])[0]
+    asked = {"code": code, "query": "orbit of the moon"}
+    (plain,) = highlight(fitted, [text], **asked).hits
+    assert plain.passage[0] == 0
+    (shown,) = highlight(fitted, [text], **asked, phrases=[["orbit", "of", "the", "moon"]]).hits
+    assert "orbit of the moon" in text[slice(*shown.passage)]
+    assert shown.marks == plain.marks
+    (shown,) = highlight(fitted, [text], **asked, phrases=[["not", "there"]]).hits
+    assert shown == plain
+
+
 def test_highlights_of_many_texts_are_those_of_each_alone(fitted):
     texts = toy_corpus()[0]
     code = fitted.encode(["moon orbit"])[0]

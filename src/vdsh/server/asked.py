@@ -1,5 +1,6 @@
 """What was asked: a text, a code in hex or a stored document becomes what a store looks for."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,11 @@ class Asked(NamedTuple):
     def text(self) -> str | None:
         """The query's text without words to leave out; None where it is a code."""
         return self.query.words.text if isinstance(self.query, TextQuery) else None
+
+    @property
+    def phrases(self) -> Sequence[Sequence[str]]:
+        """The phrases of its text."""
+        return self.query.words.phrases if isinstance(self.query, TextQuery) else ()
 
 
 async def read_query(query: Query, rank: str | None, pool: StorePool) -> Asked:

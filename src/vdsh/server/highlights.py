@@ -17,8 +17,8 @@ def highlighted(asked: Asked, hits: Sequence[Hit], pool: StorePool) -> dict[str,
     from vdsh.explain import as_fields
     from vdsh.explain.highlights import highlight
 
-    text = asked.text
-    found = highlight(pool.model, [hit.text for hit in hits], code=asked.code, query=text)
+    text, texts = asked.text, [hit.text for hit in hits]
+    found = highlight(pool.model, texts, code=asked.code, query=text, phrases=asked.phrases)
     answer: dict[str, Any] = {
         "hits": [
             hit.as_fields() | {"title": _title(hit)} | shown._asdict()
