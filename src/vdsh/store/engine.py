@@ -1,11 +1,12 @@
 """What a `Store` asks of the place where its documents lie; one class an engine fills it in."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from vdsh.codes import Codes
-from vdsh.errors import MissingFileError
+from vdsh.errors import InputError, MissingFileError
 from vdsh.model import Model
 from vdsh.store.found import Choose, Found
 from vdsh.store.ranking import ByRelevance, reorder
@@ -26,10 +27,13 @@ class Engine(ABC):
     shown : str
         The path, or the URL without a password.
     read_only : bool
+    care : str
+        Which tool of the engine's own makes copies of it and gives back space.
     """
 
     shown: str
     read_only: bool = False
+    care: str = ""
 
     @property
     def model_place(self) -> str:
@@ -121,6 +125,18 @@ class Engine(ABC):
     @abstractmethod
     def facts(self) -> dict[str, Any]:
         """Say how many `bytes` there are; a server also which `engine` it is and its `search`."""
+
+    def problems(self) -> Iterator[str]:
+        """Say what is wrong with the store, and what to do; nothing where all is well."""
+        yield from ()
+
+    def copy_to(self, folder: Path, progress: Callable[[int, int], None] | None = None) -> None:
+        """Write one state of the store into an empty folder, whatever others write meanwhile."""
+        raise InputError(f"'{self.shown}' is on a server. {self.care}")
+
+    def compact(self) -> None:
+        """Give back the space of what was deleted."""
+        raise InputError(f"'{self.shown}' is on a server. {self.care}")
 
     def is_in_place(self) -> bool:
         """Say whether the store is still where it was opened, not removed or replaced."""

@@ -1,16 +1,19 @@
 """Store: documents with their codes, written in batches, searched by text or code."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from threading import RLock
 from typing import Any, Self, TypeVar
 
 from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.documents.document import BATCH, in_batches
-from vdsh.errors import InputError
+from vdsh.errors import FolderError, InputError
 from vdsh.model import Model
 from vdsh.search.checks import check_count
+from vdsh.store.backup import write_backup
 from vdsh.store.duplicates import check_similarity, find_duplicates
 from vdsh.store.engine import Engine
 from vdsh.store.found import Found
@@ -248,6 +251,42 @@ class Store:
         """Describe the store: documents, bits, model, fields, labels, bytes on disk."""
         return self._ask(self._info)
 
+    def check(self, sample: int = 200) -> list[str]:
+        """Say what is wrong with the store and what to do: an empty list where all is well.
+
+        The engine's own check, index and words against the documents, the model's checksum, and
+        the codes of some documents made again.
+        """
+        found = list(self._ask(lambda engine: list(engine.problems())))
+        try:
+            wrong = self._ask(lambda engine: self._wrong_codes(engine, sample))
+        except FolderError as error:
+            return [*found, str(error)]
+        if wrong:
+            found.append(
+                f"The codes of {wrong:,} of {sample:,} documents are not those of the model. "
+                "Index the documents into a new store."
+            )
+        return found
+
+    def back_up(
+        self,
+        file: str | os.PathLike[str],
+        *,
+        force: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """Write the store to one file, as it is now, whatever others write meanwhile.
+
+        `restore_store` makes a store of it again. `progress` is called with the pages written
+        and all there are.
+        """
+        self._ask(lambda engine: write_backup(engine, Path(file), force=force, progress=progress))
+
+    def compact(self) -> None:
+        """Give back the space of documents that were deleted or replaced."""
+        self._ask(lambda engine: engine.compact())
+
     def interrupt(self) -> None:
         """Make a call of another thread give up soon, where the engine can; it raises then."""
         if not self._closed:
@@ -292,6 +331,15 @@ class Store:
         if isinstance(query, TextQuery):
             return query
         return check_query_code(query, self._model.n_bits)
+
+    def _wrong_codes(self, engine: Engine, sample: int) -> int:
+        """Count documents, among some from all over, whose codes the model would not make."""
+        pages = self._pages(lambda engine, last: engine.code_page(last, 10_000), "")
+        ids = [id for page in pages for id, _ in page]
+        chosen = engine.look_up(ids[:: max(1, len(ids) // sample)][:sample])
+        codes = self.model.encode([found.document.text for found in chosen])
+        pairs = zip(chosen, codes, strict=True)
+        return sum(found.code != code.tobytes() for found, code in pairs)
 
     def _info(self, engine: Engine) -> dict[str, Any]:
         facts = engine.facts()

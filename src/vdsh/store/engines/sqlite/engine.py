@@ -1,5 +1,6 @@
 """SQLite as an engine: a folder with the database, the model and the index file."""
 
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,6 +12,7 @@ from vdsh.errors import FolderError, OutputExistsError, VdshError, WriteError
 from vdsh.model import Model
 from vdsh.persistence import MANIFEST
 from vdsh.store.engine import Engine, no_store
+from vdsh.store.engines.sqlite import care
 from vdsh.store.engines.sqlite.database import FILE, Database
 from vdsh.store.engines.sqlite.mirror import Mirror, current_state, share_mirror
 from vdsh.store.engines.sqlite.relevant import find_candidates
@@ -197,6 +199,24 @@ class Sqlite(Engine):
         """Say how many bytes there are."""
         files = [file for file in self._folder.rglob("*") if file.is_file()]
         return {"bytes": sum(file.stat().st_size for file in files)}
+
+    def problems(self) -> Iterator[str]:
+        """Say what is wrong with the database, the index beside it, or the words."""
+        return care.problems(self._database, self._need_mirror())
+
+    def copy_to(self, folder: Path, progress: Callable[[int, int], None] | None = None) -> None:
+        """Copy database, model and map into an empty folder."""
+        care.copy_to(self._database, folder / FILE, progress)
+        for part in care.KEPT:
+            source = self._folder / part
+            if source.is_dir():
+                shutil.copytree(source, folder / part)
+            elif source.is_file():
+                shutil.copy(source, folder / part)
+
+    def compact(self) -> None:
+        """Write the database anew without the space of what was deleted."""
+        self._database.vacuum()
 
     def is_in_place(self) -> bool:
         """Say whether the store is still where it was opened, not removed or replaced."""

@@ -130,6 +130,11 @@ class Words:
         self._read: dict[Piece, Segment] = {}
         self._index = WordIndex([])
 
+    def forget(self) -> None:
+        """Read all pieces anew when they are next needed."""
+        with self._lock:
+            self._read, self._index = {}, WordIndex([])
+
     def showing(self, connection: sqlite3.Connection) -> WordIndex:
         """Return the index of the state that a transaction sees.
 
@@ -149,8 +154,7 @@ class Words:
                     _check(connection, self._index)
                 return self._index
         except (DamagedWordsError, sqlite3.DatabaseError) as error:
-            with self._lock:
-                self._read, self._index = {}, WordIndex([])
+            self.forget()
             name = getattr(error, "sqlite_errorname", "")
             if isinstance(error, DamagedWordsError) or name == "SQLITE_ERROR":  # no such table
                 raise DamagedWordsError(str(error)) from error
