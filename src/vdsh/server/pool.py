@@ -14,8 +14,9 @@ from typing import TypeVar
 from vdsh import corpus_map
 from vdsh.jit import load_kernels
 from vdsh.model import Model
-from vdsh.server.text_queue import EncodedText, TextQueue
+from vdsh.server.text_queue import TextQueue
 from vdsh.store import Store, open_store
+from vdsh.store.queries import TextQuery
 
 HANDLES = 2  # a slow filter must not keep quick searches waiting
 WAIT = 10.0  # seconds for another writer
@@ -104,11 +105,11 @@ class StorePool:
                 handle.close()
         self._handles = []
 
-    async def encode(self, text: str) -> EncodedText:
-        """Return the code of one text; texts that wait at the same time are encoded together."""
+    async def read(self, text: str, rank: str) -> TextQuery:
+        """Return a text as a query; texts that wait at the same time are encoded together."""
         if not self._handles:
             await self.call(lambda _: None)
-        return await self.encoder.encode(text)
+        return await self.encoder.read(text, rank)
 
     async def call(self, work: Callable[[Store], T]) -> T:
         """Run `work(store)` in a thread; where nobody waits any more, it is interrupted."""
@@ -157,9 +158,8 @@ class StorePool:
             handles = [first, *(open_store(source, first.model, wait=WAIT) for _ in more)]
         self.model, self.path = handles[0].model, handles[0].info()["path"]
         self.encoder = TextQueue(self.model)
-        empty = self.model.encode([""])[0]
         for handle in handles:
-            handle.search(empty, k=1)
+            handle.search("anything", k=1)  # no one who asks waits for codes or words to be read
         return handles
 
 

@@ -135,6 +135,14 @@ class Store:
         """List the labels that documents have, in order."""
         return self._ask(lambda engine: engine.labels())
 
+    def prepare_words(self, progress: Callable[[int, int], None] | None = None) -> bool:
+        """Index the words of documents that an older version wrote; say whether words are indexed.
+
+        The first search for a text does it otherwise. `progress` is called with the documents done
+        and all that there are to do.
+        """
+        return self._ask(lambda engine: engine.prepare_words(progress))
+
     def search(
         self, query: Query, k: int = 10, *, where: Filter | None = None, rank: str | None = None
     ) -> Hits:
