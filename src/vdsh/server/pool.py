@@ -135,9 +135,18 @@ class StorePool:
         handle = self._free.get()
         try:
             with question.asked_of(handle):
-                return work(handle)
+                found = work(handle)
+            self._follow(handle)
+            return found
         finally:
             self._free.put(handle)
+
+    def _follow(self, handle: Store) -> None:
+        """Take the model of a store that got another one, as `vdsh reindex` gives it."""
+        if handle.model.fingerprint != self.model.fingerprint:
+            with self._lock:
+                self.model = handle.model
+                self.encoder = TextQueue(self.model)  # the old one ends when nobody waits for it
 
     def _waited(self) -> float:
         """Say how long a question has waited for a handle, or for all handles to move on."""
