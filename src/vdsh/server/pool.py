@@ -16,6 +16,7 @@ from vdsh.jit import load_kernels
 from vdsh.model import Model
 from vdsh.server.text_queue import TextQueue
 from vdsh.store import Store, open_store
+from vdsh.store.engine import ModelChangedError
 from vdsh.store.queries import TextQuery
 
 HANDLES = 2  # a slow filter must not keep quick searches waiting
@@ -136,15 +137,19 @@ class StorePool:
         try:
             with question.asked_of(handle):
                 found = work(handle)
-            self._follow(handle)
+            if handle.model.fingerprint != self.model.fingerprint:
+                raise ModelChangedError("The store got another model meanwhile. Ask again.")
             return found
+        except ModelChangedError:
+            self._follow(handle)
+            raise
         finally:
             self._free.put(handle)
 
     def _follow(self, handle: Store) -> None:
         """Take the model of a store that got another one, as `vdsh reindex` gives it."""
-        if handle.model.fingerprint != self.model.fingerprint:
-            with self._lock:
+        with self._lock:
+            if handle.model.fingerprint != self.model.fingerprint:
                 self.model = handle.model
                 self.encoder = TextQueue(self.model)  # the old one ends when nobody waits for it
 
