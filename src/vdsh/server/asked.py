@@ -10,7 +10,7 @@ from vdsh.server.bodies import Query
 from vdsh.server.errors import NotFound
 from vdsh.server.pool import StorePool
 from vdsh.store import Hit
-from vdsh.store.queries import EncodedText, TextQuery
+from vdsh.store.queries import TextQuery
 from vdsh.store.ranking import choose_rank
 
 
@@ -56,4 +56,5 @@ def _with_stored_code(query: TextQuery, hit: Hit) -> TextQuery:
     """Give a document's query the code that it has in the store, also where it has no words."""
     code, encoded = from_hex([hit.code])[0], query.encoded
     chances = unpack(code[None])[0].astype(np.float64) if encoded.empty else encoded.chances
-    return query._replace(encoded=EncodedText(code, chances, empty=False, unknown=[]))
+    stored = encoded._replace(code=code, chances=chances, empty=False, unknown=[])
+    return query._replace(encoded=stored)
