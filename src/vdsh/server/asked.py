@@ -56,5 +56,5 @@ def _with_stored_code(query: TextQuery, hit: Hit) -> TextQuery:
     """Give a document's query the code that it has in the store, also where it has no words."""
     code, encoded = from_hex([hit.code])[0], query.encoded
     chances = unpack(code[None])[0].astype(np.float64) if encoded.empty else encoded.chances
-    stored = encoded._replace(code=code, chances=chances, empty=False, unknown=[])
-    return query._replace(encoded=stored)
+    encoded = encoded._replace(code=code, chances=chances, empty=False, unknown=[])
+    return query._replace(encoded=encoded)
