@@ -17,7 +17,7 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from conftest import toy_corpus
-from vdsh import Document, open_store
+from vdsh import Document, TextHasher, open_store
 from vdsh.codes import to_hex, unpack
 from vdsh.errors import VdshError
 from vdsh.server import examples
@@ -109,7 +109,7 @@ def test_info_describes_store_model_and_limits(api):
 def test_info_says_how_words_are_searched(api, store):
     with open_store(store) as opened:
         said = opened.info().get("words")
-    assert api.get("/v1/info").json()["words"] == said
+    assert said and api.get("/v1/info").json()["words"] == said
 
 
 @pytest.mark.parametrize(
@@ -373,6 +373,23 @@ def test_the_service_sees_what_another_process_writes(api_of, own_store):
         other.upsert([Document("other", "moon moon", ("other",), {})])
     found = api.post("/v1/search", json={"text": "moon", "where": {"label": "other"}}).json()
     assert [hit["id"] for hit in found["hits"]] == ["other"]
+
+
+def test_the_service_follows_a_store_that_is_encoded_anew(editor, own_store):
+    other = TextHasher("lsh", n_bits=24, random_state=0).fit(toy_corpus()[0])
+    assert len(ask(editor, text="moon orbit")["code"]) == 4
+    with open_store(own_store) as opened:
+        opened.reindex(other)
+    for _ in range(4):  # on each of two handles
+        found = ask(editor, text="moon orbit", highlight=True)
+        assert len(found["hits"][0]["code"]) == 6
+    assert found["code"] == to_hex(other.encode(["moon orbit"]))[0]
+    assert len(found["explanation"]["bits"]) == 24
+    facts = editor.get("/v1/info").json()
+    assert (facts["bits"], facts["model"]["name"]) == (24, "lsh")
+    body = {"documents": [{"id": "n", "text": "goal match"}, {"id": "e", "text": "the"}]}
+    assert editor.post("/v1/documents", json=body).json() == {"written": 2}
+    assert editor.get("/v1/documents/n").json()["code"] == to_hex(other.encode(["goal match"]))[0]
 
 
 @pytest.fixture

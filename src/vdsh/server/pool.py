@@ -5,13 +5,14 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock
 from typing import TypeVar
 
 from vdsh import corpus_map
+from vdsh.errors import VdshError
 from vdsh.jit import load_kernels
 from vdsh.model import Model
 from vdsh.server.text_queue import TextQueue
@@ -42,7 +43,8 @@ class StorePool:
     Attributes
     ----------
     model : Model
-        The store's model, one for all handles, which also share the index.
+        The store's model, which the handles share, as they share the index. Where the store was
+        encoded anew with another one, it is that one from the next search on.
     encoder : TextQueue
         Encodes single texts with it.
     path : str
@@ -58,6 +60,7 @@ class StorePool:
         # The threads of an open store take turns: a second handle would wait for the first.
         self._n_handles = 1 if isinstance(source, Store) else handles
         self._handles: list[Store] = []
+        self._models: dict[Store, Model] = {}
         self._free: SimpleQueue[Store] = SimpleQueue()
         self._threads = ThreadPoolExecutor(self._n_handles, thread_name_prefix="vdsh-server")
         self._lock = Lock()
@@ -137,21 +140,20 @@ class StorePool:
         try:
             with question.asked_of(handle):
                 found = work(handle)
-            if handle.model.fingerprint != self.model.fingerprint:
-                raise ModelChangedError("The store got another model meanwhile. Ask again.")
-            return found
-        except ModelChangedError:
-            self._follow(handle)
-            raise
         finally:
+            moved = self._follow(handle)
             self._free.put(handle)
+        if moved:  # what was read for the old model is of no use
+            raise ModelChangedError("The store got another model meanwhile. Ask again.")
+        return found
 
-    def _follow(self, handle: Store) -> None:
-        """Take the model of a store that got another one, as `vdsh reindex` gives it."""
-        with self._lock:
-            if handle.model.fingerprint != self.model.fingerprint:
-                self.model = handle.model
-                self.encoder = TextQueue(self.model)  # the old one ends when nobody waits for it
+    def _follow(self, handle: Store) -> bool:
+        """Take over the model of a handle that has met another one; say whether it has."""
+        with suppress(VdshError):  # of a store that was closed or damaged meanwhile
+            if handle.model is not self._models[handle]:
+                self._models[handle] = self.model = self.encoder.model = handle.model
+                return True
+        return False
 
     def _waited(self) -> float:
         """Say how long a question has waited for a handle, or for all handles to move on."""
@@ -171,6 +173,7 @@ class StorePool:
             more = range(self._n_handles - 1)
             handles = [first, *(open_store(source, first.model, wait=WAIT) for _ in more)]
         self.model, self.path = handles[0].model, handles[0].info()["path"]
+        self._models = {handle: handle.model for handle in handles}
         self.encoder = TextQueue(self.model)
         for handle in handles:
             handle.search("anything", k=1)  # no one who asks waits for codes or words to be read

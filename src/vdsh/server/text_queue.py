@@ -29,10 +29,11 @@ class TextQueue:
     Parameters
     ----------
     model : Model
+        May be replaced by another one.
     """
 
     def __init__(self, model: Model) -> None:
-        self._model = model
+        self.model = model
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="vdsh-encoder")
         self._waiting: list[Waiting] = []
         self._task: asyncio.Task[None] | None = None
@@ -77,5 +78,5 @@ class TextQueue:
 
     def _read(self, some: list[Waiting]) -> list[TextQuery]:
         words = [read_words(one.text, one.rank) for one in some]
-        encoded = encode_texts(self._model, [one.text for one in words])
+        encoded = encode_texts(self.model, [one.text for one in words])
         return [TextQuery(*pair) for pair in zip(words, encoded, strict=True)]
