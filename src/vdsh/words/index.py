@@ -88,6 +88,7 @@ class WordIndex:
         hashes = hash_plainly(names)
         found = [_find(segment, hashes) for segment in self.segments]
         df = sum((stops - starts for starts, stops in found), np.zeros(len(names), np.int64))
+        df = np.minimum(df, self.n_docs)  # a hostile piece may have more entries than documents
         missing = [name for name, n in zip(names, df, strict=True) if not n]
         idf = np.maximum(np.log((self.n_docs - df + 0.5) / (df + 0.5)), LEAST_IDF)
         repeats = np.array([words[name] for name in names], np.int64)
