@@ -13,7 +13,7 @@ import orjson
 from vdsh.store.engine import REORDERS, WORDS_LATER
 from vdsh.store.engines.postgres.session import NotAllowedError, Session
 from vdsh.store.engines.postgres.tables import NOTED, TOTALS, WORD_INDEX, Tables
-from vdsh.store.engines.postgres.vectors import to_vector
+from vdsh.store.engines.postgres.vectors import to_vectors
 from vdsh.store.engines.postgres.where import unescape
 
 ALL_WORDS = "all words (PostgreSQL text search, BM25)"
@@ -133,10 +133,9 @@ def _fill_some(cursor: Any, tables: Tables, after: str) -> tuple[str, int]:
     rows = cursor.execute(tables.sql(WITHOUT), (after, BATCH)).fetchall()
     if not rows:
         return after, 0
-    new = []
-    for id, text in rows:
-        words, n_words = to_vector(unescape(text))
-        new.append({"id": id, "words": words, "n_words": n_words})
+    vectors = to_vectors([unescape(text) for _, text in rows])
+    pairs = zip(rows, vectors, strict=True)
+    new = [{"id": id, "words": words, "n_words": n} for (id, _), (words, n) in pairs]
     fill = tables.sql(NOTED.replace("CHANGE", FILL))
     cursor.execute(fill, (orjson.dumps(new).decode(),))
     return rows[-1][0], len(rows)
