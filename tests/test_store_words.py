@@ -63,6 +63,18 @@ def test_words_that_the_model_does_not_know_are_found(texts, query, first, words
     assert hits[0].score > 0.3
 
 
+def test_words_find_what_is_far_by_code(store, monkeypatch):
+    monkeypatch.setattr("vdsh.store.engines.milvus.engine.NEAREST", 20)
+    moon = int.from_bytes(store.model.encode(["moon"])[0].tobytes())
+    far = doc("far", "moon part x77")
+    near = [doc(f"d{i:03}", f"moon {i} zork") for i in range(300)]
+    store.upsert([*near, far], codes_of(*[moon] * 300, 65535 - moon))
+    assert "far" not in ids(store.search("moon", k=20, rank="distance"))
+    for query in ("x77", "moon x77", '"part x77"', "moon x77 -zork"):
+        hit = store.search(query, k=1, where={"not": {"label": "none"}})[0]
+        assert (hit.id, "x77" in hit.words) == ("far", True)
+
+
 def test_words_that_no_document_has_are_said(texts):
     hits = texts.search("moon xyzzy e0382 frob")
     assert hits.unknown == ["xyzzy", "frob"]
@@ -93,6 +105,17 @@ def test_the_most_telling_words_of_a_long_text_count(texts):
 def test_a_store_without_documents_answers_words(store):
     for query in ("e0382", "moon", '"moon of" -mars', "the of"):
         assert store.search(query) == []
+
+
+def test_texts_without_words_are_in_nobodys_way(store):
+    store.upsert([doc("a", ""), doc("b", "the of ."), doc("c", "\x00")], codes_of(1, 2, 3))
+    for query in ("e0382", ".", '"."', "-moon"):
+        assert store.search(query) == []
+    assert len(store.search("moon")) == 3
+    store.upsert([doc("a", "e0382")], codes_of(1))
+    assert store.search("e0382", k=1)[0].id == "a"
+    store.delete(["a", "b", "c"])
+    assert store.search("e0382") == store.search("moon") == []
 
 
 # -- phrases, and words to leave out ---------------------------------------------------------------
@@ -201,7 +224,7 @@ def test_many_queries_at_once_are_answered_one_by_one(texts):
 def test_info_says_how_words_are_found(store, place):
     said = store.info()["words"]
     if place.startswith("milvus"):
-        assert said == "re-orders the 1,000 nearest by code"
+        assert said == "all words (Milvus BM25): the 1,000 best and the 1,000 nearest, re-ordered"
     elif place.startswith("postgres"):
         assert said == "all words (PostgreSQL text search, BM25)"
     else:
@@ -494,3 +517,27 @@ def test_a_server_that_only_reads_is_searched_without_an_index(old_place):
         assert store.info()["words"] == "re-orders the 1,000 nearest by code"
         assert ids(store.search("e0382", k=1)) == ["code"]
         assert ids(store.search('"red planet"', k=1)) == ["rover"]
+
+
+def test_an_old_collection_of_milvus_stays_as_it_is(new_place, fitted, monkeypatch):
+    from vdsh.store.engines.milvus import engine, notes, tables
+
+    def old_schema(n_bits):
+        schema = tables.MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
+        for field in tables.documents_schema(n_bits).fields:
+            if field.name not in ("words", "bm25"):
+                schema.fields.append(field)
+        return schema
+
+    make = notes.Notes.create_collection
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "documents_schema", old_schema)
+        patch.setattr(notes.Notes, "create_collection", lambda *given: make(*given[:4]))
+        place = new_place("milvus-lite")
+        with open_store(place, fitted) as store:
+            store._engine._notes.remove(["meta/words"])
+    with open_store(place) as store:
+        assert store.info()["words"] == "re-orders the 1,000 nearest by code"
+        store.upsert([doc(id, text) for id, text in TEXTS.items()])
+        assert ids(store.search("e0382", k=1)) == ["code"]
+        assert every_id(store, '"red planet"') == ["rover"]
