@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import orjson
+from psycopg.sql import SQL
 
 from vdsh.store.engine import REORDERS, WORDS_LATER
 from vdsh.store.engines.postgres.session import NotAllowedError, Session
@@ -27,6 +28,13 @@ COLUMNS = (
     "UPDATE {meta} SET value = '2' WHERE key = 'format'",
     "INSERT INTO {meta} VALUES ('words', 'some')",
 )
+# Who may read or write documents may do so with their totals.
+ROLES = """
+SELECT coalesce(quote_ident(rolname), 'PUBLIC'),
+  bool_or(privilege_type IN ('INSERT', 'UPDATE', 'DELETE'))
+FROM pg_class CROSS JOIN aclexplode(relacl) LEFT JOIN pg_roles ON pg_roles.oid = grantee
+WHERE pg_class.oid = %s::regclass GROUP BY 1
+"""
 WITHOUT = (
     "SELECT id, text FROM {documents} WHERE words IS NULL AND id > %s::text"
     " ORDER BY id LIMIT %s FOR UPDATE"
@@ -118,6 +126,9 @@ def _add_columns(cursor: Any, tables: Tables) -> str:
     if not _state(cursor, tables):
         for statement in COLUMNS:
             cursor.execute(tables.sql(statement))
+        for role, writes in cursor.execute(ROLES, (tables.all[0],)).fetchall():
+            rights = "SELECT, INSERT, UPDATE, DELETE" if writes else "SELECT"
+            cursor.execute(tables.sql(f"GRANT {rights} ON {{totals}} TO {{role}}", role=SQL(role)))
     return _state(cursor, tables)
 
 
