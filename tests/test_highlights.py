@@ -13,9 +13,8 @@ from conftest import toy_corpus
 from vdsh import Document, corpus_map, open_store
 from vdsh.codes import to_hex
 from vdsh.explain import as_fields, explain_text
-from vdsh.explain.highlights import PASSAGE, highlight
+from vdsh.explain.highlights import PASSAGE, find_spans, highlight
 from vdsh.server.app import create_app
-from vdsh.text.spans import find_spans
 from vdsh.text.tokenizer import find_tokens, tokenize
 
 LONG = "nothing known here. " * 60 + "The MOON's crew, in orbit." + " more of it" * 60

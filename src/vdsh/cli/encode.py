@@ -114,8 +114,7 @@ def _encode_files(
     """Encode Parquet files, here or on a cluster, to lines or to a folder."""
     from vdsh.model.model import warn_of_empty
     from vdsh.progress import counting_bar
-    from vdsh.scale.encode import encode_files
-    from vdsh.scale.output import codes_folder
+    from vdsh.scale.encode import codes_folder, encode_files
 
     n_empty = 0
     with (

@@ -16,8 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from vdsh.datasets.base import Corpus, as_corpus
-from vdsh.datasets.source import Source
+from vdsh.datasets.base import Corpus, Source, as_corpus
 from vdsh.documents import Document
 
 _LEAST_WORDS = 20

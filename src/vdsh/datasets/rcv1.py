@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vdsh.datasets import formats
-from vdsh.datasets.base import Corpus, Split
+from vdsh.datasets.base import Corpus, Source, Split
 from vdsh.datasets.download import File
-from vdsh.datasets.source import Source
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:

@@ -4,8 +4,10 @@ A word matters where the query has it, or where it holds bits that both codes sh
 through the encoder together, so that ten hits cost little more than one.
 """
 
+import unicodedata
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
+from os.path import commonprefix
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,7 +16,7 @@ from vdsh.codes import Codes, unpack
 from vdsh.explain.results import TextExplanation
 from vdsh.explain.texts import Pushes, all_pushes, put_together
 from vdsh.model import Model, as_model
-from vdsh.text.spans import Span, find_spans
+from vdsh.text.tokenizer import find_plainly, normalize
 
 if TYPE_CHECKING:
     from vdsh.codes import Bits
@@ -29,6 +31,14 @@ PASSAGE = 240  # characters, about two lines
 _BEFORE = 40  # of them before the first word that matters, at most
 _BATCH = 25  # texts that go through the encoder together
 _N_WORDS = 5  # listed per bit of the query
+
+
+class Span(NamedTuple):
+    """A token, and its place: it was made of `text[start:stop]`."""
+
+    start: int
+    stop: int
+    token: str
 
 
 class Highlight(NamedTuple):
@@ -127,3 +137,33 @@ def _passage(text: str, at: int) -> tuple[int, int]:
     if stop < len(text):
         stop = max(text.rfind(" ", stop - _BEFORE, stop), 0) or stop
     return start, stop
+
+
+def find_spans(text: str) -> list[Span]:
+    """Find the tokens of a text, as `tokenize` does, and where they are.
+
+    >>> find_spans("The Caf\u00e9's crew")[1]
+    Span(start=4, stop=8, token='caf\u00e9')
+    """
+    whole = normalize(text)
+    places = _places(text, whole)
+    return [Span(places[i], places[j], whole[i:j]) for i, j in find_plainly(whole)]
+
+
+def _places(text: str, whole: str) -> Sequence[int]:
+    """Tell for each character of the normalised text where in the text it comes from.
+
+    Lower case and NFC may change the number of characters. What belongs together is then found
+    group by group: a character and the combining marks that follow it.
+    """
+    if len(whole) == len(text) and unicodedata.is_normalized("NFC", text):
+        return range(len(text) + 1)
+    firsts = [i for i, char in enumerate(text) if not i or not unicodedata.combining(char)]
+    places: list[int] = []
+    for first, end in zip(firsts, [*firsts[1:], len(text)], strict=True):
+        given, made = text[first:end], normalize(text[first:end])
+        n_same = len(commonprefix([given[::-1], made[::-1]]))  # marks at the end that are as before
+        places += [first] * (len(made) - n_same) + list(range(end - n_same, end))
+    # Korean letters join across groups; then the places are near, not exact.
+    places = places[: len(whole)] + [len(text)] * (len(whole) - len(places))
+    return [*places, len(text)]
