@@ -12,7 +12,7 @@ from vdsh.explain.effects import decoder_effects, encoder_effects
 from vdsh.explain.results import BitExplanation, Word, check_n_words, strongest
 from vdsh.model import Model, as_model
 from vdsh.model.encoders import normal_cdf
-from vdsh.model.health import bit_health
+from vdsh.model.health import bit_health, entropy
 from vdsh.text.counts import Sparse
 
 if TYPE_CHECKING:
@@ -94,10 +94,8 @@ class _State(NamedTuple):
 
 def _trained(model: Model) -> _State:
     balance = model.learned["bit_balance_"].astype(np.float64)
-    share = np.stack([balance, 1 - balance])
-    entropy = -(share * np.log2(np.maximum(share, np.finfo(float).tiny))).sum(axis=0)
     unused, duplicated = (model.learned[name] for name in ("unused_bits_", "duplicated_bits_"))
-    return _State(balance, entropy, unused, duplicated, None)
+    return _State(balance, entropy(balance), unused, duplicated, None)
 
 
 def _measured(model: Model, texts: Sequence[str]) -> _State:
@@ -116,10 +114,9 @@ def _measured(model: Model, texts: Sequence[str]) -> _State:
 
 def _correlations(bits: Bits) -> NDArray[np.float64]:
     """Correlate bits with one another; a constant bit, and a bit with itself, with 0."""
-    centred = bits - bits.mean(axis=0)
-    length = np.sqrt((centred**2).sum(axis=0))
-    scaled = centred / np.where(length > 0, length, 1)
-    correlation: NDArray[np.float64] = scaled.T @ scaled
+    with np.errstate(invalid="ignore"):
+        correlation = np.asarray(np.corrcoef(bits, rowvar=False))
+    correlation[np.isnan(correlation)] = 0
     np.fill_diagonal(correlation, 0)
     return correlation
 
