@@ -134,14 +134,10 @@ def _lines(*, bits: bool, as_json: bool) -> Lines:
     """Choose how ids and codes are written."""
     from vdsh.codes import to_bit_strings, to_hex
 
-    write = _json_line if as_json else _tab_line
+    def line(name: str, code: str) -> str:
+        if as_json:
+            return json.dumps({"id": name, "code": code}, ensure_ascii=False) + "\n"
+        return f"{name}\t{code}\n"
+
     text = to_bit_strings if bits else to_hex
-    return lambda ids, codes: map(write, ids, text(codes))
-
-
-def _json_line(name: str, code: str) -> str:
-    return json.dumps({"id": name, "code": code}, ensure_ascii=False) + "\n"
-
-
-def _tab_line(name: str, code: str) -> str:
-    return f"{name}\t{code}\n"
+    return lambda ids, codes: map(line, ids, text(codes))

@@ -78,7 +78,7 @@ def find_sources() -> list[tuple[Path, str]]:
     roots = (sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))
     for root in dict.fromkeys(Path(root) for root in roots):
         for folder, folders, files in os.walk(root):
-            folders[:] = sorted(name for name in folders if _is_wanted(name))
+            folders[:] = sorted(name for name in set(folders) - _SKIPPED if name.isidentifier())
             relative = Path(folder).relative_to(root)
             for file in sorted(files):
                 if file.endswith(".py"):
@@ -95,10 +95,6 @@ def _is_inside(module: str, modules: Sequence[str] | None) -> bool:
     (True, False)
     """
     return modules is None or any(f"{module}.".startswith(f"{name}.") for name in modules)
-
-
-def _is_wanted(folder: str) -> bool:
-    return folder not in _SKIPPED and folder.isidentifier()
 
 
 def _read_all(files: list[tuple[Path, str]]) -> Iterator[list[Document]]:

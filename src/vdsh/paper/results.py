@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from vdsh.evaluation.significance import p_value
 from vdsh.paper import cells
 from vdsh.paper.cells import RADIUS, Cell
-from vdsh.paper.reference import METHODS, OURS
+from vdsh.paper.reference import DATASETS, METHODS, OURS
+from vdsh.paper.sheets import Sheet
 
 LEVEL = 0.01  # of significance, as in the paper
 
@@ -32,6 +33,13 @@ class Request(NamedTuple):
             for model in self.models
             for n_bits in self.bits
         ]
+
+    def sheet(
+        self, title: str, dataset: str, first: str, rows: list[list[str]], note: str = ""
+    ) -> Sheet:
+        """Make a table about a corpus with a column for each length."""
+        header = [first, *(f"{n} bits" for n in self.bits)]
+        return Sheet(f"{title}, {DATASETS.get(dataset, dataset)}", header, rows, note)
 
 
 class Outcome(NamedTuple):
