@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from html import escape
 from threading import RLock
 from typing import Any, Self, TypeVar
 
 from vdsh.codes import Codes, Scores
 from vdsh.documents import Document
 from vdsh.documents.document import BATCH, in_batches
-from vdsh.errors import InputError
+from vdsh.errors import InputError, VdshError
 from vdsh.model import Model
 from vdsh.search.checks import check_count
 from vdsh.store.duplicates import check_similarity, find_duplicates
@@ -16,9 +17,11 @@ from vdsh.store.engine import Engine
 from vdsh.store.found import Found
 from vdsh.store.hits import Duplicates, Hit, Hits, Within
 from vdsh.store.model import StoreModel
+from vdsh.store.preparing import prepare_words
 from vdsh.store.queries import Query, TextQuery, is_text, read_texts
 from vdsh.store.ranking import ByExpectedDistance, ByRelevance, choose_rank
 from vdsh.store.rows import Rows, check_codes, check_id, check_query_code, read_codes, to_rows
+from vdsh.store.table import describe_store
 from vdsh.store.where import Filter, Tree, parse
 from vdsh.words.passages import words_in
 
@@ -31,7 +34,8 @@ class Store:
 
     Made by `open_store`. Use it as a context manager, or call `close`. Any number of processes
     read, and each call sees what was committed when it began. A store may be used from several
-    threads, which take turns.
+    threads, which take turns. `len(store)` counts its documents, `id in store` says whether there
+    is one, and `for document in store` goes through all of them in the order of their ids.
 
     Parameters
     ----------
@@ -50,7 +54,30 @@ class Store:
         self._closed = False
 
     def __repr__(self) -> str:
-        return f"<Store '{self._engine.shown}', {self._model.n_bits} bits>"
+        n_bits = self._model.n_bits
+        try:
+            return f"<Store '{self._engine.shown}', {self.count():,} documents, {n_bits} bits>"
+        except VdshError as error:  # closed, or its server does not answer
+            return f"<Store '{self._engine.shown}', {n_bits} bits: {error}>"
+
+    def _repr_html_(self) -> str:
+        try:
+            return describe_store(self.info())
+        except VdshError:
+            return f"<pre>{escape(repr(self))}</pre>"
+
+    def __len__(self) -> int:
+        return self.count()
+
+    def __bool__(self) -> bool:
+        return True  # also when it is empty
+
+    def __contains__(self, id: object) -> bool:
+        return isinstance(id, str) and id != "" and self.get(id) is not None
+
+    def __iter__(self) -> Iterator[Document]:
+        for documents in self.documents():
+            yield from documents
 
     def __enter__(self) -> Self:
         return self
@@ -236,6 +263,14 @@ class Store:
 
         return find_duplicates(self.entries(), texts, similarity, radius)
 
+    def prepare_words(self, *, progress: bool = True) -> bool:
+        """Index the words of documents that an older version wrote, as the first search would.
+
+        A bar is shown where there are many. Returns whether the store has an index of words; one
+        without puts the nearest by code in order by their words.
+        """
+        return self._ask(lambda engine: prepare_words(engine, progress=progress))
+
     def info(self) -> dict[str, Any]:
         """Describe the store: documents, bits, model, fields, labels, bytes on disk."""
         return self._ask(self._info)
@@ -293,7 +328,7 @@ class Store:
 
         def work(engine: Engine) -> list[Found]:
             tree = _tree(engine, where)
-            if engine.prepare_words():
+            if prepare_words(engine):
                 return engine.relevant(ranking, tree)
             return Engine.relevant(engine, ranking, tree)
 
