@@ -432,3 +432,17 @@ def test_few_words_are_indexed_in_silence(vdsh, old_store, monkeypatch):  # 18
     monkeypatch.setattr("vdsh.store.preparing.MANY", 20_000)
     found = vdsh("search", old_store, "astronaut", "-k", 2)
     assert (len(found.stdout.splitlines()), found.stderr) == (2, "")
+
+
+def test_a_damaged_word_index_is_made_anew_with_a_bar(vdsh, store, monkeypatch):  # 18
+    with open_store(store) as opened:
+        opened.upsert(Document(f"n{i}", "moon orbit") for i in range(2500))
+    before = vdsh("search", store, "astronaut", "--json").stdout
+    with sqlite3.connect(store / "store.sqlite") as connection:
+        connection.execute("UPDATE words SET data = x'00'")
+    connection.close()
+    monkeypatch.setattr("vdsh.store.preparing.MANY", 100)
+    monkeypatch.setattr("vdsh.progress.SECONDS", 0)
+    result = vdsh("search", store, "astronaut", "--json")
+    assert "indexing words" in result.stderr
+    assert result.stdout == before

@@ -1,9 +1,8 @@
-"""Bringing the word index of a store up to date, with a bar where that takes long."""
+"""A bar for the word index of a store that has to be made, where that takes long."""
 
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
-
-from vdsh.store.engine import Engine
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -11,8 +10,9 @@ if TYPE_CHECKING:
 MANY = 20_000  # documents; fewer take less than two seconds
 
 
-def prepare_words(engine: Engine, *, progress: bool = True) -> bool:
-    """Index the words of documents that an older version wrote; say whether there is an index."""
+@contextmanager
+def words_bar(*, enabled: bool = True) -> Iterator[Callable[[int, int], None] | None]:
+    """Give what `Engine.prepare_words` wants as `progress`; the bar comes with the first call."""
     with ExitStack() as stack:
         bars: list[Progress] = []
 
@@ -24,4 +24,4 @@ def prepare_words(engine: Engine, *, progress: bool = True) -> bool:
             for bar in bars:
                 bar.update(bar.task_ids[0], completed=done, total=total)
 
-        return engine.prepare_words(show if progress else None)
+        yield show if enabled else None

@@ -17,7 +17,7 @@ from vdsh.store.engine import Engine
 from vdsh.store.found import Found
 from vdsh.store.hits import Duplicates, Hit, Hits, Within
 from vdsh.store.model import StoreModel
-from vdsh.store.preparing import prepare_words
+from vdsh.store.preparing import words_bar
 from vdsh.store.queries import Query, TextQuery, is_text, read_texts
 from vdsh.store.ranking import ByExpectedDistance, ByRelevance, choose_rank
 from vdsh.store.rows import Rows, check_codes, check_id, check_query_code, read_codes, to_rows
@@ -269,7 +269,8 @@ class Store:
         A bar is shown where there are many. Returns whether the store has an index of words; one
         without puts the nearest by code in order by their words.
         """
-        return self._ask(lambda engine: prepare_words(engine, progress=progress))
+        with words_bar(enabled=progress) as show:
+            return self._ask(lambda engine: engine.prepare_words(show))
 
     def info(self) -> dict[str, Any]:
         """Describe the store: documents, bits, model, fields, labels, bytes on disk."""
@@ -328,8 +329,9 @@ class Store:
 
         def work(engine: Engine) -> list[Found]:
             tree = _tree(engine, where)
-            if prepare_words(engine):
-                return engine.relevant(ranking, tree)
+            with words_bar() as progress:
+                if engine.prepare_words(progress):
+                    return engine.relevant(ranking, tree)
             return Engine.relevant(engine, ranking, tree)
 
         hits = [_hit(found) for found in self._ask(work)]

@@ -53,6 +53,7 @@ class Sqlite(Engine):
         self._may_create = may_create
         self._mirror: Mirror | None = None
         self._known_fields: set[str] = set()
+        self._progress: Callable[[int, int], None] | None = None
         self._database = Database(folder, wait=wait)
         self.read_only = self._database.read_only
 
@@ -136,6 +137,7 @@ class Sqlite(Engine):
 
     def prepare_words(self, progress: Callable[[int, int], None] | None = None) -> bool:
         """Index the words of documents that an older version wrote, or of a damaged index."""
+        self._progress = progress
         left = self._pending()
         if left is not None and not left.n_left:
             return True
@@ -159,7 +161,7 @@ class Sqlite(Engine):
                 return super().relevant(ranking, where)
         with self._database.writing() as connection:
             create_words(connection)
-        self.prepare_words()
+        self.prepare_words(self._progress)
         return self._relevant(ranking, where)
 
     def _relevant(self, ranking: ByRelevance, where: Tree | None) -> list[Found]:
