@@ -59,6 +59,7 @@ class Sqlite(Engine):
         self._known_fields: set[str] = set()
         self._codes = ""  # which codes the store has: `reencode` gives it others
         self._model_name = FOLDER
+        self._progress: Callable[[int, int], None] | None = None
         self._database = Database(folder, wait=wait)
         self.read_only = self._database.read_only
 
@@ -142,6 +143,7 @@ class Sqlite(Engine):
 
     def prepare_words(self, progress: Callable[[int, int], None] | None = None) -> bool:
         """Index the words of documents that an older version wrote, or of a damaged index."""
+        self._progress = progress
         left = self._pending()
         if left is not None and not left.n_left:
             return True
@@ -181,7 +183,7 @@ class Sqlite(Engine):
                     Words().showing(connection)
                 except DamagedWordsError:
                     create_words(connection)
-        return self.prepare_words()
+        return self.prepare_words(self._progress)
 
     def _relevant(self, ranking: ByRelevance, where: Tree | None) -> list[Found]:
         mirror = self._need_mirror()
