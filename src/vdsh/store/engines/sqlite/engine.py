@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from sqlite3 import Connection
+from time import monotonic, sleep
 from typing import Any
 
 from vdsh.codes import Codes
@@ -34,6 +35,7 @@ from vdsh.store.where import Tree
 from vdsh.words import DamagedWordsError, Segment
 
 ALL_WORDS = "all words (BM25)"
+TURN, PAUSE = 1.0, 0.12  # seconds after which others may write: they look ten times a second
 INSERT = f"INSERT INTO documents({COLUMNS}) VALUES (?, ?, ?, ?, ?)"
 
 
@@ -149,7 +151,7 @@ class Sqlite(Engine):
             return True
         if self.read_only:
             return False
-        n_left = 0
+        n_left, begin = 0, monotonic()
         with suppress(WriteError):  # another process writes all the time, or the disk is full
             while left is None or left.n_left:
                 with self._database.writing() as connection:
@@ -157,6 +159,9 @@ class Sqlite(Engine):
                 n_left = max(n_left, left.n_left)
                 if progress is not None:
                     progress(n_left - left.n_left, n_left)
+                if left.n_left and monotonic() > begin + TURN:
+                    sleep(PAUSE)
+                    begin = monotonic()
             return True
         return False
 
