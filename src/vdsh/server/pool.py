@@ -108,11 +108,11 @@ class StorePool:
                 handle.close()
         self._handles = []
 
-    async def read(self, text: str, rank: str) -> TextQuery:
-        """Return a text as a query; texts that wait at the same time are encoded together."""
+    async def read(self, *texts: str, rank: str) -> list[TextQuery]:
+        """Return texts as queries; those that wait at the same time are encoded together."""
         if not self._handles:
             await self.call(lambda _: None)
-        return await self.encoder.read(text, rank)
+        return await self.encoder.read_many(texts, rank)
 
     async def call(self, work: Callable[[Store], T]) -> T:
         """Run `work(store)` in a thread; where nobody waits any more, it is interrupted."""
