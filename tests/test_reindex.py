@@ -10,13 +10,16 @@ from threading import Event, Thread
 
 import numpy as np
 import pytest
+from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from conftest import toy_corpus
 from vdsh import Document, TextHasher, open_store
 from vdsh.cli import app
+from vdsh.codes import to_hex
 from vdsh.errors import FolderError, InputError, VdshError
 from vdsh.model import as_model
+from vdsh.server.app import create_app
 from vdsh.store import restore_store
 
 
@@ -33,6 +36,10 @@ def folder(tmp_path, fitted, corpus):
     with open_store(tmp_path / "store", fitted) as store:
         store.upsert([Document(f"{i:04}", texts[i % len(texts)]) for i in range(4500)])
     return tmp_path / "store"
+
+
+def third():
+    return TextHasher("lsh", n_bits=32, random_state=3).fit(toy_corpus()[0])
 
 
 def check_codes(store, hasher):
@@ -80,6 +87,10 @@ def test_codes_of_the_old_model_are_refused(folder, fitted, newer):
             store.search(code[0])
         with pytest.raises(InputError):
             store.upsert([Document("a", "goal")], codes=code)
+        store.reindex(third(), restart=True)
+        with pytest.raises(VdshError, match="another model"):
+            other.upsert([Document("a", "goal")], codes=newer.encode(["goal"]))
+        assert store.get("a") is None
 
 
 def test_writes_and_searches_meanwhile(folder, fitted, newer):
@@ -112,8 +123,6 @@ def test_writes_and_searches_meanwhile(folder, fitted, newer):
 
 
 def test_two_at_once(folder, fitted, newer):
-    third = TextHasher("lsh", n_bits=16, random_state=3).fit(toy_corpus()[0])
-
     def stop(_):
         raise KeyboardInterrupt
 
@@ -122,9 +131,9 @@ def test_two_at_once(folder, fitted, newer):
             store.reindex(newer, progress=stop)
         check_codes(store, fitted)
         with pytest.raises(InputError, match="being encoded with another model"):
-            store.reindex(third)
-        store.reindex(third, restart=True)
-        check_codes(store, third)
+            store.reindex(third())
+        store.reindex(third(), restart=True)
+        check_codes(store, third())
 
 
 def test_it_goes_on_where_it_stopped(folder, fitted, newer):
@@ -234,3 +243,23 @@ def test_the_command(folder, newer, tmp_path):
     with open_store(folder) as store:
         check_codes(store, newer)
     assert run("--back", "--quiet").exit_code == 0
+
+
+def test_a_running_service_follows(folder, newer):
+    with TestClient(create_app(folder, writable=True), base_url="http://127.0.0.1:8000") as client:
+        before = client.post("/v1/search", json={"text": "orbit moon"}).json()
+        with open_store(folder) as store:
+            store.reindex(newer)
+        after = client.post("/v1/search", json={"text": "orbit moon", "highlight": True}).json()
+        assert (len(before["code"]), len(after["code"])) == (4, 8)
+        again = client.post("/v1/search", json={"text": "orbit moon"}).json()
+        assert again["code"] == to_hex(newer.encode(["orbit moon"]))[0]
+        assert [hit["id"] for hit in again["hits"]] == [hit["id"] for hit in after["hits"]]
+        new = {"documents": [{"id": "new", "text": "referee goal"}]}
+        with open_store(folder) as store:
+            store.reindex(third())
+        assert client.post("/v1/documents", json=new).json() == {"written": 1}
+        with open_store(folder) as store:
+            check_codes(store, third())
+        like = client.post("/v1/search", json={"id": "0007"})
+        assert like.status_code == 200 and like.json()["hits"][0]["distance"] == 0

@@ -403,8 +403,9 @@ def test_the_service_follows_a_store_that_is_encoded_anew(editor, own_store):
     for _ in range(4):  # on each of two handles
         found = ask(editor, text="moon orbit", highlight=True)
         assert len(found["hits"][0]["code"]) == 6
-    assert found["code"] == to_hex(other.encode(["moon orbit"]))[0]
-    assert len(found["explanation"]["bits"]) == 24
+        assert found["code"] == to_hex(other.encode(["moon orbit"]))[0]
+        assert len(found["explanation"]["bits"]) == 24
+        assert editor.get("/v1/documents/d0").status_code == 200  # also of a handle that lags
     facts = editor.get("/v1/info").json()
     assert (facts["bits"], facts["model"]["name"]) == (24, "lsh")
     body = {"documents": [{"id": "n", "text": "goal match"}, {"id": "e", "text": "the"}]}

@@ -16,6 +16,7 @@ from starlette.types import Message, Receive
 
 from vdsh.errors import InputError
 from vdsh.server.limits import Limits
+from vdsh.store.engine import ModelChangedError
 
 KINDS = ("str", "none")
 LARGE = 2**16  # bytes of a body that is read in a thread
@@ -58,9 +59,15 @@ class JsonRoute(APIRoute):
         handle = super().get_route_handler()
         model: Any = self.body_field and self.body_field.field_info.annotation
 
+        async def answer(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except ModelChangedError:  # what was encoded for the old one is encoded anew
+                return await handle(request)
+
         async def read_first(request: Request) -> Response:
             if model is None:
-                return await handle(request)
+                return await answer(request)
             content, limits = await request.body(), request.app.state.service.limits
             read = _ReadRequest(request.scope, _given(content))
             if len(content) < LARGE:
@@ -70,7 +77,7 @@ class JsonRoute(APIRoute):
                 read.checked = await loop.run_in_executor(
                     _reader, _read_large, content, model, limits
                 )
-            return await handle(read)
+            return await answer(read)
 
         return read_first
 

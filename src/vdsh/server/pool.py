@@ -5,18 +5,18 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock
 from typing import TypeVar
 
 from vdsh import corpus_map
-from vdsh.errors import VdshError
 from vdsh.jit import load_kernels
 from vdsh.model import Model
 from vdsh.server.text_queue import TextQueue
 from vdsh.store import Store, open_store
+from vdsh.store.engine import ModelChangedError
 from vdsh.store.queries import TextQuery
 
 HANDLES = 2  # a slow filter must not keep quick searches waiting
@@ -138,16 +138,29 @@ class StorePool:
         handle = self._free.get()
         try:
             with question.asked_of(handle):
-                return work(handle)
-        finally:
+                found = work(handle)
+            if self._follow(handle):
+                raise ModelChangedError("The store got another model meanwhile. Ask again.")
+            return found
+        except ModelChangedError:
             self._follow(handle)
+            raise
+        finally:
             self._free.put(handle)
 
-    def _follow(self, handle: Store) -> None:
-        """Take over the model of a handle that has met another one."""
-        with suppress(VdshError):  # of a store that was closed or damaged meanwhile
-            if handle.model is not self._models[handle]:
-                self._models[handle] = self.model = self.encoder.model = handle.model
+    def _follow(self, handle: Store) -> bool:
+        """Take the model of a handle that met another one, as `vdsh reindex` gives it; say so.
+
+        A handle that lags behind does not bring the old one back.
+        """
+        with self._lock:
+            if handle.model is self._models[handle]:
+                return False
+            self._models[handle] = handle.model
+            if handle.model.fingerprint == self.model.fingerprint:
+                return False
+            self.model = self.encoder.model = handle.model
+            return True
 
     def _waited(self) -> float:
         """Say how long a question has waited for a handle, or for all handles to move on."""

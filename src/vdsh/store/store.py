@@ -100,7 +100,8 @@ class Store:
         n_written = 0
         for batch in in_batches(documents, BATCH):
             some = None if codes is None else codes[n_written : n_written + len(batch)]
-            self._retry(partial(self._write, batch, some))
+            write = partial(self._write, batch, some)
+            self._retry(write, AGAIN if codes is None else 0)
             n_written += len(batch)
             if progress is not None:
                 progress(n_written)
@@ -351,16 +352,18 @@ class Store:
         rows = to_rows(documents, codes, self._model.encode)
         self._ask(lambda engine: engine.write(rows))
 
-    def _retry(self, work: Callable[[], T]) -> T:
+    def _retry(self, work: Callable[[], T], times: int = AGAIN) -> T:
         """Do what depends on the model; once more, where the store got another one meanwhile."""
-        for _ in range(AGAIN):
+        while True:
             try:
                 return work()
             except ModelChangedError:
                 with self._lock:
                     self._meta = self._engine.meta()
                     self._model = store_model(self._engine, self._meta)
-        return work()
+                times -= 1
+                if times < 0:
+                    raise
 
     def _remove(self, ids: list[str]) -> int:
         return self._ask(lambda engine: engine.remove(ids))
