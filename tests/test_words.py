@@ -291,6 +291,16 @@ def test_bytes_with_a_good_check_sum_that_make_no_sense_are_refused(at):
         Segment.from_bytes(made.to_bytes(), 9)
 
 
+def test_scores_are_numbers_whatever_a_piece_says():
+    """One with a good check sum whose documents are not there, or that lists one many times."""
+    made = Segment.from_bytes(WHOLE, 9)
+    absent = made._replace(lengths=np.full_like(made.lengths, ABSENT))
+    twice = made._replace(places=np.zeros_like(made.places))
+    for piece in (absent, twice, made._replace(counts=np.zeros_like(made.counts))):
+        index = WordIndex([Segment.from_bytes(piece.to_bytes(), 9)])
+        assert np.isfinite(index.match({"moon": 1, "rocket": 2}).shares).all()
+
+
 # -- queries ---------------------------------------------------------------------------------------
 
 

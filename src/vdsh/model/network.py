@@ -19,6 +19,7 @@ from vdsh.jit import compiled, kernel, spread
 from vdsh.text.counts import Sparse
 
 Floats = NDArray[np.float32]
+Places = NDArray[np.int32]  # of entries in sparse rows
 
 _BLOCK = 512  # documents at a time: their hidden layers stay in the cache
 _PAD = 16
@@ -90,12 +91,7 @@ def _hidden(
 
 
 def _plain_relu(
-    data: Floats,
-    indices: NDArray[np.int32],
-    indptr: NDArray[np.int32],
-    W: Floats,
-    b: Floats,
-    out: Floats,
+    data: Floats, indices: Places, indptr: Places, W: Floats, b: Floats, out: Floats
 ) -> None:
     """Do what `_sparse_relu` does: the same sums in the same order, so the same bits."""
     for i, (begin, end) in enumerate(pairwise(indptr.tolist())):
@@ -112,8 +108,8 @@ def _plain_relu(
 @kernel()
 def _sparse_relu(
     data: Floats,
-    indices: NDArray[np.int32],
-    indptr: NDArray[np.int32],
+    indices: Places,
+    indptr: Places,
     W: Floats,
     b: Floats,
     out: Floats,

@@ -5,6 +5,7 @@ import gc
 import json
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from reprlib import repr as short
 from typing import Any
 
@@ -20,6 +21,7 @@ from vdsh.store.engine import ModelChangedError
 
 KINDS = ("str", "none")
 LARGE = 2**16  # bytes of a body that is read in a thread
+HANDLES = 16  # of a pool, at most
 
 _reader = ThreadPoolExecutor(1, thread_name_prefix="vdsh-reader")
 
@@ -60,10 +62,10 @@ class JsonRoute(APIRoute):
         model: Any = self.body_field and self.body_field.field_info.annotation
 
         async def answer(request: Request) -> Response:
-            try:
-                return await handle(request)
-            except ModelChangedError:  # what was encoded for the old one is encoded anew
-                return await handle(request)
+            for _ in range(HANDLES):  # each of which may meet a new model of the store
+                with suppress(ModelChangedError):
+                    return await handle(request)
+            return await handle(request)
 
         async def read_first(request: Request) -> Response:
             if model is None:

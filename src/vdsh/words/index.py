@@ -111,6 +111,7 @@ class WordIndex:
         hashes = hash_plainly(names)
         found = [_find(segment, hashes) for segment in self.segments]
         df = sum((stops - starts for starts, stops in found), np.zeros(len(names), np.int64))
+        df = np.minimum(df, self.n_docs)  # a hostile piece may have more entries than documents
         missing = [name for name, n in zip(names, df, strict=True) if not n]
         chosen, weights = weigh([words[name] for name in names], df, self.n_docs)
         parts = [

@@ -6,6 +6,7 @@ the first search: filling a table that has a graph takes much longer.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from vdsh.codes import Codes
@@ -15,7 +16,7 @@ from vdsh.store.addresses import Address
 from vdsh.store.engine import Engine
 from vdsh.store.engines.postgres.relevant import Relevant
 from vdsh.store.engines.postgres.rows import to_batch, to_bits, to_code, to_found, to_pieces
-from vdsh.store.engines.postgres.session import Session
+from vdsh.store.engines.postgres.session import NotAllowedError, Session
 from vdsh.store.engines.postgres.tables import Tables, Vector
 from vdsh.store.engines.postgres.upgrade import MEMORY, WordColumns, take_turns
 from vdsh.store.engines.postgres.where import escape, to_sql, unescape
@@ -138,10 +139,17 @@ class Postgres(Engine):
         def nearest(cursor: Any, code: Codes, n: int) -> list[Found]:
             return self._nearest(cursor, code, n, where)
 
-        def work(cursor: Any) -> list[Found]:
-            return Relevant(cursor, self._tables, to_sql(where), nearest).find(ranking)
+        def work(cursor: Any) -> tuple[list[Found], ByRelevance]:
+            attempt = copy(ranking)  # which learns from what it sees
+            relevant = Relevant(cursor, self._tables, to_sql(where), nearest)
+            return relevant.find(attempt), attempt
 
-        return self._session.run(work)
+        try:
+            found, attempt = self._session.run(work)
+        except NotAllowedError:  # to read the totals
+            return super().relevant(ranking, where)
+        ranking.scores, ranking.missing = attempt.scores, attempt.missing
+        return found
 
     def within(
         self, code: Codes, radius: int, where: Tree | None, limit: int | None = None

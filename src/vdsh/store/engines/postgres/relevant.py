@@ -2,7 +2,8 @@
 
 The server counts which documents have which words and scores them; shares are computed here once
 more, from counts, as the word index of a folder does. Words that cannot bring a document among the
-best on their own are not looked for alone.
+best on their own are not looked for alone, nor are common ones when the more telling words of a
+query are in many documents (50,000 for a query of two words); they count where they are.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +26,8 @@ from vdsh.words.index import K1, LEAST_IDF, MOST_WORDS, B, for_length, weigh
 MOST_TIES = 1000  # documents that match as well as the last of the best
 MOST_TRIED = 10_000  # of the best by words, where phrases may refuse some
 FIRST_COUNTED = 1000  # documents of each word of a long query, before it is known which matter
-LITTLE = 0.25  # of the most there can be: words that may be left to others
+FEW_SCORED = 2000  # documents that are scored at once
+MANY_COUNTED = 100_000  # words of documents, before common ones find no more
 SETTINGS = (
     "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;"
     "SET LOCAL work_mem = '64MB'; SET LOCAL jit = off"
@@ -128,15 +130,21 @@ class Relevant:
         without = [some[0] for some in query.without if len(some) == 1]
         if query.phrases or len(without) < len(query.without):
             return self._best_fitting(weighed, n, query, without)
-        order = np.argsort(-weighed.weights, kind="stable").tolist()
-        left = weighed.weights.sum() - np.cumsum(weighed.weights[order])
-        first = int(np.argmax(left <= LITTLE * weighed.weights.sum())) + 1
-        few = sum(weighed.df[i] for i in order[:first])
-        if 2 * few < sum(weighed.df):
-            best = self._scored([weighed.words[i] for i in order[:first]], without, weighed, n)
-            if len(best) >= n and best[n - 1].share * weighed.weights.sum() > left[first - 1]:
-                return best
-        return self._scored(weighed.words, without, weighed, n)
+        order = np.argsort(-weighed.weights, kind="stable")
+        words = [weighed.words[i] for i in order]
+        known = np.cumsum(np.array(weighed.df)[order])
+        first = int(np.searchsorted(known, 2 * n)) + 1  # so many words have documents enough
+        if first >= len(words) or known[-1] < FEW_SCORED:
+            return self._scored(words, without, weighed, n)
+        best = self._scored(words[:first], without, weighed, n)
+        if len(best) < n:
+            return self._scored(words, without, weighed, n)
+        # Documents that have none but later words are worse than the last of these.
+        reached = np.cumsum(weighed.weights[order])
+        least = best[n - 1].share * reached[-1]
+        needed = int(np.searchsorted(reached, reached[-1] - least)) + 1
+        needed = min(needed, int(np.searchsorted(known, MANY_COUNTED // len(words))) + 1)
+        return best if needed <= first else self._scored(words[:needed], without, weighed, n)
 
     def _scored(
         self, words: Sequence[str], without: Sequence[str], weighed: Weighed, n: int

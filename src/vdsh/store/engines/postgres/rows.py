@@ -9,7 +9,7 @@ import orjson
 from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.search.id_kinds import show
-from vdsh.store.engines.postgres.vectors import to_vector
+from vdsh.store.engines.postgres.vectors import to_vectors
 from vdsh.store.engines.postgres.where import escape, fields_json, unescape
 from vdsh.store.found import Found
 from vdsh.store.rows import Rows
@@ -21,11 +21,12 @@ PIECE = 8_000_000  # bytes of a model's file in a row
 def to_batch(rows: Rows) -> str:
     """Write rows as JSON, in the order of ids: so writers lock rows in the same order."""
     values = []
+    vectors = to_vectors([row[1] for row in rows.rows])
     for i in sorted(range(len(rows.rows)), key=lambda i: rows.rows[i][0]):
         id, text, labels, metadata, code = rows.rows[i]
         _check_id_length(id)
         fields = fields_json(rows.documents[i].metadata, metadata)
-        words, n_words = to_vector(text)
+        words, n_words = vectors[i]
         row = {"id": escape(id), "text": escape(text), "labels": _labels(labels)}
         row |= {"metadata": metadata, "fields": fields, "code": f"x{code.hex()}"}
         values.append({**row, "words": words, "n_words": n_words})

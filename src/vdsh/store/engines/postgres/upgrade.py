@@ -9,11 +9,12 @@ from functools import partial
 from typing import Any
 
 import orjson
+from psycopg.sql import SQL
 
 from vdsh.store.engine import REORDERS, WORDS_LATER
 from vdsh.store.engines.postgres.session import NotAllowedError, Session
 from vdsh.store.engines.postgres.tables import NOTED, TOTALS, WORD_INDEX, Tables
-from vdsh.store.engines.postgres.vectors import to_vector
+from vdsh.store.engines.postgres.vectors import to_vectors
 from vdsh.store.engines.postgres.where import unescape
 
 ALL_WORDS = "all words (PostgreSQL text search, BM25)"
@@ -27,6 +28,13 @@ COLUMNS = (
     "UPDATE {meta} SET value = '2' WHERE key = 'format'",
     "INSERT INTO {meta} VALUES ('words', 'some')",
 )
+# Who may read or write documents may do so with their totals.
+ROLES = """
+SELECT coalesce(quote_ident(rolname), 'PUBLIC'),
+  bool_or(privilege_type IN ('INSERT', 'UPDATE', 'DELETE'))
+FROM pg_class CROSS JOIN aclexplode(relacl) LEFT JOIN pg_roles ON pg_roles.oid = grantee
+WHERE pg_class.oid = %s::regclass GROUP BY 1
+"""
 WITHOUT = (
     "SELECT id, text FROM {documents} WHERE words IS NULL AND id > %s::text"
     " ORDER BY id LIMIT %s FOR UPDATE"
@@ -118,6 +126,9 @@ def _add_columns(cursor: Any, tables: Tables) -> str:
     if not _state(cursor, tables):
         for statement in COLUMNS:
             cursor.execute(tables.sql(statement))
+        for role, writes in cursor.execute(ROLES, (tables.all[0],)).fetchall():
+            rights = "SELECT, INSERT, UPDATE, DELETE" if writes else "SELECT"
+            cursor.execute(tables.sql(f"GRANT {rights} ON {{totals}} TO {{role}}", role=SQL(role)))
     return _state(cursor, tables)
 
 
@@ -133,10 +144,9 @@ def _fill_some(cursor: Any, tables: Tables, after: str) -> tuple[str, int]:
     rows = cursor.execute(tables.sql(WITHOUT), (after, BATCH)).fetchall()
     if not rows:
         return after, 0
-    new = []
-    for id, text in rows:
-        words, n_words = to_vector(unescape(text))
-        new.append({"id": id, "words": words, "n_words": n_words})
+    vectors = to_vectors([unescape(text) for _, text in rows])
+    pairs = zip(rows, vectors, strict=True)
+    new = [{"id": id, "words": words, "n_words": n} for (id, _), (words, n) in pairs]
     fill = tables.sql(NOTED.replace("CHANGE", FILL))
     cursor.execute(fill, (orjson.dumps(new).decode(),))
     return rows[-1][0], len(rows)
