@@ -284,7 +284,12 @@ def test_texts_that_wait_together_get_the_codes_they_get_alone(store, fitted):
 
     async def ask_all():
         ranks = ["relevance", "distance"]
-        return await asyncio.gather(*(pool.read(t, ranks[len(t) % 2]) for t in texts))
+        alone = [pool.read(text, rank=ranks[len(text) % 2]) for text in texts]
+        found = [query for (query,) in await asyncio.gather(*alone)]
+        together = await pool.read(*texts, rank="distance")
+        pairs = zip(found, together, strict=True)
+        assert all((a.encoded.code == b.encoded.code).all() for a, b in pairs)
+        return found
 
     queries = asyncio.run(ask_all())
     pool.close()
@@ -295,6 +300,21 @@ def test_texts_that_wait_together_get_the_codes_they_get_alone(store, fitted):
     for text, one in zip(texts, found, strict=True):
         assert one.code.tolist() == fitted.encode_and_count([text])[0][0].tolist()
         assert unpack(one.code[None])[0].tolist() == (one.chances > 0.5).tolist()
+
+
+def test_one_text_does_not_wait_for_all_of_many(store):
+    pool = StorePool(store)
+
+    async def ask_both():
+        many = asyncio.create_task(pool.read(*["moon orbit"] * 1000, rank="relevance"))
+        await asyncio.sleep(0)
+        await pool.read("goal", rank="relevance")
+        assert not many.done()
+        assert len(await many) == 1000
+
+    pool.open()
+    asyncio.run(ask_both())
+    pool.close()
 
 
 def test_explain_a_text_two_texts_and_a_bit(api):
@@ -383,8 +403,9 @@ def test_the_service_follows_a_store_that_is_encoded_anew(editor, own_store):
     for _ in range(4):  # on each of two handles
         found = ask(editor, text="moon orbit", highlight=True)
         assert len(found["hits"][0]["code"]) == 6
-    assert found["code"] == to_hex(other.encode(["moon orbit"]))[0]
-    assert len(found["explanation"]["bits"]) == 24
+        assert found["code"] == to_hex(other.encode(["moon orbit"]))[0]
+        assert len(found["explanation"]["bits"]) == 24
+        assert editor.get("/v1/documents/d0").status_code == 200  # also of a handle that lags
     facts = editor.get("/v1/info").json()
     assert (facts["bits"], facts["model"]["name"]) == (24, "lsh")
     body = {"documents": [{"id": "n", "text": "goal match"}, {"id": "e", "text": "the"}]}

@@ -43,13 +43,15 @@ async def read_query(query: Query, rank: str | None, pool: StorePool) -> Asked:
         return Asked(from_hex([query.code])[0], choose_rank(rank, is_text=False))
     chosen = choose_rank(rank, is_text=True)
     if query.text is not None:
-        return Asked(await pool.read(query.text, chosen), chosen)
+        (read,) = await pool.read(query.text, rank=chosen)
+        return Asked(read, chosen)
     id = query.id or ""
     hit = await pool.call(lambda store: store.find(id))
     if hit is None:
         raise NotFound(f"There is no document '{id}'.")
     # Nobody typed it, so quotes and dashes in it mean nothing: it is read as for distances.
-    return Asked(_with_stored_code(await pool.read(hit.text, "distance"), hit), chosen, id)
+    (read,) = await pool.read(hit.text, rank="distance")
+    return Asked(_with_stored_code(read, hit), chosen, id)
 
 
 def _with_stored_code(query: TextQuery, hit: Hit) -> TextQuery:

@@ -5,14 +5,13 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock
 from typing import TypeVar
 
 from vdsh import corpus_map
-from vdsh.errors import VdshError
 from vdsh.jit import load_kernels
 from vdsh.model import Model
 from vdsh.server.text_queue import TextQueue
@@ -109,11 +108,11 @@ class StorePool:
                 handle.close()
         self._handles = []
 
-    async def read(self, text: str, rank: str) -> TextQuery:
-        """Return a text as a query; texts that wait at the same time are encoded together."""
+    async def read(self, *texts: str, rank: str) -> list[TextQuery]:
+        """Return texts as queries; those that wait at the same time are encoded together."""
         if not self._handles:
             await self.call(lambda _: None)
-        return await self.encoder.read(text, rank)
+        return await self.encoder.read_many(texts, rank)
 
     async def call(self, work: Callable[[Store], T]) -> T:
         """Run `work(store)` in a thread; where nobody waits any more, it is interrupted."""
@@ -140,20 +139,28 @@ class StorePool:
         try:
             with question.asked_of(handle):
                 found = work(handle)
+            if self._follow(handle):
+                raise ModelChangedError("The store got another model meanwhile. Ask again.")
+            return found
+        except ModelChangedError:
+            self._follow(handle)
+            raise
         finally:
-            moved = self._follow(handle)
             self._free.put(handle)
-        if moved:  # what was read for the old model is of no use
-            raise ModelChangedError("The store got another model meanwhile. Ask again.")
-        return found
 
     def _follow(self, handle: Store) -> bool:
-        """Take over the model of a handle that has met another one; say whether it has."""
-        with suppress(VdshError):  # of a store that was closed or damaged meanwhile
-            if handle.model is not self._models[handle]:
-                self._models[handle] = self.model = self.encoder.model = handle.model
-                return True
-        return False
+        """Take the model of a handle that met another one, as `vdsh reindex` gives it; say so.
+
+        A handle that lags behind does not bring the old one back.
+        """
+        with self._lock:
+            if handle.model is self._models[handle]:
+                return False
+            self._models[handle] = handle.model
+            if handle.model.fingerprint == self.model.fingerprint:
+                return False
+            self.model = self.encoder.model = handle.model
+            return True
 
     def _waited(self) -> float:
         """Say how long a question has waited for a handle, or for all handles to move on."""

@@ -1,6 +1,5 @@
 """The calls under /v1 that ask the store."""
 
-import asyncio
 from functools import partial
 from typing import Any
 
@@ -72,7 +71,7 @@ async def search_many(body: SearchManyBody, ask: Ask) -> Json:
         hits = store.search(asked.query, k=body.k, where=body.where, rank=rank)
         return tell(asked, hits, pool)
 
-    queries = await asyncio.gather(*(pool.read(text, rank) for text in body.texts))
+    queries = await pool.read(*body.texts, rank=rank)
     # One after the other: those who ask for little are answered in between.
     found = [await pool.call(partial(work, Asked(query, rank))) for query in queries]
     return Json({"answers": found})

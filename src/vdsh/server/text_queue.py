@@ -5,6 +5,7 @@ nothing waits for company: whatever has come while the last texts were encoded g
 """
 
 import asyncio
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -47,6 +48,14 @@ class TextQueue:
             self._task = loop.create_task(self._work(loop))
         return await future
 
+    async def read_many(self, texts: Sequence[str], rank: str) -> list[TextQuery]:
+        """Read texts, as many at a time as go together well: others come in between."""
+        found: list[TextQuery] = []
+        while len(found) < len(texts):
+            some = texts[len(found) :][: _how_many(texts[len(found) :])]
+            found += await asyncio.gather(*(self.read(text, rank) for text in some))
+        return found
+
     def close(self) -> None:
         """Let the thread end."""
         self._thread.shutdown()
@@ -67,12 +76,7 @@ class TextQueue:
 
     def _take(self) -> list[Waiting]:
         """Take the texts that have waited longest, as many as go together well."""
-        n_taken = length = 0
-        for one in self._waiting[:MOST]:
-            length += len(one.text)
-            if n_taken and length > LONGEST:
-                break
-            n_taken += 1
+        n_taken = _how_many([one.text for one in self._waiting[:MOST]])
         some, self._waiting = self._waiting[:n_taken], self._waiting[n_taken:]
         return [one for one in some if not one.future.done()]
 
@@ -80,3 +84,14 @@ class TextQueue:
         words = [read_words(one.text, one.rank) for one in some]
         encoded = encode_texts(self.model, [one.text for one in words])
         return [TextQuery(*pair) for pair in zip(words, encoded, strict=True)]
+
+
+def _how_many(texts: Sequence[str]) -> int:
+    """Say how many of the first texts go together well."""
+    n_taken = length = 0
+    for text in texts[:MOST]:
+        length += len(text)
+        if n_taken and length > LONGEST:
+            break
+        n_taken += 1
+    return n_taken

@@ -125,13 +125,13 @@ class ByRelevance:
         if not candidates or not self._knows:
             return []
         codes = _codes(candidates)
-        distances = np.bitwise_count(codes ^ self.code).sum(axis=1, dtype=int).tolist()
+        distances = np.bitwise_count(codes ^ self.code).sum(axis=1, dtype=int)
         means = np.round(expected_distances(codes, self._chances), 9) / len(self._chances)
         shares = np.array([candidate.share for candidate in candidates])
         scores = (shares**2 + WEIGHT * (1 - means)).tolist()
         self.scores = {c.id: score for c, score in zip(candidates, scores, strict=True)}
-        found = [c._replace(distance=d) for c, d in zip(candidates, distances, strict=True)]
-        return sorted(found, key=lambda c: (-self.scores[c.id], c.id))[: self._k]
+        order = sorted(range(len(scores)), key=lambda i: (-scores[i], candidates[i].id))
+        return [candidates[i]._replace(distance=int(distances[i])) for i in order[: self._k]]
 
 
 def reorder(found: Sequence[Found], ranking: ByRelevance) -> list[Found]:

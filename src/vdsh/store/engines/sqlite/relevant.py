@@ -38,12 +38,14 @@ def find_candidates(
     near = snapshot.nearest(index, wanted, 4 * n if query.without else n)
     if near is None:
         near = snapshot.nearest_of_all_passing(wanted, n)
-    found = {one.id: one for one in _near(snapshot, [id for id, _ in near], matches, left_out)}
+    known = {one.id: one for one in best}
+    others = [id for id, _ in near if id not in known]
+    found = {one.id: one for one in _near(snapshot, others, matches, left_out)}
     if any(len(some) > 1 for some in query.without):
         rows = snapshot.rows_of(list(found))
         fitting = _fitting(snapshot, [row for row, _, _ in rows], query)
         found = {id: found[id] for row, id, _ in rows if row in fitting}
-    return list((found | {one.id: one for one in best}).values())
+    return list((found | known).values())
 
 
 def _best_by_words(
