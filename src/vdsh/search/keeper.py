@@ -9,7 +9,7 @@ from vdsh.search.pieces import MOST, table_shape
 from vdsh.search.segment import Segment
 from vdsh.search.walk import scan_time
 
-LOOK_UP = 100_000.0  # nanoseconds; a shorter scan is not worth a look into tables
+LOOK_UP = 300_000.0  # nanoseconds; a shorter scan is not worth a look into tables
 BUILD = 50.0  # nanoseconds that building takes a byte of the codes
 LONGEST_REST = 63  # queries
 

@@ -50,14 +50,14 @@ VISIT = 400.0  # nanoseconds to begin with a bucket
 
 def looked_up(
     main: Segment, tail: Segment, queries: Codes, k: int, rules: Rules, scan: float
-) -> tuple[RowHits, Mask]:
-    """Find the k best rows of each query, and say which of the queries were answered."""
+) -> tuple[RowHits, Mask, Rows]:
+    """Find the k best rows of each query; say which are answered, and how far the k best are."""
     scratch = np.empty(STRIP, distance_type(8 * queries.shape[1]))
     parts, n_rows = (main.part(), tail.part()), main.n_rows + tail.n_rows
-    rows, distances, done = nearest_by_tables(
+    rows, distances, done, bounds = nearest_by_tables(
         cast(Tables, main.tables), parts, queries, k, rules, n_rows, scan, scratch
     )
-    return RowHits(rows, distances), done
+    return RowHits(rows, distances), done, bounds
 
 
 def looked_up_within(
@@ -115,7 +115,7 @@ def nearest_by_tables(
     n_rows: int,
     scan: float,
     scratch: NDArray[Any],
-) -> tuple[Rows, Distances, Mask]:
+) -> tuple[Rows, Distances, Mask, Rows]:
     """Find the k best rows of two parts, the first of which has tables.
 
     Returns
@@ -123,12 +123,14 @@ def nearest_by_tables(
     rows, distances : ndarray of shape (n_queries, k)
     done : ndarray of bool of shape (n_queries,)
         Queries that were answered; for others a scan is faster.
+    bounds : ndarray of int64 of shape (n_queries,)
+        Distances within which k rows lie.
     """
     best, sample = (
         empty_best(queries, k, n_rows, scratch),
         empty_best(queries[:1], k, n_rows, scratch),
     )
-    done = np.zeros(queries.shape[0], np.bool_)
+    done, bounds = np.zeros(queries.shape[0], np.bool_), np.zeros(queries.shape[0], np.int64)
     walk, status = new_walk(tables), best.status
     waiting = np.empty((2, WAITING), np.int64)
     main, tail = parts
@@ -152,9 +154,9 @@ def nearest_by_tables(
             _follow(walk, tables, waiting, main, q, query, k, limit, rules, best)
             end_step(walk, tables)
             limit = min(limit, status[q, KTH])
-        done[q] = limit <= met_within(walk)
+        done[q], bounds[q] = limit <= met_within(walk), limit
     rows, found = finish(k, rules, best)
-    return rows, found, done
+    return rows, found, done, bounds
 
 
 @kernel()

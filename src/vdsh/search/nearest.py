@@ -62,6 +62,7 @@ def nearest_in(
     k: int,
     rules: Rules,
     n_rows: int,
+    bounds: Rows,
     scratch: NDArray[Any],
 ) -> tuple[Rows, Distances]:
     """Find the k best rows of two parts together, for each query.
@@ -75,6 +76,8 @@ def nearest_in(
     rules : Rules
     n_rows : int
         No more rows than this will be met.
+    bounds : ndarray of shape (n_queries,)
+        Distances within which k rows are known to lie.
     scratch : ndarray of shape (64,)
         Of the type that holds any distance.
 
@@ -84,6 +87,8 @@ def nearest_in(
         In order; where there are fewer than k, row -1 at a far distance.
     """
     best = empty_best(queries, k, n_rows, scratch)
+    for q in range(bounds.size):
+        best.status[q, KTH] = bounds[q]
     _scan(parts[0], queries, k, rules, best)
     _scan(parts[1], queries, k, rules, best)
     return finish(k, rules, best)

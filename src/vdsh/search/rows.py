@@ -184,10 +184,11 @@ class RowIndex:
             return plain.nearest(segments, queries, k, rules)
         if k == 0 or not self._by_tables(segments, len(queries)):
             return nearest(segments, queries, k, rules, self.threads)
-        hits, done = self._look_up(segments, queries, k, rules)
+        hits, done, bounds = self._look_up(segments, queries, k, rules)
         if not done.all():
-            rest = nearest(segments, queries[~done], k, rules, self.threads)
-            hits.rows[~done], hits.distances[~done] = rest
+            left = ~done
+            rest = nearest(segments, queries[left], k, rules, self.threads, bounds[left])
+            hits.rows[left], hits.distances[left] = rest
         return hits
 
     def within(self, queries: Codes, radius: int, *, allowed: Mask | None = None) -> list[RowHits]:
@@ -235,20 +236,19 @@ class RowIndex:
 
     def _look_up(
         self, segments: Sequence[Segment], queries: Codes, k: int, rules: Rules
-    ) -> tuple[RowHits, Mask]:
-        """Find the nearest by tables; say which queries they answer."""
+    ) -> tuple[RowHits, Mask, Rows]:
+        """Find the nearest by tables; say which queries they answer, and how far the others go."""
         main, tail = segments
 
-        def run(some: Codes) -> tuple[RowHits, Mask]:
+        def run(some: Codes) -> tuple[RowHits, Mask, Rows]:
             return looked_up(main, tail, some, k, rules, self._scan_time(main, len(queries)))
 
         answers = in_threads(run, self._shares(queries), self.threads)
-        rows, distances = (
-            np.concatenate(arrays) for arrays in zip(*(hits for hits, _ in answers), strict=True)
-        )
-        done = np.concatenate([done for _, done in answers])
-        self._keeper.answered(int(np.count_nonzero(done)))
-        return RowHits(rows, distances), done
+        hits, done, bounds = zip(*answers, strict=True)
+        answered = np.concatenate(done)
+        self._keeper.answered(int(np.count_nonzero(answered)))
+        rows, distances = (np.concatenate(arrays) for arrays in zip(*hits, strict=True))
+        return RowHits(rows, distances), answered, np.concatenate(bounds)
 
     def _look_up_within(
         self, main: Segment, queries: Codes, radius: int, rules: Rules
