@@ -21,7 +21,8 @@ from scipy.stats import spearmanr
 
 from vdsh import TextHasher
 from vdsh.datasets import load
-from vdsh.explain import confidence, effects, explain_bits, explain_text, latent, sample
+from vdsh.explain import confidence, effects, explain_bits, explain_text, sample
+from vdsh.explain.samples import in_label
 from vdsh.explain.texts import pushes
 from vdsh.labels import read_labels
 from vdsh.metrics.ranking import expected_precision
@@ -204,7 +205,7 @@ def draws_of_labels(hasher):
 def label_chance(decoder):
     rng = np.random.RandomState(SEED)
     starts = [rng.normal(size=(DRAWS, BITS)) for _ in decoder.labels]
-    drawn = [latent.in_label(decoder, j, start, rng) for j, start in enumerate(starts)]
+    drawn = [in_label(decoder, j, start, rng) for j, start in enumerate(starts)]
     return np.mean([expit(decoder.label_logits(s))[:, j].mean() for j, s in enumerate(drawn)])
 
 

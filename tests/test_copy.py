@@ -45,7 +45,10 @@ def test_a_copy_answers_as_the_original(first, second, new_place, fitted):
                 code(7), k=40, where=where
             )
         assert list(source.documents(77))[2] == list(target.documents(77))[2]
-        assert source.search("orbit moon") == target.search("orbit moon")
+        for query in ("orbit moon", "text 77", "77", '"text" -77'):
+            assert source.search(query) == target.search(query)
+            assert target.search(query, k=1)[0].words == source.search(query, k=1)[0].words
+        assert target.search("77", k=1)[0].id == "077"
 
 
 def test_an_interrupted_copy_goes_on_where_it_ended(source, new_place, fitted, monkeypatch):

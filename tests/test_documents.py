@@ -387,7 +387,7 @@ def test_empty_parquet_holds_no_documents(tmp_path):
         ("[", "line 3: broken JSON"),
         ("[" * 100_000, "line 3: broken JSON"),
         ('["a"]', "line 3: not a JSON object: ['a']. Write one JSON object a line"),
-        ('{"txt": "a", "id": 1}', "line 3: no field 'text'. Did you mean 'txt'? There is 'txt', "),
+        ('{"txt": "a", "id": 1}', "line 3: no field 'text'. Did you mean 'txt'? There are 'txt', "),
         ("{}", "no field 'text'. There is nothing. Name it with text_field= (--text-field)."),
         ('{"text": null}', "line 3: the text must be a string. Got 'text': None."),
         ('{"text": 5}', "line 3: the text must be a string. Got 'text': 5."),
@@ -429,7 +429,7 @@ def test_a_bad_row_is_named(tmp_path, row, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "has no column 'text'. Did you mean 'Text'? There is 'id', 'Text', 'topic'."),
+        ({}, "has no column 'text'. Did you mean 'Text'? There are 'id', 'Text', 'topic'."),
         ({"text_field": "Text", "labels_field": "topics"}, "Did you mean 'topic'?"),
         ({"text_field": "Text", "id_field": "key"}, "Name it with id_field= (--id-field)."),
         ({"text_field": ["Text", "body"]}, "has no column 'body'."),

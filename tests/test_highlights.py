@@ -105,6 +105,28 @@ def test_words_of_the_query_are_marked_apart_from_those_that_hold_bits(fitted):
     assert all(texts[2][i:j].lower() in ("moon", "crew", "orbit") for i, j, _ in shown[2].marks)
 
 
+def test_a_passage_is_where_the_typed_words_are_and_not_those_that_hold_bits(fitted):
+    text = "rocket orbit shuttle launch crew. " + "nothing. " * 60 + "a moon of xyzzy." + " x" * 300
+    code = fitted.encode(["moon xyzzy"])[0]
+    (shown,) = highlight(fitted, [text], code=code, query="moon xyzzy").hits
+    assert "moon of xyzzy" in text[slice(*shown.passage)]
+    (shown,) = highlight(fitted, [text], code=code).hits  # nobody typed anything
+    assert shown.passage[0] == 0
+
+
+def test_a_passage_has_the_phrase_that_was_asked_for(fitted):
+    text = "moon and orbit. " + "nothing. " * 60 + "In orbit of the moon." + " more" * 100
+    code = fitted.encode(["orbit of the moon"])[0]
+    asked = {"code": code, "query": "orbit of the moon"}
+    (plain,) = highlight(fitted, [text], **asked).hits
+    assert plain.passage[0] == 0
+    (shown,) = highlight(fitted, [text], **asked, phrases=[["orbit", "of", "the", "moon"]]).hits
+    assert "orbit of the moon" in text[slice(*shown.passage)]
+    assert shown.marks == plain.marks
+    (shown,) = highlight(fitted, [text], **asked, phrases=[["not", "there"]]).hits
+    assert shown == plain
+
+
 def test_highlights_of_many_texts_are_those_of_each_alone(fitted):
     texts = toy_corpus()[0]
     code = fitted.encode(["moon orbit"])[0]
@@ -120,15 +142,16 @@ def test_pairs_of_ideographs_are_marked_as_one(fitted):
 
 
 def test_one_search_brings_all_that_is_shown(api, fitted):
-    found = search(api, text="moon orbit", k=5, highlight=True)
+    body = {"text": "moon orbit", "k": 5, "where": {"label": "space"}}
+    found = search(api, **body, highlight=True)
     assert found["explanation"] == as_fields(explain_text(fitted, "moon orbit"))
     assert found["place"] == api.post("/v1/map/place", json={"text": "moon orbit"}).json()
     for hit in found["hits"]:
         assert hit["title"] == hit["text"]
         assert hit["passage"] == [0, len(hit["text"])]
         words = {hit["text"][i:j] for i, j, own in hit["marks"] if own}
-        assert words == {"moon", "orbit"} & set(hit["text"].split())
-    plain = search(api, text="moon orbit", k=5)
+        assert words == {"moon", "orbit"} & set(hit["text"].split()) == set(hit["words"])
+    plain = search(api, **body)
     names = {"title", "passage", "marks"}
     bare = [{k: v for k, v in hit.items() if k not in names} for hit in found["hits"]]
     assert plain == {"code": found["code"], "hits": bare}
@@ -155,7 +178,7 @@ def test_what_has_no_words_is_highlighted_without_marks(api, fitted):
 
 def test_filters_may_be_texts_as_on_the_command_line(api):
     typed = search(api, text="moon", where=["label=space", "year < 1984"])
-    assert [hit["id"] for hit in typed["hits"]] == ["d0", "d2"]
+    assert sorted(hit["id"] for hit in typed["hits"]) == ["d0", "d2"]
     where = {"label": "space", "year": {"<": 1984}}
     assert typed == search(api, text="moon", where=where)
     for wrong, said in ((["nonsense"], "field=value"), (["{year"], "broken JSON"), (3, "where")):

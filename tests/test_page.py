@@ -18,6 +18,7 @@ import pytest
 
 from conftest import toy_corpus
 from vdsh import Document, corpus_map, open_store
+from vdsh.server import examples
 
 PAGE = Path(corpus_map.__file__).parent / "server" / "page"
 CHROMIUM = shutil.which("chromium")
@@ -175,6 +176,90 @@ def test_a_search_shows_hits_with_labels_and_words_that_matter(visit):
     assert page.locator("#code .bit[data-bit]").count() == 16
 
 
+@browser_only
+def test_hits_are_ranked_by_relevance_and_say_why(visit):
+    page = visit("/?q=moon+orbit+and+crew")
+    page.locator("#status", has_text="The 10 best documents").wait_for()
+    scores = [int(text) for text in page.locator(".hit .far b").all_inner_texts()]
+    assert scores == sorted(scores, reverse=True) and 0 < scores[0] <= 100
+    first = page.locator(".hit").first
+    assert "has moon, orbit, crew" in first.inner_text()
+    differing = first.locator(".bit.differs").count()
+    assert f"{differing} of 16 bits differ" in first.inner_text()
+    assert page.get_by_role("button", name="Relevance").get_attribute("aria-pressed") == "true"
+    assert "Score, of 100: how much of your words" in page.locator("#key").inner_text()
+    page.get_by_role("button", name="Distance").click()
+    page.locator("#status", has_text="The 10 nearest documents").wait_for()
+    assert "rank=distance" in page.url and "Score" not in page.locator("#key").inner_text()
+    page.get_by_role("button", name="Relevance").click()
+    page.locator("#status", has_text="best").wait_for()
+    assert "rank" not in page.url
+
+
+@browser_only
+def test_typed_words_are_marked_apart_from_those_behind_bits_and_the_key_says_so(visit):
+    page = visit("/?q=moon+orbit&k=30")
+    page.locator(".hit mark.asked").first.wait_for()
+    typed = page.locator(".hit mark.asked").all_inner_texts()
+    others = page.locator(".hit mark:not(.asked)").all_inner_texts()
+    assert set(typed) == {"moon", "orbit"} and others and not set(others) & set(typed)
+    key = page.locator("#key")
+    assert "you typed" in key.inner_text() and "behind shared bits" in key.inner_text()
+    ground = "mark => getComputedStyle(mark).backgroundColor"
+    for kind in ("mark.asked", "mark:not(.asked)"):  # the key looks as the marks do
+        inside, key = (page.locator(f"{place} {kind}").first for place in (".hit", "#key"))
+        assert inside.evaluate(ground) == key.evaluate(ground)
+    page.locator(".hit .open").first.click()
+    page.get_by_role("dialog").locator(".key", has_text="you typed").wait_for()
+
+
+@browser_only
+def test_phrases_and_dashes_are_explained_and_work(visit):
+    page = visit()
+    assert "A dash leaves one out" in page.locator(".signs").inner_text()
+    look_for(page, "moon -orbit")
+    page.locator("#status", has_text="best").wait_for()
+    assert "orbit" not in " ".join(page.locator(".hit .snippet").all_inner_texts())
+    page.get_by_label("Text to look for").fill('"moon goal"')
+    page.get_by_text("Nothing fits").wait_for()
+    assert not page.get_by_text("Nothing passes these filters").is_visible()
+    assert page.get_by_role("button", name="Relevance").is_visible()
+    page.goto(page.url + "&doc=d/1")  # on the map, say: it has not the phrase, and is there
+    page.get_by_role("dialog").get_by_role("heading", name="Documents like it").wait_for()
+
+
+@browser_only
+def test_more_like_a_document_is_ranked_by_relevance(visit):
+    page = visit("/?doc=d/4")
+    asked = calls(page)
+    page.get_by_role("dialog").locator(".near .tag").first.wait_for()
+    page.get_by_role("button", name="Find documents like this").click()
+    page.locator("#status", has_text="best").wait_for()
+    assert asked[-1].post_data_json["id"] == "d/4"
+    assert asked[-1].post_data_json["rank"] == "relevance"
+    assert "0 of 16 bits differ" in page.locator(".hit").first.inner_text()
+    assert "of that document" in page.locator("#key").inner_text()
+    page.get_by_role("button", name="Expected").click()
+    page.locator(".hit", has_text="expected").first.wait_for()
+
+
+@browser_only
+def test_examples_of_the_store_are_offered_at_once(visit, store, service):
+    examples.write(store, ["moon and crew", "a goal in the match"])
+    try:
+        page = visit("/page/icon.svg")
+        page.route("**/v1/map", lambda route: None)  # they do not wait for it
+        page.goto(service)
+        page.locator(".tries button").nth(1).wait_for()
+        tries = page.locator(".tries button").all_inner_texts()
+        assert tries == ["moon and crew", "a goal in the match"]
+        page.locator(".tries button").first.click()
+        page.locator(".hit").first.wait_for()
+        assert page.get_by_label("Text to look for").input_value() == "moon and crew"
+    finally:
+        (store / examples.FILE).unlink()
+
+
 def calls(page):
     """Note what is asked of the API from now on."""
     asked = []
@@ -224,7 +309,7 @@ def test_hits_do_not_wait_for_the_map(visit, service):
     page.get_by_text("The map is on its way").wait_for()
     paths = [urlsplit(request.url).path for request in asked]
     assert paths.index("/v1/search") < paths.index("/v1/map")
-    page.get_by_role("dialog").get_by_role("heading", name="Nearest documents").wait_for()
+    page.get_by_role("dialog").get_by_role("heading", name="Documents like it").wait_for()
     held[0].continue_()
     page.locator("#map-note", has_text="81 documents").wait_for()
     page.get_by_text("The map is on its way").wait_for(state="detached")
@@ -251,6 +336,7 @@ def test_a_radius_bounds_what_is_found(visit):
     assert distances == sorted(distances) and max(distances) <= 2
     assert "radius=2" in page.url
     assert page.get_by_role("button", name="Expected").is_disabled()
+    assert page.get_by_role("button", name="Relevance").is_disabled()
     page.goto(page.url.replace("radius=2", "radius=0") + "&where=label%3Dsport")
     page.get_by_text("Nothing is that near").wait_for()
     page.get_by_role("button", name="Any distance").click()
@@ -273,7 +359,7 @@ def test_a_button_copies_the_link(visit, safe):
 
 @browser_only
 def test_differing_bits_are_as_many_as_the_distance(visit):
-    page = visit("/?q=moon+goal+crew+match&k=40")
+    page = visit("/?q=moon+goal+crew+match&k=40&rank=distance")
     page.locator(".hit").nth(39).wait_for()
     distances = [int(text) for text in page.locator(".hit .far b").all_inner_texts()]
     differing = page.locator(".hit").evaluate_all(
@@ -356,7 +442,7 @@ def test_a_click_on_the_map_opens_the_document_and_its_neighbours(visit, store):
     panel.get_by_role("button", name="Find documents like this").click()
     page.get_by_text("like d/7").wait_for()
     page.locator(".hit").first.wait_for()
-    assert page.locator(".hit .far b").first.inner_text() == "0"
+    assert "0 of 16 bits differ" in page.locator(".hit").first.inner_text()
 
 
 @browser_only
@@ -484,13 +570,13 @@ def test_the_keyboard_alone_is_enough(visit):
     assert page.evaluate("document.activeElement.dataset.bit") == "1"
     tab_to(".hit .open")
     page.keyboard.press("Enter")
-    page.get_by_role("heading", name="Nearest documents").wait_for()
+    page.get_by_role("heading", name="Documents like it").wait_for()
     page.keyboard.press("Escape")
     assert page.evaluate("document.activeElement.className") == "open"
     page.locator("#canvas").focus()
     for key in ("+", "ArrowLeft", "0", "Enter"):
         page.keyboard.press(key)
-    page.get_by_role("heading", name="Nearest documents").wait_for()
+    page.get_by_role("heading", name="Documents like it").wait_for()
 
 
 @browser_only
@@ -560,8 +646,9 @@ def test_the_address_holds_what_is_looked_at(visit):
 @browser_only
 def test_unknown_words_are_pointed_out(visit):
     page = visit("/?q=xyzzy&where=label=space")
-    warning = page.get_by_text("No word of the text is known")
+    warning = page.get_by_text("No document has a word of the text")
     warning.wait_for()
+    assert page.get_by_text("xyzzy").count() == 1  # said once
     assert warning.is_visible()
     nothing = page.get_by_text("Nothing passes these filters")
     assert not nothing.is_visible()

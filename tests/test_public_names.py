@@ -22,10 +22,11 @@ PUBLIC = {
         without_password""",
     "vdsh.export": "Exported FORMATS export_codes export_encoder",
     "vdsh.datasets": "DATASETS Dataset Source Split find load random_split",
-    "vdsh.evaluation": """Comparison Evaluation Quality Tally average_precision compare
-        cosine_precision evaluate_codes evaluate_hasher expected_precision find_faults
-        measure_codes measure_quality ndcg_at precision_at precision_within random_precision
-        recall_at recall_within tally yardsticks""",
+    "vdsh.evaluation": """Comparison Evaluation Quality Query QueryEvaluation Ranking Tally
+        average_precision compare cosine_precision evaluate_codes evaluate_hasher
+        evaluate_queries expected_precision find_faults measure_codes measure_quality ndcg_at
+        precision_at precision_within random_precision read_queries recall_at recall_within
+        tally yardsticks""",
     "vdsh.server.app": "create_app",
     "vdsh.errors": """DownloadError EngineError FolderError InputError MissingFileError
         MissingPackageError OutputExistsError VdshError WriteError missing_package suggest""",

@@ -19,8 +19,7 @@ from vdsh import TextHasher
 from vdsh.errors import EngineError, InputError
 from vdsh.scale import parquet, training
 from vdsh.scale.cluster import Machines
-from vdsh.scale.encode import encode_files
-from vdsh.scale.output import codes_folder
+from vdsh.scale.encode import codes_folder, encode_files
 from vdsh.scale.parquet import open_files
 from vdsh.scale.training import Lesson, fit_on_ray
 

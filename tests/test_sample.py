@@ -8,7 +8,7 @@ from vdsh import TextHasher
 from vdsh.codes import to_hex, unpack
 from vdsh.errors import InputError
 from vdsh.explain import sample
-from vdsh.explain.latent import elliptical_slices, in_code
+from vdsh.explain.samples import elliptical_slices, in_code
 
 TOPICS = {"space": set(SPACE), "sport": set(SPORT)}
 

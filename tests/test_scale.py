@@ -9,9 +9,8 @@ import pytest
 
 from vdsh.codes import to_hex
 from vdsh.errors import InputError, MissingFileError, OutputExistsError, WriteError
-from vdsh.scale import output, parquet
-from vdsh.scale.encode import encode_files
-from vdsh.scale.output import codes_folder
+from vdsh.scale import encode, parquet
+from vdsh.scale.encode import codes_folder, encode_files
 from vdsh.scale.parquet import open_files
 
 
@@ -111,7 +110,7 @@ def test_a_bucket_has_no_drafts_but_is_cleaned_after_an_error(tmp_path, monkeypa
     from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
     bucket = SubTreeFileSystem(str(tmp_path), LocalFileSystem())
-    monkeypatch.setattr(output, "filesystem_of", lambda place: (bucket, place))
+    monkeypatch.setattr(encode, "filesystem_of", lambda place: (bucket, place))
     with codes_folder("codes") as folder:
         folder.write(0, b"old")
         assert os.listdir(tmp_path / "codes") == ["part-000000.parquet"]

@@ -4,9 +4,11 @@ import asyncio
 import json
 import logging
 import re
-from contextlib import suppress
+import sqlite3
+from contextlib import closing, contextmanager, suppress
 from urllib.parse import quote
 
+import numpy as np
 import pytest
 import schemathesis
 from fastapi.testclient import TestClient
@@ -15,9 +17,10 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from conftest import toy_corpus
-from vdsh import Document, open_store
-from vdsh.codes import to_hex
+from vdsh import Document, TextHasher, open_store
+from vdsh.codes import to_hex, unpack
 from vdsh.errors import VdshError
+from vdsh.server import examples
 from vdsh.server.app import create_app
 from vdsh.server.auth import read_token
 from vdsh.server.limits import Limits
@@ -25,6 +28,7 @@ from vdsh.server.log import JsonLines
 from vdsh.server.pool import StorePool
 
 TOKEN = "correct-horse-battery-staple"
+CODE = np.array([[7, 200]], np.uint8)
 SCRIPT = "<script>alert('orbit')</script> moon"
 ODD_IDS = [
     "a/b",
@@ -99,6 +103,34 @@ def test_info_describes_store_model_and_limits(api):
     assert facts["writable"] is False
     assert facts["map"] is False
     assert facts["limits"] == {"k": 1000, "batch": 1000, "text": 200_000, "body": 2**24}
+    assert facts["examples"] == []
+
+
+def test_info_says_how_words_are_searched(api, store):
+    with open_store(store) as opened:
+        said = opened.info().get("words")
+    assert said and api.get("/v1/info").json()["words"] == said
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"how to sort a list\n\n  read a csv file \n", ["how to sort a list", "read a csv file"]),
+        (b"x" * 1000, ["x" * 200]),
+        (b"a\n" * 100, ["a"] * 8),
+        (b"\xff\xfe", []),
+        (b"", []),
+    ],
+)
+def test_a_store_may_have_examples_to_try(own_store, api_of, content, found):
+    (own_store / examples.FILE).write_bytes(content)
+    assert api_of(own_store).get("/v1/info").json()["examples"] == found
+
+
+def test_examples_are_read_as_they_were_written(own_store, api_of):
+    examples.write(own_store, ["how to sort a list", "größe \U0001f680"])
+    found = api_of(own_store).get("/v1/info").json()["examples"]
+    assert found == ["how to sort a list", "größe \U0001f680"]
 
 
 def test_search_gives_the_lines_of_the_command_line(api, store):
@@ -108,26 +140,102 @@ def test_search_gives_the_lines_of_the_command_line(api, store):
         hits = opened.search("rocket moon orbit", k=3, where={"label": "space"})
         code = to_hex(opened.model.encode(["rocket moon orbit"]))[0]
     assert answer.headers["content-type"] == "application/json"
-    expected = [hit.as_fields() | {"labels": list(hit.labels)} for hit in hits]
-    assert answer.json() == {"code": code, "hits": expected}
+    assert answer.json() == {"code": code, "hits": lines(hits)}
+
+
+def lines(hits):
+    return json.loads(json.dumps([hit.as_fields() for hit in hits]))
+
+
+def ask(api, path="search", **body):
+    answer = api.post(f"/v1/{path}", json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
 
 
 def test_search_by_code_and_by_id(api):
     document = api.get("/v1/documents/d4").json()
-    by_id = api.post("/v1/search", json={"id": "d4", "k": 5}).json()
+    by_id = ask(api, id="d4", k=5, rank="distance")
     assert by_id["code"] == document["code"]
-    assert by_id == api.post("/v1/search", json={"code": document["code"], "k": 5}).json()
-    assert by_id["hits"][0]["distance"] == 0
+    assert by_id == ask(api, code=document["code"], k=5) == ask(api, code=by_id["code"], k=5,
+                                                                rank="distance")  # fmt: skip
+    assert by_id["hits"][0]["distance"] == 0 and "score" not in by_id["hits"][0]
     assert refused(api.post("/v1/search", json={"id": "none"}), 404, "no document 'none'")
+    answer = api.post("/v1/search", json={"code": document["code"], "rank": "relevance"})
+    assert refused(answer, 422, 'rank="relevance" needs a text')
+
+
+def test_more_like_a_document_looks_for_all_its_words_and_its_stored_code(editor, own_store):
+    with open_store(own_store) as opened:
+        opened.upsert([Document("odd", 'goal "match" -moon', None)], codes=CODE)
+        opened.upsert([Document("blank", "", None)], codes=CODE)
+        text = opened.get("d4").text
+        alike = opened.search(text, k=5, where={"year": {">=": 0}})
+    assert ask(editor, id="d4", k=5, where={"year": {">=": 0}})["hits"] == lines(alike)
+    for rank in (None, "expected", "distance"):
+        assert ask(editor, id="d4", k=100, rank=rank)["hits"][0]["distance"] == 0
+    odd = ask(editor, id="odd", k=3)
+    assert odd["code"] == to_hex(CODE)[0]
+    assert (odd["hits"][0]["id"], odd["hits"][0]["words"]) == ("odd", ["goal", "match", "moon"])
+    blank = ask(editor, id="blank", k=100)  # no words at all: found by its code
+    assert "warning" not in blank
+    assert "blank" in [hit["id"] for hit in blank["hits"] if hit["distance"] == 0]
+
+
+def test_search_ranks_by_relevance_unless_told_otherwise(api, store):
+    body = {"text": "rocket moon xyzzy", "k": 7}
+    with open_store(store) as opened:
+        for rank in ("relevance", "distance", "expected"):
+            hits = opened.search(body["text"], k=7, rank=rank)
+            answer = ask(api, **body, rank=rank)
+            assert answer["hits"] == lines(hits) and answer["unknown"] == ["xyzzy"]
+    best = ask(api, **body)
+    assert best == ask(api, **body, rank="relevance") == ask(api, **body, rank=None)
+    assert best["hits"][0]["words"] == ["rocket", "moon"]
+    scores = [hit["score"] for hit in best["hits"]]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_phrases_and_words_to_leave_out(api, store):
+    texts = {f"d{i}": text for i, text in enumerate(toy_corpus()[0])} | {"script": SCRIPT}
+    found = ask(api, text="moon -orbit", k=100)["hits"]
+    assert {hit["id"] for hit in found} == {id for id in texts if "orbit" not in texts[id]}
+    phrase = " ".join(texts["d0"].split()[:2])
+    found = ask(api, text=f'"{phrase}"', k=100)["hits"]
+    assert {hit["id"] for hit in found} == {id for id in texts if phrase in texts[id]}
+    near = ask(api, "within", text="moon -orbit", radius=16)
+    assert {hit["id"] for hit in near["hits"]} == {id for id in texts if "orbit" not in texts[id]}
+    assert near["total"] == len(near["hits"])
+    typed = ask(api, text="moon -orbit", highlight=True)
+    plain = ask(api, text="moon", highlight=True)
+    assert typed["code"] == plain["code"] and typed["explanation"] == plain["explanation"]
+    marked = [hit["text"][i:j] for hit in typed["hits"] for i, j, own in hit["marks"] if own]
+    assert set(marked) == {"moon"}
 
 
 def test_search_ranks_by_expected_distance(api):
-    body = {"text": "rocket moon orbit", "k": 5, "rank": "expected"}
-    hits = api.post("/v1/search", json=body).json()["hits"]
+    hits = ask(api, text="rocket moon orbit", k=5, rank="expected")["hits"]
     expected = [hit["expected"] for hit in hits]
     assert expected == sorted(expected)
-    answer = api.post("/v1/search", json={"id": "d4", "rank": "expected"})
+    answer = api.post("/v1/search", json={"code": "0000", "rank": "expected"})
     assert refused(answer, 422, 'rank="expected" needs a text')
+
+
+@pytest.mark.parametrize("rank", [None, "distance", "expected"])
+def test_many_texts_are_answered_in_one_call_as_each_alone(api, rank):
+    texts = ["rocket moon orbit", "xyzzy", "goal -match", "the of", '"', "goal xyzzy"]
+    more = {"k": 3, "where": {"year": {">": 1990}}, "rank": rank}
+    alone = [ask(api, text=text, **more) for text in texts]
+    assert ask(api, "search_many", texts=texts, **more) == {"answers": alone}
+    assert ask(api, "search_many", texts=[]) == {"answers": []}
+
+
+def test_many_texts_may_find_no_more_than_one_search(api):
+    answer = api.post("/v1/search_many", json={"texts": ["moon"] * 101})
+    assert refused(answer, 422, "k times the number of texts must be at most 1,000. Got 1,010.")
+    answer = api.post("/v1/search_many", json={"texts": ["moon"] * 1001, "k": 1})
+    assert refused(answer, 422, "The number of texts must be at most 1,000. Got 1,001.")
+    assert len(ask(api, "search_many", texts=["moon"] * 1000, k=1)["answers"]) == 1000
 
 
 def test_a_text_without_a_known_word_finds_nothing_and_says_so(api):  # 16 D2
@@ -138,7 +246,9 @@ def test_a_text_without_a_known_word_finds_nothing_and_says_so(api):  # 16 D2
     ):
         answer = api.post(f"/v1/{path}", json={"text": "xyzzy", **more}).json()
         assert (answer["hits"], answer["unknown"], answer.get("total", 0)) == ([], ["xyzzy"], 0)
-        assert "No word of the text is known" in answer["warning"]
+        by_words = path == "search" and not more
+        said = "No document has a word of the text" if by_words else "No word of the text is known"
+        assert said in answer["warning"]
 
 
 @pytest.mark.parametrize("path", ["search", "within"])
@@ -173,14 +283,18 @@ def test_texts_that_wait_together_get_the_codes_they_get_alone(store, fitted):
     pool = StorePool(store)
 
     async def ask_all():
-        return await asyncio.gather(*(pool.encode(text) for text in texts))
+        ranks = ["relevance", "distance"]
+        return await asyncio.gather(*(pool.read(t, ranks[len(t) % 2]) for t in texts))
 
-    found = asyncio.run(ask_all())
+    queries = asyncio.run(ask_all())
     pool.close()
+    assert [query.words.text for query in queries] == texts
+    found = [query.encoded for query in queries]
     assert [one.empty for one in found] == [text == "xyzzy" for text in texts]
     assert [one.unknown for one in found] == [[text] * (text == "xyzzy") for text in texts]
     for text, one in zip(texts, found, strict=True):
         assert one.code.tolist() == fitted.encode_and_count([text])[0][0].tolist()
+        assert unpack(one.code[None])[0].tolist() == (one.chances > 0.5).tolist()
 
 
 def test_explain_a_text_two_texts_and_a_bit(api):
@@ -261,6 +375,23 @@ def test_the_service_sees_what_another_process_writes(api_of, own_store):
     assert [hit["id"] for hit in found["hits"]] == ["other"]
 
 
+def test_the_service_follows_a_store_that_is_encoded_anew(editor, own_store):
+    other = TextHasher("lsh", n_bits=24, random_state=0).fit(toy_corpus()[0])
+    assert len(ask(editor, text="moon orbit")["code"]) == 4
+    with open_store(own_store) as opened:
+        opened.reindex(other)
+    for _ in range(4):  # on each of two handles
+        found = ask(editor, text="moon orbit", highlight=True)
+        assert len(found["hits"][0]["code"]) == 6
+    assert found["code"] == to_hex(other.encode(["moon orbit"]))[0]
+    assert len(found["explanation"]["bits"]) == 24
+    facts = editor.get("/v1/info").json()
+    assert (facts["bits"], facts["model"]["name"]) == (24, "lsh")
+    body = {"documents": [{"id": "n", "text": "goal match"}, {"id": "e", "text": "the"}]}
+    assert editor.post("/v1/documents", json=body).json() == {"written": 2}
+    assert editor.get("/v1/documents/n").json()["code"] == to_hex(other.encode(["goal match"]))[0]
+
+
 @pytest.fixture
 def api_of():
     opened = []
@@ -281,7 +412,80 @@ def test_an_open_store_is_served_and_stays_open(own_store):
         assert opened.count() == 81
 
 
+@contextmanager
+def database(store):
+    with closing(sqlite3.connect(store / "store.sqlite")) as connection, connection:
+        yield connection
+
+
+def make_old(store):
+    """Take the word index away, as if an older version had written the store."""
+    with database(store) as connection:
+        for statement in ("DROP TABLE words", "DROP TABLE gone",
+                          "DELETE FROM meta WHERE key = 'words'",
+                          "UPDATE meta SET value = '1' WHERE key = 'format'"):  # fmt: skip
+            connection.execute(statement)
+
+
+def test_an_old_store_has_its_words_before_the_first_question(own_store, api_of):
+    make_old(own_store)
+    api = api_of(own_store)
+    with database(own_store) as connection:
+        assert connection.execute("SELECT SUM(span) FROM words").fetchone() == (81,)
+    assert ask(api, text="alert", k=1)["hits"][0]["id"] == "script"  # not known to the model
+
+
 # What it refuses
+
+
+@pytest.mark.parametrize(
+    ("path", "rank"),
+    [("search", None), ("search", "distance"), ("within", None), ("search_many", "relevance")],
+)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x" * 200_000,
+        "moon " * 40_000,
+        '"' * 200_000,
+        "-a " * 60_000,
+        "a\u0301" * 100_000,
+        "密" * 200_000,
+        " ".join(f"w{i}" for i in range(10_000)) + " moon",
+        '" OR (',
+        "*",
+        "NEAR",
+        "NEAR(moon orbit, 2)",
+        "-",
+        "--",
+        '"',
+        '""',
+        '-""',
+        '-"moon',
+        '"moon orbit',
+        "moon AND NOT orbit",
+        "id:moon ^moon moon*",
+        "'; DROP TABLE words; --",
+        "\x00",
+        "mo\x00on",
+        "\x01\x1b[31m\x7f\u202e\ufeff moon",
+        "\n\r\t\v",
+        "лу́на ορβιτ 月 مون 달 चाँद 🌙 \U0010ffff",
+        "%s %(x)s {0} \\",
+        "",
+        " ",
+    ],
+    ids=lambda text: repr(text[:20]),
+)
+def test_any_text_is_answered(api, path, rank, text):
+    """#18: of operators only, of control characters, of other scripts, very long."""
+    body = {"texts": [text]} if path == "search_many" else {"text": text, "highlight": True}
+    if path != "within":
+        body["rank"] = rank
+    answer = api.post(f"/v1/{path}", json=body)
+    assert answer.status_code == 200, answer.text[:200]
+    (found,) = answer.json().get("answers", [answer.json()])
+    assert found["hits"] or found.get("warning"), "nothing is found, and nobody says why"
 
 
 @pytest.mark.parametrize(
@@ -294,7 +498,10 @@ def test_an_open_store_is_served_and_stays_open(own_store):
         ("search", {"text": "a", "k": 0}, "k: Input should be greater than or equal to 1. Got 0."),
         ("search", {"text": "a", "k": True}, "k: "),
         ("search", {"text": "a", "size": 3}, "There is no field 'size'."),
-        ("search", {"text": "a", "rank": "best"}, "rank: Input should be 'distance'"),
+        ("search", {"text": "a", "rank": "best"}, "rank: Input should be 'relevance', 'distance'"),
+        ("search_many", {"texts": ["a"], "rank": "best"}, "rank: Input should be 'relevance'"),
+        ("search_many", {"texts": [3]}, "texts.0: Input should be a valid string. Got 3."),
+        ("search_many", {"text": "a"}, "There is no field 'text'."),
         ("search", {"text": "a", "where": 3}, "where: "),
         ("search", {"text": "a", "where": ["year"]}, "A filter is field=value"),
         ("search", {"text": "a", "where": {"yaer": 3}}, "Did you mean 'year'?"),
@@ -338,6 +545,10 @@ def test_every_limit_is_kept_and_described(own_store, api_of):
     assert refused(ask("search", text="moon", k=6), 422, "k must be at most 5. Got 6.")
     assert refused(ask("search", text="x" * 11), 422, "text must be at most 10 characters. Got 11.")
     assert refused(ask("within", text="moon", limit=6), 422, "limit must be at most 5. Got 6.")
+    assert refused(ask("search_many", texts=["moon"], k=6), 422, "k must be at most 5. Got 6.")
+    assert refused(ask("search_many", texts=["moon"] * 2, k=3), 422, "at most 5. Got 6.")
+    assert refused(ask("search_many", texts=["moon"] * 3, k=1), 422, "must be at most 2. Got 3.")
+    assert refused(ask("search_many", texts=["x" * 11]), 422, "Each text must be at most 10")
     assert refused(ask("encode", texts=["a"] * 3), 422, "number of texts must be at most 2. Got 3.")
     assert refused(ask("encode", texts=["a" * 11]), 422, "Each text must be at most 10 characters")
     assert refused(ask("explain", text="moon", other="x" * 11), 422, "other must be at most 10")
@@ -508,9 +719,9 @@ def test_the_manual_asks_nothing_of_other_machines(api):
 def test_calls_and_their_failures_are_described(api):
     described = api.get("/openapi.json").json()
     assert set(described["paths"]) >= {
-        "/v1/info", "/v1/search", "/v1/within", "/v1/encode", "/v1/explain", "/v1/explain/bits",
-        "/v1/explain/bits/{bit}", "/v1/documents", "/v1/documents/{id}", "/health", "/ready",
-        "/metrics",
+        "/v1/info", "/v1/search", "/v1/search_many", "/v1/within", "/v1/encode", "/v1/explain",
+        "/v1/explain/bits", "/v1/explain/bits/{bit}", "/v1/documents", "/v1/documents/{id}",
+        "/health", "/ready", "/metrics",
     }  # fmt: skip
     for path, calls in described["paths"].items():
         for call in calls.values():

@@ -5,6 +5,7 @@ import os
 import random
 import sqlite3
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from vdsh import Document
 from vdsh.store import open_store
 from vdsh.store import store as store_module
+from vdsh.store.engines.sqlite import words as words_module
 
 # Texts here are not about words.
 pytestmark = pytest.mark.filterwarnings("ignore::vdsh.pipeline.EmptyDocumentWarning")
@@ -29,7 +31,9 @@ def change(step):
     if step % 4 == 3:
         return [f"id{rng.randrange(IDS)}" for _ in range(20)], []
     ids = rng.sample(range(IDS), BATCH)  # some are new, some replace
-    return [], [Document(f"id{i}", f"step {step}", ("x",), {"step": step}) for i in ids]
+    return [], [
+        Document(f"id{i}", f"own{i}step{step} moon step{step}", ("x",), {"step": step}) for i in ids
+    ]
 
 
 def after(state, step):
@@ -55,6 +59,7 @@ def work(folder, log, step):
         with open_store(folder) as store:  # closing saves the index now and then
             for _ in range(5):
                 store.search(np.zeros(2, np.uint8))
+                store.search("moon", 3)
                 step = do_some(store, step, acknowledge)
 
 
@@ -97,6 +102,23 @@ def assert_answers(store, state):
         assert [(hit.distance, hit.id) for hit in hits] == expected[:50]
         hits = store.within(query, radius=3)
         assert [(h.distance, h.id) for h in hits] == [pair for pair in expected if pair[0] <= 3]
+    assert_words(store, state)
+
+
+def assert_words(store, state):
+    """Each document is found by a word that it alone has, and the index has no other documents."""
+    for document in list(state.values())[::25]:
+        (hit,) = store.search(document.text.split()[0], 1)
+        assert (hit.id, hit.text) == (document.id, document.text)
+    engine = store._engine
+    assert engine.prepare_words()
+    with engine._database.reading() as connection:
+        index = words_module.Words().showing(connection)
+        rows = dict(connection.execute("SELECT row, id FROM documents"))
+    assert index.n_docs == len(state)
+    for document in state.values():
+        (row,) = index.having([document.text.split()[0]]).tolist()
+        assert rows[row] == document.id
 
 
 @pytest.mark.slow
@@ -124,3 +146,43 @@ def test_nothing_acknowledged_is_lost_to_a_kill(tmp_path, fitted):
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         connection.close()
     assert done > 2 * KILLS
+
+
+def upgrade(folder):
+    """Search and write for ever; the index is made anew in small batches, now and then."""
+    words_module.BATCH = 40
+    number = 0
+    with open_store(folder) as store:
+        while True:
+            assert [hit.id for hit in store.search("own7 moon", 1)] == ["old7"]
+            store.upsert([Document(f"new{number % 50}", f"fresh{number % 50} moon")])
+            number += 1
+
+
+OLD = ("DROP TABLE words", "DROP TABLE gone", "DELETE FROM meta WHERE key = 'words'")
+DAMAGED = ("UPDATE words SET data = substr(data, 1, 50)",)
+
+
+@pytest.mark.slow
+def test_an_upgrade_that_is_killed_again_and_again_ends_well(tmp_path, fitted):
+    folder = tmp_path / "store"
+    with open_store(folder, fitted) as store:
+        store.upsert(Document(f"old{i}", f"own{i} moon") for i in range(1500))
+    rng = random.Random(int(time.time()))
+    for turn in range(KILLS):
+        if turn % 3 == 0:
+            with closing(sqlite3.connect(folder / "store.sqlite")) as connection, connection:
+                for statement in OLD if turn % 2 else DAMAGED:
+                    connection.execute(statement)
+        process = FORK.Process(target=upgrade, args=(folder,))
+        process.start()
+        time.sleep(rng.uniform(0.2, 1.5))
+        assert process.is_alive(), "it must not fail by itself"
+        process.kill()
+        process.join()
+        with closing(sqlite3.connect(folder / "store.sqlite")) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        if turn % 3 == 2:
+            with open_store(folder) as store:
+                all_of_them = [document for page in store.documents() for document in page]
+                assert_words(store, {document.id: document for document in all_of_them})

@@ -1,5 +1,7 @@
 """A store beside a model that anyone can check: a dict from id to document and code."""
 
+import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +18,14 @@ from hypothesis.stateful import (
 )
 
 from engines import ENGINES
+from slow_words import assert_best, chances_of, slow_scores
 from vdsh import Document
 from vdsh.errors import InputError
 from vdsh.store import open_store
+from vdsh.store.engines.sqlite import pieces as pieces_module
+from vdsh.store.engines.sqlite import words as words_module
+from vdsh.text.tokenizer import tokenize
+from vdsh.words import read_query
 
 # Texts here are not about words.
 pytestmark = pytest.mark.filterwarnings("ignore::vdsh.pipeline.EmptyDocumentWarning")
@@ -221,6 +228,139 @@ def test_any_sequence_of_changes_agrees_with_a_dict(engine, new_place, model_fol
         Machine,
         settings=settings(
             max_examples=60 if engine == "local" else 20,
+            stateful_step_count=20,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+# -- words -----------------------------------------------------------------------------------------
+
+words = st.sampled_from([*"moon orbit rocket goal über 密码学 part7 x-ray the of".split(), "🚀"])
+many_words = st.lists(words, max_size=6).map(" ".join)
+places = st.sampled_from([f"{i:02}" for i in range(30)])
+worded = st.builds(
+    Document, places, many_words, st.none(), st.fixed_dictionaries({"n": st.integers(0, 2)})
+)
+queries = (
+    many_words
+    | st.tuples(many_words, words, many_words).map(lambda t: f'{t[0]} "{t[1]} {t[2]}"')
+    | st.tuples(many_words, words).map(lambda t: f"{t[0]} -{t[1]}")
+    | st.tuples(many_words, words, words).map(lambda t: f'{t[0]} -"{t[1]} {t[2]}"')
+)
+BREAK = {
+    "old": ["DROP TABLE words", "DROP TABLE gone", "DELETE FROM meta WHERE key = 'words'"],
+    "cut": ["UPDATE words SET data = substr(data, 1, 30)"],
+    "lost": ["DELETE FROM words"],
+    "pending": ["UPDATE meta SET value = '1 9' WHERE key = 'words'"],
+}
+
+
+class WordsMachine(RuleBasedStateMachine):
+    """Any sequence of changes leaves a store that ranks by words and codes as the rule says."""
+
+    model_folder: Path
+
+    @initialize()
+    def create(self):
+        self.path = Path(self.new_place("local"))
+        self.store = open_store(self.path, self.model_folder, keep_model="reference")
+        self.reader = open_store(self.path)
+        self.model = {}
+
+    @rule(batch=st.lists(st.tuples(worded, codes), max_size=25))
+    def upsert(self, batch):
+        given = np.array([code for _, code in batch], np.uint8).reshape(-1, 2)
+        self.store.upsert([document for document, _ in batch], given)
+        self.model |= {document.id: (document, code) for document, code in batch}
+
+    @rule(one=worded, code=codes, times=st.integers(1, 12))
+    def upsert_one_by_one(self, one, code, times):
+        for _ in range(times):
+            self.upsert([(one, code)])
+
+    @rule(gone=st.lists(places, max_size=20))
+    def delete(self, gone):
+        self.reader.delete(gone)
+        self.model = {id: pair for id, pair in self.model.items() if id not in gone}
+
+    @rule()
+    def reopen(self):
+        self.store.close()
+        self.reader.close()
+        self.store, self.reader = open_store(self.path), open_store(self.path)
+
+    @rule(how=st.sampled_from(sorted(BREAK)))
+    def damage_the_word_index(self, how):
+        self.reopen()
+        with closing(sqlite3.connect(self.path / "store.sqlite")) as connection, connection:
+            for statement in BREAK[how]:
+                with suppress(sqlite3.OperationalError):  # twice, with nothing to mend it between
+                    connection.execute(statement)
+
+    @rule(query=queries, k=st.integers(1, 40), n=st.none() | st.integers(0, 2))
+    def search(self, query, k, n):
+        where = None if n is None or not self.model else {"n": n}
+        read, known = read_query(query), self.plain()
+        passes = lambda id: where is None or self.model[id][0].metadata["n"] == n  # noqa: E731
+        chances = chances_of(self.store.model, read.text)
+        expected = slow_scores(known, read, chances, passes)
+        for store in (self.store, self.reader):
+            hits = store.search(query, k, where=where)
+            assert_best(hits, expected, k)
+            for hit in hits:
+                document, code = self.model[hit.id]
+                assert (hit.text, bytes.fromhex(hit.code)) == (document.text, bytes(code))
+                having = set(tokenize(document.text))
+                assert hit.words == tuple(w for w in dict.fromkeys(read.words) if w in having)
+
+    @rule(query=queries)
+    def history_does_not_matter(self, query):
+        with open_store(self.new_place("local"), self.model_folder) as other:
+            documents = [self.model[id][0] for id in sorted(self.model)]
+            other.upsert(documents, np.array([self.model[d.id][1] for d in documents], np.uint8)
+                         .reshape(-1, 2))  # fmt: skip
+            expected = [(hit.id, hit.score) for hit in other.search(query, 40)]
+        found = [(hit.id, hit.score) for hit in self.store.search(query, 40)]
+        assert found == [(id, pytest.approx(score, abs=1e-12)) for id, score in expected]
+
+    @rule()
+    def words_and_codes_find_the_same_documents(self):
+        by_code = {hit.id for hit in self.reader.within(np.zeros(2, np.uint8), 16)}
+        self.reader.search("moon")
+        with closing(sqlite3.connect(self.path / "store.sqlite")) as connection:
+            index = words_module.Words().showing(connection)
+            rows = dict(connection.execute("SELECT row, id FROM documents"))
+        there = [s.first + np.flatnonzero(s.lengths != 65535) for s in index.segments]
+        assert {rows[row] for some in there for row in some.tolist()} == by_code == set(self.model)
+        for word in ("moon", "über", "密码"):
+            having = {id for id, (d, _) in self.model.items() if word in tokenize(d.text)}
+            assert {rows[row] for row in index.having([word]).tolist()} == having
+
+    def plain(self):
+        return {id: (document.text, code) for id, (document, code) in self.model.items()}
+
+    def teardown(self):
+        if hasattr(self, "store"):
+            self.store.close()
+            self.reader.close()
+
+
+@pytest.mark.parametrize("most", [16, 65_536])
+def test_any_sequence_of_changes_is_ranked_by_the_rule(new_place, model_folder, monkeypatch, most):
+    monkeypatch.setattr(pieces_module, "MOST", most)  # documents of a piece
+    monkeypatch.setattr(pieces_module, "JOINED", 3)
+    monkeypatch.setattr(words_module, "BATCH", 5)
+
+    class Machine(WordsMachine):
+        pass
+
+    Machine.model_folder, Machine.new_place = model_folder, staticmethod(new_place)
+    run_state_machine_as_test(
+        Machine,
+        settings=settings(
+            max_examples=30,
             stateful_step_count=20,
             deadline=None,
             suppress_health_check=list(HealthCheck),

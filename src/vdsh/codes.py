@@ -15,6 +15,7 @@ THRESHOLDS = (*FIXED, "best")
 Bits = NDArray[np.uint8]
 Codes = NDArray[np.uint8]
 Scores = NDArray[np.float32]
+Words = NDArray[np.uint64]  # codes as kernels want them: see `to_words`
 
 
 def check_n_bits(n_bits: object) -> int:

@@ -56,9 +56,10 @@ def new_folder(path: Path) -> Iterator[Path]:
             path.parent.mkdir(parents=True, exist_ok=True)
             draft.mkdir()
             yield draft
-            for file in draft.iterdir():
-                file.chmod(draft.stat().st_mode & 0o666)
-                _sync(file)
+            for file in draft.rglob("*"):
+                if file.is_file():
+                    file.chmod(draft.stat().st_mode & 0o666)
+                    _sync(file)
             _swap(draft, path)
     finally:
         shutil.rmtree(draft, ignore_errors=True)

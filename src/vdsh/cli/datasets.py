@@ -30,14 +30,13 @@ def command(
     quiet: options.Quiet = False,
 ) -> None:
     """List the data sets, or say where one comes from, under which terms, and what is here."""
-    from vdsh.datasets import DATASETS, find
-    from vdsh.datasets import source as sources
+    from vdsh.datasets import DATASETS, base, find
 
     if download and name is None:
         raise InputError("Name the data set to download, such as: vdsh datasets reuters --download")
     chosen = list(DATASETS.values()) if name is None else [find(name)]
     if download:
-        sources.download(chosen[0], quiet=quiet)
+        base.download(chosen[0], quiet=quiet)
     facts = [_facts(source, root) for source in chosen]
     if as_json:
         for fact in facts:
@@ -68,7 +67,7 @@ def _facts(source: "Source", root: str | None) -> dict[str, Any]:
 
 
 def _whereabouts(source: "Source", root: str | None) -> Path | str | None:
-    from vdsh.datasets.source import cache_folder, data_folder
+    from vdsh.datasets.base import cache_folder, data_folder
 
     if not source.layout:
         return "this machine"
@@ -79,8 +78,8 @@ def _whereabouts(source: "Source", root: str | None) -> Path | str | None:
 
 
 def _file_facts(source: "Source", file: "File") -> dict[str, Any]:
+    from vdsh.datasets.base import cache_folder
     from vdsh.datasets.download import recorded_sum
-    from vdsh.datasets.source import cache_folder
 
     kept = cache_folder() / source.folder / file.name
     return {

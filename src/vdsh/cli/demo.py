@@ -1,6 +1,5 @@
 """`vdsh demo`: the whole way on real text, offline: the docstrings of the installed packages."""
 
-import gzip
 import json
 import shutil
 import time
@@ -12,7 +11,6 @@ import typer
 
 from vdsh.cli import options
 from vdsh.cli.output import print_answer, print_values
-from vdsh.files import new_file
 
 if TYPE_CHECKING:
     from vdsh.datasets import Dataset
@@ -63,6 +61,7 @@ def _serve(store: str, seed: int, port: int, *, quiet: bool) -> None:
 def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
     """Go the whole way from texts to searches."""
     from vdsh.datasets.base import random_split
+    from vdsh.datasets.formats import write_stories
     from vdsh.persistence import check_free
 
     started = time.monotonic()
@@ -79,7 +78,7 @@ def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
         )
     hasher = _train(data, seed, quiet=quiet)
     hasher.save(model, force=True)
-    corpus = _write_documents(Path(out) / "documents.jsonl.gz", few)
+    corpus = write_stories(Path(out), few)
     quality = _measure(hasher, data)
     with _make_store(Path(out) / "store", hasher, documents, quiet=quiet) as store:
         searches = dict(zip(_QUERIES, store.search_many(_QUERIES, k=3), strict=True))
@@ -133,14 +132,6 @@ def _train(data: "Dataset", seed: int, *, quiet: bool) -> "TextHasher":
         progress=not quiet,
         source=data.note,
     )
-
-
-def _write_documents(path: Path, documents: "list[Document]") -> Path:
-    with new_file(path) as draft, gzip.open(draft, "wt", encoding="utf-8", compresslevel=1) as file:
-        for document in documents:
-            fields = {"id": document.id, "text": document.text, "labels": document.labels}
-            file.write(json.dumps(fields | document.metadata) + "\n")
-    return path
 
 
 def _measure(hasher: "TextHasher", data: "Dataset") -> dict[str, float]:

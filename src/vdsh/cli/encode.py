@@ -114,8 +114,7 @@ def _encode_files(
     """Encode Parquet files, here or on a cluster, to lines or to a folder."""
     from vdsh.model.model import warn_of_empty
     from vdsh.progress import counting_bar
-    from vdsh.scale.encode import encode_files
-    from vdsh.scale.output import codes_folder
+    from vdsh.scale.encode import codes_folder, encode_files
 
     n_empty = 0
     with (
@@ -135,14 +134,10 @@ def _lines(*, bits: bool, as_json: bool) -> Lines:
     """Choose how ids and codes are written."""
     from vdsh.codes import to_bit_strings, to_hex
 
-    write = _json_line if as_json else _tab_line
+    def line(name: str, code: str) -> str:
+        if as_json:
+            return json.dumps({"id": name, "code": code}, ensure_ascii=False) + "\n"
+        return f"{name}\t{code}\n"
+
     text = to_bit_strings if bits else to_hex
-    return lambda ids, codes: map(write, ids, text(codes))
-
-
-def _json_line(name: str, code: str) -> str:
-    return json.dumps({"id": name, "code": code}, ensure_ascii=False) + "\n"
-
-
-def _tab_line(name: str, code: str) -> str:
-    return f"{name}\t{code}\n"
+    return lambda ids, codes: map(line, ids, text(codes))

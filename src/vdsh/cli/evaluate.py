@@ -1,4 +1,4 @@
-"""`vdsh evaluate`: how well a model's codes find documents that share a label."""
+"""`vdsh evaluate`: how well codes find documents of the same label, or a store what is asked."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vdsh.cli import options
+from vdsh.cli import options, queries_report
 from vdsh.cli.output import output
+from vdsh.errors import InputError, MissingFileError, suggest
 from vdsh.files import check_new
 
 if TYPE_CHECKING:
@@ -21,22 +22,41 @@ EXAMPLE = "Example: vdsh evaluate news-model 20newsgroups --against other-model"
 
 @options.reads_documents
 def command(
-    model: Annotated[str, typer.Argument(help="Folder of the model.", show_default=False)],
-    data: Annotated[
+    model: Annotated[
         str,
+        typer.Argument(
+            help="Folder of the model; with --queries, folder or URL of the store.",
+            show_default=False,
+        ),
+    ],
+    data: Annotated[
+        str | None,
         typer.Argument(
             help="A corpus of `vdsh datasets`, whose test documents search its training "
             "documents; or labelled documents in a file, which search one another.",
             show_default=False,
         ),
-    ],
+    ] = None,
+    queries: Annotated[
+        str | None,
+        typer.Option(
+            help="File of queries with the ids they should find: measures a store beside BM25 "
+            "and tf-idf. With --qrels, of ids and queries."
+        ),
+    ] = None,
+    qrels: Annotated[
+        str | None, typer.Option(help="File of relevant ids, as TREC or BEIR have it.")
+    ] = None,
     database: Annotated[
         str | None, typer.Option(help="File of documents to search with those of DATA.")
     ] = None,
     against: Annotated[
         str | None, typer.Option(help="Another model, compared on the same queries.")
     ] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="Nearest documents that count.")] = 100,
+    k: Annotated[
+        int,
+        typer.Option("-k", min=1, help="Nearest documents that count; with --queries, for recall."),
+    ] = 100,
     radius: Annotated[int, typer.Option(min=0, help="Largest distance that counts.")] = 2,
     root: Annotated[str | None, typer.Option(help="Folder of the corpora.")] = None,
     seed: Annotated[int, typer.Option(help="Of the corpus's random split.")] = 0,
@@ -48,44 +68,76 @@ def command(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Measure precision, recall, MAP and NDCG of a model, exactly, ties included."""
-    from vdsh.datasets import DATASETS
-    from vdsh.errors import MissingFileError, suggest
-    from vdsh.evaluation import compare
-    from vdsh.pipeline import TextHasher
-
+    """Measure a model by labels, exactly, ties included; or a store by queries of your own."""
     if per_query:
         check_new(per_query, force=force)
-    documents: Labelled | None
-    hashers = [TextHasher.load(path) for path in filter(None, [model, against])]
-    if not Path(data).exists() and data != "-" and data not in DATASETS:
-        raise MissingFileError(f"No file and no dataset '{data}'. {suggest(data, DATASETS)}")
-    if data in DATASETS and not Path(data).exists():
-        queries, documents = _of_dataset(data, root, seed)
+    if queries is not None:
+        if data or database or against:
+            raise InputError("--queries search a store: leave out DATA, --database and --against.")
+        values = queries_report.report(
+            model, queries, qrels, k, reading, as_json=as_json, quiet=quiet
+        )
+    elif qrels is not None or data is None:
+        raise InputError("Give labelled documents or a corpus as DATA, or queries with --queries.")
     else:
-        queries, documents = _labelled(reading.documents(data, quiet=quiet)), None
-        if database:
-            documents = _labelled(reading.documents(database, quiet=quiet))
-    found = [_measure(hasher, queries, documents, k, radius) for hasher in hashers]
+        from vdsh.pipeline import TextHasher
+
+        hashers = [(path, TextHasher.load(path)) for path in filter(None, [model, against])]
+        asked, searched = _read(data, database, root, seed, reading, quiet=quiet)
+        values = _report(hashers, asked, searched, k, radius, as_json=as_json)
+    if per_query:
+        with output(per_query, force=force) as file:
+            file.write(json.dumps(values) + "\n")
+
+
+def _read(
+    data: str,
+    database: str | None,
+    root: str | None,
+    seed: int,
+    reading: options.Reading,
+    *,
+    quiet: bool,
+) -> tuple[Labelled, Labelled | None]:
+    """Read the documents that search, and those that are searched where they are others."""
+    from vdsh.datasets import DATASETS
+
+    if Path(data).exists() or data == "-":
+        asked = _labelled(reading.documents(data, quiet=quiet))
+        return asked, _labelled(reading.documents(database, quiet=quiet)) if database else None
+    if data not in DATASETS:
+        raise MissingFileError(f"No file and no dataset '{data}'. {suggest(data, DATASETS)}")
+    return _of_dataset(data, root, seed)
+
+
+def _report(
+    hashers: "list[tuple[str, TextHasher]]",
+    asked: Labelled,
+    searched: Labelled | None,
+    k: int,
+    radius: int,
+    *,
+    as_json: bool,
+) -> dict[str, list[float]]:
+    """Measure one model, or two side by side; give the first one's values of each query."""
+    from vdsh.evaluation import compare
+
+    found = [_measure(hasher, asked, searched, k, radius) for _, hasher in hashers]
     if found[0].k < k:
         typer.echo(
             f"Only {found[0].k} documents can be found, so k is {found[0].k} instead of {k}.",
             err=True,
         )
     comparison = None
-    if against:
+    if len(found) > 1:
         name = f"precision@{found[0].k}"
         comparison = compare(found[0].values[name], found[1].values[name])
-    if per_query:
-        values = {name: each.round(6).tolist() for name, each in found[0].values.items()}
-        with output(per_query, force=force) as file:
-            file.write(json.dumps(values) + "\n")
-    _print(found, comparison, [model, against or ""], as_json=as_json)
+    _print(found, comparison, [name for name, _ in hashers], as_json=as_json)
+    return {name: each.round(6).tolist() for name, each in found[0].values.items()}
 
 
 def _of_dataset(name: str, root: str | None, seed: int) -> tuple[Labelled, Labelled]:
     from vdsh.datasets import load
-    from vdsh.errors import InputError
 
     data = load(name, root=root, seed=seed)
     if data.test.texts is None or data.train.texts is None:

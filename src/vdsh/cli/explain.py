@@ -42,11 +42,12 @@ def command(
 ) -> None:
     """Print the words behind each bit, or which words of a text set which of its bits."""
     _check(text, other, bit, health)
-    from vdsh.explain import as_fields, explain_bits, explain_pair, explain_text
+    from vdsh.explain import as_fields, check_bit, explain_bits, explain_pair, explain_text
     from vdsh.model import Model
 
     loaded = Model.load(model)
-    chosen = _choose(loaded, bit)
+    # checked before the model is explained, which may take a while
+    chosen = range(loaded.n_bits) if bit is None else [check_bit(loaded, bit)]
     if text is None:
         documents = None if health is None else reading.documents(health, quiet=quiet)
         texts = None if documents is None else [document.text for document in documents]
@@ -72,13 +73,6 @@ def _check(text: str | None, other: str | None, bit: int | None, health: str | N
         raise InputError("--bit explains one bit of a model or of one text. Leave --other out.")
     if health is not None and text is not None:
         raise InputError("--health measures the bits of a model. Leave the text out.")
-
-
-def _choose(model: "Model", bit: int | None) -> list[int]:
-    """Check the bit here: its number is an option, and the model may take a while to explain."""
-    from vdsh.explain import check_bit
-
-    return list(range(model.n_bits)) if bit is None else [check_bit(model, bit)]
 
 
 def _echo(lines: Iterable[str]) -> None:

@@ -3,8 +3,7 @@
 import os
 
 from vdsh.datasets import docstrings, newsgroups, rcv1, reuters, tmc
-from vdsh.datasets.base import SPLITS, Dataset, Split, cut, random_split
-from vdsh.datasets.source import Source, locate
+from vdsh.datasets.base import SPLITS, Dataset, Source, Split, cut, locate, random_split
 from vdsh.errors import InputError, suggest
 
 DATASETS: dict[str, Source] = {

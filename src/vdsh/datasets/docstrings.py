@@ -16,8 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from vdsh.datasets.base import Corpus, as_corpus
-from vdsh.datasets.source import Source
+from vdsh.datasets.base import Corpus, Source, as_corpus
 from vdsh.documents import Document
 
 _LEAST_WORDS = 20
@@ -86,7 +85,7 @@ def find_sources() -> list[tuple[Path, str]]:
     roots = (sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))
     for root in dict.fromkeys(Path(root) for root in roots):
         for folder, folders, files in os.walk(root):
-            folders[:] = sorted(name for name in folders if _is_wanted(name))
+            folders[:] = sorted(name for name in set(folders) - _SKIPPED if name.isidentifier())
             relative = Path(folder).relative_to(root)
             for file in sorted(files):
                 if file.endswith(".py"):
@@ -103,10 +102,6 @@ def _is_inside(module: str, modules: Sequence[str] | None) -> bool:
     (True, False)
     """
     return modules is None or any(f"{module}.".startswith(f"{name}.") for name in modules)
-
-
-def _is_wanted(folder: str) -> bool:
-    return folder not in _SKIPPED and folder.isidentifier()
 
 
 def _read_all(files: list[tuple[Path, str]]) -> Iterator[list[Document]]:

@@ -46,13 +46,14 @@ def read_stories(folder: Path) -> list[Document]:
     return list(read_documents(folder / DOCUMENTS))
 
 
-def write_stories(folder: Path, documents: Iterable[Document]) -> None:
-    """Write `documents.jsonl.gz` in one step."""
+def write_stories(folder: Path, documents: Iterable[Document]) -> Path:
+    """Write `documents.jsonl.gz` in one step; return its path."""
     with _replacing(folder / DOCUMENTS) as file:
         for document in documents:
             fields = {"id": document.id, "text": document.text, "labels": document.labels}
             line = json.dumps(fields | document.metadata, ensure_ascii=False)
             file.write(line.encode() + b"\n")
+    return folder / DOCUMENTS
 
 
 def read_vectors(

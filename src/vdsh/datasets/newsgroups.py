@@ -6,9 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from vdsh.datasets import formats
-from vdsh.datasets.base import Corpus, as_corpus
+from vdsh.datasets.base import Corpus, Source, as_corpus
 from vdsh.datasets.download import File
-from vdsh.datasets.source import Source
 from vdsh.documents import Document
 
 _KEPT = ("from:", "subject:")

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vdsh.datasets import formats
-from vdsh.datasets.base import Corpus, Split
+from vdsh.datasets.base import Corpus, Source, Split
 from vdsh.datasets.download import File
-from vdsh.datasets.source import Source
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:
@@ -85,7 +84,8 @@ def parse(folder: Path) -> None:
         part = "train" if "train" in file.name else "test"
         ids += [f"{part}/{key}" for (key,) in found.numbers]
         blocks.append(found.values)
-    numbers = [tuple(sorted(column[name] for name in topics[_number(key)])) for key in ids]
+    documents = (int(key.rpartition("/")[2]) for key in ids)
+    numbers = [tuple(sorted(column[name] for name in topics[number])) for number in documents]
     counts, _ = _recover(csr_array(vstack(blocks, format="csr")))
     formats.write_counts(folder, formats.Vectors(ids, numbers, counts), names)
 
@@ -100,10 +100,6 @@ def parse_topics(path: Path) -> dict[int, list[str]]:
                 raise InputError(f"'{path}', line {number}: not `TOPIC ID 1`: {line.strip()!r}.")
             topics[int(fields[1])].append(fields[0])
     return topics
-
-
-def _number(key: str) -> int:
-    return int(key.rpartition("/")[2])
 
 
 SOURCE = Source(

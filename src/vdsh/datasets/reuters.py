@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from vdsh.datasets import formats
-from vdsh.datasets.base import Corpus, as_corpus
+from vdsh.datasets.base import Corpus, Source, as_corpus
 from vdsh.datasets.download import File
-from vdsh.datasets.source import Source
 from vdsh.documents import Document
 
 # The addresses hold the same archive; the checksum is that of scikit-learn's example

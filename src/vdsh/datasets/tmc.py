@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from vdsh.datasets import formats
-from vdsh.datasets.base import Corpus, Split, as_corpus
+from vdsh.datasets.base import Corpus, Source, Split, as_corpus
 from vdsh.datasets.download import File
-from vdsh.datasets.source import Source
 from vdsh.documents import Document
 from vdsh.errors import InputError
 

@@ -14,12 +14,13 @@ from vdsh.documents.document import Document
 from vdsh.documents.html import text_of
 from vdsh.documents.lines import STDIN, check_encoding
 from vdsh.documents.records import drop, read_records
-from vdsh.documents.values import is_missing, number_or_text, parse_json, plain
+from vdsh.documents.values import number_or_text, parse_json, plain
 from vdsh.errors import InputError, MissingFileError
 
 MAX_DOCUMENT_SIZE = 16 * 2**20
 _ENDINGS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv"}
 _ENDINGS |= {".tsv": "tsv", ".parquet": "parquet", ".txt": "text"}
+_NOTHING = (None, "")  # in an id or labels; NaN is None already
 FORMATS = tuple(dict.fromkeys(_ENDINGS.values()))
 
 
@@ -153,7 +154,7 @@ class DocumentReader:
         }
         key, text = fields.get(self.id_field), self._text(place, fields)
         labels = self._labels(place, fields.get(self.labels_field))
-        id = str(number if is_missing(key) else key)
+        id = str(number if key in _NOTHING else key)
         return Document(id, text, labels, self._metadata(place, fields))
 
     def _plain(self, place: str, name: str, value: Any) -> Any:
@@ -193,7 +194,7 @@ class DocumentReader:
     def _labels(self, place: str, value: Any) -> tuple[str, ...] | None:
         if self.format in ("csv", "tsv") and value:
             value = self._cell(place, value.strip())
-        if is_missing(value):
+        if value in _NOTHING:
             return None
         values = value if isinstance(value, list) else [value]
         if not all(isinstance(label, str | int | float) for label in values):
@@ -247,4 +248,5 @@ def _not_among(names: Collection[str], name: str, role: str) -> str:
     close = difflib.get_close_matches(name, names, n=1)
     guess = f" Did you mean '{close[0]}'?" if close else ""
     there = ", ".join(f"'{other}'" for other in names) or "nothing"
-    return f"'{name}'.{guess} There is {there}. Name it with {role}_field= (--{role}-field)."
+    verb = "are" if len(names) > 1 else "is"
+    return f"'{name}'.{guess} There {verb} {there}. Name it with {role}_field= (--{role}-field)."

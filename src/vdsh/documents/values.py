@@ -95,8 +95,3 @@ def number_or_text(cell: str) -> str | int | float:
         if str(number) == cell and math.isfinite(number) and abs(number) < 2**63:
             return number
     return cell
-
-
-def is_missing(value: Any) -> bool:
-    """Tell whether a field has no value: null, an empty text, or NaN, as pandas has it."""
-    return value is None or value == "" or value != value

@@ -1,7 +1,12 @@
-"""Measuring codes against labels: exact metrics, one protocol, and whether a difference is real."""
+"""Measuring codes against labels, and search against queries whose relevant documents are known.
+
+Exact metrics, one protocol for each, and whether a difference is real.
+"""
 
 from vdsh.evaluation.protocol import Evaluation, evaluate_codes, evaluate_hasher, yardsticks
 from vdsh.evaluation.quality import Quality, find_faults, measure_codes, measure_quality
+from vdsh.evaluation.queries import Query, read_queries
+from vdsh.evaluation.rankings import QueryEvaluation, Ranking, evaluate_queries
 from vdsh.evaluation.significance import Comparison, compare
 from vdsh.metrics.ranking import (
     Tally,
@@ -21,12 +26,16 @@ __all__ = [
     "Comparison",
     "Evaluation",
     "Quality",
+    "Query",
+    "QueryEvaluation",
+    "Ranking",
     "Tally",
     "average_precision",
     "compare",
     "cosine_precision",
     "evaluate_codes",
     "evaluate_hasher",
+    "evaluate_queries",
     "expected_precision",
     "find_faults",
     "measure_codes",
@@ -35,6 +44,7 @@ __all__ = [
     "precision_at",
     "precision_within",
     "random_precision",
+    "read_queries",
     "recall_at",
     "recall_within",
     "tally",

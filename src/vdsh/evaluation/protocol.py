@@ -11,18 +11,7 @@ from vdsh.codes import Codes
 from vdsh.errors import InputError
 from vdsh.hashers import Hasher
 from vdsh.labels import Labels, read_labels
-from vdsh.metrics.ranking import (
-    Tally,
-    average_precision,
-    cosine_precision,
-    ndcg_at,
-    precision_at,
-    precision_within,
-    random_precision,
-    recall_at,
-    recall_within,
-    tally,
-)
+from vdsh.metrics import ranking
 from vdsh.notebook import html_table
 from vdsh.text.weighting import inverse_document_frequency, weigh
 
@@ -98,7 +87,7 @@ def evaluate_codes(
     queries = _judged(query_codes, read_labels(query_labels, known.names), "queries")
     database = _judged(codes, known, "documents")
     left_out = len(query_codes) - len(queries[0]) + len(codes) - len(database[0])
-    return summarise(tally(*queries, *database), k=k, radius=radius, n_unlabelled=left_out)
+    return summarise(ranking.tally(*queries, *database), k=k, radius=radius, n_unlabelled=left_out)
 
 
 def evaluate_among(
@@ -109,7 +98,7 @@ def evaluate_among(
     kept = _judged(codes, known, "documents")
     if len(kept[0]) < 2:
         raise InputError(f"Documents can search one another from two on. Got {len(kept[0])}.")
-    counts = tally(*kept, *kept).without_self(kept[1].sum(axis=1) > 0)
+    counts = ranking.tally(*kept, *kept).without_self(kept[1].sum(axis=1) > 0)
     return summarise(counts, k=k, radius=radius, n_unlabelled=len(codes) - len(kept[0]))
 
 
@@ -126,17 +115,17 @@ def evaluate_hasher(
     return evaluate_codes(query_codes, queries[1], codes, documents[1], k=k, radius=radius)
 
 
-def summarise(counts: Tally, *, k: int, radius: int, n_unlabelled: int = 0) -> Evaluation:
+def summarise(counts: ranking.Tally, *, k: int, radius: int, n_unlabelled: int = 0) -> Evaluation:
     """Compute every measure from a tally."""
     n_queries, n_documents = len(counts.found), int(counts.found[0].sum())
     cut = min(k, n_documents)
     values = {
-        f"precision@{cut}": precision_at(counts, cut),
-        f"precision<={radius}": precision_within(counts, radius),
-        f"recall@{cut}": recall_at(counts, cut),
-        f"recall<={radius}": recall_within(counts, radius),
-        "MAP": average_precision(counts),
-        f"NDCG@{cut}": ndcg_at(counts, cut),
+        f"precision@{cut}": ranking.precision_at(counts, cut),
+        f"precision<={radius}": ranking.precision_within(counts, radius),
+        f"recall@{cut}": ranking.recall_at(counts, cut),
+        f"recall<={radius}": ranking.recall_within(counts, radius),
+        "MAP": ranking.average_precision(counts),
+        f"NDCG@{cut}": ranking.ndcg_at(counts, cut),
     }
     return Evaluation(values, n_queries, n_documents, n_unlabelled, cut)
 
@@ -155,8 +144,8 @@ def yardsticks(
     matrix, query_matrix = labels.matrix[rows], query_labels.matrix[query_rows]
     terms = weigh(documents[0], "tfidf", idf)[rows]
     query_terms = weigh(queries[0], "tfidf", idf)[query_rows]
-    cosine = cosine_precision(query_terms, query_matrix, terms, matrix, k=k)
-    chance = random_precision(query_matrix, matrix)
+    cosine = ranking.cosine_precision(query_terms, query_matrix, terms, matrix, k=k)
+    chance = ranking.random_precision(query_matrix, matrix)
     return {"random": float(chance.mean()), "exact tf-idf cosine": float(cosine.mean())}
 
 

@@ -1,6 +1,6 @@
 """Look inside a model: words behind a bit, bits behind a text, how sure a code is, samples."""
 
-from vdsh.explain.bits import check_bit, explain_bit, explain_bits
+from vdsh.explain.bits import bit_probabilities, check_bit, confidence, explain_bit, explain_bits
 from vdsh.explain.results import (
     Agreement,
     BitExplanation,
@@ -14,7 +14,6 @@ from vdsh.explain.results import (
 )
 from vdsh.explain.samples import sample
 from vdsh.explain.texts import explain_pair, explain_text
-from vdsh.explain.uncertainty import bit_probabilities, confidence
 
 __all__ = [
     "Agreement",

@@ -1,4 +1,4 @@
-"""What each bit says: the words that push it to 1 and to 0, and whether it does its work."""
+"""What each bit says: words that push it to 1 and 0, if it does its work, how sure a code is."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +11,9 @@ from vdsh.errors import InputError
 from vdsh.explain.effects import decoder_effects, encoder_effects
 from vdsh.explain.results import BitExplanation, Word, check_n_words, strongest
 from vdsh.model import Model, as_model
-from vdsh.model.health import bit_health
+from vdsh.model.encoders import normal_cdf
+from vdsh.model.health import bit_health, entropy
+from vdsh.text.counts import Sparse
 
 if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
@@ -92,10 +94,8 @@ class _State(NamedTuple):
 
 def _trained(model: Model) -> _State:
     balance = model.learned["bit_balance_"].astype(np.float64)
-    share = np.stack([balance, 1 - balance])
-    entropy = -(share * np.log2(np.maximum(share, np.finfo(float).tiny))).sum(axis=0)
     unused, duplicated = (model.learned[name] for name in ("unused_bits_", "duplicated_bits_"))
-    return _State(balance, entropy, unused, duplicated, None)
+    return _State(balance, entropy(balance), unused, duplicated, None)
 
 
 def _measured(model: Model, texts: Sequence[str]) -> _State:
@@ -114,9 +114,52 @@ def _measured(model: Model, texts: Sequence[str]) -> _State:
 
 def _correlations(bits: Bits) -> NDArray[np.float64]:
     """Correlate bits with one another; a constant bit, and a bit with itself, with 0."""
-    centred = bits - bits.mean(axis=0)
-    length = np.sqrt((centred**2).sum(axis=0))
-    scaled = centred / np.where(length > 0, length, 1)
-    correlation: NDArray[np.float64] = scaled.T @ scaled
+    with np.errstate(invalid="ignore"):
+        correlation = np.asarray(np.corrcoef(bits, rowvar=False))
+    correlation[np.isnan(correlation)] = 0
     np.fill_diagonal(correlation, 0)
     return correlation
+
+
+def bit_probabilities(hasher: "TextHasher | Model", texts: Sequence[str]) -> Scores:
+    """Return for each text and bit the probability under Q(s | d) that the bit is 1.
+
+    Returns
+    -------
+    ndarray of shape (n_texts, n_bits)
+    """
+    return as_model(hasher).bit_probabilities(texts)
+
+
+def confidence(hasher: "TextHasher | Model", texts: Sequence[str]) -> Scores:
+    """Return for each text the share of its bits that a draw from Q(s | d) is expected to repeat.
+
+    That is the mean over bits of max(p, 1 - p), from 0.5 (a coin for each bit) to 1. The chance
+    that a draw repeats all bits at once would be next to nothing for every text at 32 bits or
+    more, and says less about search, where the number of differing bits decides:
+    n_bits * (1 - confidence) of them are expected to differ.
+
+    Returns
+    -------
+    ndarray of shape (n_texts,)
+    """
+    return share_kept(bit_probabilities(hasher, texts))
+
+
+def share_kept(chances: Scores) -> Scores:
+    """Compute the mean of max(p, 1 - p) along the last axis."""
+    kept: Scores = np.maximum(chances, 1 - chances).mean(axis=-1)
+    return kept
+
+
+def scores_and_chances(
+    model: Model, counts: Sparse, rows: NDArray[np.intp]
+) -> tuple[Scores, Scores | None]:
+    """Return the scores of documents and, where the model says so, the probabilities of some rows.
+
+    One run through the encoder gives both.
+    """
+    if not model.knows_doubt:
+        return model.scores_of(counts), None
+    mu, sigma = model.posterior_of(counts)
+    return mu, normal_cdf((mu[rows] - model.thresholds) / sigma[rows])

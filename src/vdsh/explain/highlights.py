@@ -13,8 +13,10 @@ from vdsh.codes import Codes, unpack
 from vdsh.explain.results import TextExplanation
 from vdsh.explain.texts import Pushes, all_pushes, put_together
 from vdsh.model import Model, as_model
-from vdsh.text.spans import find_spans
+from vdsh.text.spans import Span, find_spans
+from vdsh.text.stopwords import SMART
 from vdsh.words.passages import LONGEST, best_start, cut_passage
+from vdsh.words.query import content_words
 
 if TYPE_CHECKING:
     from vdsh.codes import Bits
@@ -23,9 +25,12 @@ if TYPE_CHECKING:
 MOST_WORDS = 10  # marked in a text
 LEAST = 0.2  # of the largest weight: what holds less is not marked
 MOST_MARKS = 500
+FAINT = 0.05  # of a word that only holds bits: the passage is where words of the query are
 MOST_TRIED = 40  # words of a hit to leave out in turn: those with the largest weights
 _BATCH = 25  # texts that go through the encoder together
 _N_WORDS = 5  # listed per bit of the query
+
+Phrases = Sequence[Sequence[str]]
 
 
 class Highlight(NamedTuple):
@@ -51,7 +56,12 @@ class Highlights(NamedTuple):
 
 
 def highlight(
-    hasher: "TextHasher | Model", texts: Sequence[str], *, code: Codes, query: str | None = None
+    hasher: "TextHasher | Model",
+    texts: Sequence[str],
+    *,
+    code: Codes,
+    query: str | None = None,
+    phrases: Phrases = (),
 ) -> Highlights:
     """Choose the passage and the words to mark in each of the texts that a query found.
 
@@ -63,18 +73,19 @@ def highlight(
         The query's code.
     query : str, optional
         Its text, where there is one.
+    phrases : sequence of sequences of str
+        Words of the query that belong together: the passage is where they are.
     """
     model, query = as_model(hasher), query or ""
     counts, bits = model.counts([query]), unpack(code[None])[0]
     asked = None if counts.n_empty else all_pushes(model, counts)[0]
-    wanted = {model.words[term] for term in counts.indices}
-    wanted |= set(model.unknown_words(query[:LONGEST]))
+    wanted = content_words(query[:LONGEST])
     shown = []
     for first in range(0, len(texts), _BATCH):
         some = [text[:LONGEST] for text in texts[first : first + _BATCH]]
         found = all_pushes(model, model.counts(some), most=MOST_TRIED, always=counts.indices)
         for text, pushed in zip(some, found, strict=True):
-            shown.append(_show(text, _weigh(model, pushed, bits), wanted))
+            shown.append(_show(text, _weigh(model, pushed, bits), wanted, phrases))
     return Highlights(put_together(model, asked, _N_WORDS) if asked else None, shown)
 
 
@@ -86,11 +97,14 @@ def _weigh(model: Model, found: Pushes, bits: "Bits") -> dict[str, float]:
     return {model.words[term]: share for term, share in pairs if share >= LEAST}
 
 
-def _show(text: str, weights: dict[str, float], wanted: Collection[str]) -> Highlight:
+def _show(
+    text: str, weights: dict[str, float], wanted: Collection[str], phrases: Phrases
+) -> Highlight:
     """Mark the words with the largest weights; the query's own words come before all others."""
     spans = find_spans(text)
     own = {span.token for span in spans if span.token in wanted}
-    weights = weights | {word: 1 + weights.get(word, 0.0) for word in own}
+    weights = {word: FAINT * weight for word, weight in weights.items()}
+    weights |= {word: 1 + weights.get(word, 0.0) for word in own}
     heaviest = set(sorted(weights, key=lambda word: (-weights[word], word))[:MOST_WORDS])
     chosen = [span for span in spans if span.token in heaviest][:MOST_MARKS]
     marks: list[tuple[int, int, bool]] = []
@@ -99,4 +113,16 @@ def _show(text: str, weights: dict[str, float], wanted: Collection[str]) -> High
             marks[-1] = (marks[-1][0], stop, marks[-1][2] or word in own)
         else:
             marks.append((start, stop, word in own))
-    return Highlight(cut_passage(text, best_start(chosen, weights)), marks)
+    start = best_start(_of_phrases(spans, phrases) or chosen, dict.fromkeys(wanted, 1.0) | weights)
+    return Highlight(cut_passage(text, start), marks)
+
+
+def _of_phrases(spans: Sequence[Span], phrases: Phrases) -> list[Span]:
+    """Find where the words of phrases follow each other, stop words left out of what is found."""
+    tokens = [span.token for span in spans]
+    places: set[int] = set()
+    for phrase in phrases:
+        for i in range(len(tokens) - len(phrase) + 1):
+            if tokens[i : i + len(phrase)] == list(phrase):
+                places.update(range(i, i + len(phrase)))
+    return [spans[i] for i in sorted(places) if tokens[i] not in SMART]

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Bits, Scores, binarize, pack, to_hex
 from vdsh.errors import InputError
+from vdsh.explain.bits import scores_and_chances, share_kept
 from vdsh.explain.results import (
     Agreement,
     PairExplanation,
@@ -16,7 +17,6 @@ from vdsh.explain.results import (
     Word,
     check_n_words,
 )
-from vdsh.explain.uncertainty import scores_and_chances, share_kept
 from vdsh.model import Model, as_model
 from vdsh.text.counts import Counts, stack
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vdsh.codes import Scores, binarize, pack, to_words
+from vdsh.codes import Scores, Words, binarize, pack, to_words
 from vdsh.jit import kernel, popcount, spread
 from vdsh.labels import Labels
 from vdsh.model.health import sample
@@ -16,6 +16,7 @@ from vdsh.model.health import sample
 MOST_DOCUMENTS, MOST_QUERIES = 20_000, 2_000  # what a measurement looks at, at most
 
 Places = NDArray[np.uint16]
+Mask = NDArray[np.bool_]
 
 
 class Judged(NamedTuple):
@@ -133,18 +134,14 @@ class ValidationSearch:
         )
 
 
-def _words(part: Judged, cut: Scores) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+def _words(part: Judged, cut: Scores) -> tuple[Words, Words]:
     codes = pack(binarize(part.scores, cut))
     return to_words(codes), to_words(np.packbits(part.labels, axis=1))
 
 
 @kernel()
 def _fill(
-    query_words: NDArray[np.uint64],
-    query_masks: NDArray[np.uint64],
-    words: NDArray[np.uint64],
-    masks: NDArray[np.uint64],
-    places: Places,
+    query_words: Words, query_masks: Words, words: Words, masks: Words, places: Places
 ) -> None:
     for q in range(len(places)):
         for i in range(len(words)):
@@ -157,13 +154,7 @@ def _fill(
 
 
 @kernel()
-def _move(
-    places: Places,
-    query_before: NDArray[np.bool_],
-    before: NDArray[np.bool_],
-    query_after: NDArray[np.bool_],
-    after: NDArray[np.bool_],
-) -> None:
+def _move(places: Places, query_before: Mask, before: Mask, query_after: Mask, after: Mask) -> None:
     for q in range(len(places)):
         for i in range(len(before)):
             places[q, i] += 2 * (after[i] != query_after[q]) - 2 * (before[i] != query_before[q])

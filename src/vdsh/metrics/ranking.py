@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import digamma
 
-from vdsh.codes import Codes, to_words
+from vdsh.codes import Codes, Words, to_words
 from vdsh.errors import InputError
 from vdsh.jit import kernel, popcount, spread
 
@@ -170,7 +170,7 @@ def cosine_precision(
     The yardstick that codes are held against: exact, and thousands of times larger.
     """
     k = min(k, documents.shape[0])
-    found: list[NDArray[np.float64]] = []
+    found: list[Values] = []
     for first in range(0, queries.shape[0], 256):
         block = slice(first, first + 256)
         cosines = (queries[block] @ documents.T).toarray()
@@ -185,7 +185,7 @@ def random_precision(
 ) -> NDArray[np.float64]:
     """Compute the precision that a random order of the documents has on average."""
     relevant: NDArray[np.bool_] = query_labels.astype(np.float32) @ labels.T.astype(np.float32) > 0
-    precision: NDArray[np.float64] = relevant.mean(axis=1)
+    precision: Values = relevant.mean(axis=1)
     return precision
 
 
@@ -212,11 +212,7 @@ def _ratio(part: NDArray[np.generic], whole: NDArray[np.generic]) -> Values:
 
 @kernel()
 def _distance_counts(
-    query_words: NDArray[np.uint64],
-    query_masks: NDArray[np.uint64],
-    words: NDArray[np.uint64],
-    masks: NDArray[np.uint64],
-    n_bits: int,
+    query_words: Words, query_masks: Words, words: Words, masks: Words, n_bits: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Count, for each query and distance, the documents and the relevant documents."""
     n_queries = len(query_words)

@@ -1,11 +1,11 @@
 """Trained models, served without the code that trained them.
 
-`Model` is what a model folder holds. Its `encoders` make scores of weighted terms, its `decoder`
-makes words of latent vectors; `network` is the encoder of VDSH in numpy and a kernel.
+`Model` is what a model folder holds. Its `encoders` make scores of weighted terms; `network` is the
+encoder of VDSH in numpy and a kernel, and its decoder, which makes words of latent vectors.
 """
 
-from vdsh.model.decoder import Decoder
 from vdsh.model.encoders import Posterior
 from vdsh.model.model import Model, as_model
+from vdsh.model.network import Decoder
 
 __all__ = ["Decoder", "Model", "Posterior", "as_model"]

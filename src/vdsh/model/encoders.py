@@ -40,9 +40,12 @@ class Encoder(ABC):
             **{field.name: known[field.name] for field in fields(cls) if field.name in known}
         )
 
-    @abstractmethod
     def scores(self, inputs: Sparse) -> Scores:
         """Compute scores of shape (n_docs, n_bits) from weighted terms."""
+        return self._scores(inputs)
+
+    @abstractmethod
+    def _scores(self, inputs: Sparse) -> Scores: ...
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,7 @@ class Hyperplanes(Encoder):
 
     hyperplanes: Floats
 
-    def scores(self, inputs: Sparse) -> Scores:
-        """Compute scores of shape (n_docs, n_bits) from weighted terms."""
+    def _scores(self, inputs: Sparse) -> Scores:
         scores: Scores = to_csr(inputs) @ self.hyperplanes
         return scores
 
@@ -64,8 +66,7 @@ class Linear(Encoder):
     W: Floats
     b: Floats
 
-    def scores(self, inputs: Sparse) -> Scores:
-        """Compute scores of shape (n_docs, n_bits) from weighted terms."""
+    def _scores(self, inputs: Sparse) -> Scores:
         scores: Scores = to_csr(inputs) @ self.W + self.b
         return scores
 
@@ -79,8 +80,7 @@ class Waves(Encoder):
     axes: NDArray[np.int64]
     frequencies: Floats
 
-    def scores(self, inputs: Sparse) -> Scores:
-        """Compute scores of shape (n_docs, n_bits) from weighted terms."""
+    def _scores(self, inputs: Sparse) -> Scores:
         x = to_csr(inputs) @ self.components - self.corner  # (n_docs, n_components)
         scores: Scores = np.sin(np.float32(np.pi / 2) + self.frequencies * x[:, self.axes])
         return scores
@@ -97,8 +97,7 @@ class Layers(Encoder):
     W3: Floats
     b3: Floats
 
-    def scores(self, inputs: Sparse) -> Scores:
-        """Compute scores of shape (n_docs, n_bits) from weighted terms."""
+    def _scores(self, inputs: Sparse) -> Scores:
         from scipy.special import expit
 
         scaled = to_csr(scale_lengths(inputs))
@@ -122,8 +121,7 @@ class Anchors(Encoder):
     projection: Floats
     bandwidth: float
 
-    def scores(self, inputs: Sparse) -> Scores:
-        """Compute scores of shape (n_docs, n_bits) from weighted terms."""
+    def _scores(self, inputs: Sparse) -> Scores:
         rows = to_csr(inputs)
         scores = np.empty((rows.shape[0], self.projection.shape[1]), np.float32)
         for first in range(0, rows.shape[0], _BLOCK):
@@ -161,8 +159,7 @@ class Network(Encoder):
     W6: Floats | None = None
     b6: Floats | None = None
 
-    def scores(self, inputs: Sparse) -> Scores:
-        """Compute scores of shape (n_docs, n_bits) from weighted terms."""
+    def _scores(self, inputs: Sparse) -> Scores:
         (mu,) = self._run(inputs, (self.W3, self.b3))
         return mu
 

@@ -78,7 +78,7 @@ def bit_health(scores: Scores, bits: Bits, noise: Scores | None = None) -> BitHe
     spread = variance / np.maximum(scale, np.finfo(np.float32).tiny)
     dead = is_constant(balance) | (spread < _COLLAPSED)
     unused = [int(bit) for bit in np.flatnonzero(dead)]
-    return BitHealth(balance, _entropy(balance), spread, unused, _duplicated(bits, dead))
+    return BitHealth(balance, entropy(balance), spread, unused, _duplicated(bits, dead))
 
 
 def is_constant(balance: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -114,10 +114,11 @@ def sample(n_docs: int, most: int) -> NDArray[np.intp]:
     return np.sort(np.random.RandomState(0).choice(n_docs, most, replace=False))
 
 
-def _entropy(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    q = np.clip(p, np.finfo(float).tiny, 1), np.clip(1 - p, np.finfo(float).tiny, 1)
-    entropy: NDArray[np.float64] = -(p * np.log2(q[0]) + (1 - p) * np.log2(q[1]))
-    return entropy
+def entropy(balance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Compute the entropy of bits from their shares of ones; 1 is the most, for one half."""
+    shares = np.stack([balance, 1 - balance])
+    bits: NDArray[np.float64] = -(shares * np.log2(np.maximum(shares, 1e-300))).sum(axis=0)
+    return bits
 
 
 def _duplicated(bits: Bits, dead: NDArray[np.bool_]) -> list[list[int]]:

@@ -14,9 +14,9 @@ from vdsh import __version__
 from vdsh.codes import Codes, Scores, binarize, pack, unpack
 from vdsh.errors import InputError
 from vdsh.model.card import model_card
-from vdsh.model.decoder import Decoder
 from vdsh.model.encoders import ENCODERS, Encoder, Network, Posterior, normal_cdf
 from vdsh.model.learned import check_learned
+from vdsh.model.network import Decoder
 from vdsh.persistence import (
     Folder,
     check_free,

@@ -1,4 +1,4 @@
-"""The trained encoder in numpy and numba: sparse terms to latent means, without torch.
+"""The trained encoder and decoder in numpy and numba, without torch.
 
 A document's result does not depend on the documents around it, to the last bit, so that a text
 gets the same code alone and in a batch. The sparse layer goes row by row. BLAS takes other paths
@@ -6,19 +6,25 @@ for other shapes, so it gets whole multiples of `_PAD` rows for the wide layer, 
 enough, and tiles of just `_PAD` rows for the narrow heads.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vdsh.codes import Scores
 from vdsh.jit import compiled, kernel, spread
 from vdsh.text.counts import Sparse
 
 Floats = NDArray[np.float32]
+Places = NDArray[np.int32]  # of entries in sparse rows
 
 _BLOCK = 512  # documents at a time: their hidden layers stay in the cache
 _PAD = 16
 _PLAIN = 1.5e-9  # seconds a product in numpy
+_LEAST_KL = 0.01
 
 
 def encode(
@@ -85,12 +91,7 @@ def _hidden(
 
 
 def _plain_relu(
-    data: Floats,
-    indices: NDArray[np.int32],
-    indptr: NDArray[np.int32],
-    W: Floats,
-    b: Floats,
-    out: Floats,
+    data: Floats, indices: Places, indptr: Places, W: Floats, b: Floats, out: Floats
 ) -> None:
     """Do what `_sparse_relu` does: the same sums in the same order, so the same bits."""
     for i, (begin, end) in enumerate(pairwise(indptr.tolist())):
@@ -107,8 +108,8 @@ def _plain_relu(
 @kernel()
 def _sparse_relu(
     data: Floats,
-    indices: NDArray[np.int32],
-    indptr: NDArray[np.int32],
+    indices: Places,
+    indptr: Places,
     W: Floats,
     b: Floats,
     out: Floats,
@@ -134,3 +135,65 @@ def _sparse_relu(
             j += 1
         for h in range(len(row)):
             row[h] = max(row[h], np.float32(0))
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """Words and, for supervised models, labels from latent vectors.
+
+    Attributes
+    ----------
+    G, b_words : ndarray of shape (n_bits or D, n_terms) and (n_terms,)
+    hidden_layer : pair of ndarray of shape (n_bits, D) and (D,), or None
+        Over tanh(s), where there is one.
+    label_layer : pair of ndarray of shape (n_bits, n_labels) and (n_labels,), or None
+    labels : list of str
+    label_power : float
+        How much more than the divergence the labels weighed in training.
+    """
+
+    G: Floats
+    b_words: Floats
+    hidden_layer: tuple[Floats, Floats] | None
+    label_layer: tuple[Floats, Floats] | None
+    labels: list[str]
+    label_power: float
+
+    @classmethod
+    def of(cls, learned: Mapping[str, Any], settings: Mapping[str, Any]) -> "Decoder | None":
+        """Take a decoder from what a hasher learned; None where it learned none."""
+        if "G_" not in learned:
+            return None
+        return cls(
+            learned["G_"],
+            learned["b_words_"],
+            (learned["D_"], learned["b_decoder_"]) if settings["decoder_size"] else None,
+            (learned["U_"], learned["b_labels_"]) if "U_" in learned else None,
+            list(learned.get("classes_", ())),
+            settings.get("label_weight", 0.0) / max(learned["kl_weight_"], _LEAST_KL),
+        )
+
+    def hidden(self, s: NDArray[Any]) -> NDArray[Any]:
+        """Compute what the last layer of the word decoder sees, of shape (n, n_bits or D)."""
+        if self.hidden_layer is None:
+            return s
+        W, b = self.hidden_layer
+        layer: NDArray[Any] = np.maximum(np.tanh(s) @ W + b, 0)
+        return layer
+
+    def word_log_probabilities(self, s: Scores) -> Scores:
+        """Decode latent vectors of shape (n, n_bits) to log P(w | s) of shape (n, n_terms).
+
+        For VDSH-SP give s + v.
+        """
+        from scipy.special import log_softmax
+
+        log_p: Scores = log_softmax(self.hidden(s) @ self.G + self.b_words, axis=1)
+        return log_p
+
+    def label_logits(self, s: NDArray[Any]) -> NDArray[Any]:
+        """Decode latent vectors to the log-odds of each label, of shape (n, n_labels)."""
+        assert self.label_layer is not None, "the model has learned no labels"
+        W, b = self.label_layer
+        logits: NDArray[Any] = (s if self.hidden_layer is None else np.tanh(s)) @ W + b
+        return logits

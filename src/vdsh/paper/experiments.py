@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from vdsh.paper.cells import Cell
-from vdsh.paper.reference import BITS, DATASETS, LATER, METHODS, OURS, published
+from vdsh.paper.reference import BITS, LATER, METHODS, OURS, published
 from vdsh.paper.results import Request, Results, show
 from vdsh.paper.settings import ABLATIONS
 from vdsh.paper.sheets import Sheet, number
@@ -41,7 +41,7 @@ def _defaults(dataset: str, request: Request, folder: Path) -> Sheet:
         rows.append([f"{name}, published", *(number(values.get(n)) for n in request.bits)])
     used = ours.data(request._replace(datasets=(dataset,)).cells(preset="best"))
     note = f"Defaults: mean of seeds {_list(request.seeds)}. Data: {used}."
-    return _sheet("Precision at 100", dataset, "method", request, rows, note)
+    return request.sheet("Precision at 100", dataset, "method", rows, note)
 
 
 def cells_of_ablation(request: Request) -> list[Cell]:
@@ -67,7 +67,7 @@ def ablation(request: Request, folder: Path) -> list[Sheet]:
                 changes = [_change(results, cell, preset) for cell in cells]
                 rows.append([preset.replace("-", " "), *changes])
         title = "Precision at 100 with one change"
-        sheets.append(_sheet(title, dataset, "settings", request, rows))
+        sheets.append(request.sheet(title, dataset, "settings", rows))
     return sheets
 
 
@@ -104,15 +104,8 @@ def semisupervised(request: Request, folder: Path) -> list[Sheet]:
             cells = [Cell(dataset, model, n, preset="best", labelled=share) for n in request.bits]
             rows.append([name, *(show(results.precision(cell)) for cell in cells)])
         title = "Precision at 100 with few labels"
-        sheets.append(_sheet(title, dataset, "labels", request, rows, note))
+        sheets.append(request.sheet(title, dataset, "labels", rows, note))
     return sheets
-
-
-def _sheet(
-    title: str, dataset: str, first: str, request: Request, rows: list[list[str]], note: str = ""
-) -> Sheet:
-    header = [first, *(f"{n} bits" for n in request.bits)]
-    return Sheet(f"{title}, {DATASETS.get(dataset, dataset)}", header, rows, note)
 
 
 def _list(seeds: tuple[int, ...]) -> str:

@@ -89,6 +89,7 @@ def _map(cell: Cell, plan: Plan) -> dict[str, Any]:
     scores = np.concatenate([trial.scores[name] for name in ("train", "validation", "test")])
     corpus = load(cell.dataset, root=plan.root, seed=cell.seed, quiet=True)
     titles, rows = _choose(corpus)
+    labels = [labels for part in corpus[1:4] for labels in part.labels]
     return {
         "cell": cell._asdict(),
         "data": data.note,
@@ -96,7 +97,7 @@ def _map(cell: Cell, plan: Plan) -> dict[str, Any]:
         "settings": settings,
         "circumstances": provenance(),
         "titles": titles,
-        "labels": [_label(corpus, row) for row in rows],
+        "labels": [(labels[row] or ("none",))[0] for row in rows],
         "points": plots.lay_out(scores[rows], seed=cell.seed).round(2).tolist(),
     }
 
@@ -114,11 +115,6 @@ def _choose(corpus: Dataset) -> tuple[dict[str, int], list[int]]:
             rows += [found[0]] if found[0] < n_seen else []
             titles[title] = rows.index(found[0])
     return titles, rows
-
-
-def _label(corpus: Dataset, row: int) -> str:
-    labels = [label for part in corpus[1:4] for label in part.labels][row]
-    return (labels or ("none",))[0]
 
 
 def _row(model: str, found: dict[str, Any]) -> list[str]:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from vdsh.evaluation.significance import p_value
 from vdsh.paper import cells
 from vdsh.paper.cells import RADIUS, Cell
-from vdsh.paper.reference import METHODS, OURS
+from vdsh.paper.reference import DATASETS, METHODS, OURS
+from vdsh.paper.sheets import Sheet
 
 LEVEL = 0.01  # of significance, as in the paper
 
@@ -33,6 +34,13 @@ class Request(NamedTuple):
             for n_bits in self.bits
         ]
 
+    def sheet(
+        self, title: str, dataset: str, first: str, rows: list[list[str]], note: str = ""
+    ) -> Sheet:
+        """Make a table about a corpus with a column for each length."""
+        header = [first, *(f"{n} bits" for n in self.bits)]
+        return Sheet(f"{title}, {DATASETS.get(dataset, dataset)}", header, rows, note)
+
 
 class Outcome(NamedTuple):
     """A method's precision: the mean over seeds, and that of each query of all seeds."""
@@ -50,46 +58,31 @@ class Results:
 
     def precision(self, cell: Cell, threshold: str = "") -> Outcome | None:
         """Return precision at 100; by default with the threshold that validation chose."""
-        found = self._of_seeds(cell)
-        values = [
-            (
-                result["precision"][threshold or result["threshold"]],
-                result["per_query_permille"][
-                    f"precision@{result['k']} {threshold or result['threshold']}"
-                ],
-            )
-            for result in found
-        ]
-        return _outcome(values)
+
+        def values(result: dict[str, Any]) -> tuple[float, list[int]]:
+            name = threshold or result["threshold"]
+            per_query = result["per_query_permille"][f"precision@{result['k']} {name}"]
+            return result["precision"][name], per_query
+
+        return _outcome(map(values, self._of_seeds(cell)))
 
     def radius_precision(self, cell: Cell) -> Outcome | None:
         """Return precision within the radius; a query that finds nothing counts as 0."""
-        found = self._of_seeds(cell)
-        return _outcome(
-            [
-                (
-                    result["radius_precision"][result["threshold"]],
-                    result["per_query_permille"][f"precision<={RADIUS}"],
-                )
-                for result in found
-            ]
-        )
+
+        def values(result: dict[str, Any]) -> tuple[float, list[int]]:
+            per_query = result["per_query_permille"][f"precision<={RADIUS}"]
+            return result["radius_precision"][result["threshold"]], per_query
+
+        return _outcome(map(values, self._of_seeds(cell)))
 
     def data(self, wanted: Sequence[Cell]) -> str:
         """Describe the data behind some cells, for the note below a table."""
-        notes = _of_any_seed(r["data"] for cell in wanted for r in self._of_seeds(cell))
-        notes |= {
-            f"only {r['k']} documents to find, so precision at {r['k']}"
-            for cell in wanted
-            for r in self._of_seeds(cell)
-            if r["k"] < cells.K
-        }
-        notes |= {
-            f"{r['unlabelled']:,} documents without labels were not judged"
-            for cell in wanted
-            for r in self._of_seeds(cell)
-            if r["unlabelled"]
-        }
+        found = [result for cell in wanted for result in self._of_seeds(cell)]
+        notes = _of_any_seed(result["data"] for result in found)
+        few = {result["k"] for result in found if result["k"] < cells.K}
+        notes |= {f"only {k} documents to find, so precision at {k}" for k in few}
+        unlabelled = {result["unlabelled"] for result in found} - {0}
+        notes |= {f"{n:,} documents without labels were not judged" for n in unlabelled}
         return "; ".join(sorted(notes))
 
     def best_baseline(self, cell: Cell, models: Sequence[str]) -> Outcome | None:
@@ -129,10 +122,11 @@ def _of_any_seed(notes: Iterable[str]) -> set[str]:
     }
 
 
-def _outcome(values: Sequence[tuple[float, list[int]]]) -> Outcome | None:
-    if not values:
+def _outcome(values: Iterable[tuple[float, list[int]]]) -> Outcome | None:
+    found = list(values)
+    if not found:
         return None
-    means, queries = zip(*values, strict=True)
+    means, queries = zip(*found, strict=True)
     return Outcome(float(np.mean(means)), np.concatenate(queries) / 1000)
 
 

@@ -33,8 +33,7 @@ def table1(request: Request, folder: Path) -> list[Sheet]:
             [METHODS.get(model, model), *(_entry(c, request.models, results) for c in of_model)]
             for model, of_model in _by_model(cells).items()
         ]
-        title = f"Precision at 100, {DATASETS.get(dataset, dataset)}"
-        sheets.append(Sheet(title, ["method", *(f"{n} bits" for n in request.bits)], rows, note))
+        sheets.append(request.sheet("Precision at 100", dataset, "method", rows, note))
     return sheets
 
 
@@ -63,8 +62,8 @@ def figure2(request: Request, folder: Path) -> list[Sheet]:
             for model, of_model in _by_model(cells).items()
         ]
         note = f"A query that finds nothing counts as 0. Data: {results.data(cells)}."
-        title = f"Precision within Hamming distance 2, {DATASETS.get(dataset, dataset)}"
-        sheets.append(Sheet(title, ["method", *(f"{n} bits" for n in request.bits)], rows, note))
+        title = "Precision within Hamming distance 2"
+        sheets.append(request.sheet(title, dataset, "method", rows, note))
     return sheets
 
 

@@ -33,6 +33,12 @@ class FoundDocument(StoredDocument):
 
     distance: int
     expected: float | SkipJsonSchema[None] = None
+    score: float | SkipJsonSchema[None] = Field(
+        None, description="By words and code together, from 0 to 1.25, where ranked so."
+    )
+    words: list[str] | SkipJsonSchema[None] = Field(
+        None, description="The query's words that the document has, where ranked by them."
+    )
     title: str | SkipJsonSchema[None] = None
     passage: tuple[int, int] | SkipJsonSchema[None] = Field(
         None, description="Where the best stretch of the text begins and ends, in characters."
@@ -84,7 +90,7 @@ class PlaceAnswer(Answer):
 
 
 class SearchAnswer(Answer):
-    """The query's code, the nearest documents, ties by id, and the words that are not known.
+    """The query's code, the best documents, ties by id, and the words that are not known.
 
     The explanation and the place are there where highlights were asked for.
     """
@@ -95,6 +101,12 @@ class SearchAnswer(Answer):
     warning: str | SkipJsonSchema[None] = None
     explanation: TextAnswer | SkipJsonSchema[None] = None
     place: PlaceAnswer | SkipJsonSchema[None] = None
+
+
+class SearchManyAnswer(Answer):
+    """An answer a text, in their order."""
+
+    answers: list[SearchAnswer]
 
 
 class WithinAnswer(SearchAnswer):
@@ -183,11 +195,13 @@ class InfoAnswer(Answer):
     version: str
     documents: int
     bits: int
+    words: str | None = Field(description="How words are searched, in a sentence.")
     model: ModelAnswer
     fields: list[str]
     labels: list[str]
     writable: bool
     map: bool
+    examples: list[str] = Field(description="Texts to try, where the store has some.")
     limits: LimitsAnswer
 
 

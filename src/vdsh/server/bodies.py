@@ -127,7 +127,17 @@ def _check_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
 
 Text = Annotated[str, Limited("text")]
 EachText = Annotated[str, Limited("text", "Each text")]
+Texts = Annotated[list[EachText], Field(fail_fast=True), Limited("batch", "The number of texts")]
 Id = Annotated[str, Field(min_length=1, max_length=4096)]
+K = Annotated[int, Field(ge=1), Limited("k")]
+Rank = Annotated[
+    Literal["relevance", "distance", "expected"] | SkipJsonSchema[None],
+    Field(
+        description="By words and codes together, which is usual for a text and a stored "
+        "document; by the distance of codes, which is usual for a code; or by the distance that "
+        "is expected, since the model knows how sure it is of each bit of a text."
+    ),
+]
 Label = Annotated[str, Field(max_length=1000)]
 Where = Annotated[
     Annotated[dict[str, Any], AfterValidator(_check_filter)] | None,
@@ -167,10 +177,28 @@ class Query(Body):
 class SearchBody(Query):
     """What to look for, and how many documents."""
 
-    k: Annotated[int, Field(ge=1), Limited("k")] = 10
+    k: K = 10
     where: Where = None
-    rank: Literal["distance", "expected"] = "distance"
+    rank: Rank = None
     highlight: Highlight = False
+
+
+class SearchManyBody(Body):
+    """Texts to look for, and how many documents for each."""
+
+    texts: Texts
+    k: Annotated[
+        K, Field(description="Times the number of texts it must not be over the limit either.")
+    ] = 10
+    where: Where = None
+    rank: Rank = None
+
+    @model_validator(mode="after")
+    def _check_total(self, info: ValidationInfo) -> Self:
+        most, total = (info.context or Limits()).k, self.k * len(self.texts)
+        if total > most:
+            raise _complaint(f"k times the number of texts must be at most {most:,}", total)
+        return self
 
 
 class WithinBody(Query):
@@ -185,7 +213,7 @@ class WithinBody(Query):
 class EncodeBody(Body):
     """Texts to hash."""
 
-    texts: Annotated[list[EachText], Field(fail_fast=True), Limited("batch", "The number of texts")]
+    texts: Texts
 
 
 class ExplainBody(Body):

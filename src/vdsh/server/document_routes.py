@@ -1,11 +1,13 @@
 """The calls under /v1/documents: read, write and delete documents."""
 
 from typing import Annotated, Any
+from warnings import catch_warnings, simplefilter
 
 from fastapi import APIRouter, Path
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from vdsh.documents import Document
+from vdsh.model.model import EmptyDocumentWarning
 from vdsh.server import answers
 from vdsh.server.answers import ASKED, NOT_THERE, READ_ONLY
 from vdsh.server.bodies import DocumentsBody
@@ -45,8 +47,9 @@ async def upsert(body: DocumentsBody, ask: Ask) -> Json:
             Document(d.id, d.text, None if d.labels is None else tuple(d.labels), d.metadata)
             for d in body.documents
         ]
-        codes = ask.pool.model.encode([d.text for d in documents])
-        return store.upsert(documents, codes=codes) if documents else 0
+        with catch_warnings():  # a document without a known word is no mistake of the service
+            simplefilter("ignore", EmptyDocumentWarning)
+            return store.upsert(documents)
 
     return Json({"written": await ask.pool.call(work)})
 

@@ -3,28 +3,22 @@
 from collections.abc import Sequence
 from typing import Any
 
-from vdsh.codes import Codes
 from vdsh.corpus_map import title
 from vdsh.documents import Document
-from vdsh.server.bodies import Query
+from vdsh.server.asked import Asked
 from vdsh.server.errors import NotFound
 from vdsh.server.map_routes import find_place
 from vdsh.server.pool import StorePool
-from vdsh.store import Hit, Store
+from vdsh.store import Hit
 
 
-def highlighted(
-    query: Query, code: Codes, hits: Sequence[Hit], store: Store, pool: StorePool
-) -> dict[str, Any]:
+def highlighted(asked: Asked, hits: Sequence[Hit], pool: StorePool) -> dict[str, Any]:
     """Give the fields of an answer: hits as a reader wants them, and what is known of the query."""
     from vdsh.explain import as_fields
     from vdsh.explain.highlights import highlight
 
-    text = query.text
-    if query.id is not None:
-        document = store.get(query.id)
-        text = document.text if document else None
-    found = highlight(pool.model, [hit.text for hit in hits], code=code, query=text)
+    text, texts = asked.text, [hit.text for hit in hits]
+    found = highlight(pool.model, texts, code=asked.code, query=text, phrases=asked.phrases)
     answer: dict[str, Any] = {
         "hits": [
             hit.as_fields() | {"title": _title(hit)} | shown._asdict()
@@ -35,7 +29,7 @@ def highlighted(
         answer["explanation"] = as_fields(found.explanation)
     if text is not None and pool.has_map():
         try:
-            x, y = find_place(pool, text, query.id)
+            x, y = find_place(pool, text, asked.id)
             answer["place"] = {"x": x, "y": y}
         except NotFound:  # the map is of another model, or damaged: /v1/map says so
             pass

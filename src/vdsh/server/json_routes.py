@@ -5,6 +5,7 @@ import gc
 import json
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from reprlib import repr as short
 from typing import Any
 
@@ -16,9 +17,11 @@ from starlette.types import Message, Receive
 
 from vdsh.errors import InputError
 from vdsh.server.limits import Limits
+from vdsh.store.engine import ModelChangedError
 
 KINDS = ("str", "none")
 LARGE = 2**16  # bytes of a body that is read in a thread
+HANDLES = 16  # of a pool, at most
 
 _reader = ThreadPoolExecutor(1, thread_name_prefix="vdsh-reader")
 
@@ -58,9 +61,15 @@ class JsonRoute(APIRoute):
         handle = super().get_route_handler()
         model: Any = self.body_field and self.body_field.field_info.annotation
 
+        async def answer(request: Request) -> Response:
+            for _ in range(HANDLES):  # each of which may meet a new model of the store
+                with suppress(ModelChangedError):
+                    return await handle(request)
+            return await handle(request)
+
         async def read_first(request: Request) -> Response:
             if model is None:
-                return await handle(request)
+                return await answer(request)
             content, limits = await request.body(), request.app.state.service.limits
             read = _ReadRequest(request.scope, _given(content))
             if len(content) < LARGE:
@@ -70,7 +79,7 @@ class JsonRoute(APIRoute):
                 read.checked = await loop.run_in_executor(
                     _reader, _read_large, content, model, limits
                 )
-            return await handle(read)
+            return await answer(read)
 
         return read_first
 

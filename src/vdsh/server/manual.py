@@ -13,7 +13,7 @@ from vdsh.server.auth import is_open
 from vdsh.server.bodies import name_limits
 from vdsh.server.limits import Limits
 
-DESCRIPTION = "Search documents by the Hamming distance of learned codes. Errors are sentences."
+DESCRIPTION = "Search documents by their words and learned codes. Errors are sentences."
 FILES = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
 PAGE = """<!doctype html>
 <html lang="en">

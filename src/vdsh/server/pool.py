@@ -5,17 +5,20 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock
 from typing import TypeVar
 
 from vdsh import corpus_map
+from vdsh.errors import VdshError
 from vdsh.jit import load_kernels
 from vdsh.model import Model
-from vdsh.server.text_queue import EncodedText, TextQueue
+from vdsh.server.text_queue import TextQueue
 from vdsh.store import Store, open_store
+from vdsh.store.engine import ModelChangedError
+from vdsh.store.queries import TextQuery
 
 HANDLES = 2  # a slow filter must not keep quick searches waiting
 WAIT = 10.0  # seconds for another writer
@@ -40,7 +43,8 @@ class StorePool:
     Attributes
     ----------
     model : Model
-        The store's model, one for all handles, which also share the index.
+        The store's model, which the handles share, as they share the index. Where the store was
+        encoded anew with another one, it is that one from the next search on.
     encoder : TextQueue
         Encodes single texts with it.
     path : str
@@ -56,6 +60,7 @@ class StorePool:
         # The threads of an open store take turns: a second handle would wait for the first.
         self._n_handles = 1 if isinstance(source, Store) else handles
         self._handles: list[Store] = []
+        self._models: dict[Store, Model] = {}
         self._free: SimpleQueue[Store] = SimpleQueue()
         self._threads = ThreadPoolExecutor(self._n_handles, thread_name_prefix="vdsh-server")
         self._lock = Lock()
@@ -104,11 +109,11 @@ class StorePool:
                 handle.close()
         self._handles = []
 
-    async def encode(self, text: str) -> EncodedText:
-        """Return the code of one text; texts that wait at the same time are encoded together."""
+    async def read(self, text: str, rank: str) -> TextQuery:
+        """Return a text as a query; texts that wait at the same time are encoded together."""
         if not self._handles:
             await self.call(lambda _: None)
-        return await self.encoder.encode(text)
+        return await self.encoder.read(text, rank)
 
     async def call(self, work: Callable[[Store], T]) -> T:
         """Run `work(store)` in a thread; where nobody waits any more, it is interrupted."""
@@ -134,9 +139,21 @@ class StorePool:
         handle = self._free.get()
         try:
             with question.asked_of(handle):
-                return work(handle)
+                found = work(handle)
         finally:
+            moved = self._follow(handle)
             self._free.put(handle)
+        if moved:  # what was read for the old model is of no use
+            raise ModelChangedError("The store got another model meanwhile. Ask again.")
+        return found
+
+    def _follow(self, handle: Store) -> bool:
+        """Take over the model of a handle that has met another one; say whether it has."""
+        with suppress(VdshError):  # of a store that was closed or damaged meanwhile
+            if handle.model is not self._models[handle]:
+                self._models[handle] = self.model = self.encoder.model = handle.model
+                return True
+        return False
 
     def _waited(self) -> float:
         """Say how long a question has waited for a handle, or for all handles to move on."""
@@ -156,10 +173,10 @@ class StorePool:
             more = range(self._n_handles - 1)
             handles = [first, *(open_store(source, first.model, wait=WAIT) for _ in more)]
         self.model, self.path = handles[0].model, handles[0].info()["path"]
+        self._models = {handle: handle.model for handle in handles}
         self.encoder = TextQueue(self.model)
-        empty = self.model.encode([""])[0]
         for handle in handles:
-            handle.search(empty, k=1)
+            handle.search("anything", k=1)  # no one who asks waits for codes or words to be read
         return handles
 
 

@@ -1,37 +1,25 @@
 """The calls under /v1 that ask the store."""
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, NamedTuple
+import asyncio
+from functools import partial
+from typing import Any
 
 from fastapi import APIRouter
 
 from vdsh import __version__
-from vdsh.codes import Codes, from_hex, to_hex
-from vdsh.server import answers
+from vdsh.codes import to_hex
+from vdsh.server import answers, examples
 from vdsh.server.answers import ASKED, NOT_THERE
-from vdsh.server.bodies import EncodeBody, Query, SearchBody, WithinBody
-from vdsh.server.errors import NotFound
+from vdsh.server.asked import Asked, read_query
+from vdsh.server.bodies import EncodeBody, SearchBody, SearchManyBody, WithinBody
 from vdsh.server.highlights import highlighted
 from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.pool import StorePool
 from vdsh.server.service import Ask
-from vdsh.server.text_queue import EncodedText
-from vdsh.store import Hit, Hits, Store
+from vdsh.store import Hits, Store
+from vdsh.store.ranking import choose_rank
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["search"])
-
-
-class Asked(NamedTuple):
-    """A query's code, the query as the store takes it, and what to say about it."""
-
-    code: Codes
-    query: str | Codes
-    about: Mapping[str, Any] = MappingProxyType({})
-
-    def fields(self) -> dict[str, Any]:
-        """Give the fields of an answer that are about the query."""
-        return {"code": to_hex(self.code[None])[0], **self.about}
 
 
 @router.get("/info", response_model=answers.InfoAnswer)
@@ -44,6 +32,7 @@ async def info(ask: Ask) -> Json:
             "version": __version__,
             "documents": facts["documents"],
             "bits": facts["bits"],
+            "words": facts.get("words"),
             "model": {
                 "name": model.name,
                 "bits": model.n_bits,
@@ -55,6 +44,7 @@ async def info(ask: Ask) -> Json:
             "labels": store.labels(),
             "writable": ask.writable,
             "map": ask.pool.has_map(),
+            "examples": examples.read(ask.pool.path),
             "limits": {name: getattr(ask.limits, name) for name in ("k", "batch", "text", "body")},
         }
 
@@ -63,29 +53,39 @@ async def info(ask: Ask) -> Json:
 
 @router.post("/search", response_model=answers.SearchAnswer, responses=ASKED | NOT_THERE)
 async def search(body: SearchBody, ask: Ask) -> Json:
-    """Find the documents nearest to a text, a code or a stored document."""
-    encoded = None if body.text is None else await ask.pool.encode(body.text)
+    """Find the best documents for a text or a stored document, or the nearest to a code."""
+    asked = await read_query(body, body.rank, ask.pool)
 
     def work(store: Store) -> dict[str, Any]:
-        asked = find_query(body, encoded, store)
-        query = asked.query
-        if body.rank == "expected" and body.text is not None:
-            query = body.text
-        hits = store.search(query, k=body.k, where=body.where, rank=body.rank)
-        return asked.fields() | tell(body, asked, hits, store, ask.pool)
+        hits = store.search(asked.query, k=body.k, where=body.where, rank=asked.rank)
+        return tell(asked, hits, ask.pool, highlight=body.highlight)
 
     return Json(await ask.pool.call(work))
+
+
+@router.post("/search_many", response_model=answers.SearchManyAnswer, responses=ASKED)
+async def search_many(body: SearchManyBody, ask: Ask) -> Json:
+    """Search for several texts, which are encoded together; each is answered as by /v1/search."""
+    pool, rank = ask.pool, choose_rank(body.rank, is_text=True)
+
+    def work(asked: Asked, store: Store) -> dict[str, Any]:
+        hits = store.search(asked.query, k=body.k, where=body.where, rank=rank)
+        return tell(asked, hits, pool)
+
+    queries = await asyncio.gather(*(pool.read(text, rank) for text in body.texts))
+    # One after the other: those who ask for little are answered in between.
+    found = [await pool.call(partial(work, Asked(query, rank))) for query in queries]
+    return Json({"answers": found})
 
 
 @router.post("/within", response_model=answers.WithinAnswer, responses=ASKED | NOT_THERE)
 async def within(body: WithinBody, ask: Ask) -> Json:
     """Find the documents within a radius, nearest first."""
-    encoded = None if body.text is None else await ask.pool.encode(body.text)
+    asked = await read_query(body, None, ask.pool)
 
     def work(store: Store) -> dict[str, Any]:
-        asked = find_query(body, encoded, store)
         hits, total = store.within_at_most(asked.query, body.radius, body.limit, where=body.where)
-        return asked.fields() | tell(body, asked, hits, store, ask.pool) | {"total": total}
+        return tell(asked, hits, ask.pool, highlight=body.highlight) | {"total": total}
 
     return Json(await ask.pool.call(work))
 
@@ -97,27 +97,9 @@ async def encode(body: EncodeBody, ask: Ask) -> Json:
     return Json({"codes": to_hex(codes), "bits": 8 * codes.shape[1]})
 
 
-def find_query(query: Query, encoded: EncodedText | None, store: Store) -> Asked:
-    """Return the code of a text, a code in hex, or a stored document."""
-    if encoded is not None:
-        about = Hits(unknown=encoded.unknown, empty=encoded.empty).about_query()
-        # A text without a known word has a code, of the empty document, but must find nothing.
-        given = query.text or "" if encoded.empty else encoded.code
-        return Asked(encoded.code, given, about)
-    if query.code is not None:
-        code = from_hex([query.code])[0]
-        return Asked(code, code)
-    hit = store.find(query.id or "")
-    if hit is None:
-        raise NotFound(f"There is no document '{query.id}'.")
-    code = from_hex([hit.code])[0]
-    return Asked(code, code)
-
-
-def tell(
-    body: SearchBody | WithinBody, asked: Asked, hits: Sequence[Hit], store: Store, pool: StorePool
-) -> dict[str, Any]:
-    """Give the fields of an answer that are about the hits."""
-    if body.highlight:
-        return highlighted(body, asked.code, hits, store, pool)
-    return {"hits": [hit.as_fields() for hit in hits]}
+def tell(asked: Asked, hits: Hits, pool: StorePool, *, highlight: bool = False) -> dict[str, Any]:
+    """Give the fields of an answer: the query's code, what to say about it, and the hits."""
+    about = {"code": to_hex(asked.code[None])[0], **hits.about_query()}
+    if highlight:
+        return about | highlighted(asked, hits, pool)
+    return about | {"hits": [hit.as_fields() for hit in hits]}

@@ -55,6 +55,7 @@ def serve(
     check_exposure(host, settings.token)
     with open_store(settings.store) as store:
         n_documents = store.count()
+        store.prepare_words()  # once, before workers and clients wait for it
     sockets = listen(host, port, workers)
     set_up_log(requests=settings.logged)
     if started is not None:

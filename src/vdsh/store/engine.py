@@ -1,18 +1,27 @@
 """What a `Store` asks of the place where its documents lie; one class an engine fills it in."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from vdsh.codes import Codes
-from vdsh.errors import MissingFileError
+from vdsh.errors import EngineError, InputError, MissingFileError
 from vdsh.model import Model
 from vdsh.store.found import Choose, Found
 from vdsh.store.ranking import ByRelevance, reorder
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
 
+
+class ModelChangedError(EngineError):
+    """The store has got another model since it was opened: codes must be made anew."""
+
+
 NEAREST = 1000  # documents that words re-order where there is no word index
+# What an engine may say about words, besides how it looks for all of them.
+REORDERS = f"re-orders the {NEAREST:,} nearest by code"
+WORDS_LATER = "none yet: made at the first search"
 
 
 class Engine(ABC):
@@ -26,10 +35,13 @@ class Engine(ABC):
     shown : str
         The path, or the URL without a password.
     read_only : bool
+    care : str
+        Which tool of the engine's own makes copies of it and gives back space.
     """
 
     shown: str
     read_only: bool = False
+    care: str = ""
 
     @property
     def model_place(self) -> str:
@@ -121,7 +133,42 @@ class Engine(ABC):
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
-        """Say how many `bytes` there are; a server also which `engine` it is and its `search`."""
+        """Say how many `bytes` there are and how `words` are looked for.
+
+        A server also says which `engine` it is and how its `search` works.
+        """
+
+    def problems(self) -> Iterator[str]:
+        """Say what is wrong with the store, and what to do; nothing where all is well."""
+        yield from ()
+
+    def copy_to(self, folder: Path, progress: Callable[[int, int], None] | None = None) -> None:
+        """Write one state of the store into an empty folder, whatever others write meanwhile."""
+        raise InputError(f"'{self.shown}' is on a server. {self.care}")
+
+    def compact(self) -> None:
+        """Give back the space of what was deleted."""
+        raise InputError(f"'{self.shown}' is on a server. {self.care}")
+
+    def reencode(
+        self,
+        model: Model,
+        *,
+        restart: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        """Encode all documents with another model beside the old codes, then switch to it.
+
+        `progress` is called with the number of documents of each batch. Other handles get
+        `ModelChangedError` from their next call that has to do with codes, until they ask `meta`.
+        """
+        raise InputError(
+            f"'{self.shown}' is on a server: copy it to a new store with the new model instead."
+        )
+
+    def previous_model(self) -> Model:
+        """Load the model that the store had before `reencode`."""
+        raise InputError(f"'{self.shown}' has no earlier model.")
 
     def is_in_place(self) -> bool:
         """Say whether the store is still where it was opened, not removed or replaced."""

@@ -3,16 +3,20 @@
 import os
 import tempfile
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vdsh.codes import Codes
 from vdsh.errors import FolderError
 from vdsh.model import Model, as_model
 from vdsh.model.model import warn_of_empty
 
+if TYPE_CHECKING:
+    from vdsh.store.engine import Engine
+
 FOLDER = "model"  # where a store in a folder keeps it
+INSIDE = f"{FOLDER}(-[0-9a-f]{{12}})?"  # or one that came later
 
 
 def load_model(given: Any) -> Model:
@@ -91,3 +95,13 @@ class StoreModel:
         if self.n_empty:
             warn_of_empty(self.n_empty, n_documents)
             self.n_empty = 0
+
+
+def store_model(
+    engine: "Engine", meta: Mapping[str, str], given: Model | None = None
+) -> StoreModel:
+    """Say where the model of an open store is."""
+    place, load = engine.model_place, engine.load_model
+    if meta["keep_model"] == "reference":
+        place, load = meta["model"], partial(load_model, meta["model"])
+    return StoreModel(int(meta["n_bits"]), meta["fingerprint"], place, load, given)

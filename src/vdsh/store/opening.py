@@ -4,7 +4,6 @@ import os
 import re
 import uuid
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from vdsh.model import Model
 from vdsh.search.id_kinds import show
 from vdsh.store.addresses import read_address
 from vdsh.store.engine import Engine, no_store
-from vdsh.store.model import FOLDER, StoreModel, load_model
+from vdsh.store.model import FOLDER, INSIDE, load_model
 from vdsh.store.store import Store
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def open_store(
             meta = engine.create(new, given if keep_model == "inside" else None)
         _check_meta(engine.shown, meta)
         _check_same(engine.shown, meta, given)
-        return Store(engine, meta, _store_model(engine, meta, given))
+        return Store(engine, meta, given)
     except BaseException:
         engine.close()
         raise
@@ -123,7 +122,7 @@ def _check_meta(shown: str, meta: Mapping[str, Any]) -> None:
                 f"'{shown}' has format {value}; this version reads up to {FORMAT}. "
                 "Upgrade vdsh to open it."
             )
-    if meta["keep_model"] == "inside" and meta["model"] != FOLDER:
+    if meta["keep_model"] == "inside" and not re.fullmatch(INSIDE, meta["model"]):
         raise FolderError(f"'{shown}' is damaged: its model is not inside. Restore a copy.")
 
 
@@ -136,10 +135,3 @@ def _check_same(shown: str, meta: Mapping[str, str], model: Model | None) -> Non
             f"one given ({model.n_bits} bits, {given[:12]}). Open it without a model, or "
             "index the documents into a new store."
         )
-
-
-def _store_model(engine: Engine, meta: Mapping[str, str], given: Model | None) -> StoreModel:
-    place, load = engine.model_place, engine.load_model
-    if meta["keep_model"] == "reference":
-        place, load = meta["model"], partial(load_model, meta["model"])
-    return StoreModel(int(meta["n_bits"]), meta["fingerprint"], place, load, given)

@@ -23,12 +23,15 @@ class EncodedText(NamedTuple):
         Whether it has no known word.
     unknown : list of str
         Its words that the model does not know.
+    fingerprint : str
+        Of the model.
     """
 
     code: Codes
     chances: Scores
     empty: bool
     unknown: list[str]
+    fingerprint: str
 
 
 class TextQuery(NamedTuple):
@@ -49,7 +52,8 @@ def encode_texts(model: Model, texts: Sequence[str]) -> list[EncodedText]:
     codes, chances = model.codes_and_chances(counts)
     empty = (np.diff(counts.indptr) == 0).tolist()
     unknown = map(model.unknown_words, texts)
-    return [EncodedText(*one) for one in zip(codes, chances, empty, unknown, strict=True)]
+    parts = zip(codes, chances, empty, unknown, strict=True)
+    return [EncodedText(*part, model.fingerprint) for part in parts]
 
 
 def read_words(text: str, rank: str) -> WordQuery:

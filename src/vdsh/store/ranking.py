@@ -136,13 +136,12 @@ class ByRelevance:
 
 def reorder(found: Sequence[Found], ranking: ByRelevance) -> list[Found]:
     """Rank documents that were fetched, as if there were no others."""
-    fitting = [one for one in found if fits(ranking.query, one.document.text)]
-    matches = WordIndex([Segment.of([one.document.text for one in fitting])]).match(
-        ranking.query.words
-    )
+    texts = [one.document.text for one in found]
+    matches = WordIndex([Segment.of(texts)]).match(ranking.query.words)
     ranking.missing = matches.missing
-    shares = matches.of(np.arange(len(fitting))).tolist()
-    by_id = {one.document.id: share for one, share in zip(fitting, shares, strict=True)}
+    shares = matches.of(np.arange(len(found))).tolist()
+    by_id = {one.document.id: share for one, share in zip(found, shares, strict=True)}
+    fitting = [one for one in found if fits(ranking.query, one.document.text)]
 
     def choose(near: list[Candidate]) -> list[Candidate]:
         candidates = [candidate._replace(share=by_id[candidate.id]) for candidate in near]

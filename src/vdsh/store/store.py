@@ -1,29 +1,36 @@
 """Store: documents with their codes, written in batches, searched by text or code."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from html import escape
+from pathlib import Path
 from threading import RLock
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from vdsh.codes import Codes, Scores
+from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.documents.document import BATCH, in_batches
-from vdsh.errors import InputError, VdshError
+from vdsh.errors import FolderError, InputError, VdshError
 from vdsh.model import Model
 from vdsh.search.checks import check_count
+from vdsh.store.backup import write_backup
 from vdsh.store.duplicates import check_similarity, find_duplicates
-from vdsh.store.engine import Engine
+from vdsh.store.engine import Engine, ModelChangedError
 from vdsh.store.found import Found
 from vdsh.store.hits import Duplicates, Hit, Hits, Within
-from vdsh.store.model import StoreModel
-from vdsh.store.preparing import words_bar
-from vdsh.store.queries import Query, TextQuery, is_text, read_texts
-from vdsh.store.ranking import ByExpectedDistance, ByRelevance, choose_rank
-from vdsh.store.rows import Rows, check_codes, check_id, check_query_code, read_codes, to_rows
+from vdsh.store.model import load_model, store_model
+from vdsh.store.queries import Query, TextQuery, encode_texts, is_text, read_texts
+from vdsh.store.ranking import choose_rank
+from vdsh.store.rows import check_codes, check_id, check_query_code, read_codes, to_rows
+from vdsh.store.searching import search, to_hit, to_tree, within
 from vdsh.store.table import describe_store
-from vdsh.store.where import Filter, Tree, parse
-from vdsh.words.passages import words_in
+from vdsh.store.where import Filter
+
+if TYPE_CHECKING:
+    from vdsh.pipeline import TextHasher
+
+AGAIN = 3  # times that a store may get another model while it is asked
 
 T = TypeVar("T")
 Page = TypeVar("Page", list[Found], list[tuple[str, bytes]])
@@ -43,13 +50,14 @@ class Store:
         Where the documents lie.
     meta : mapping of str
         What the store says about itself.
-    model : StoreModel
+    model : Model, optional
+        The model that made its codes, where it is in memory already.
     """
 
-    def __init__(self, engine: Engine, meta: Mapping[str, str], model: StoreModel) -> None:
+    def __init__(self, engine: Engine, meta: Mapping[str, str], model: Model | None = None) -> None:
         self._engine = engine
         self._meta = meta
-        self._model = model
+        self._model = store_model(engine, meta, model)
         self._lock = RLock()
         self._closed = False
 
@@ -118,7 +126,8 @@ class Store:
         n_written = 0
         for batch in in_batches(documents, BATCH):
             some = None if codes is None else codes[n_written : n_written + len(batch)]
-            self._write(to_rows(batch, some, self._model.encode))
+            write = partial(self._write, batch, some)
+            self._retry(write, AGAIN if codes is None else 0)
             n_written += len(batch)
             if progress is not None:
                 progress(n_written)
@@ -143,15 +152,23 @@ class Store:
     def find(self, id: str) -> Hit | None:
         """Return a document with its code, as a hit of distance 0, or None where there is none."""
         found = self._look_up([check_id(id)])
-        return _hit(found[0]) if found else None
+        return to_hit(found[0]) if found else None
 
     def count(self, where: Filter | None = None) -> int:
         """Count all documents, or those that match a filter."""
-        return self._ask(lambda engine: engine.count(_tree(engine, where)))
+        return self._ask(lambda engine: engine.count(to_tree(engine, where)))
 
     def labels(self) -> list[str]:
         """List the labels that documents have, in order."""
         return self._ask(lambda engine: engine.labels())
+
+    def prepare_words(self, progress: Callable[[int, int], None] | None = None) -> bool:
+        """Index the words of documents that an older version wrote; say whether words are indexed.
+
+        The first search for a text does it otherwise. `progress` is called with the documents done
+        and all that there are to do.
+        """
+        return self._ask(lambda engine: engine.prepare_words(progress))
 
     def search(
         self, query: Query, k: int = 10, *, where: Filter | None = None, rank: str | None = None
@@ -194,17 +211,19 @@ class Store:
         if isinstance(queries, str):
             raise InputError(f"queries must be a list. Got one string: [{queries!r}] is a list.")
         k = check_count("k", k, 1)
-        ranks = [choose_rank(rank, is_text=is_text(query)) for query in queries]
-        texts = [query for query in queries if isinstance(query, str)]
-        read = iter(self._read_texts(texts, rank))
-        found = []
-        for query, chosen in zip(queries, ranks, strict=True):
-            asked = next(read) if isinstance(query, str) else query
-            found.append(self._search(asked, k, where, chosen))
-        return found
+
+        def work() -> list[Hits]:
+            ask = partial(search, k=k, where=where, rank=rank)
+            read = self._read(queries, rank)
+            return [self._ask(partial(ask, query=query)) for query in read]
+
+        return self._retry(work)
 
     def within(self, query: Query, radius: int = 2, *, where: Filter | None = None) -> Hits:
-        """Find every document within `radius` bits of a text or a code, nearest first."""
+        """Find every document within `radius` bits of a text or a code, nearest first.
+
+        A text may have phrases in quotes and words behind a dash, as in `search`.
+        """
         return self._within(query, radius, None, where).hits
 
     def within_at_most(
@@ -263,18 +282,75 @@ class Store:
 
         return find_duplicates(self.entries(), texts, similarity, radius)
 
-    def prepare_words(self, *, progress: bool = True) -> bool:
-        """Index the words of documents that an older version wrote, as the first search would.
-
-        A bar is shown where there are many. Returns whether the store has an index of words; one
-        without puts the nearest by code in order by their words.
-        """
-        with words_bar(enabled=progress) as show:
-            return self._ask(lambda engine: engine.prepare_words(show))
-
     def info(self) -> dict[str, Any]:
-        """Describe the store: documents, bits, model, fields, labels, bytes on disk."""
+        """Describe the store: how it searches, documents, bits, model, fields, labels, bytes."""
         return self._ask(self._info)
+
+    def check(self, sample: int = 200) -> list[str]:
+        """Say what is wrong with the store and what to do: an empty list where all is well.
+
+        The engine's own check, index and words against the documents, the model's checksum, and
+        the codes of some documents made again.
+        """
+        found = list(self._ask(lambda engine: list(engine.problems())))
+        try:
+            wrong = self._ask(lambda engine: self._wrong_codes(engine, sample))
+        except FolderError as error:
+            return [*found, str(error)]
+        if wrong:
+            found.append(
+                f"The codes of {wrong:,} of {sample:,} documents are not those of the model. "
+                "Index the documents into a new store."
+            )
+        return found
+
+    def back_up(
+        self,
+        file: str | os.PathLike[str],
+        *,
+        force: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """Write the store to one file, as it is now, whatever others write meanwhile.
+
+        `restore_store` makes a store of it again. `progress` is called with the pages written
+        and all there are.
+        """
+        self._ask(lambda engine: write_backup(engine, Path(file), force=force, progress=progress))
+
+    def compact(self) -> None:
+        """Give back the space of documents that were deleted or replaced."""
+        self._ask(lambda engine: engine.compact())
+
+    def reindex(
+        self,
+        hasher: "TextHasher | Model | str | os.PathLike[str] | None" = None,
+        *,
+        restart: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        """Encode all documents with another model, which then is the store's own.
+
+        Readers and writers go on with the old codes until one transaction switches, and have the
+        new model from then on; documents that are written meanwhile are encoded too. Killed in
+        the middle, it goes on where it stopped when it is called again with the same model.
+
+        Parameters
+        ----------
+        hasher : TextHasher, Model or path of a model folder, optional
+            The new model; None takes the one that the store had before, which is kept until
+            `compact`.
+        restart : bool, default=False
+            Drop what was begun with another model and never finished.
+        progress : callable, optional
+            Called with the number of documents of each batch.
+        """
+        engine = self._engine
+        model = engine.previous_model() if hasher is None else load_model(hasher)
+        self._ask(lambda engine: engine.reencode(model, restart=restart, progress=progress))
+        with self._lock:
+            self._meta = engine.meta()
+            self._model = store_model(engine, self._meta, model)
 
     def interrupt(self) -> None:
         """Make a call of another thread give up soon, where the engine can; it raises then."""
@@ -298,8 +374,22 @@ class Store:
                 raise InputError(f"The store '{self._engine.shown}' is closed. Open it again.")
             return work(self._engine)
 
-    def _write(self, rows: Rows) -> None:
+    def _write(self, documents: Sequence[Document], codes: Codes | None) -> None:
+        rows = to_rows(documents, codes, self._model.encode)
         self._ask(lambda engine: engine.write(rows))
+
+    def _retry(self, work: Callable[[], T], times: int = AGAIN) -> T:
+        """Do what depends on the model; once more, where the store got another one meanwhile."""
+        while True:
+            try:
+                return work()
+            except ModelChangedError:
+                with self._lock:
+                    self._meta = self._engine.meta()
+                    self._model = store_model(self._engine, self._meta)
+                times -= 1
+                if times < 0:
+                    raise
 
     def _remove(self, ids: list[str]) -> int:
         return self._ask(lambda engine: engine.remove(ids))
@@ -307,88 +397,44 @@ class Store:
     def _look_up(self, ids: Sequence[str]) -> list[Found]:
         return self._ask(lambda engine: engine.look_up(ids))
 
-    def _search(self, query: Codes | TextQuery, k: int, where: Filter | None, rank: str) -> Hits:
-        if not isinstance(query, TextQuery):
-            code = check_query_code(query, self._model.n_bits)
-            found = self._ask(lambda engine: engine.nearest(code, k, _tree(engine, where)))
-            return Hits(map(_hit, found))
-        if rank == "relevance":
-            return self._by_relevance(query, k, where)
-        code, chances, empty, unknown = query.encoded
-        if empty:
-            return self._nothing(code, unknown, where)
-        if rank == "expected":
-            self.model.check_knows_doubt()
-            return Hits(self._by_expected_distance(code, chances, k, where), unknown)
-        found = self._ask(lambda engine: engine.nearest(code, k, _tree(engine, where)))
-        return Hits(map(_hit, found), unknown)
-
-    def _by_relevance(self, query: TextQuery, k: int, where: Filter | None) -> Hits:
-        words, (code, chances, empty, unknown) = query
-        ranking = ByRelevance(words, code, None if empty else chances, k)
-
-        def work(engine: Engine) -> list[Found]:
-            tree = _tree(engine, where)
-            with words_bar() as progress:
-                if engine.prepare_words(progress):
-                    return engine.relevant(ranking, tree)
-            return Engine.relevant(engine, ranking, tree)
-
-        hits = [_hit(found) for found in self._ask(work)]
-        asked = dict.fromkeys(words.words)
-        having = words_in([hit.text for hit in hits], asked)
-        missing = set(ranking.missing)
-        return Hits(
-            (
-                hit._replace(score=ranking.scores[hit.id], words=tuple(some))
-                for hit, some in zip(hits, having, strict=True)
-            ),
-            [word for word in unknown if word in missing],
-            empty=empty and not hits,
-            by_words=True,
-        )
-
-    def _by_expected_distance(
-        self, code: Codes, chances: Scores, k: int, where: Filter | None
-    ) -> Iterator[Hit]:
-        ranking = ByExpectedDistance(chances, k)
-        n = ranking.n_candidates
-        found = self._ask(lambda engine: engine.nearest(code, n, _tree(engine, where), ranking))
-        for hit in map(_hit, found):
-            yield hit._replace(expected=ranking.expected[hit.id])
-
-    def _read_texts(self, texts: Sequence[str], rank: str | None) -> list[TextQuery]:
-        return read_texts(self.model, texts, choose_rank(rank, is_text=True)) if texts else []
+    def _read(self, queries: Sequence[Query], rank: str | None) -> list[Codes | TextQuery]:
+        """Encode the texts among queries together, and check the codes."""
+        for query in queries:
+            if choose_rank(rank, is_text=is_text(query)) == "expected":
+                self.model.check_knows_doubt()
+        texts = [query for query in queries if isinstance(query, str)]
+        read = iter(read_texts(self.model, texts, choose_rank(rank, is_text=True)) if texts else ())
+        return [next(read) if isinstance(query, str) else self._check(query) for query in queries]
 
     def _within(self, query: Query, radius: int, limit: int | None, where: Filter | None) -> Within:
-        radius = check_count("radius", radius, 0)
-        code, unknown, empty = self._read(query)
-        if empty:
-            return Within(self._nothing(code, unknown, where), 0)
-        found, total = self._ask(
-            lambda engine: engine.within(code, radius, _tree(engine, where), limit)
-        )
-        return Within(Hits(map(_hit, found), unknown), total)
+        def work() -> Within:
+            (asked,) = self._read([query], None)
+            ask = partial(within, query=asked, radius=radius, where=where, limit=limit)
+            return self._ask(ask)
 
-    def _read(self, query: Query) -> tuple[Codes, list[str], bool]:
-        """Return a query's code, its unknown words, and whether it has no known one."""
-        if isinstance(query, str):
-            (query,) = self._read_texts([query], "distance")
-        if not isinstance(query, TextQuery):
-            return check_query_code(query, self._model.n_bits), [], False
-        code, _, empty, unknown = query.encoded
-        return code, unknown, empty
+        return self._retry(work)
 
-    def _nothing(self, code: Codes, unknown: list[str], where: Filter | None) -> Hits:
-        """Find nothing; a wrong filter or a closed store is an error all the same."""
-        self._ask(lambda engine: engine.nearest(code, 1, _tree(engine, where)))
-        return Hits(unknown=unknown, empty=True)
+    def _check(self, query: Codes | TextQuery) -> Codes | TextQuery:
+        if isinstance(query, TextQuery):
+            if query.encoded.fingerprint == self._model.fingerprint:
+                return query
+            return TextQuery(query.words, encode_texts(self.model, [query.words.text])[0])
+        return check_query_code(query, self._model.n_bits)
+
+    def _wrong_codes(self, engine: Engine, sample: int) -> int:
+        """Count documents, among some from all over, whose codes the model would not make."""
+        pages = self._pages(lambda engine, last: engine.code_page(last, 10_000), "")
+        ids = [id for page in pages for id, _ in page]
+        chosen = engine.look_up(ids[:: max(1, len(ids) // sample)][:sample])
+        codes = self.model.encode([found.document.text for found in chosen])
+        pairs = zip(chosen, codes, strict=True)
+        return sum(found.code != code.tobytes() for found, code in pairs)
 
     def _info(self, engine: Engine) -> dict[str, Any]:
         facts = engine.facts()
         return {
             "path": engine.shown,
-            **{name: facts[name] for name in ("engine", "search") if name in facts},
+            **{name: facts[name] for name in ("engine", "search", "words") if name in facts},
             "documents": engine.count(None),
             "bits": self._model.n_bits,
             "model": {
@@ -408,13 +454,3 @@ class Store:
             yield page
             end = page[-1]
             last = end.document.id if isinstance(end, Found) else end[0]
-
-
-def _tree(engine: Engine, where: Filter | None) -> Tree | None:
-    return None if where is None else parse(where, engine.fields())
-
-
-def _hit(found: Found) -> Hit:
-    document, code, distance = found
-    text, labels, metadata = document.text, document.labels, document.metadata
-    return Hit(document.id, distance, text, labels, metadata, None, code.hex())

@@ -8,14 +8,19 @@ from numpy.typing import NDArray
 from vdsh.jit import kernel
 from vdsh.text.tokenizer import Tokens, hash_words
 
+Bytes = NDArray[np.uint8]
+Offsets = NDArray[np.int64]
+Hashes = NDArray[np.uint64]
+Terms = NDArray[np.int32]
+
 
 class WordTable(NamedTuple):
     """A vocabulary as an open-addressing hash table over its UTF-8 bytes."""
 
-    slots: NDArray[np.int32]  # term number, or -1 where the slot is free; a power of two of them
-    hashes: NDArray[np.uint64]
-    data: NDArray[np.uint8]
-    offsets: NDArray[np.int64]
+    slots: Terms  # term number, or -1 where the slot is free; a power of two of them
+    hashes: Hashes
+    data: Bytes
+    offsets: Offsets
 
 
 def build_table(terms: list[str]) -> WordTable:
@@ -33,9 +38,7 @@ def document_frequencies(tokens: Tokens) -> dict[bytes, int]:
     return dict(zip(words, counts.tolist(), strict=True))
 
 
-def count_terms(
-    tokens: Tokens, table: WordTable
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+def count_terms(tokens: Tokens, table: WordTable) -> tuple[Terms, Terms, Terms]:
     """Count the known words of each document: data, indices and row lengths of a CSR matrix."""
     return _count_terms(*tokens, *table)
 
@@ -51,7 +54,7 @@ def _slot(value: np.uint64, size: int) -> np.int64:
 
 
 @kernel()
-def _place(hashes: NDArray[np.uint64], size: int) -> NDArray[np.int32]:
+def _place(hashes: Hashes, size: int) -> Terms:
     """Fill a fresh table with words known to be distinct."""
     slots = np.full(size, -1, np.int32)
     for word in range(len(hashes)):
@@ -64,13 +67,8 @@ def _place(hashes: NDArray[np.uint64], size: int) -> NDArray[np.int32]:
 
 @kernel()
 def _count_words(
-    data: NDArray[np.uint8],
-    starts: NDArray[np.int64],
-    stops: NDArray[np.int64],
-    hashes: NDArray[np.uint64],
-    documents: NDArray[np.int64],
-    size: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    data: Bytes, starts: Offsets, stops: Offsets, hashes: Hashes, documents: Offsets, size: int
+) -> tuple[Offsets, Offsets]:
     """Return the first token of each distinct word and the number of documents with it."""
     slots = np.full(size, -1, np.int32)
     n_tokens = len(starts)
@@ -107,16 +105,16 @@ def _count_words(
 
 @kernel()
 def _count_terms(
-    data: NDArray[np.uint8],
-    starts: NDArray[np.int64],
-    stops: NDArray[np.int64],
-    hashes: NDArray[np.uint64],
-    documents: NDArray[np.int64],
-    slots: NDArray[np.int32],
-    term_hashes: NDArray[np.uint64],
-    term_data: NDArray[np.uint8],
-    term_offsets: NDArray[np.int64],
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    data: Bytes,
+    starts: Offsets,
+    stops: Offsets,
+    hashes: Hashes,
+    documents: Offsets,
+    slots: Terms,
+    term_hashes: Hashes,
+    term_data: Bytes,
+    term_offsets: Offsets,
+) -> tuple[Terms, Terms, Terms]:
     """Look every token up; a term's place in the current row says whether it was seen there."""
     n_docs, size = len(documents) - 1, len(slots)
     # Sorting one key (term above, count below) sorts both arrays of a row at once.

@@ -48,8 +48,8 @@ class WordCounter:
 
     def unknown(self, text: str) -> list[str]:
         """List the words of a text that are neither counted nor stop words, each once."""
-        known = self._columns.keys() | self.stop_words
-        return [word for word in dict.fromkeys(tokenize(text)) if word not in known]
+        words = (word for word in dict.fromkeys(tokenize(text)) if word not in self._columns)
+        return [word for word in words if word not in self.stop_words]
 
     @cached_property
     def _columns(self) -> dict[str, int]:

@@ -57,6 +57,30 @@ class Matches(NamedTuple):
         return self.numbers[best[np.argsort(-self.shares[best], kind="stable")]]
 
 
+def weigh(repeats: Sequence[int], df: Numbers, n_docs: int) -> tuple[Numbers, NDArray[np.float64]]:
+    """Choose the most telling words of a query, and say what each can give a document at most.
+
+    Parameters
+    ----------
+    repeats : sequence of int
+        How often the query has each word.
+    df : ndarray of int64 of shape (n_words,)
+        Documents that have it; a word that none has is not chosen.
+    n_docs : int
+    """
+    idf = np.maximum(np.log((n_docs - df + 0.5) / (df + 0.5)), LEAST_IDF)
+    times = np.array(repeats, np.int64)
+    order = np.argsort(-times * idf, kind="stable")
+    chosen = order[df[order] > 0][:MOST_WORDS]
+    weights = np.minimum(times, MOST_REPEATS)[chosen] * idf[chosen]
+    return chosen, (K1 + 1) * weights
+
+
+def for_length(lengths: NDArray[Any], mean: float) -> NDArray[Any]:
+    """Give what BM25 adds to a word's count, by the length of the document."""
+    return K1 * (1 - B) + K1 * B / mean * lengths
+
+
 class WordIndex:
     """An inverted index: which documents have which words.
 
@@ -79,8 +103,7 @@ class WordIndex:
     @cached_property
     def _lengths(self) -> list[NDArray[Any]]:
         """What BM25 adds to a word's count, by the length of each document."""
-        per_word = K1 * B / self._mean_length
-        return [K1 * (1 - B) + per_word * segment.lengths for segment in self.segments]
+        return [for_length(segment.lengths, self._mean_length) for segment in self.segments]
 
     def match(self, words: Mapping[str, int]) -> Matches:
         """Score the documents that have words of a query, given how often it has each."""
@@ -88,13 +111,9 @@ class WordIndex:
         hashes = hash_plainly(names)
         found = [_find(segment, hashes) for segment in self.segments]
         df = sum((stops - starts for starts, stops in found), np.zeros(len(names), np.int64))
+        df = np.minimum(df, self.n_docs)  # a hostile piece may have more entries than documents
         missing = [name for name, n in zip(names, df, strict=True) if not n]
-        idf = np.maximum(np.log((self.n_docs - df + 0.5) / (df + 0.5)), LEAST_IDF)
-        repeats = np.array([words[name] for name in names], np.int64)
-        order = np.argsort(-repeats * idf, kind="stable")
-        chosen = order[df[order] > 0][:MOST_WORDS]
-        weights = np.minimum(repeats, MOST_REPEATS)[chosen] * idf[chosen]
-        weights = (K1 + 1) * weights
+        chosen, weights = weigh([words[name] for name in names], df, self.n_docs)
         parts = [
             self._score(i, starts[chosen], stops[chosen], weights)
             for i, (starts, stops) in enumerate(found)

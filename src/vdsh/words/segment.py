@@ -70,7 +70,9 @@ class Segment(NamedTuple):
 
     @classmethod
     def of(cls, texts: Sequence[str], first: int = 0) -> Self:
-        """Count the words of texts; stop words are left out."""
+        """Count the words of texts, 65,536 at most; stop words are left out."""
+        if len(texts) > MOST:
+            raise ValueError(f"a segment has at most {MOST:,} documents, not {len(texts):,}")
         hashes, places = _hashed_words(texts)
         lengths = np.minimum(np.bincount(places, minlength=len(texts)), ABSENT - 1)
         order = np.argsort(hashes, kind="stable")
@@ -140,7 +142,7 @@ class Segment(NamedTuple):
         arrays = (self.hashes, sizes, self.places, self.lengths, self.counts)
         body = b"".join(array.tobytes() for array in arrays)
         shape = len(self.lengths), len(self.hashes), len(self.places)
-        return _HEADER.pack(_SIGN, zlib.crc32(body), *shape) + body
+        return _HEADER.pack(_SIGN, _check_sum(body, self.first), *shape) + body
 
     @classmethod
     def from_bytes(cls, data: bytes, first: int) -> Self:
@@ -149,7 +151,7 @@ class Segment(NamedTuple):
             sign, check, n_docs, n_words, n_entries = _HEADER.unpack_from(data)
             body = memoryview(data)[_HEADER.size :]
             size = 12 * n_words + 3 * n_entries + 2 * n_docs
-            if sign != _SIGN or len(body) != size or zlib.crc32(body) != check:
+            if sign != _SIGN or len(body) != size or _check_sum(body, first) != check:
                 raise ValueError("not as it was written")
         except (struct.error, TypeError, ValueError) as error:
             raise DamagedWordsError(f"The word index is damaged ({error}).") from error
@@ -160,7 +162,14 @@ class Segment(NamedTuple):
         lengths = np.frombuffer(body, np.uint16, n_docs, ends[2])
         counts = np.frombuffer(body, np.uint8, n_entries, ends[3])
         offsets = np.append(0, np.cumsum(sizes, dtype=np.int64))
+        if offsets[-1] != n_entries or places.max(initial=0) >= max(1, n_docs):
+            raise DamagedWordsError("The word index is damaged (its entries are of no documents).")
         return cls(first, hashes, offsets, places, counts, lengths)
+
+
+def _check_sum(body: bytes | memoryview, first: int) -> int:
+    """Sum up the bytes of a segment, and which documents they are of."""
+    return zlib.crc32(body, first & 0xFFFFFFFF)
 
 
 def _hashed_words(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:

@@ -2,8 +2,8 @@
 
 import { ask, Failure } from "./api.js";
 import { strip, unpack } from "./code.js";
-import { el, narrow, quietButton } from "./dom.js";
-import { highlight } from "./highlight.js";
+import { el, narrow, outOf100, quietButton } from "./dom.js";
+import { highlight, markKey } from "./highlight.js";
 import { about } from "./labels.js";
 import { isOnMap } from "./map.js";
 import { fillPanel, heading } from "./panel.js";
@@ -13,13 +13,15 @@ const NEIGHBOURS = 8;
 
 export async function showDocument(signal) {
   const id = state.doc;
-  const { code, hits } = await ask("v1/search", { ...(hasQuery() ? query() : { id }), where: { id }, k: 1, highlight: true }, { signal });
-  if (!hits.length) throw new Failure(404, `There is no document '${id}'.`);
+  const look = (asked) => ask("v1/search", { ...asked, where: { id }, k: 1, highlight: true }, { signal });
+  const mine = hasQuery() ? await look(query()) : { hits: [] }; // not found where it lacks a phrase
+  const hit = mine.hits[0] || (await look({ id })).hits[0];
+  if (!hit) throw new Failure(404, `There is no document '${id}'.`);
   const near = el("ol", { className: "near" }, el("li", {}, el("b"), el("span", {}, "…")));
-  fillPanel("Document", ...contents(hits[0], hasQuery() ? unpack(code) : null), el("h3", {}, "Nearest documents"), near);
+  fillPanel("Document", ...contents(hit, mine.hits.length ? unpack(mine.code) : null), el("h3", {}, "Documents like it"), near);
   announce("select", { id });
   const others = await neighbours(id, signal);
-  near.replaceChildren(...others.map((hit) => el("li", {}, el("b", { title: "differing bits" }, hit.distance),
+  near.replaceChildren(...others.map((hit) => el("li", {}, el("b", { title: "score, of 100" }, outOf100(hit.score)),
     el("div", {}, el("button", { type: "button", className: "open", onclick: () => openDocument(hit.id) }, hit.title), about(hit)))));
   announce("select", { id, near: others.map((hit) => hit.id) });
 }
@@ -40,7 +42,8 @@ function contents(hit, other) {
     strip(hit.code, { other, name: hit.title }),
     fields.length ? el("h3", {}, "Fields") : null,
     fields.length ? el("dl", { className: "facts-list" }, ...fields.flatMap(([name, of]) => [el("dt", {}, name), el("dd", {}, value(of))])) : null,
-    el("h3", {}, "Text"), el("div", { className: "text" }, ...highlight(hit.text, hit.marks))];
+    el("h3", {}, "Text"), other ? el("p", { className: "key" }, ...markKey()) : null,
+    el("div", { className: "text" }, ...highlight(hit.text, other ? hit.marks : []))];
 }
 
 const findLike = (id) => go({ q: "", id, doc: "", bit: null, view: "search", k: STEP });

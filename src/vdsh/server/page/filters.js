@@ -33,13 +33,12 @@ function showTools() {
   $("radius").value = state.radius ?? "";
   for (const button of $("rank").children) {
     button.setAttribute("aria-pressed", button.dataset.rank === rank());
-    button.disabled = button.dataset.rank !== "distance" && rankIsFixed();
+    button.disabled = button.dataset.rank !== "distance" && state.radius !== null;
   }
 }
 
-// Documents as queries and radii know distances only.
-const rankIsFixed = () => Boolean(state.id) || state.radius !== null;
-export const rank = () => (rankIsFixed() ? "distance" : state.rank);
+// Radii know distances only.
+export const rank = () => (state.radius === null ? state.rank : "distance");
 
 function offerFields() {
   $("label").replaceChildren(el("option", { value: "" }, "All labels"), ...info.labels.map((name) => el("option", { value: name }, name)));

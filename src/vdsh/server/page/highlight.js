@@ -2,6 +2,7 @@
 // counts halves of those beyond the first 65,536.
 
 import { el } from "./dom.js";
+import { state } from "./state.js";
 
 function cutter(text) {
   if (!/[\u{10000}-\u{10ffff}]/u.test(text)) return (from, to) => text.slice(from, to);
@@ -9,15 +10,22 @@ function cutter(text) {
   return (from, to) => characters.slice(from, to).join("");
 }
 
-// A stretch of a text, as nodes; a word of the query is marked more strongly.
+const reason = (asked) => (asked ? `A word of ${state.id ? "that document" : "your text"}` : "A word behind bits that both codes share");
+
+// What the two kinds of marks mean
+export function markKey() {
+  const mark = (asked, meaning) => el("span", {}, el("mark", { className: asked ? "asked" : "" }, "word"), meaning);
+  return [mark(true, state.id ? "of that document" : "you typed"), mark(false, "behind shared bits")];
+}
+
+// A stretch of a text, as nodes; words of the query are marked apart from those that hold bits.
 export function highlight(text, marks, [from, to] = [0, Infinity]) {
   const cut = cutter(text);
   const nodes = [];
   let end = from;
   for (const [start, stop, asked] of marks) {
     if (start < end || stop > to) continue;
-    const title = asked ? "A word of the query" : "A word behind the bits that both codes share";
-    nodes.push(cut(end, start), el("mark", { className: asked ? "asked" : "", title }, cut(start, stop)));
+    nodes.push(cut(end, start), el("mark", { className: asked ? "asked" : "", title: reason(asked) }, cut(start, stop)));
     end = stop;
   }
   return [...nodes, cut(end, to)];

@@ -27,6 +27,7 @@ async function start() {
     return showFailure(error, start);
   }
   $("facts").textContent = `${plural(info.documents, "document")} · ${info.bits} bits · ${info.model.name}`;
+  $("facts").title = info.words || "";
   setColours(info.labels);
   announce("change", null);
   await searching; // what was asked for comes first, also on a slow line

@@ -2,16 +2,17 @@
 
 import { ask } from "./api.js";
 import { strip, unpack } from "./code.js";
-import { $, el, number, plural, quietButton, say, showFailure, spinner } from "./dom.js";
+import { $, el, number, outOf100, plural, quietButton, say, showFailure, spinner } from "./dom.js";
 import { rank } from "./filters.js";
-import { passage } from "./highlight.js";
+import { markKey, passage } from "./highlight.js";
 import { about, tag } from "./labels.js";
 import { announce, asked, found, go, hasQuery, info, on, openDocument, query, setFound, state, STEP } from "./state.js";
 
+const MOST_WORDS = 6; // named in a hit
 const SPINNER_AFTER = 300; // milliseconds until a slow answer is shown to be one
 
 let running = new AbortController(); // the search that is under way
-let examples = []; // texts to try, once there is a map
+let examples = []; // texts to try: those of the store, or once there is a map
 
 // Resolves when the hits are there, or are known not to come.
 export async function search() {
@@ -47,7 +48,8 @@ function call() {
 
 function clearHits() {
   setFound(null);
-  $("more").hidden = true;
+  $("more").hidden = $("key").hidden = true;
+  $("rank").hidden = !hasQuery();
   $("hits").replaceChildren();
   $("status").replaceChildren();
   $("results").removeAttribute("aria-busy");
@@ -55,7 +57,8 @@ function clearHits() {
 
 function status({ hits, total }) {
   const filtered = state.where.length ? " that pass the filters" : "";
-  if (total === undefined) return hits.length === 1 ? `The nearest document${filtered}` : `The ${hits.length} nearest documents${filtered}`;
+  const best = rank() === "relevance" ? "best" : "nearest";
+  if (total === undefined) return hits.length === 1 ? `The ${best} document${filtered}` : `The ${hits.length} ${best} documents${filtered}`;
   const near = state.radius ? ` within ${plural(state.radius, "bit")}` : " with the same code";
   return `${total > hits.length ? `The ${hits.length} nearest of ` : ""}${plural(total, "document")}${near}${filtered}`;
 }
@@ -66,19 +69,44 @@ function showHits() {
   // Where no word of the text is known, the note says so, and filters are not to blame.
   if (!hits.length) return warning && !explanation ? clearHits() : showNothing();
   $("status").replaceChildren(status(found));
+  showKey();
   $("hits").replaceChildren(...hits.map(hitCard));
   $("more").hidden = hits.length < wanted() || hits.length >= Math.min(info.limits.k, total);
 }
 
+// What marks mean, and what a score counts
+function showKey() {
+  const score = el("span", {}, `Score, of 100: how much of ${state.id ? "its" : "your"} words a document has, and how near its bits are`);
+  $("key").replaceChildren(...markKey(), ...(rank() === "relevance" ? [score] : []));
+  $("key").hidden = $("rank").hidden = false;
+}
+
+// What a hit is ranked by: a score, or the number of differing bits
+function badge({ score, distance }, bits) {
+  if (score === undefined) {
+    return el("div", { className: distance ? "far" : "far same", title: `${distance} of ${bits} bits differ` },
+      el("b", {}, distance), el("span", {}, distance === 1 ? "bit" : "bits"));
+  }
+  return el("div", { className: "far score", title: `A score of ${outOf100(score)} out of 100` }, el("b", {}, outOf100(score)), el("span", {}, "score"));
+}
+
+// Which words it has, and how many bits differ, where those are not what it is ranked by
+function reasons({ score, words, distance, expected }, bits) {
+  if (expected !== undefined) return [el("span", {}, `expected ${expected.toFixed(1)}`)];
+  if (score === undefined) return [];
+  const more = words.length - MOST_WORDS;
+  const named = words.slice(0, MOST_WORDS).join(", ") + (more > 0 ? ` and ${more} more` : "");
+  return [el("span", { className: "has" }, words.length ? `has ${named}` : "none of the words"),
+    el("span", {}, `${distance} of ${bits} bits differ`)];
+}
+
 function hitCard(hit) {
-  const { distance, title } = hit;
+  const { title } = hit;
   const bits = unpack(found.code);
-  const far = el("div", { className: distance ? "far" : "far same", title: `${distance} of ${bits.length} bits differ` },
-    el("b", {}, distance), el("span", {}, distance === 1 ? "bit" : "bits"));
-  const card = el("li", { className: "hit" }, far,
+  const card = el("li", { className: "hit" }, badge(hit, bits.length),
     el("div", {},
       el("h3", {}, el("button", { type: "button", className: "open", onclick: () => openDocument(hit.id) }, title)),
-      about(hit, hit.expected === undefined ? null : el("span", {}, `expected ${hit.expected.toFixed(1)}`)),
+      about(hit, ...reasons(hit, bits.length)),
       el("p", { className: "snippet" }, ...passage(hit))),
     strip(hit.code, { other: bits, small: true, name: title }));
   card.addEventListener("pointerenter", () => announce("point", hit.id));
@@ -88,12 +116,12 @@ function hitCard(hit) {
 
 function showNothing() {
   clearHits();
-  const near = state.radius !== null;
-  const sentence = near ? `No document${state.where.length ? " that passes the filters" : ""} is that near to ${state.id ? "it" : "your text"}.`
-    : "No document of this store fits all of them.";
-  $("hits").replaceChildren(say("li", near ? "Nothing is that near" : "Nothing passes these filters", sentence,
+  const [near, filtered] = [state.radius !== null, state.where.length > 0];
+  const sentence = near ? `No document${filtered ? " that passes the filters" : ""} is that near to ${state.id ? "it" : "your text"}.`
+    : filtered ? "No document of this store fits all of them." : "Quotes ask for words together, a dash leaves a word out: no document fits all of that.";
+  $("hits").replaceChildren(say("li", near ? "Nothing is that near" : filtered ? "Nothing passes these filters" : "Nothing fits", sentence,
     near ? quietButton("Any distance", () => go({ radius: null, k: STEP })) : null,
-    state.where.length ? quietButton("Remove the filters", () => go({ where: [], k: STEP })) : null));
+    filtered ? quietButton("Remove the filters", () => go({ where: [], k: STEP })) : null));
 }
 
 function showEmptyStore() {
@@ -106,8 +134,8 @@ function showStart() {
   clearHits();
   const tries = examples.map(({ text, label }) =>
     el("button", { type: "button", onclick: () => go({ q: text, k: STEP }) }, el("span", {}, text), label ? tag(label) : null));
-  const start = say("li", `Search ${number(info.documents)} documents by meaning`,
-    `A text becomes ${info.bits} bits that keep what it is about. Documents whose bits differ least are the nearest.`,
+  const start = say("li", `Search ${number(info.documents)} documents`,
+    `By words and by meaning: a text becomes ${info.bits} bits that keep what it is about. Documents that fit both come first.`,
     tries.length ? el("div", { className: "tries" }, el("p", {}, "For example"), ...tries) : null);
   start.classList.add("start");
   $("hits").replaceChildren(start);
@@ -115,8 +143,11 @@ function showStart() {
 
 export function setUpResults() {
   $("more").addEventListener("click", () => go({ k: state.k + STEP }, { replace: true }));
+  on("info", () => {
+    examples = info.examples.map((text) => ({ text }));
+  });
   on("map", ({ points }) => {
-    examples = points.examples(4);
+    if (!examples.length) examples = points.examples(4);
     if (info.documents && !hasQuery()) showStart();
   });
 }

@@ -2,7 +2,7 @@
 // know when it changes listens to an event: nobody needs to know who listens.
 
 export const STEP = 10; // hits at a time
-export const RANKS = ["distance", "expected"]; // the first is the usual one
+export const RANKS = ["relevance", "distance", "expected"]; // the first is the usual one
 
 export let info = null; // the answer of /v1/info
 export let found = null; // the last answer to a search

@@ -42,6 +42,19 @@ class DocumentCollection:
         # Somebody may have written between both searches.
         return sorted({*pairs, *ties})[:k]
 
+    def by_words(self, words: str, k: int, text: str) -> list[str]:
+        """Return the keys of the k best by words."""
+        (hits,) = self._session.call(
+            "search",
+            self.name,
+            data=[words],
+            limit=k,
+            filter=text,
+            anns_field="bm25",
+            search_params={"metric_type": "BM25"},
+        )
+        return [hit["id"] for hit in hits]
+
     def within(self, code: Codes, radius: int, text: str) -> Pairs:
         """Return all within a radius."""
         pairs = self._search(code, text, MOST, (0, radius))

@@ -6,12 +6,20 @@ from vdsh.errors import missing_package
 
 try:
     from grpc import RpcError
-    from pymilvus import DataType, MilvusClient
+    from pymilvus import DataType, Function, FunctionType, MilvusClient
     from pymilvus.exceptions import MilvusException
     from pymilvus.milvus_client.index import IndexParams
 except ImportError as _error:
     raise missing_package("A store in Milvus", "pymilvus", "milvus") from _error
 
-__all__ = ["DataType", "IndexParams", "MilvusClient", "MilvusException", "RpcError"]
+__all__ = [
+    "DataType",
+    "Function",
+    "FunctionType",
+    "IndexParams",
+    "MilvusClient",
+    "MilvusException",
+    "RpcError",
+]
 
 logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it prints what it also raises

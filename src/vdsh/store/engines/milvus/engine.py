@@ -4,7 +4,7 @@ What Milvus cannot filter is looked at here, so answers are those of every other
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -13,7 +13,7 @@ from vdsh.codes import Codes
 from vdsh.errors import FolderError
 from vdsh.model import Model
 from vdsh.store.addresses import Address
-from vdsh.store.engine import Engine, no_store
+from vdsh.store.engine import NEAREST, REORDERS, Engine, no_store
 from vdsh.store.engines.milvus.collection import MOST, DocumentCollection, Pairs
 from vdsh.store.engines.milvus.keys import from_key, to_key
 from vdsh.store.engines.milvus.notes import Notes
@@ -30,11 +30,14 @@ from vdsh.store.engines.milvus.tables import (
 from vdsh.store.engines.milvus.where import Expression, quoted, to_expression, with_partial
 from vdsh.store.found import Choose, Found, choose_from
 from vdsh.store.model import from_files, to_files
+from vdsh.store.ranking import ByRelevance, reorder
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree, matches
 
 MANY_DOCUMENTS = 1000  # fetched at a time
 MESSAGE = 16_000_000  # bytes; a server takes 64 MiB
+MOST_WORDS = 1000  # of a query
+BY_WORDS = f"all words (Milvus BM25): the {NEAREST:,} best and the {NEAREST:,} nearest, re-ordered"
 FIELDS = ["id", "code", "document", "pieces"]
 
 _making = Lock()
@@ -58,6 +61,7 @@ class Milvus(Engine):
             raise no_store(address.shown)
         self.shown = address.shown
         self._file = Path(address.place) if is_lite else None
+        self._has_words = False  # collections of before have none, and cannot get any
         self._collection = check_name(address.name or address.option("collection", "vdsh"))
         self._session = Session(address, wait=wait)
         self._notes = Notes(self._session, f"{self._collection}_vdsh")
@@ -78,6 +82,7 @@ class Milvus(Engine):
         if "format" not in meta or self._collection not in there:
             return {}  # making it was interrupted
         self._session.load(self._notes.name, self._collection)
+        self._has_words = "words" in meta
         return meta
 
     def create(self, meta: Mapping[str, str], model: Model | None) -> dict[str, str]:
@@ -89,8 +94,8 @@ class Milvus(Engine):
             self._notes.create()
             self._notes.write_files(meta["fingerprint"], to_files(model))
             schema = documents_schema(int(meta["n_bits"]))
-            self._notes.create_collection(self._collection, schema, "code")
-            self._notes.write("meta/", meta)
+            self._notes.create_collection(self._collection, schema, "code", "bm25")
+            self._notes.write("meta/", {**meta, "words": "bm25"})
             return self.meta()
 
     def load_model(self) -> Model:
@@ -108,7 +113,7 @@ class Milvus(Engine):
     def write(self, rows: Rows) -> None:
         """Write rows: names and pieces first, then the documents in one message where they fit."""
         pairs = zip(rows.rows, rows.documents, strict=True)
-        entries = [to_entry(row, document) for row, document in pairs]
+        entries = [to_entry(row, document, words=self._has_words) for row, document in pairs]
         self._notes.note_names("field/", rows.fields)
         labels = {label for row in rows.rows if row[2] for label in json.loads(row[2])}
         self._notes.note_names("label/", labels)
@@ -160,6 +165,20 @@ class Milvus(Engine):
                 return choose_from(found[:n], choose)
             n_tried *= 8
 
+    def prepare_words(self, progress: Callable[[int, int], None] | None = None) -> bool:
+        """Say whether the words of documents are indexed."""
+        return self._has_words
+
+    def relevant(self, ranking: ByRelevance, where: Tree | None) -> list[Found]:
+        """Put the best by words, as Milvus finds them, and the nearest by code in order."""
+        found = {one.document.id: one for one in self.nearest(ranking.code, NEAREST, where)}
+        words = " ".join(list(ranking.query.words)[:MOST_WORDS])
+        if words and self._has_words and (found or self.count(None)):  # none have no mean length
+            keys = self._documents.by_words(words, NEAREST, self._expression(where).text)
+            new = [(0, key) for key in keys if from_key(key) not in found]
+            found |= {one.document.id: one for one in self._found(new, where)}
+        return reorder(list(found.values()), ranking)
+
     def within(
         self, code: Codes, radius: int, where: Tree | None, limit: int | None = None
     ) -> tuple[list[Found], int]:
@@ -185,7 +204,9 @@ class Milvus(Engine):
         """Say which engine this is, how it searches, and its bytes on disk where they are known."""
         name = "Milvus" if self._file is None else "Milvus Lite"
         size = None if self._file is None else self._file.stat().st_size
-        return {"engine": name, "search": "exact, BIN_FLAT", "bytes": size}
+        search = "exact, BIN_FLAT"
+        words = BY_WORDS if self._has_words else REORDERS
+        return {"engine": name, "search": search, "words": words, "bytes": size}
 
     def close(self) -> None:
         """Close the connection; Milvus Lite stops when nobody uses it any more."""

@@ -14,10 +14,12 @@ from vdsh.store.engines.milvus.tables import (
     notes_schema,
     read_files,
 )
+from vdsh.words.index import K1, B
 
 MESSAGE = 16_000_000  # bytes
 PAGE = 200  # notes of up to 64 KB in an answer
 MANY_KEYS = 1000
+BM25 = {"bm25_k1": K1, "bm25_b": B}
 
 
 class Notes:
@@ -40,10 +42,13 @@ class Notes:
         self.create_collection(self.name, notes_schema(), "nothing")
         self._session.load(self.name)
 
-    def create_collection(self, name: str, schema: Any, vector: str) -> None:
-        """Make a collection with its index, unless it is there; each answer shows all writes."""
+    def create_collection(self, name: str, schema: Any, vector: str, words: str = "") -> None:
+        """Make a collection, unless it is there, with an index of codes, and of words if any."""
         index = IndexParams()
         index.add_index(vector, index_type="BIN_FLAT", metric_type="HAMMING", params={})
+        if words:
+            index.add_index(words, "SPARSE_INVERTED_INDEX", metric_type="BM25", params=BM25)
+        # Each answer shows all writes.
         self._session.call("create_collection", name, schema=schema, consistency_level="Strong")
         self._session.call("create_index", name, index, sync=False)
 

@@ -10,7 +10,9 @@ import base64
 import json
 import re
 import uuid
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import orjson
@@ -18,14 +20,16 @@ import orjson
 from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.search.id_kinds import show
-from vdsh.store.engines.milvus.driver import DataType, MilvusClient
+from vdsh.store.engines.milvus.driver import DataType, Function, FunctionType, MilvusClient
 from vdsh.store.engines.milvus.keys import from_key, to_key
 from vdsh.store.engines.milvus.where import fields_of
 from vdsh.store.rows import Row
+from vdsh.words.query import content_words
 
 LONGEST = 65_535  # bytes of a text in Milvus
 PIECE = 16_000  # characters of a piece: at most 64,000 bytes
 FILE_PIECE = 48_000  # bytes of a file, 64,000 characters in base64
+OUR_WORDS = {"tokenizer": "whitespace"}  # which we have put between them
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
 
 
@@ -58,6 +62,10 @@ def documents_schema(n_bits: int) -> Any:
     schema.add_field("document", DataType.VARCHAR, max_length=LONGEST)
     schema.add_field("pieces", DataType.VARCHAR, max_length=100)
     schema.add_field("fields", DataType.JSON)
+    words = {"max_length": LONGEST, "enable_analyzer": True}
+    schema.add_field("words", DataType.VARCHAR, **words, analyzer_params=OUR_WORDS)
+    schema.add_field("bm25", DataType.SPARSE_FLOAT_VECTOR)
+    schema.add_function(Function("bm25", FunctionType.BM25, ["words"], ["bm25"]))
     return schema
 
 
@@ -75,8 +83,8 @@ def note(key: str, value: str = "") -> dict[str, Any]:
     return {"key": key, "value": value, "nothing": b"\0"}
 
 
-def to_entry(row: Row, document: Document) -> Entry:
-    """Make a row of a document."""
+def to_entry(row: Row, document: Document, *, words: bool) -> Entry:
+    """Make a row of a document; collections of before have no words."""
     id, text, labels, metadata, code = row
     key = to_key(id)
     if len(key) > LONGEST:
@@ -92,7 +100,25 @@ def to_entry(row: Row, document: Document) -> Entry:
     values: dict[str, Any] = {"id": key, "code": code, "pieces": name}
     values["fields"] = orjson.dumps(fields).decode()
     values["document"] = "" if pieces else body
+    if words:
+        values["words"] = to_words(text)
     return Entry(values, pieces, "partial" in fields)
+
+
+def to_words(text: str) -> str:
+    """Write the words of a text with spaces between; of a long one each once, as many as fit.
+
+    >>> to_words("The moon, a moon of Mars")
+    '. moon mars moon'
+    """
+    counts = content_words(text)
+    repeated = (word for word, n in counts.items() for _ in range(n - 1))
+    words = [".", *counts, *repeated]  # Milvus fails where no document has any word
+    written = " ".join(words)
+    if len(written) > LONGEST // 4 and len(written.encode()) > LONGEST:
+        ends = list(accumulate(len(word.encode()) + 1 for word in words))
+        written = " ".join(words[: bisect_right(ends, LONGEST)])
+    return written
 
 
 def piece_keys(name: str) -> list[str]:

@@ -5,33 +5,30 @@ With `?index=hnsw` pgvector's graph answers `search`, faster and not always exac
 the first search: filling a table that has a graph takes much longer.
 """
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
-import orjson
-
 from vdsh.codes import Codes
-from vdsh.documents import Document
 from vdsh.errors import FolderError, InputError
 from vdsh.model import Model
-from vdsh.search.id_kinds import show
 from vdsh.store.addresses import Address
 from vdsh.store.engine import Engine
-from vdsh.store.engines.postgres.session import Session
+from vdsh.store.engines.postgres.relevant import Relevant
+from vdsh.store.engines.postgres.rows import to_batch, to_bits, to_code, to_found, to_pieces
+from vdsh.store.engines.postgres.session import NotAllowedError, Session
 from vdsh.store.engines.postgres.tables import Tables, Vector
-from vdsh.store.engines.postgres.where import escape, fields_json, to_sql, unescape
+from vdsh.store.engines.postgres.upgrade import MEMORY, WordColumns, take_turns
+from vdsh.store.engines.postgres.where import escape, to_sql, unescape
 from vdsh.store.found import Choose, Found, choose_from
 from vdsh.store.model import from_files, to_files
+from vdsh.store.ranking import ByRelevance
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
 
-LONGEST_ID = 2600  # bytes; an entry of a PostgreSQL index holds 2,704
 LEAST_VERSION = 14_00_00  # bit_count came with it
 LEAST_VECTOR = (0, 7)  # bit vectors came with it
-PIECE = 8_000_000  # bytes of a model's file in a row
 MOST_BY_GRAPH = 1000  # the longest list that hnsw keeps
-GRAPH_MEMORY = "1GB"  # at most, while it is made
 
 
 class Postgres(Engine):
@@ -43,6 +40,7 @@ class Postgres(Engine):
         self._has_graph = False
         self._tables = Tables(address.option("table", "vdsh"))
         self._session = Session(address, wait=wait)
+        self._words = WordColumns(self._session, self._tables)
         try:
             self._version, self._vector = self._look_at_server()
         except BaseException:
@@ -58,15 +56,16 @@ class Postgres(Engine):
         tables, files = self._tables, to_files(model)
 
         def work(cursor: Any) -> dict[str, str]:
-            cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (tables.name,))
+            take_turns(cursor, tables)
             there = self._read_meta(cursor)
             if there:
                 return there
             for statement in tables.create(int(meta["n_bits"])):
                 cursor.execute(statement)
-            cursor.executemany(tables.sql("INSERT INTO {meta} VALUES (%s, %s)"), meta.items())
+            rows = [*meta.items(), ("words", "all")]
+            cursor.executemany(tables.sql("INSERT INTO {meta} VALUES (%s, %s)"), rows)
             insert = tables.sql("INSERT INTO {model} VALUES (%s, %s, %s)")
-            cursor.executemany(insert, list(_pieces(files)))
+            cursor.executemany(insert, list(to_pieces(files)))
             return self._read_meta(cursor)
 
         return self._session.run(work)
@@ -89,25 +88,31 @@ class Postgres(Engine):
 
     def write(self, rows: Rows) -> None:
         """Write rows and the names of their fields in one transaction."""
-        batch, n_bits = _batch(rows), 8 * len(rows.rows[0][4])
+        batch, n_bits = to_batch(rows), 8 * len(rows.rows[0][4])
         names = sorted(escape(name) for name in rows.fields)
+        self._words.add()
 
         def work(cursor: Any) -> None:
-            cursor.execute(self._tables.upsert(n_bits), (batch,))
+            statement = self._tables.upsert(n_bits, words=self._words.are_there(cursor))
+            cursor.execute(statement, (batch,))
             cursor.execute(self._tables.note_fields(), (names,))
 
         self._session.run(work)
 
     def remove(self, ids: Sequence[str]) -> int:
         """Delete documents; return how many were there."""
-        query = self._tables.sql("DELETE FROM {documents} WHERE id = ANY(%s::text[])")
         wanted = [escape(id) for id in ids]
-        return self._session.run(lambda cursor: int(cursor.execute(query, (wanted,)).rowcount))
+
+        def work(cursor: Any) -> int:
+            statement = self._tables.delete(words=self._words.are_there(cursor))
+            return int(cursor.execute(statement, (wanted,)).fetchone()[0])
+
+        return self._session.run(work)
 
     def look_up(self, ids: Sequence[str]) -> list[Found]:
         """Return the documents of some ids."""
         query = "SELECT {columns} FROM {documents} WHERE id = ANY(%s::text[])"
-        return [_found(row) for row in self._ask(query, [escape(id) for id in ids])]
+        return [to_found(row) for row in self._ask(query, [escape(id) for id in ids])]
 
     def count(self, where: Tree | None) -> int:
         """Count documents."""
@@ -119,40 +124,76 @@ class Postgres(Engine):
         self, code: Codes, n: int, where: Tree | None, choose: Choose | None = None
     ) -> list[Found]:
         """Return the n nearest documents, ties by id, or those that are chosen of them."""
-        found = self._nearest_by_graph(code, n, where) if self._by_graph else []
-        if len(found) < n:
-            found = self._search("nearest", code, where, n)
+        self._need_graph()
+        found = self._session.run(lambda cursor: self._nearest(cursor, code, n, where))
         return choose_from(found, choose)
+
+    def prepare_words(self, progress: Callable[[int, int], None] | None = None) -> bool:
+        """Give documents of before their words; say no where the tables may not be changed."""
+        return self._words.prepare(progress)
+
+    def relevant(self, ranking: ByRelevance, where: Tree | None) -> list[Found]:
+        """Return the documents that words and codes together find, best first."""
+        self._need_graph()
+
+        def nearest(cursor: Any, code: Codes, n: int) -> list[Found]:
+            return self._nearest(cursor, code, n, where)
+
+        def work(cursor: Any) -> tuple[list[Found], ByRelevance]:
+            attempt = copy(ranking)  # which learns from what it sees
+            relevant = Relevant(cursor, self._tables, to_sql(where), nearest)
+            return relevant.find(attempt), attempt
+
+        try:
+            found, attempt = self._session.run(work)
+        except NotAllowedError:  # to read the totals
+            return super().relevant(ranking, where)
+        ranking.scores, ranking.missing = attempt.scores, attempt.missing
+        return found
 
     def within(
         self, code: Codes, radius: int, where: Tree | None, limit: int | None = None
     ) -> tuple[list[Found], int]:
         """Find the documents within a radius, nearest first, ties by id."""
         if limit is None:
-            found = self._search("within", code, where, radius)
-            return found, len(found)
-        rows = self._search_rows("within at most", code, where, radius, limit)
-        return [_found(row) for *row, _ in rows], rows[0][-1] if rows else 0
+            rows = self._session.run(
+                lambda cursor: self._search(cursor, "within", code, where, radius)
+            )
+            return [to_found(row) for row in rows], len(rows)
+        rows = self._session.run(
+            lambda cursor: self._search(cursor, "within at most", code, where, radius, limit)
+        )
+        return [to_found(row) for *row, _ in rows], rows[0][-1] if rows else 0
 
     def page(self, after: str, size: int) -> list[Found]:
         """Return the documents with the lowest ids above `after`."""
         query = "SELECT {columns} FROM {documents} WHERE id > %s::text ORDER BY id LIMIT %s"
-        return [_found(row) for row in self._ask(query, escape(after), size)]
+        return [to_found(row) for row in self._ask(query, escape(after), size)]
 
     def code_page(self, after: str, size: int) -> list[tuple[str, bytes]]:
         """Return the lowest ids above `after` with their codes."""
         query = "SELECT id, code FROM {documents} WHERE id > %s::text ORDER BY id LIMIT %s"
-        return [(unescape(id), code[4:]) for id, code in self._ask(query, escape(after), size)]
+        return [(unescape(id), to_code(code)) for id, code in self._ask(query, escape(after), size)]
 
     def facts(self) -> dict[str, Any]:
         """Say which engine this is, how it searches, and its bytes on disk."""
-        sizes = self._ask("SELECT pg_total_relation_size(unnest(%s::regclass[]))", self._tables.all)
+        sizes = self._ask(
+            "SELECT coalesce(pg_total_relation_size(to_regclass(name)), 0)"
+            " FROM unnest(%s::text[]) AS name",
+            self._tables.all,
+        )
         search = "exact, bit_count (pgvector is not installed: CREATE EXTENSION vector)"
         if self._vector is not None:
             how = "approximate, hnsw" if self._by_graph else "exact"
             search = f"{how}, pgvector {self._vector.version}"
         size = sum(size for (size,) in sizes)
-        return {"engine": f"PostgreSQL {self._version}", "search": search, "bytes": size}
+        engine = f"PostgreSQL {self._version}"
+        return {
+            "engine": engine,
+            "search": search,
+            "words": self._session.run(self._words.describe),
+            "bytes": size,
+        }
 
     def close(self) -> None:
         """Close the connection."""
@@ -162,35 +203,28 @@ class Postgres(Engine):
         composed = self._tables.sql(query)
         return self._session.run(lambda cursor: cursor.execute(composed, parameters).fetchall())
 
-    def _search(self, query: str, *given: Any, list_size: int = 0) -> list[Found]:
-        return [_found(row) for row in self._search_rows(query, *given, list_size=list_size)]
-
-    def _search_rows(
-        self, query: str, code: Codes, where: Tree | None, *more: Any, list_size: int = 0
+    def _search(
+        self, cursor: Any, query: str, code: Codes, where: Tree | None, *more: Any
     ) -> list[Any]:
-        condition, bits = to_sql(where), _bits(code.tobytes())
+        condition, bits = to_sql(where), to_bits(code.tobytes())
         composed = self._tables.search(query, self._vector, condition.text, len(bits))
+        rows: list[Any] = cursor.execute(composed, (bits, *condition.parameters, *more)).fetchall()
+        return rows
 
-        def work(cursor: Any) -> list[Any]:
-            if list_size:
-                size = str(max(list_size, 40))
-                cursor.execute("SELECT set_config('hnsw.ef_search', %s, true)", (size,))
-            rows: list[Any] = cursor.execute(
-                composed, (bits, *condition.parameters, *more)
-            ).fetchall()
-            return rows
+    def _nearest(self, cursor: Any, code: Codes, n: int, where: Tree | None) -> list[Found]:
+        rows: list[Any] = []
+        if self._by_graph and n <= MOST_BY_GRAPH:
+            cursor.execute("SELECT set_config('hnsw.ef_search', %s, true)", (str(max(n, 40)),))
+            bits = to_bits(code.tobytes())
+            rows = self._search(cursor, "nearest by graph", code, where, bits, n)
+        if len(rows) < n:
+            rows = self._search(cursor, "nearest", code, where, n)
+        return [to_found(row) for row in rows]
 
-        return self._session.run(work)
-
-    def _nearest_by_graph(self, code: Codes, n: int, where: Tree | None) -> list[Found]:
-        """Return about the n nearest, none where there are too many for the graph."""
-        if n > MOST_BY_GRAPH:
-            return []
-        if not self._has_graph:
+    def _need_graph(self) -> None:
+        if self._by_graph and not self._has_graph:
             self._session.run(self._make_graph)
             self._has_graph = True
-        bits = _bits(code.tobytes())
-        return self._search("nearest by graph", code, where, bits, n, list_size=n)
 
     def _read_meta(self, cursor: Any) -> dict[str, str]:
         there = cursor.execute("SELECT to_regclass(unnest(%s::text[]))::text", (self._tables.all,))
@@ -210,7 +244,7 @@ class Postgres(Engine):
         there = cursor.execute("SELECT to_regclass(%s)::text", (self._tables.graph,)).fetchone()
         if there[0] is None:
             # A graph that does not fit is made many times slower.
-            cursor.execute("SELECT set_config('maintenance_work_mem', %s, true)", (GRAPH_MEMORY,))
+            cursor.execute("SELECT set_config('maintenance_work_mem', %s, true)", (MEMORY,))
             cursor.execute(self._tables.create_graph(self._vector))
 
     def _look_at_server(self) -> tuple[str, Vector | None]:
@@ -237,49 +271,6 @@ class Postgres(Engine):
                 "there: CREATE EXTENSION vector; or leave ?index= out for exact search."
             )
         return version.split()[0], vector
-
-
-def _batch(rows: Rows) -> str:
-    """Write rows as JSON, in the order of ids: so writers lock rows in the same order."""
-    values = []
-    for i in sorted(range(len(rows.rows)), key=lambda i: rows.rows[i][0]):
-        id, text, labels, metadata, code = rows.rows[i]
-        _check_id_length(id)
-        row = {"id": escape(id), "text": escape(text), "labels": _labels(labels)}
-        fields = fields_json(rows.documents[i].metadata, metadata)
-        values.append({**row, "metadata": metadata, "fields": fields, "code": f"x{code.hex()}"})
-    return orjson.dumps(values).decode()
-
-
-def _check_id_length(id: str) -> None:
-    if len(id) > LONGEST_ID // 4 and len(escape(id).encode()) > LONGEST_ID:
-        raise InputError(
-            f"The id {show(id)} is too long: {len(id.encode()):,} bytes. PostgreSQL finds ids of "
-            f"up to {LONGEST_ID:,}. Shorten it, for example to a hash."
-        )
-
-
-def _labels(labels: str | None) -> str | None:
-    if labels is None or "\\u000" not in labels:
-        return labels
-    return json.dumps([escape(label) for label in json.loads(labels)])
-
-
-def _found(row: Sequence[Any]) -> Found:
-    id, text, labels, metadata, code, *distance = row
-    known = None if labels is None else tuple(map(unescape, labels))
-    document = Document(unescape(id), unescape(text), known, json.loads(metadata))
-    return Found(document, code[4:], *distance)  # after four bytes that say how many bits
-
-
-def _bits(code: bytes) -> str:
-    return f"{int.from_bytes(code):0{8 * len(code)}b}"
-
-
-def _pieces(files: Mapping[str, bytes]) -> Iterator[tuple[str, int, bytes]]:
-    for name, content in files.items():
-        for number, first in enumerate(range(0, max(len(content), 1), PIECE)):
-            yield name, number, content[first : first + PIECE]
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -14,14 +14,20 @@ except ImportError as _error:
     raise missing_package("A store in PostgreSQL", "psycopg", "postgres") from _error
 
 OWN_OPTIONS = ("table", "index")
-CONFLICTS = ("40001", "40P01", "42P07", "23505")  # also: somebody made the same tables just now
+# Also: somebody made the same tables just now, or gave them words.
+CONFLICTS = ("40001", "40P01", "42P07", "23505", "23514")
 RETRIED = (*CONFLICTS, "57P01", "57P02", "57P03", "53300")  # restarts, crowds
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 DISK_FULL = ("53100", "53200", "58030")
 NOT_OURS = ("42P01", "42703")
+NOT_ALLOWED = ("42501", "25006")  # also: the server only reads
 NO_SUCH_OPERATOR = "42883"
 
 T = TypeVar("T")
+
+
+class NotAllowedError(EngineError):
+    """The user may not do that, or not on this server."""
 
 
 class Session:
@@ -118,6 +124,8 @@ class Session:
                 f"PostgreSQL at '{shown}' does not know what it knew before ({reason}). Was the "
                 "extension vector dropped or moved? Open the store again."
             )
+        if code in NOT_ALLOWED:
+            return NotAllowedError(f"PostgreSQL at '{shown}' refused: {reason}.")
         if self._connection.closed:
             return EngineError(
                 f"Lost the connection to '{shown}' and did not get it back in {self._wait:g} s "

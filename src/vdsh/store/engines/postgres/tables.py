@@ -8,25 +8,50 @@ from psycopg.sql import SQL, Composed, Identifier
 from vdsh.errors import InputError
 
 LONGEST_NAME = 50  # bytes; PostgreSQL cuts names off at 63, and ours get endings
-PARTS = ("", "_meta", "_fields", "_model")
+NAMES = ("documents", "meta", "fields", "model", "totals")
+PARTS = ("", "_meta", "_fields", "_model", "_totals")
 
-# `metadata` is the JSON as it was given, `fields` what filters look at; see `where`.
+# `metadata` is the JSON as it was given, `fields` what filters look at, see `where`; `words` our
+# tokens, see `vectors`, `n_words` their number, `n_before` that of the text before this one.
 SCHEMA = (
     'CREATE TABLE {documents} (id text COLLATE "C" PRIMARY KEY, text text NOT NULL,'
-    " labels text[], metadata json NOT NULL, fields jsonb NOT NULL, code {bits} NOT NULL)",
+    " labels text[], metadata json NOT NULL, fields jsonb NOT NULL, code {bits} NOT NULL,"
+    " words tsvector NOT NULL, n_words int NOT NULL, n_before int)",
     "CREATE TABLE {meta} (key text PRIMARY KEY, value text NOT NULL)",
     'CREATE TABLE {fields} (name text COLLATE "C" PRIMARY KEY)',
     "CREATE TABLE {model} (name text, piece int, data bytea NOT NULL, PRIMARY KEY (name, piece))",
 )
+TOTALS = "CREATE TABLE {totals} (documents bigint NOT NULL, words bigint NOT NULL)"
+WORD_INDEX = "CREATE INDEX IF NOT EXISTS {words} ON {documents} USING gin (words)"
 UPSERT = """
-INSERT INTO {documents} (id, text, labels, metadata, fields, code)
+INSERT INTO {documents} AS old (id, text, labels, metadata, fields, code)
 SELECT id, text,
   CASE WHEN labels IS NOT NULL THEN ARRAY(SELECT jsonb_array_elements_text(labels::jsonb)) END,
   metadata::json, fields::jsonb, code::{bits}
-FROM json_to_recordset(%s::json)
-  AS new(id text, text text, labels text, metadata text, fields text, code text)
+FROM json_to_recordset(%s::json) AS new(id text, text text, labels text, metadata text,
+  fields text, code text, words text, n_words int)
 ON CONFLICT (id) DO UPDATE SET text = excluded.text, labels = excluded.labels,
   metadata = excluded.metadata, fields = excluded.fields, code = excluded.code
+"""
+UPSERT_WORDS = (
+    UPSERT.replace("code)", "code, words, n_words)")
+    .replace("code::{bits}", "code::{bits}, words::tsvector, n_words")
+    .replace("= excluded.code", "= excluded.code, words = excluded.words,")
+    + "  n_words = excluded.n_words, n_before = old.n_words RETURNING n_words, n_before"
+)
+DELETE = "DELETE FROM {documents} WHERE id = ANY(%s::text[])"
+# Each writer adds a row to the totals and takes over those that no other holds: so none waits.
+NOTED = """
+WITH changed AS (CHANGE), earlier AS (
+  DELETE FROM {totals} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {totals} FOR UPDATE SKIP LOCKED))
+  RETURNING documents, words
+), noted AS (
+  INSERT INTO {totals} SELECT sum(documents), sum(words) FROM (
+    SELECT documents, words FROM earlier UNION ALL
+    SELECT count(n_words) - count(n_before),
+      coalesce(sum(n_words), 0) - coalesce(sum(n_before), 0) FROM changed
+  ) AS together
+) SELECT count(*) FROM changed
 """
 NOTE_FIELDS = "INSERT INTO {fields} SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING"
 # Parameters: the code, those of the condition, and what the query has besides.
@@ -94,20 +119,19 @@ class Tables:
         self.name = name
         self._names = [Identifier(*schema, table + ending) for ending in PARTS]
         self._graph = Identifier(f"{table}_hnsw")
+        self._words = Identifier(f"{table}_words")
         self.graph = Identifier(*schema, f"{table}_hnsw").as_string(None)
         self.all = [name.as_string(None) for name in self._names]
 
     def sql(self, query: str, **more: Any) -> Composed:
         """Put the tables' names into a statement."""
-        documents, meta, fields, model = self._names
+        names = dict(zip(NAMES, self._names, strict=True))
         columns = SQL("id, text, labels, metadata::text, code")
-        return SQL(query).format(
-            documents=documents, meta=meta, fields=fields, model=model, columns=columns, **more
-        )
+        return SQL(query).format(**names, columns=columns, words=self._words, **more)
 
     def create(self, n_bits: int) -> Iterator[Composed]:
         """Give the statements that make the tables."""
-        for statement in SCHEMA:
+        for statement in (*SCHEMA, TOTALS, WORD_INDEX):
             yield self.sql(statement, bits=_bit_type(n_bits))
 
     def create_graph(self, vector: Vector | None) -> Composed:
@@ -119,9 +143,16 @@ class Tables:
             operators=Identifier(vector.schema, "bit_hamming_ops"),
         )
 
-    def upsert(self, n_bits: int) -> Composed:
+    def upsert(self, n_bits: int, *, words: bool) -> Composed:
         """Give the statement that writes a batch; its parameter is a JSON array of objects."""
-        return self.sql(UPSERT, bits=_bit_type(n_bits))
+        statement = NOTED.replace("CHANGE", UPSERT_WORDS) if words else UPSERT
+        return self.sql(statement, bits=_bit_type(n_bits))
+
+    def delete(self, *, words: bool) -> Composed:
+        """Give the statement that deletes the documents of some ids and counts them."""
+        gone = "RETURNING NULL::int AS n_words, n_words AS n_before" if words else "RETURNING id"
+        statement = NOTED if words else "WITH changed AS (CHANGE) SELECT count(*) FROM changed"
+        return self.sql(statement.replace("CHANGE", f"{DELETE} {gone}"))
 
     def note_fields(self) -> Composed:
         """Give the statement that notes the names of fields."""

@@ -104,6 +104,15 @@ class Database:
             yield connection
         self._check_place()  # or what was written just now went with it
 
+    def vacuum(self) -> None:
+        """Write the file anew without the space of what was deleted."""
+        with self.writing() as connection:  # may it be written to, and is it in place?
+            connection.execute("SELECT 1 FROM meta")
+        assert self._connection is not None
+        with self._explained():
+            self._connection.execute("VACUUM")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def is_in_place(self) -> bool:
         """Say whether the path still leads to the file that is open."""
         return self.identity == _identity(self.file)

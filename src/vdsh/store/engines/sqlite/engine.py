@@ -1,5 +1,6 @@
 """SQLite as an engine: a folder with the database, the model and the index file."""
 
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,13 +11,15 @@ from vdsh.codes import Codes
 from vdsh.errors import FolderError, OutputExistsError, VdshError, WriteError
 from vdsh.model import Model
 from vdsh.persistence import MANIFEST
-from vdsh.store.engine import Engine, no_store
+from vdsh.store.engine import REORDERS, WORDS_LATER, Engine, no_store
+from vdsh.store.engines.sqlite import care, reencoding
 from vdsh.store.engines.sqlite.database import FILE, Database
-from vdsh.store.engines.sqlite.mirror import Mirror, current_state, share_mirror
+from vdsh.store.engines.sqlite.mirror import Mirror, check_codes, current_state, share_mirror
 from vdsh.store.engines.sqlite.relevant import find_candidates
 from vdsh.store.engines.sqlite.snapshot import Snapshot, to_found, to_pairs
 from vdsh.store.engines.sqlite.words import (
     Pending,
+    Words,
     add_words,
     create_words,
     index_pending,
@@ -30,6 +33,7 @@ from vdsh.store.rows import COLUMNS, Rows, read_labels
 from vdsh.store.where import Tree
 from vdsh.words import DamagedWordsError, Segment
 
+ALL_WORDS = "all words (BM25)"
 INSERT = f"INSERT INTO documents({COLUMNS}) VALUES (?, ?, ?, ?, ?)"
 
 
@@ -54,20 +58,22 @@ class Sqlite(Engine):
         self._mirror: Mirror | None = None
         self._known_fields: set[str] = set()
         self._progress: Callable[[int, int], None] | None = None
+        self._codes = ""  # which codes the store has: `reencode` gives it others
+        self._model_name = FOLDER
         self._database = Database(folder, wait=wait)
         self.read_only = self._database.read_only
 
     @property
     def model_place(self) -> str:
         """The folder of the model."""
-        return str(self._folder.absolute() / FOLDER)
+        return str(self._folder.absolute() / self._model_name)
 
     def meta(self) -> dict[str, str]:
         """Return what the store says about itself; an empty dict where it is not made yet."""
         meta = self._database.meta()
         if not meta and not self._may_create:
             raise FolderError(f"The store '{self.shown}' was never finished. Give it a model.")
-        return meta
+        return self._note(meta)
 
     def create(self, meta: Mapping[str, str], model: Model | None) -> dict[str, str]:
         """Make the tables; the model comes first, so that a store is never without it."""
@@ -77,7 +83,7 @@ class Sqlite(Engine):
             raise WriteError(f"Could not make '{self.shown}': {error.strerror}.") from error
         if model is not None:
             _keep_inside(Path(self.model_place), model)
-        return self._database.create(meta)
+        return self._note(self._database.create(meta))
 
     def load_model(self) -> Model:
         """Load the model that is kept inside."""
@@ -144,25 +150,40 @@ class Sqlite(Engine):
         if self.read_only:
             return False
         n_left = 0
-        while left is None or left.n_left:
-            with self._database.writing() as connection:
-                left = index_pending(connection)
-            n_left = max(n_left, left.n_left)
-            if progress is not None:
-                progress(n_left - left.n_left, n_left)
-        return True
+        with suppress(WriteError):  # another process writes all the time, or the disk is full
+            while left is None or left.n_left:
+                with self._database.writing() as connection:
+                    left = index_pending(connection)
+                n_left = max(n_left, left.n_left)
+                if progress is not None:
+                    progress(n_left - left.n_left, n_left)
+            return True
+        return False
 
     def relevant(self, ranking: ByRelevance, where: Tree | None) -> list[Found]:
-        """Return the documents that words and codes together find, best first."""
-        try:
+        """Return the documents that words and codes together find, best first.
+
+        A damaged index is made anew; where that cannot be, the nearest by code are put in order.
+        """
+        with suppress(DamagedWordsError):
             return self._relevant(ranking, where)
-        except DamagedWordsError:
-            if self.read_only:
-                return super().relevant(ranking, where)
-        with self._database.writing() as connection:
-            create_words(connection)
-        self.prepare_words(self._progress)
-        return self._relevant(ranking, where)
+        if self._mend_words():
+            with suppress(DamagedWordsError):
+                return self._relevant(ranking, where)
+        return super().relevant(ranking, where)
+
+    def _mend_words(self) -> bool:
+        """Make a damaged word index anew, unless another process was faster."""
+        if self.read_only:
+            return False
+        with suppress(WriteError), self._database.writing() as connection:
+            left = pending(connection)
+            if left is not None and not left.n_left:
+                try:
+                    Words().showing(connection)
+                except DamagedWordsError:
+                    create_words(connection)
+        return self.prepare_words(self._progress)
 
     def _relevant(self, ranking: ByRelevance, where: Tree | None) -> list[Found]:
         mirror = self._need_mirror()
@@ -188,17 +209,53 @@ class Sqlite(Engine):
     def page(self, after: str, size: int) -> list[Found]:
         """Return the documents with the lowest ids above `after`."""
         query = f"SELECT {COLUMNS} FROM documents WHERE id > ? ORDER BY id LIMIT ?"
-        return [to_found(row) for row in self._ask(query, after, size)]
+        return [to_found(row) for row in self._ask_for_codes(query, after, size)]
 
     def code_page(self, after: str, size: int) -> list[tuple[str, bytes]]:
         """Return the lowest ids above `after` with their codes."""
         query = "SELECT id, code FROM documents WHERE id > ? ORDER BY id LIMIT ?"
-        return self._ask(query, after, size)
+        return self._ask_for_codes(query, after, size)
 
     def facts(self) -> dict[str, Any]:
-        """Say how many bytes there are."""
+        """Say how words are looked for, and how many bytes there are."""
+        left = self._pending()
+        words = ALL_WORDS
+        if left is None or left.n_left:
+            words = REORDERS if self.read_only else WORDS_LATER
         files = [file for file in self._folder.rglob("*") if file.is_file()]
-        return {"bytes": sum(file.stat().st_size for file in files)}
+        return {"words": words, "bytes": sum(file.stat().st_size for file in files)}
+
+    def reencode(
+        self,
+        model: Model,
+        *,
+        restart: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        """Encode all documents with another model, and switch to it in one transaction."""
+        reencoding.reencode(self._database, model, restart=restart, progress=progress)
+
+    def previous_model(self) -> Model:
+        """Load the model that the store had before."""
+        return reencoding.previous_model(self._database)
+
+    def problems(self) -> Iterator[str]:
+        """Say what is wrong with the database, the index beside it, or the words."""
+        return care.problems(self._database, self._need_mirror())
+
+    def copy_to(self, folder: Path, progress: Callable[[int, int], None] | None = None) -> None:
+        """Copy database, models and map into an empty folder."""
+        care.copy_to(self._database, folder / FILE, progress)
+        for source in self._folder.iterdir():
+            if source.is_dir() and reencoding.NAME.fullmatch(source.name):
+                shutil.copytree(source, folder / source.name)
+            elif source.name in care.KEPT:
+                shutil.copy(source, folder / source.name)
+
+    def compact(self) -> None:
+        """Write the database anew without the space of what was deleted; old models go too."""
+        reencoding.forget_models(self._database)
+        self._database.vacuum()
 
     def is_in_place(self) -> bool:
         """Say whether the store is still where it was opened, not removed or replaced."""
@@ -230,15 +287,32 @@ class Sqlite(Engine):
     def _changing(self) -> Iterator[Connection]:
         mirror = self._need_mirror()
         with self._database.writing() as connection:
+            check_codes(connection, self._codes)
             if pending(connection) is None:
                 create_words(connection)
             yield connection
             mirror.forget_deletions(connection)
 
+    def _ask_for_codes(self, query: str, *parameters: Any) -> list[Any]:
+        with self._database.reading() as connection:
+            check_codes(connection, self._codes)
+            return connection.execute(query, parameters).fetchall()
+
+    def _note(self, meta: dict[str, str]) -> dict[str, str]:
+        """Remember which codes the store has, and of which model."""
+        if meta and meta.get("uuid") != self._codes:
+            self._mirror = None
+            self._codes = str(meta.get("uuid"))
+            inside = meta.get("keep_model") == "inside"
+            self._model_name = str(meta.get("model")) if inside else FOLDER
+        return meta
+
     def _need_mirror(self) -> Mirror:
         if self._mirror is None:
-            meta = self._database.meta()
-            self._mirror = share_mirror(self._database, int(meta["n_bits"]), meta["uuid"])
+            with self._database.reading() as connection:
+                check_codes(connection, self._codes)
+            n_bits = int(self._database.meta()["n_bits"])
+            self._mirror = share_mirror(self._database, n_bits, self._codes)
         return self._mirror
 
 

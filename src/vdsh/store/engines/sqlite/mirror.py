@@ -20,6 +20,7 @@ import numpy as np
 from vdsh.codes import Codes
 from vdsh.errors import FolderError, VdshError
 from vdsh.search import HammingIndex
+from vdsh.store.engine import ModelChangedError
 from vdsh.store.engines.sqlite.database import Database
 from vdsh.store.engines.sqlite.words import Words
 from vdsh.store.rows import read_codes
@@ -48,6 +49,13 @@ def current_state(connection: sqlite3.Connection) -> State:
     if not all(isinstance(number, int) for number in state):
         raise FolderError("This store is damaged: its rows are not counted. Restore a copy.")
     return state
+
+
+def check_codes(connection: sqlite3.Connection, store: str) -> None:
+    """Raise where a transaction sees codes of another model than those that are known."""
+    found = connection.execute("SELECT value FROM meta WHERE key = 'uuid'").fetchone()
+    if not found or found[0] != store:
+        raise ModelChangedError("The store got another model meanwhile. Open it again.")
 
 
 def _count(connection: sqlite3.Connection) -> int:
@@ -130,6 +138,7 @@ class Mirror:
     def save(self, connection: sqlite3.Connection) -> None:
         """Write the index file where it lags behind, and remove older ones."""
         with self._entrance:
+            check_codes(connection, self.store)
             now, files = current_state(connection), self._files()
             saved = max([state for state, _ in files], default=State(0, 0))
             n_documents = _count(connection)
@@ -150,6 +159,7 @@ class Mirror:
             files, now = self._files(), current_state(connection)
             if self._state.is_newer(now):
                 self.index = None
+                self.words.forget()
         for state, file in files:
             if state.is_newer(now):
                 with suppress(OSError):
@@ -157,6 +167,7 @@ class Mirror:
 
     def _follow(self, connection: sqlite3.Connection) -> HammingIndex:
         """Bring the index to the state that a transaction sees, when nobody uses it."""
+        check_codes(connection, self.store)
         now = current_state(connection)
         if self.index is not None and now == self._state:
             return self.index

@@ -49,7 +49,7 @@ def find_candidates(
 def _best_by_words(
     snapshot: Snapshot, matches: Matches, n: int, query: WordQuery
 ) -> list[Candidate]:
-    signs = bool(query.phrases or query.without)
+    signs = bool(query.phrases) or any(len(some) > 1 for some in query.without)
     if not signs and not snapshot.is_filtered:
         return _candidates(snapshot, matches, matches.in_order(n)[: n + MOST_TIES])
     found: list[Candidate] = []

@@ -1,47 +1,29 @@
-"""The word index of a store in a folder: pieces that are committed with their documents.
-
-Each batch of documents adds a piece, and small neighbours are joined, so that there are few.
-Documents that are deleted are noted beside their piece until it is written anew.
-"""
+"""The word index of a store in a folder, which is committed with its documents."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
 
+from vdsh.store.engines.sqlite.pieces import (
+    SCHEMA,
+    Piece,
+    choose_to_join,
+    drop_pieces,
+    list_pieces,
+    note_gone,
+    read_piece,
+    write_piece,
+)
 from vdsh.words import DamagedWordsError, Segment, WordIndex
 from vdsh.words.segment import MOST
 
 KEY = "words"  # in the table `meta`: the last old document that is indexed, and the last there is
-SCHEMA = (
-    "CREATE TABLE words(segment INTEGER PRIMARY KEY AUTOINCREMENT, first INTEGER NOT NULL,"
-    " span INTEGER NOT NULL, data BLOB NOT NULL)",
-    "CREATE TABLE gone(segment INTEGER PRIMARY KEY, places BLOB NOT NULL)",
-)
 BATCH = 2000  # old documents that are indexed at a time
-JOINED = 8  # neighbours of a size, at least
-MOST_GONE = 0.25  # of a piece, before it is written anew
-
-
-class Piece(NamedTuple):
-    """A row of the table `words`, and how many bytes of its documents are noted as gone."""
-
-    segment: int
-    first: int
-    span: int
-    gone: int = 0
-
-    @property
-    def end(self) -> int:
-        """The row after the last one of its documents."""
-        return self.first + self.span
-
-    @property
-    def size(self) -> int:
-        """Which pieces are joined with it: those up to eight times as large."""
-        return (self.span - 1).bit_length() // 3
+LONG_BATCH = 32 * 2**20  # characters that end a batch sooner
 
 
 class Pending(NamedTuple):
@@ -65,8 +47,8 @@ def create_words(connection: sqlite3.Connection) -> None:
         connection.execute(f"DROP TABLE IF EXISTS {table}")
     for statement in SCHEMA:
         connection.execute(statement)
-    (last,) = connection.execute("SELECT MAX(row) FROM documents").fetchone()
-    _set_pending(connection, Pending(0, last or 0))
+    query = "SELECT IFNULL(MIN(row), 1) - 1, IFNULL(MAX(row), 0) FROM documents"
+    _set_pending(connection, Pending(*connection.execute(query).fetchone()))
     connection.execute("UPDATE meta SET value = '2' WHERE key = 'format'")  # 1 had no words
 
 
@@ -74,9 +56,10 @@ def pending(connection: sqlite3.Connection) -> Pending | None:
     """Say which documents are not indexed yet; None where the store has no word index."""
     found = connection.execute("SELECT value FROM meta WHERE key = ?", (KEY,)).fetchone()
     try:
-        return Pending(*map(int, found[0].split())) if found else None
+        left = Pending(*map(int, found[0].split())) if found else None
     except (AttributeError, TypeError, ValueError):
         return None
+    return left if left and max(map(abs, left)) < 2**63 else None
 
 
 def index_pending(connection: sqlite3.Connection) -> Pending:
@@ -85,41 +68,37 @@ def index_pending(connection: sqlite3.Connection) -> Pending:
     if left is None:
         create_words(connection)
         left = pending(connection) or Pending(0, 0)
-    query = "SELECT row, text FROM documents WHERE row > ? AND row <= ? ORDER BY row LIMIT ?"
-    rows = connection.execute(query, (*left, BATCH)).fetchall()
-    rows = [row for row in rows if row[0] < rows[0][0] + MOST]
+    rows = _old_documents(connection, left)
+    _set_pending(connection, Pending(rows[-1][0] if rows else left.last, left.last))
     if rows:
         numbers = np.array([row for row, _ in rows], np.int64)
-        add_words(connection, Segment.of([str(text) for _, text in rows]).at(numbers))
-    left = Pending(int(rows[-1][0]) if rows else left.last, left.last)
-    _set_pending(connection, left)
-    return left
+        add_words(connection, Segment.of([text for _, text in rows]).at(numbers))
+    return pending(connection) or Pending(0, 0)
 
 
 def add_words(connection: sqlite3.Connection, segment: Segment) -> None:
-    """Add the words of documents that were just written, and join pieces where they are many."""
-    _write(connection, segment)
-    while some := _to_join(_pieces(connection)):
-        joined = Segment.joined([_read(connection, piece) for piece in some])
-        _drop(connection, some)
-        _write(connection, joined)
+    """Add the words of documents that were just written, and join pieces where they are many.
+
+    Where the index turns out to be damaged it is begun anew, with these documents pending.
+    """
+    with _begun_anew(connection):
+        write_piece(connection, segment)
+        while some := choose_to_join(
+            [p for p in list_pieces(connection) if p.first <= segment.first]
+        ):
+            joined = Segment.joined([read_piece(connection, piece) for piece in some])
+            drop_pieces(connection, some)
+            write_piece(connection, joined)
 
 
 def remove_words(connection: sqlite3.Connection, rows: Sequence[int]) -> None:
-    """Note that the documents of some rows are gone."""
+    """Note that the documents of some rows, which are deleted next, are gone."""
     numbers = np.array(rows, np.int64)
-    for piece in _pieces(connection):
-        places = numbers[(numbers >= piece.first) & (numbers < piece.end)] - piece.first
-        if not len(places):
-            continue
-        noted = _gone(connection, piece) + places.astype("<u2").tobytes()
-        note = "INSERT OR REPLACE INTO gone VALUES (?, ?)"
-        connection.execute(note, (piece.segment, noted))
-        if len(noted) > 2 * MOST_GONE * piece.span:
-            left = _read(connection, piece)
-            _drop(connection, [piece])
-            if left.n_docs:
-                _write(connection, left)
+    with _begun_anew(connection):
+        for piece in list_pieces(connection):
+            places = numbers[(numbers >= piece.first) & (numbers < piece.end)] - piece.first
+            if len(places):
+                note_gone(connection, piece, places.astype("<u2").tobytes())
 
 
 class Words:
@@ -128,7 +107,7 @@ class Words:
     def __init__(self) -> None:
         self._lock = Lock()
         self._read: dict[Piece, Segment] = {}
-        self._index = WordIndex([])
+        self._index: WordIndex | None = None
 
     def showing(self, connection: sqlite3.Connection) -> WordIndex:
         """Return the index of the state that a transaction sees.
@@ -136,28 +115,44 @@ class Words:
         Raises
         ------
         DamagedWordsError
+            Also where it is not whole, as while another process makes it anew.
         """
         try:
-            pieces = _pieces(connection)
+            left, pieces = pending(connection), list_pieces(connection)
+            if left is None or left.n_left:
+                raise DamagedWordsError("The word index is not finished.")
             with self._lock:
-                if pieces == list(self._read):
-                    return self._index
-                before = self._read
-                self._read = {p: before.get(p) or _read(connection, p) for p in pieces}
-                self._index = WordIndex(list(self._read.values()))
-                if not before:
-                    _check(connection, self._index)
-                return self._index
+                return self._follow(connection, pieces)
         except (DamagedWordsError, sqlite3.DatabaseError) as error:
-            with self._lock:
-                self._read, self._index = {}, WordIndex([])
-            name = getattr(error, "sqlite_errorname", "")
-            if isinstance(error, DamagedWordsError) or name == "SQLITE_ERROR":  # no such table
+            self.forget()
+            if _is_damage(error):
                 raise DamagedWordsError(str(error)) from error
             raise
 
+    def forget(self) -> None:
+        """Read all pieces anew, as after an older database was put back."""
+        with self._lock:
+            self._read, self._index = {}, None
 
-def _check(connection: sqlite3.Connection, index: WordIndex) -> None:
+    def _follow(self, connection: sqlite3.Connection, pieces: list[Piece]) -> WordIndex:
+        _check_newest(connection, pieces)
+        if self._index is None or pieces != list(self._read):
+            known, is_new = self._read, self._index is None
+            self._read = {p: known.get(p) or read_piece(connection, p) for p in pieces}
+            self._index = WordIndex(list(self._read.values()))
+            if is_new:
+                _check_count(connection, self._index)
+        return self._index
+
+
+def _check_newest(connection: sqlite3.Connection, pieces: list[Piece]) -> None:
+    """Raise where an older version, which knows nothing of words, has written since."""
+    (newest,) = connection.execute("SELECT MAX(row) FROM documents").fetchone()
+    if newest is not None and (not pieces or newest >= pieces[-1].end):
+        raise DamagedWordsError("The word index does not have the newest documents.")
+
+
+def _check_count(connection: sqlite3.Connection, index: WordIndex) -> None:
     (n_documents,) = connection.execute("SELECT COUNT(*) FROM documents").fetchone()
     if n_documents != index.n_docs:
         raise DamagedWordsError(
@@ -165,54 +160,34 @@ def _check(connection: sqlite3.Connection, index: WordIndex) -> None:
         )
 
 
-def _pieces(connection: sqlite3.Connection) -> list[Piece]:
-    query = (
-        "SELECT segment, first, span, IFNULL(LENGTH(places), 0) "
-        "FROM words LEFT JOIN gone USING (segment) ORDER BY first"
-    )
-    return [Piece(*row) for row in connection.execute(query)]
+@contextmanager
+def _begun_anew(connection: sqlite3.Connection) -> Iterator[None]:
+    """Begin the index anew where it turns out to be damaged."""
+    try:
+        yield
+    except (DamagedWordsError, sqlite3.DatabaseError) as error:
+        if not _is_damage(error):
+            raise
+        create_words(connection)
 
 
-def _read(connection: sqlite3.Connection, piece: Piece) -> Segment:
-    query = "SELECT data FROM words WHERE segment = ?"
-    (data,) = connection.execute(query, (piece.segment,)).fetchone()
-    segment = Segment.from_bytes(data, piece.first)
-    gone = np.frombuffer(_gone(connection, piece), "<u2")
-    if len(segment.lengths) != piece.span or gone.max(initial=0) >= piece.span:
-        raise DamagedWordsError("A piece of the word index is not as long as it should be.")
-    return segment.without(gone) if len(gone) else segment
+def _is_damage(error: Exception) -> bool:
+    """Say whether an error is of the word index alone: it is damaged, or has not our tables."""
+    name = getattr(error, "sqlite_errorname", "")
+    return isinstance(error, DamagedWordsError) or name == "SQLITE_ERROR"
 
 
-def _gone(connection: sqlite3.Connection, piece: Piece) -> bytes:
-    query = "SELECT places FROM gone WHERE segment = ?"
-    found = connection.execute(query, (piece.segment,)).fetchone()
-    return bytes(found[0]) if found else b""
-
-
-def _write(connection: sqlite3.Connection, segment: Segment) -> None:
-    new = "INSERT INTO words(first, span, data) VALUES (?, ?, ?)"
-    connection.execute(new, (segment.first, len(segment.lengths), segment.to_bytes()))
-
-
-def _drop(connection: sqlite3.Connection, pieces: Sequence[Piece]) -> None:
-    for table in ("words", "gone"):
-        these = [(piece.segment,) for piece in pieces]
-        connection.executemany(f"DELETE FROM {table} WHERE segment = ?", these)
-
-
-def _to_join(pieces: list[Piece]) -> list[Piece]:
-    """Choose neighbours to join: of the last ones, when there are eight of about one size."""
-    last = pieces[-1].size if pieces else 0
-    start = len(pieces)
-    while start and pieces[start - 1].size <= last:
-        start -= 1
-    if len(pieces) - start < JOINED:
-        return []
-    for i in range(start, len(pieces) - 1):
-        some = [piece for piece in pieces[i:] if piece.end - pieces[i].first <= MOST]
-        if len(some) > 1:
-            return some
-    return []
+def _old_documents(connection: sqlite3.Connection, left: Pending) -> list[tuple[int, str]]:
+    """Read the rows and texts of some documents that are not indexed yet."""
+    query = "SELECT row, text FROM documents WHERE row > ? AND row <= ? ORDER BY row LIMIT ?"
+    rows: list[tuple[int, str]] = []
+    size = 0
+    for row, text in connection.execute(query, (*left, BATCH)):
+        if rows and (row >= rows[0][0] + MOST or size > LONG_BATCH):
+            break
+        rows.append((row, str(text)))
+        size += len(rows[-1][1])
+    return rows
 
 
 def _set_pending(connection: sqlite3.Connection, left: Pending) -> None:

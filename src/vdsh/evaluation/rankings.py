@@ -1,0 +1,209 @@
+"""How well a store answers queries whose relevant documents are known, beside BM25 and tf-idf."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.errors import InputError
+from vdsh.evaluation.queries import Query, check_queries
+from vdsh.evaluation.significance import Comparison, compare
+from vdsh.evaluation.words import WordSearch
+from vdsh.metrics.judged import ndcg, recall, reciprocal_rank
+from vdsh.search.checks import check_count
+from vdsh.store import Store
+from vdsh.store.ranking import RANKS
+
+Values = NDArray[np.float64]
+Listener = Callable[[str, int, int], None]
+YARDSTICK = "BM25"
+FIRST = 10  # places that MRR and NDCG look at: what a person sees
+FEWEST = 6  # queries to compare: five that all agree do so by chance one time in 16
+
+
+class Ranking(NamedTuple):
+    """How good one way to rank is.
+
+    Attributes
+    ----------
+    name : str
+        A `rank` of `Store.search`, "BM25" or "tf-idf".
+    values : dict of ndarray of shape (n_queries,)
+        "MRR@10", "NDCG@10" and "recall@100" of each query.
+    against_bm25 : dict of Comparison
+        Each measure less BM25's; empty for BM25 itself, and for fewer than six queries, which
+        prove nothing.
+    """
+
+    name: str
+    values: dict[str, Values]
+    against_bm25: dict[str, Comparison]
+
+    @property
+    def means(self) -> dict[str, float]:
+        """The mean of each measure over the queries."""
+        return {name: float(values.mean()) for name, values in self.values.items()}
+
+    @property
+    def errors(self) -> dict[str, float | None]:
+        """The standard error of each mean; None where there is only one query."""
+        n = len(next(iter(self.values.values())))
+        return {
+            name: float(values.std(ddof=1) / np.sqrt(n)) if n > 1 else None
+            for name, values in self.values.items()
+        }
+
+
+class QueryEvaluation(NamedTuple):
+    """What queries found.
+
+    Attributes
+    ----------
+    rows : list of Ranking
+        Those of the store, then BM25 and tf-idf.
+    queries : list of Query
+        Those that were asked, in the order of the values.
+    n_documents : int
+        How many the store holds.
+    missing : list of str
+        Relevant ids that the store does not hold. They count as not found.
+    n_unjudged : int
+        Queries that were left out, since no document is relevant to them.
+    left_out : dict of str
+        Rankings that the store cannot do, and why.
+    """
+
+    rows: list[Ranking]
+    queries: list[Query]
+    n_documents: int
+    missing: list[str]
+    n_unjudged: int
+    left_out: dict[str, str]
+
+
+def evaluate_queries(
+    store: Store,
+    queries: Iterable[Query],
+    *,
+    k: int = 100,
+    progress: Listener | None = None,
+) -> QueryEvaluation:
+    """Measure how well a store finds relevant documents: MRR@10, NDCG@10 and recall@k.
+
+    Every rank of `Store.search` is measured, and BM25 and exact tf-idf over the same documents,
+    with the stop words of the store's model. The texts are held in memory for that.
+
+    Parameters
+    ----------
+    store : Store
+    queries : iterable of Query
+        From `read_queries`, or made by hand.
+    k : int, default=100
+        How many hits recall looks at.
+    progress : callable, optional
+        Called with what is done, how much of it, and how much there is.
+    """
+    asked = check_queries(queries)
+    judged = [query for query in asked if query.relevant]
+    if not judged:
+        raise InputError(
+            f"None of the {len(asked):,} queries has a relevant document. Name some for each."
+        )
+    show = progress or (lambda what, done, total: None)
+    k = check_count("k", k, 1)
+    depth = max(k, FIRST)
+    ids, texts = _read(store, show)
+    missing = _missing(judged, set(ids))
+    ranked, left_out = _ask(store, judged, depth, show)
+    ranked |= _ask_words(store, (ids, texts), judged, depth, show)
+    values = {name: _measure(found, judged, k) for name, found in ranked.items()}
+    rows = [_compared(name, each, values[YARDSTICK]) for name, each in values.items()]
+    unjudged = len(asked) - len(judged)
+    return QueryEvaluation(rows, judged, len(ids), missing, unjudged, left_out)
+
+
+def _read(store: Store, show: Listener) -> tuple[list[str], list[str]]:
+    """Read ids and texts of all documents."""
+    ids: list[str] = []
+    texts: list[str] = []
+    total = store.count()
+    for documents in store.documents():
+        ids += [document.id for document in documents]
+        texts += [document.text for document in documents]
+        show("reading documents", len(ids), total)
+    if not ids:
+        raise InputError("The store holds no documents. Add some with: vdsh index")
+    return ids, texts
+
+
+def _missing(queries: list[Query], known: set[str]) -> list[str]:
+    """List the relevant ids that are not known; raise where none is."""
+    relevant = dict.fromkeys(id for query in queries for id in query.relevant)
+    missing = [id for id in relevant if id not in known]
+    if len(missing) == len(relevant):
+        raise InputError(
+            f"None of the {len(relevant):,} relevant ids is in the store: it has no '{missing[0]}' "
+            f"but '{min(known)}'. Are they ids of other documents?"
+        )
+    return missing
+
+
+def _ask(
+    store: Store, queries: list[Query], k: int, show: Listener
+) -> tuple[dict[str, list[list[str]]], dict[str, str]]:
+    """Search with each rank; say of those that cannot be done why."""
+    found: dict[str, list[list[str]]] = {}
+    left_out: dict[str, str] = {}
+    for rank in RANKS:
+        try:
+            hits = (store.search(query.text, k, rank=rank) for query in queries)
+            ids = ([hit.id for hit in each] for each in hits)
+            found[rank] = _take(ids, rank, len(queries), show)
+        except InputError as error:
+            left_out[rank] = str(error)
+    return found, left_out
+
+
+def _ask_words(
+    store: Store,
+    documents: tuple[list[str], list[str]],
+    queries: list[Query],
+    k: int,
+    show: Listener,
+) -> dict[str, list[list[str]]]:
+    """Search by BM25 and tf-idf."""
+    stop_words = store.model.text_settings["stop_words"]
+    show("counting words", 0, 1)
+    words = WordSearch(*documents, [query.text for query in queries], stop_words)
+    show("counting words", 1, 1)
+    return {name: _take(ids, name, len(queries), show) for name, ids in words.rankings(k)}
+
+
+def _take(ids: Iterator[list[str]], name: str, total: int, show: Listener) -> list[list[str]]:
+    """Gather what one query after another finds, and tell it."""
+    found = []
+    for each in ids:
+        found.append(each)
+        show(f"searching by {name}", len(found), total)
+    return found
+
+
+def _measure(found: list[list[str]], queries: list[Query], k: int) -> dict[str, Values]:
+    measures = {
+        f"MRR@{FIRST}": (reciprocal_rank, FIRST),
+        f"NDCG@{FIRST}": (ndcg, FIRST),
+        f"recall@{k}": (recall, k),
+    }
+    pairs = list(zip(found, (query.relevant for query in queries), strict=True))
+    return {
+        name: np.array([measure(ids, gains, cut) for ids, gains in pairs])
+        for name, (measure, cut) in measures.items()
+    }
+
+
+def _compared(name: str, values: dict[str, Values], yardstick: dict[str, Values]) -> Ranking:
+    n_queries = len(next(iter(values.values())))
+    if name == YARDSTICK or n_queries < FEWEST:
+        return Ranking(name, values, {})
+    return Ranking(name, values, {m: compare(values[m], yardstick[m]) for m in values})

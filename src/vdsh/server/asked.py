@@ -1,0 +1,60 @@
+"""What was asked: a text, a code in hex or a stored document becomes what a store looks for."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from vdsh.codes import Codes, from_hex, unpack
+from vdsh.server.bodies import Query
+from vdsh.server.errors import NotFound
+from vdsh.server.pool import StorePool
+from vdsh.store import Hit
+from vdsh.store.queries import TextQuery
+from vdsh.store.ranking import choose_rank
+
+
+class Asked(NamedTuple):
+    """A query as the store takes it, how its hits are ranked, and whose text it is, if stored."""
+
+    query: Codes | TextQuery
+    rank: str
+    id: str | None = None
+
+    @property
+    def code(self) -> Codes:
+        """The query's code."""
+        return self.query.encoded.code if isinstance(self.query, TextQuery) else self.query
+
+    @property
+    def text(self) -> str | None:
+        """The query's text without words to leave out; None where it is a code."""
+        return self.query.words.text if isinstance(self.query, TextQuery) else None
+
+    @property
+    def phrases(self) -> Sequence[Sequence[str]]:
+        """The phrases of its text."""
+        return self.query.words.phrases if isinstance(self.query, TextQuery) else ()
+
+
+async def read_query(query: Query, rank: str | None, pool: StorePool) -> Asked:
+    """Read a query; None ranks texts and documents by relevance, codes by distance."""
+    if query.code is not None:
+        return Asked(from_hex([query.code])[0], choose_rank(rank, is_text=False))
+    chosen = choose_rank(rank, is_text=True)
+    if query.text is not None:
+        return Asked(await pool.read(query.text, chosen), chosen)
+    id = query.id or ""
+    hit = await pool.call(lambda store: store.find(id))
+    if hit is None:
+        raise NotFound(f"There is no document '{id}'.")
+    # Nobody typed it, so quotes and dashes in it mean nothing: it is read as for distances.
+    return Asked(_with_stored_code(await pool.read(hit.text, "distance"), hit), chosen, id)
+
+
+def _with_stored_code(query: TextQuery, hit: Hit) -> TextQuery:
+    """Give a document's query the code that it has in the store, also where it has no words."""
+    code, encoded = from_hex([hit.code])[0], query.encoded
+    chances = unpack(code[None])[0].astype(np.float64) if encoded.empty else encoded.chances
+    encoded = encoded._replace(code=code, chances=chances, empty=False, unknown=[])
+    return query._replace(encoded=encoded)

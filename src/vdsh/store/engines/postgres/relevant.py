@@ -1,0 +1,225 @@
+"""The documents that words and codes together may find, in one snapshot of PostgreSQL.
+
+The server counts which documents have which words and scores them; shares are computed here once
+more, from counts, as the word index of a folder does. Words that cannot bring a document among the
+best on their own are not looked for alone, nor are common ones when the more telling words of a
+query are in many documents (50,000 for a query of two words); they count where they are.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.codes import Codes
+from vdsh.store.engines.postgres.rows import to_code, to_found
+from vdsh.store.engines.postgres.tables import Tables
+from vdsh.store.engines.postgres.vectors import COUNT, all_of, any_of, quote
+from vdsh.store.engines.postgres.where import Sql, escape, unescape
+from vdsh.store.found import Candidate, Found
+from vdsh.store.ranking import ByRelevance, fits
+from vdsh.text.stopwords import SMART
+from vdsh.words import WordQuery
+from vdsh.words.index import K1, LEAST_IDF, MOST_WORDS, B, for_length, weigh
+
+MOST_TIES = 1000  # documents that match as well as the last of the best
+MOST_TRIED = 10_000  # of the best by words, where phrases may refuse some
+FIRST_COUNTED = 1000  # documents of each word of a long query, before it is known which matter
+FEW_SCORED = 2000  # documents that are scored at once
+MANY_COUNTED = 100_000  # words of documents, before common ones find no more
+SETTINGS = (
+    "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;"
+    "SET LOCAL work_mem = '64MB'; SET LOCAL jit = off"
+)
+DOCUMENT_COUNTS = """
+SELECT (SELECT count(*) FROM
+  (SELECT FROM {documents} WHERE words @@ word::tsquery LIMIT %s) AS having_it)
+FROM unnest(%s::text[]) WITH ORDINALITY AS asked(word, place) ORDER BY place
+"""
+
+Nearest = Callable[[Any, Codes, int], list[Found]]
+
+
+class Weighed(NamedTuple):
+    """The words of a query that count, and what each can give a document."""
+
+    words: list[str]
+    df: list[int]
+    weights: NDArray[np.float64]
+    mean_length: float
+
+    def shares(self, rows: Sequence[Sequence[Any]]) -> list[float]:
+        """Compute what documents answer of the query: rows end with length and counts."""
+        n = len(self.words)
+        table = np.array([row[-n - 1 :] for row in rows], float).reshape(len(rows), n + 1)
+        lengths = for_length(table[:, 0], self.mean_length)
+        scores = np.zeros(len(rows))
+        for weight, counts in zip(self.weights, table[:, 1:].T, strict=True):
+            scores += weight * (counts / (counts + lengths))
+        return (scores / max(self.weights.sum(), LEAST_IDF)).tolist()  # type: ignore[no-any-return]
+
+
+class Relevant:
+    """Looks for documents in one transaction.
+
+    Parameters
+    ----------
+    cursor : psycopg.Cursor
+        In a transaction that has done nothing yet.
+    tables : Tables
+    condition : Sql
+        What documents have to pass.
+    nearest : callable
+        Gives the n nearest to a code, in a transaction.
+    """
+
+    def __init__(self, cursor: Any, tables: Tables, condition: Sql, nearest: Nearest) -> None:
+        cursor.connection.execute(SETTINGS)
+        self._cursor = cursor
+        self._tables = tables
+        self._condition = condition
+        self._nearest = nearest
+
+    def find(self, ranking: ByRelevance) -> list[Found]:
+        """Return the documents that a ranking chooses, best first."""
+        weighed = self._weigh(ranking)
+        query, n = ranking.query, ranking.n_candidates
+        found = {one.id: one for one in self._best(weighed, n, query)}
+        wanted = ranking.wanted(list(found.values()))
+        if not query.phrases:
+            near = self._nearest(self._cursor, wanted, 4 * n if query.without else n)
+            others = [one for one in near if one.document.id not in found]
+            others = [one for one in others if fits(query, one.document.text)]
+            found |= {one.id: one for one in self._with_shares(others, weighed)}
+        return self._fetch(ranking(list(found.values())))
+
+    def _weigh(self, ranking: ByRelevance) -> Weighed:
+        """Choose the words that count; of a long query the most telling."""
+        n_docs, n_words = self._ask("SELECT sum(documents), sum(words) FROM {totals}")[0]
+        n_docs, n_words = int(n_docs or 0), int(n_words or 0)
+        asked = ranking.query.words
+        names = sorted(asked)
+        repeats = [asked[name] for name in names]
+        limit = FIRST_COUNTED if len(names) > MOST_WORDS else None
+        df = self._count(names, limit)
+        sure = np.full(len(df), limit is None) | (df != limit)
+        while True:
+            chosen, weights = weigh(repeats, df, max(n_docs, int(df.max(initial=0))))
+            unsure = chosen[~sure[chosen]]
+            if not len(unsure):
+                break
+            df[unsure] = self._count([names[i] for i in unsure], None)
+            sure[unsure] = True
+        ranking.missing = [name for name, n in zip(names, df, strict=True) if not n]
+        words = [names[i] for i in chosen]
+        mean = max(1, n_words) / max(1, n_docs)
+        return Weighed(words, df[chosen].tolist(), weights, mean)
+
+    def _count(self, words: Sequence[str], limit: int | None) -> NDArray[np.int64]:
+        """Count the documents that have each word, up to a limit."""
+        if not words:
+            return np.zeros(0, np.int64)
+        rows = self._ask(DOCUMENT_COUNTS, limit, [quote(word) for word in words])
+        return np.array([n for (n,) in rows], np.int64)
+
+    def _best(self, weighed: Weighed, n: int, query: WordQuery) -> list[Candidate]:
+        """Return the n best by words, with those that tie with the last."""
+        if not weighed.words:
+            return []
+        without = [some[0] for some in query.without if len(some) == 1]
+        if query.phrases or len(without) < len(query.without):
+            return self._best_fitting(weighed, n, query, without)
+        order = np.argsort(-weighed.weights, kind="stable")
+        words = [weighed.words[i] for i in order]
+        known = np.cumsum(np.array(weighed.df)[order])
+        first = int(np.searchsorted(known, 2 * n)) + 1  # so many words have documents enough
+        if first >= len(words) or known[-1] < FEW_SCORED:
+            return self._scored(words, without, weighed, n)
+        best = self._scored(words[:first], without, weighed, n)
+        if len(best) < n:
+            return self._scored(words, without, weighed, n)
+        # Documents that have none but later words are worse than the last of these.
+        reached = np.cumsum(weighed.weights[order])
+        least = best[n - 1].share * reached[-1]
+        needed = int(np.searchsorted(reached, reached[-1] - least)) + 1
+        needed = min(needed, int(np.searchsorted(known, MANY_COUNTED // len(words))) + 1)
+        return best if needed <= first else self._scored(words[:needed], without, weighed, n)
+
+    def _scored(
+        self, words: Sequence[str], without: Sequence[str], weighed: Weighed, n: int
+    ) -> list[Candidate]:
+        asked = f"({any_of(words)})" + "".join(f" & !{quote(word)}" for word in without)
+        best = self._by_words(asked, weighed, n + MOST_TIES)
+        return [one for one in best if one.share >= best[min(n, len(best)) - 1].share]
+
+    def _best_fitting(
+        self, weighed: Weighed, n: int, query: WordQuery, without: Sequence[str]
+    ) -> list[Candidate]:
+        """Return the best that have all phrases, and none that is to be left out."""
+        needed = {word for phrase in query.phrases for word in phrase if word not in SMART}
+        asked = f"({any_of(weighed.words)})"
+        asked = " & ".join(filter(None, [asked, all_of(sorted(needed), without)]))
+        found: list[Candidate] = []
+        best = self._by_words(asked, weighed, MOST_TRIED)
+        start, size = 0, max(n, 500)
+        while start < len(best) and len(found) < n:
+            some = best[start : start + size]
+            texts = dict(self._ask_ids("SELECT id, text", [one.id for one in some]))
+            found += [one for one in some if fits(query, unescape(texts[escape(one.id)]))]
+            start, size = start + size, 4 * size
+        return found
+
+    def _by_words(self, asked: str, weighed: Weighed, limit: int) -> list[Candidate]:
+        """Return the documents with the highest scores that a tsquery finds, ties by id."""
+        names, score = _score(weighed)
+        text, parameters = self._condition
+        query = f"""
+SELECT id, code, n_words, {names} FROM (
+  SELECT id, code, n_words, {_counts(weighed)} FROM {{documents}}
+  WHERE words @@ %s::tsquery AND ({text}) OFFSET 0
+) AS counted ORDER BY {score} DESC, id LIMIT %s"""
+        terms = [quote(word) for word in weighed.words]
+        rows = self._ask(query, *terms, asked, *parameters, limit)
+        return _candidates(rows, weighed)
+
+    def _with_shares(self, near: Sequence[Found], weighed: Weighed) -> list[Candidate]:
+        if not weighed.words:
+            return [Candidate(one.document.id, 0, one.code) for one in near]
+        terms = [quote(word) for word in weighed.words]
+        select = f"SELECT id, code, n_words, {_counts(weighed)}"
+        return _candidates(
+            self._ask_ids(select, [one.document.id for one in near], *terms), weighed
+        )
+
+    def _fetch(self, chosen: Sequence[Candidate]) -> list[Found]:
+        rows = self._ask_ids("SELECT {columns}", [one.id for one in chosen])
+        found = {one.document.id: one for one in map(to_found, rows)}
+        return [found[one.id]._replace(distance=one.distance) for one in chosen]
+
+    def _ask_ids(self, select: str, ids: Sequence[str], *parameters: Any) -> list[Any]:
+        query = f"{select} FROM {{documents}} WHERE id = ANY(%s::text[])"
+        return self._ask(query, *parameters, [escape(id) for id in ids]) if ids else []
+
+    def _ask(self, query: str, *parameters: Any) -> list[Any]:
+        rows: list[Any] = self._cursor.execute(self._tables.sql(query), parameters).fetchall()
+        return rows
+
+
+def _counts(weighed: Weighed) -> str:
+    return ", ".join(f"{COUNT} AS c{i}" for i in range(len(weighed.words)))
+
+
+def _score(weighed: Weighed) -> tuple[str, str]:
+    """Give the names of the counts, and BM25 in SQL: in the order of `Weighed.shares`."""
+    names = [f"c{i}" for i in range(len(weighed.words))]
+    base, per_word = K1 * (1 - B), K1 * B / weighed.mean_length
+    length = f"({base!r}::float8 + {per_word!r}::float8 * n_words)"
+    pairs = zip(names, weighed.weights.tolist(), strict=True)
+    parts = [f"{weight!r}::float8 * ({name} / ({name} + {length}))" for name, weight in pairs]
+    return ", ".join(names), " + ".join(parts)
+
+
+def _candidates(rows: Sequence[Sequence[Any]], weighed: Weighed) -> list[Candidate]:
+    pairs = zip(rows, weighed.shares(rows), strict=True)
+    return [Candidate(unescape(row[0]), 0, to_code(row[1]), share) for row, share in pairs]

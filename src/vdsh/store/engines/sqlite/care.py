@@ -1,0 +1,69 @@
+"""Care of a store in a folder: whether it is sound, and a copy of it while others write."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vdsh.search import HammingIndex
+from vdsh.store.engines.sqlite.database import Database
+from vdsh.store.engines.sqlite.mirror import Mirror
+from vdsh.store.engines.sqlite.words import pending
+from vdsh.words import DamagedWordsError
+
+PAGES = 2000  # of the database that are copied between two reports
+KEPT = ("map.safetensors",)  # what a store has beside database, models and index files
+MOST = 20  # complaints of SQLite
+SAMPLE = 200  # documents whose codes are looked for in the index
+
+Progress = Callable[[int, int], None]
+
+
+def problems(database: Database, mirror: Mirror) -> Iterator[str]:
+    """Say what is wrong: with the file, with the index beside it, with the words."""
+    with database.reading() as connection:
+        for (complaint,) in connection.execute(f"PRAGMA integrity_check({MOST})"):
+            if complaint != "ok":
+                yield f"SQLite says: {complaint}. Restore a backup."
+        with mirror.showing(connection) as index:
+            yield from _index_problems(connection, index)
+        left = pending(connection)
+        if left is None or left.n_left:
+            yield "Not all words are indexed yet. The next search does it, or vdsh index."
+            return
+        try:
+            mirror.words.forget()
+            mirror.words.showing(connection)
+        except DamagedWordsError as error:
+            yield f"{error} The next search makes it anew."
+
+
+def copy_to(database: Database, target: Path, progress: Progress | None = None) -> None:
+    """Copy one state of the database, whatever others write meanwhile."""
+
+    def report(_: int, left: int, total: int) -> None:
+        if progress is not None:
+            progress(total - left, total)
+
+    # The transaction stays open, so what others write does not make SQLite begin again.
+    with database.reading() as connection, closing(sqlite3.connect(target)) as copy:
+        connection.execute("SELECT 1 FROM meta").fetchone()
+        connection.backup(copy, pages=PAGES, progress=report, sleep=0)
+
+
+def _index_problems(connection: sqlite3.Connection, index: HammingIndex) -> Iterator[str]:
+    ids = [id for (id,) in connection.execute("SELECT id FROM documents ORDER BY id")]
+    some = ids[:: max(1, len(ids) // SAMPLE)]
+    marks = ", ".join("?" * len(some))
+    rows = connection.execute(f"SELECT id, code FROM documents WHERE id IN ({marks})", some)
+    same = sorted(index.ids.tolist()) == ids
+    if not same or not all(_finds(index, id, code) for id, code in rows):
+        yield "The index is of other documents. Delete index-*.vdsh in the store's folder."
+
+
+def _finds(index: HammingIndex, id: str, code: bytes) -> bool:
+    hits: Any = index.within(np.frombuffer(code, np.uint8), 0)
+    return id in hits.ids

@@ -1,0 +1,103 @@
+"""How a query is answered: which order, which engine call, and what hits say."""
+
+from collections.abc import Sequence
+
+from vdsh.codes import Codes
+from vdsh.search.checks import check_count
+from vdsh.store.engine import Engine
+from vdsh.store.found import Found
+from vdsh.store.hits import Hit, Hits, Within
+from vdsh.store.preparing import words_bar
+from vdsh.store.queries import TextQuery
+from vdsh.store.ranking import ByExpectedDistance, ByRelevance, choose_rank, fits
+from vdsh.store.where import Filter, Tree, parse
+from vdsh.words import WordQuery
+from vdsh.words.passages import words_in
+
+
+def search(
+    engine: Engine, *, query: Codes | TextQuery, k: int, where: Filter | None, rank: str | None
+) -> Hits:
+    """Find the k best documents."""
+    tree = to_tree(engine, where)
+    if not isinstance(query, TextQuery):
+        return Hits(map(to_hit, engine.nearest(query, k, tree)))
+    rank = choose_rank(rank, is_text=True)
+    if rank == "relevance":
+        return _by_relevance(engine, query, k, tree)
+    code, chances, empty, unknown, _ = query.encoded
+    if empty:
+        return _nothing(engine, query, tree)
+    if rank == "distance":
+        return Hits(map(to_hit, engine.nearest(code, k, tree)), unknown)
+    ranking = ByExpectedDistance(chances, k)
+    found = engine.nearest(code, ranking.n_candidates, tree, ranking)
+    hits = (to_hit(one)._replace(expected=ranking.expected[one.document.id]) for one in found)
+    return Hits(hits, unknown)
+
+
+def within(
+    engine: Engine,
+    *,
+    query: Codes | TextQuery,
+    radius: int,
+    where: Filter | None,
+    limit: int | None = None,
+) -> Within:
+    """Find the documents within a radius, and count them."""
+    radius, tree = check_count("radius", radius, 0), to_tree(engine, where)
+    if not isinstance(query, TextQuery):
+        found, total = engine.within(query, radius, tree, limit)
+        return Within(Hits(map(to_hit, found)), total)
+    words, (code, _, empty, unknown, _) = query
+    if empty:
+        return Within(_nothing(engine, query, tree), 0)
+    if words.phrases or words.without:
+        found, _ = engine.within(code, radius, tree)
+        found = [one for one in found if fits(words, one.document.text)]
+        total = len(found)
+    else:
+        found, total = engine.within(code, radius, tree, limit)
+    return Within(Hits(map(to_hit, found[:limit]), unknown), total)
+
+
+def to_tree(engine: Engine, where: Filter | None) -> Tree | None:
+    """Read a filter."""
+    return None if where is None else parse(where, engine.fields())
+
+
+def to_hit(found: Found) -> Hit:
+    """Make a hit of what an engine found."""
+    document, code, distance = found
+    text, labels, metadata = document.text, document.labels, document.metadata
+    return Hit(document.id, distance, text, labels, metadata, None, code.hex())
+
+
+def _by_relevance(engine: Engine, query: TextQuery, k: int, where: Tree | None) -> Hits:
+    words, (code, chances, empty, unknown, _) = query
+    ranking = ByRelevance(words, code, None if empty else chances, k)
+    with words_bar() as progress:
+        if engine.prepare_words(progress):
+            found = engine.relevant(ranking, where)
+        else:
+            found = Engine.relevant(engine, ranking, where)
+    missing = set(ranking.missing)
+    return Hits(
+        (hit._replace(score=ranking.scores[hit.id]) for hit in _with_words(found, words)),
+        [word for word in unknown if word in missing],
+        empty=empty and not found,
+        by_words=True,
+    )
+
+
+def _with_words(found: Sequence[Found], query: WordQuery) -> list[Hit]:
+    """Make hits that say which words of the query they have."""
+    having = words_in([one.document.text for one in found], query.words)
+    pairs = zip(found, having, strict=True)
+    return [to_hit(one)._replace(words=tuple(some)) for one, some in pairs]
+
+
+def _nothing(engine: Engine, query: TextQuery, where: Tree | None) -> Hits:
+    """Find nothing; a wrong filter is an error all the same."""
+    engine.nearest(query.encoded.code, 1, where)
+    return Hits(unknown=query.encoded.unknown, empty=True)

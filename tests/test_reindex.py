@@ -1,0 +1,265 @@
+"""A new model under an old store: old codes until the switch, one kind of codes at any time."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from threading import Event, Thread
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+from typer.testing import CliRunner
+
+from conftest import toy_corpus
+from vdsh import Document, TextHasher, open_store
+from vdsh.cli import app
+from vdsh.codes import to_hex
+from vdsh.errors import FolderError, InputError, VdshError
+from vdsh.model import as_model
+from vdsh.server.app import create_app
+from vdsh.store import restore_store
+
+
+@pytest.fixture(scope="module")
+def newer(tmp_path_factory):
+    texts, labels = toy_corpus()
+    hasher = TextHasher(n_bits=32, epochs=3, hidden_size=16, batch_size=16, random_state=1)
+    return hasher.fit(texts)
+
+
+@pytest.fixture
+def folder(tmp_path, fitted, corpus):
+    texts, _ = corpus
+    with open_store(tmp_path / "store", fitted) as store:
+        store.upsert([Document(f"{i:04}", texts[i % len(texts)]) for i in range(4500)])
+    return tmp_path / "store"
+
+
+def third():
+    return TextHasher("lsh", n_bits=32, random_state=3).fit(toy_corpus()[0])
+
+
+def check_codes(store, hasher):
+    """Every code is the one that the model makes."""
+    assert store.model.fingerprint == as_model(hasher).fingerprint
+    for documents, codes in store.entries():
+        assert np.array_equal(codes, hasher.encode([document.text for document in documents]))
+
+
+def test_all_codes_are_of_the_new_model(folder, fitted, newer):
+    seen = []
+    with open_store(folder) as store:
+        before = store.search("orbit moon")
+        store.reindex(newer, progress=seen.append)
+        check_codes(store, newer)
+        assert store.info()["bits"] == 32
+        assert [hit.words for hit in store.search("orbit moon")] == [hit.words for hit in before]
+        assert store.check() == []
+    assert sum(seen) <= 4500
+    with open_store(folder) as store:
+        check_codes(store, newer)
+        store.reindex()  # back
+        check_codes(store, fitted)
+        assert store.search("orbit moon") == before
+
+
+def test_open_handles_follow(folder, newer):
+    with open_store(folder) as reader, open_store(folder) as writer, open_store(folder) as other:
+        reader.search("orbit moon")
+        writer.upsert([Document("a", "goal referee")])
+        other.reindex(newer)
+        hits = reader.search("orbit moon", rank="distance")
+        assert all(len(hit.code) == 8 for hit in hits)
+        assert len(reader.within("orbit moon", 32)) == 4501
+        writer.upsert([Document("b", "goal referee stadium")])
+        check_codes(reader, newer)
+        check_codes(writer, newer)
+
+
+def test_codes_of_the_old_model_are_refused(folder, fitted, newer):
+    code = fitted.encode(["orbit moon"])
+    with open_store(folder) as store, open_store(folder) as other:
+        other.reindex(newer)
+        with pytest.raises(InputError, match="32-bit codes"):
+            store.search(code[0])
+        with pytest.raises(InputError):
+            store.upsert([Document("a", "goal")], codes=code)
+        store.reindex(third(), restart=True)
+        with pytest.raises(VdshError, match="another model"):
+            other.upsert([Document("a", "goal")], codes=newer.encode(["goal"]))
+        assert store.get("a") is None
+
+
+def test_writes_and_searches_meanwhile(folder, fitted, newer):
+    stop, problems, written = Event(), [], []
+
+    def work():
+        try:
+            with open_store(folder) as store:
+                while not stop.is_set():
+                    id = f"new-{len(written):04}"
+                    store.upsert([Document(id, "referee stadium goal")])
+                    written.append(id)
+                    store.delete([f"{len(written):04}"])
+                    assert store.search("orbit moon")
+        except BaseException as error:
+            problems.append(error)
+
+    thread = Thread(target=work)
+    thread.start()
+    with open_store(folder) as store:
+        for hasher in (newer, fitted, newer):
+            store.reindex(hasher)
+    stop.set()
+    thread.join()
+    assert not problems
+    with open_store(folder) as store:
+        check_codes(store, newer)
+        assert {id for ids, _ in store.codes() for id in ids} >= set(written)
+        assert store.check() == []
+
+
+def test_two_at_once(folder, fitted, newer):
+    def stop(_):
+        raise KeyboardInterrupt
+
+    with open_store(folder) as store:
+        with pytest.raises(KeyboardInterrupt):
+            store.reindex(newer, progress=stop)
+        check_codes(store, fitted)
+        with pytest.raises(InputError, match="being encoded with another model"):
+            store.reindex(third())
+        store.reindex(third(), restart=True)
+        check_codes(store, third())
+
+
+def test_it_goes_on_where_it_stopped(folder, fitted, newer):
+    def stop(_):
+        raise KeyboardInterrupt
+
+    seen = []
+    with open_store(folder) as store:
+        with pytest.raises(KeyboardInterrupt):
+            store.reindex(newer, progress=stop)
+    with open_store(folder) as store:
+        check_codes(store, fitted)
+        store.reindex(newer, progress=seen.append)
+        check_codes(store, newer)
+    assert sum(seen) == 4500 - 2000
+
+
+@pytest.mark.slow
+def test_killed_anywhere_the_store_has_one_model(folder, fitted, newer, tmp_path):
+    newer.save(tmp_path / "newer")
+    script = f"import vdsh; vdsh.open_store({str(folder)!r}).reindex({str(tmp_path / 'newer')!r})"
+    for i in range(8):
+        process = subprocess.Popen([sys.executable, "-c", script])
+        time.sleep(0.2 + 0.15 * i)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        with open_store(folder) as store:
+            bits = store.info()["bits"]
+            check_codes(store, newer if bits == 32 else fitted)
+    subprocess.run([sys.executable, "-c", script], check=True, env=os.environ)
+    with open_store(folder) as store:
+        check_codes(store, newer)
+        assert store.check() == []
+
+
+def test_a_backup_has_the_new_model(folder, newer, tmp_path):
+    with open_store(folder) as store:
+        store.reindex(newer)
+        store.back_up(tmp_path / "copy")
+    with restore_store(tmp_path / "copy", tmp_path / "again") as store:
+        check_codes(store, newer)
+
+
+def test_compacting_forgets_the_model_before(folder, newer):
+    with open_store(folder) as store:
+        store.reindex(newer)
+        store.compact()
+        assert sorted(path.name for path in folder.glob("model*")) == [
+            f"model-{as_model(newer).fingerprint[:12]}"
+        ]
+        with pytest.raises(InputError, match="no earlier model"):
+            store.reindex()
+    with open_store(folder) as store:
+        check_codes(store, newer)
+
+
+@pytest.mark.parametrize("kind", ["nothing", "broken", "untrained"])
+def test_what_is_no_model_changes_nothing(folder, fitted, tmp_path, kind):
+    given = tmp_path / "given"
+    if kind == "broken":
+        fitted.save(given)
+        (given / "weights.safetensors").write_bytes(b"half")
+    if kind == "untrained":
+        given = TextHasher()
+    with open_store(folder) as store:
+        with pytest.raises(VdshError):
+            store.reindex(given)
+        check_codes(store, fitted)
+
+
+def test_a_full_disk_changes_nothing(folder, fitted, newer, monkeypatch):
+    with open_store(folder) as store:
+        base = sqlite3.connect(folder / "store.sqlite")
+        (pages,) = base.execute("PRAGMA page_count").fetchone()
+        base.close()
+        store._engine._database._connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+        with pytest.raises(VdshError, match="free space"):
+            store.reindex(newer)
+        check_codes(store, fitted)
+        store._engine._database._connection.execute("PRAGMA max_page_count = 1000000")
+        store.reindex(newer)
+        check_codes(store, newer)
+
+
+def test_a_strange_earlier_model_is_refused(folder, newer):
+    with open_store(folder) as store:
+        store.reindex(newer)
+    base = sqlite3.connect(folder / "store.sqlite")
+    with base:
+        base.execute("UPDATE meta SET value = '\"../other\"' WHERE key = 'previous'")
+    base.close()
+    with open_store(folder) as store:
+        with pytest.raises(FolderError, match="earlier model"):
+            store.reindex()
+
+
+def test_the_command(folder, newer, tmp_path):
+    newer.save(tmp_path / "newer")
+
+    def run(*arguments):
+        return CliRunner().invoke(app, ["reindex", str(folder), *arguments])
+
+    assert "Give a model" in run().output
+    dry = run("--model", str(tmp_path / "newer"), "--dry-run")
+    assert "4,500 documents: about" in dry.output and "18,000 bytes" in dry.output
+    assert run("--model", str(tmp_path / "newer"), "--quiet").exit_code == 0
+    with open_store(folder) as store:
+        check_codes(store, newer)
+    assert run("--back", "--quiet").exit_code == 0
+
+
+def test_a_running_service_follows(folder, newer):
+    with TestClient(create_app(folder, writable=True), base_url="http://127.0.0.1:8000") as client:
+        before = client.post("/v1/search", json={"text": "orbit moon"}).json()
+        with open_store(folder) as store:
+            store.reindex(newer)
+        after = client.post("/v1/search", json={"text": "orbit moon", "highlight": True}).json()
+        assert (len(before["code"]), len(after["code"])) == (4, 8)
+        again = client.post("/v1/search", json={"text": "orbit moon"}).json()
+        assert again["code"] == to_hex(newer.encode(["orbit moon"]))[0]
+        assert [hit["id"] for hit in again["hits"]] == [hit["id"] for hit in after["hits"]]
+        new = {"documents": [{"id": "new", "text": "referee goal"}]}
+        with open_store(folder) as store:
+            store.reindex(third())
+        assert client.post("/v1/documents", json=new).json() == {"written": 1}
+        with open_store(folder) as store:
+            check_codes(store, third())
+        like = client.post("/v1/search", json={"id": "0007"})
+        assert like.status_code == 200 and like.json()["hits"][0]["distance"] == 0

@@ -1,0 +1,423 @@
+"""Words: the index beside a slow look at every document and SQLite's, queries, passages (#18)."""
+
+import sqlite3
+import unicodedata
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from slow_words import bag_of, word_shares
+from vdsh.text.stopwords import SMART
+from vdsh.text.tokenizer import hash_plainly, tokenize
+from vdsh.words import DamagedWordsError, Segment, WordIndex, passages, read_query, segment
+from vdsh.words.passages import find_passage, words_in
+from vdsh.words.query import content_words
+from vdsh.words.segment import ABSENT, MOST
+
+PIECES = """moon orbit rocket the of moon's don't E-Mail Straße STRASSE über Ölpreis
+密码学 月球 轨道 ひらがな ดวงจันทร์ 🚀 👩‍🚀 🌕 def foo_bar(x): return x**2 self.index[0] ERR_404 0x7f
+3.14 İstanbul café cafe\u0301 \u1112\u1161\u11ab naïve O'Brien rock'n'roll \x00 \x1b[0m \u202e a
+"quoted" -dash «guillemets» {}; <b>bold</b> https://example.org/a?b=c&d=e \n\n \t""".split(" ")
+
+texts = st.lists(st.sampled_from(PIECES), max_size=12).map(" ".join) | st.text(max_size=30)
+corpora = st.lists(texts, max_size=12)
+lightly = settings(max_examples=60, deadline=None)
+
+
+def same(one, other):
+    assert one.first == other.first
+    for a, b in zip(one[1:], other[1:], strict=True):
+        assert a.tolist() == b.tolist()
+
+
+def words_of(text):
+    return dict(content_words(text))
+
+
+def matched(index, words):
+    found = index.match(words)
+    return dict(zip(found.numbers.tolist(), found.shares.tolist(), strict=True)), found.missing
+
+
+def cut_up(texts, sizes):
+    """Make an index of pieces of some sizes."""
+    pieces, start = [], 0
+    for size in [*sizes, len(texts)]:
+        some = texts[start : start + size]
+        pieces += [Segment.of(some, start)] if some else []
+        start += size
+    return WordIndex(pieces)
+
+
+# -- the index beside a slow look ------------------------------------------------------------------
+
+
+@lightly
+@given(corpora, texts, st.lists(st.integers(1, 5), max_size=4))
+def test_shares_agree_with_a_slow_look_at_every_document(corpus, query, sizes):
+    words = words_of(query)
+    expected, missing = word_shares(dict(enumerate(corpus)), words)
+    found, lacking = matched(cut_up(corpus, sizes), words)
+    assert found == pytest.approx({i: s for i, s in expected.items() if s}, abs=1e-12)
+    assert lacking == missing
+    assert all(0 < share <= 1 for share in found.values())
+
+
+@lightly
+@given(corpora, st.lists(st.integers(1, 5), max_size=4), st.data())
+def test_having_agrees_with_a_slow_look(corpus, sizes, data):
+    there = sorted({word for text in corpus for word in bag_of(text)} | {"nowhere"})
+    some = data.draw(st.lists(st.sampled_from(there), min_size=1, max_size=3))
+    expected = [i for i, text in enumerate(corpus) if set(some) <= bag_of(text).keys()]
+    assert cut_up(corpus, sizes).having(some).tolist() == expected
+
+
+@lightly
+@given(corpora)
+def test_a_segment_has_the_words_of_its_texts(corpus):
+    made, bags = Segment.of(corpus), [bag_of(text) for text in corpus]
+    names = sorted({word for bag in bags for word in bag}, key=lambda w: int(hash_plainly([w])[0]))
+    assert made.hashes.tolist() == hash_plainly(names).tolist()
+    assert made.lengths.tolist() == [bag.total() for bag in bags]
+    assert (made.n_docs, made.n_words) == (len(corpus), sum(bag.total() for bag in bags))
+    for j, name in enumerate(names):
+        span = slice(made.offsets[j], made.offsets[j + 1])
+        entries = zip(made.places[span].tolist(), made.counts[span].tolist(), strict=True)
+        assert list(entries) == [(i, bag[name]) for i, bag in enumerate(bags) if name in bag]
+
+
+@lightly
+@given(corpora)
+def test_kernels_and_plain_python_make_the_same_segment(corpus):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(segment, "compiled", lambda seconds: False)
+        plain = Segment.of(corpus)
+        patch.setattr(segment, "compiled", lambda seconds: True)
+        same(Segment.of(corpus), plain)
+
+
+@lightly
+@given(corpora, texts)
+def test_kernels_and_plain_python_find_the_same_words_in_texts(corpus, query):
+    wanted = sorted(words_of(query))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passages, "compiled", lambda seconds: False)
+        plain = words_in(corpus, wanted)
+        patch.setattr(passages, "compiled", lambda seconds: True)
+        assert words_in(corpus, wanted) == plain
+    assert plain == [[w for w in wanted if w in set(tokenize(text))] for text in corpus]
+
+
+def fts5(corpus, words):
+    """Score with SQLite: its bm25() has the opposite sign, and our words go in as they are."""
+    connection = sqlite3.connect(":memory:")
+    connection.execute(
+        "CREATE VIRTUAL TABLE words USING fts5"
+        "(text, content='', tokenize=\"unicode61 remove_diacritics 0 tokenchars ''''\")"
+    )
+    # Hexadecimal names keep SQLite from taking our words apart.
+    name = lambda word: f"w{word.encode().hex()}"  # noqa: E731
+    rows = [(i + 1, " ".join(map(name, bag_of(t).elements()))) for i, t in enumerate(corpus)]
+    connection.executemany("INSERT INTO words(rowid, text) VALUES (?, ?)", rows)
+    query = " OR ".join(f'"{name(word)}"' for word in words)
+    found = connection.execute("SELECT rowid, bm25(words) FROM words WHERE words MATCH ?", (query,))
+    scores = {row - 1: -score for row, score in found}
+    connection.close()
+    return scores
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_shares_are_those_of_sqlite(seed):
+    rng = Random(seed)
+    vocabulary = [*PIECES, *(f"w{i}" for i in range(200))]
+    weights = [1 / (1 + i) for i in range(len(vocabulary))]
+    corpus = [" ".join(rng.choices(vocabulary, weights, k=rng.randrange(60))) for _ in range(300)]
+    for _ in range(20):
+        words = words_of(" ".join(rng.choices(vocabulary, k=rng.randrange(1, 9))))
+        words = dict.fromkeys(words, 1)
+        if not words:
+            continue
+        expected = fts5(corpus, words)
+        found, missing = matched(cut_up(corpus, [rng.randrange(1, 150)]), words)
+        n, bags = len(corpus), [bag_of(text) for text in corpus]
+        df = {w: sum(w in bag for bag in bags) for w in words if w not in missing}
+        most = sum(2.2 * max(np.log((n - d + 0.5) / (d + 0.5)), 1e-6) for d in df.values())
+        scores = {i: share * most for i, share in found.items()}
+        assert scores == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_query_of_many_words_takes_the_most_telling():
+    corpus = [f"word{i} word{i + 1} common" for i in range(100)]
+    words = {f"word{i}": 1 for i in range(100)} | {"common": 1, "word7": 9}
+    expected, _ = word_shares(dict(enumerate(corpus)), words)
+    found, _ = matched(cut_up(corpus, [30, 30]), words)
+    assert found == pytest.approx({i: s for i, s in expected.items() if s}, abs=1e-12)
+    assert len(found) < 40
+
+
+def test_no_documents_and_no_words():
+    assert matched(WordIndex([]), {"moon": 1}) == ({}, ["moon"])
+    assert matched(WordIndex([]), {}) == ({}, [])
+    assert matched(WordIndex([Segment.of([])]), {"moon": 1}) == ({}, ["moon"])
+    empty = WordIndex([Segment.of(["", "the of", "\x00", "moon"])])
+    assert empty.n_docs == 4
+    assert list(matched(empty, {"moon": 1})[0]) == [3]
+    assert empty.having(["orbit"]).tolist() == []
+
+
+# -- pieces ----------------------------------------------------------------------------------------
+
+
+@lightly
+@given(st.lists(st.lists(texts, min_size=1, max_size=4), min_size=1, max_size=5), st.data())
+def test_joined_pieces_are_the_piece_of_all(parts, data):
+    gaps = data.draw(st.lists(st.integers(0, 9), min_size=len(parts), max_size=len(parts)))
+    pieces, numbers, first = [], [], 7
+    for part, gap in zip(parts, gaps, strict=True):
+        pieces.append(Segment.of(part, first))
+        numbers += range(first, first + len(part))
+        first += len(part) + gap
+    whole = Segment.of([text for part in parts for text in part]).at(np.array(numbers))
+    same(Segment.joined(pieces), whole)
+    assert Segment.joined(pieces).n_docs == len(numbers)
+
+
+@lightly
+@given(st.lists(texts, min_size=1, max_size=8), st.data())
+def test_a_piece_without_some_is_the_piece_of_the_others(corpus, data):
+    gone = data.draw(st.lists(st.integers(0, len(corpus) - 1), unique=True))
+    left = Segment.of(corpus, 5).without(np.array(gone, np.uint16))
+    others = Segment.of(["" if i in gone else text for i, text in enumerate(corpus)], 5)
+    lengths = others.lengths.copy()
+    lengths[gone] = ABSENT
+    same(left, others._replace(lengths=lengths))
+    assert left.n_docs == len(corpus) - len(gone)
+    again = left.without(np.array(gone, np.uint16))
+    same(again, left)
+
+
+@lightly
+@given(corpora, st.integers(-(2**63), 2**63 - 1))
+def test_bytes_come_back(corpus, first):
+    made = Segment.of(corpus, first)
+    data = made.to_bytes()
+    same(Segment.from_bytes(data, first), made)
+    assert Segment.from_bytes(data, first).to_bytes() == data
+
+
+def test_documents_at_the_limit_of_a_piece():
+    corpus = [f"own{i}" if i % 1000 == 535 else "" for i in range(MOST)]
+    made = Segment.of(corpus, 3)
+    assert made.n_docs == MOST
+    assert WordIndex([made]).having(["own65535"]).tolist() == [3 + 65535]
+    halves = [Segment.of(corpus[: MOST // 2], 3), Segment.of(corpus[MOST // 2 :], 3 + MOST // 2)]
+    same(Segment.joined(halves), made)
+    same(Segment.from_bytes(made.to_bytes(), 3), made)
+    ends = made.of(["a1 moon", "b2 moon"]).at(np.array([10, 10 + MOST - 1]))
+    assert WordIndex([ends]).having(["moon"]).tolist() == [10, 10 + MOST - 1]
+    assert (ends.n_docs, len(ends.lengths)) == (2, MOST)
+
+
+def test_more_documents_than_a_piece_takes_are_refused():
+    with pytest.raises(ValueError, match="65,536"):
+        Segment.of([""] * (MOST + 1))
+
+
+def test_a_word_is_counted_255_times_at_most():
+    corpus = ["moon " * 300 + "orbit", "moon " * 255 + "orbit", "orbit", "", ""]
+    made = Segment.of(corpus)
+    assert sorted(made.counts.tolist()) == [1, 1, 1, 255, 255]
+    expected, _ = word_shares(dict(enumerate(corpus)), {"moon": 1})
+    assert matched(WordIndex([made]), {"moon": 1})[0] == pytest.approx(
+        {i: s for i, s in expected.items() if s}
+    )
+
+
+def test_a_document_of_very_many_words_is_there():
+    corpus = ["moon orbit " * 40_000, "moon " * ABSENT, "moon", ""]
+    made = Segment.of(corpus)
+    assert made.n_docs == 4
+    assert made.lengths.tolist() == [ABSENT - 1, ABSENT - 1, 1, 0]
+    expected, _ = word_shares(dict(enumerate(corpus)), {"moon": 1, "orbit": 1})
+    found, _ = matched(WordIndex([made]), {"moon": 1, "orbit": 1})
+    assert found == pytest.approx({i: s for i, s in expected.items() if s})
+
+
+WHOLE = Segment.of(["moon orbit moon", "rocket", "", "moon 密码学"], 9).to_bytes()
+
+
+@lightly
+@given(st.integers(0, len(WHOLE) - 1))
+def test_bytes_cut_short_are_refused(size):
+    with pytest.raises(DamagedWordsError):
+        Segment.from_bytes(WHOLE[:size], 9)
+
+
+@lightly
+@given(st.integers(0, len(WHOLE) - 1), st.integers(1, 255))
+def test_bytes_that_were_changed_are_refused(place, change):
+    data = bytearray(WHOLE)
+    data[place] ^= change
+    with pytest.raises(DamagedWordsError):
+        Segment.from_bytes(bytes(data), 9)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"vdw1", WHOLE + b"\0", WHOLE[4:], "text", None, 12, 1.5, b"\0" * 20, b"\xff" * 99],
+)
+def test_what_is_no_segment_is_refused(data):
+    with pytest.raises(DamagedWordsError, match="^The word index is damaged"):
+        Segment.from_bytes(data, 9)
+
+
+def test_a_segment_of_other_documents_is_refused():
+    with pytest.raises(DamagedWordsError):
+        Segment.from_bytes(WHOLE, 10)
+
+
+@pytest.mark.parametrize("at", ["sizes", "places"])
+def test_bytes_with_a_good_check_sum_that_make_no_sense_are_refused(at):
+    """As somebody's would be who means harm."""
+    made = Segment.from_bytes(WHOLE, 9)
+    if at == "sizes":
+        made = made._replace(offsets=made.offsets * 3)
+    else:
+        made = made._replace(places=made.places + np.uint16(4000))
+    with pytest.raises(DamagedWordsError):
+        Segment.from_bytes(made.to_bytes(), 9)
+
+
+def test_scores_are_numbers_whatever_a_piece_says():
+    """One with a good check sum whose documents are not there, or that lists one many times."""
+    made = Segment.from_bytes(WHOLE, 9)
+    absent = made._replace(lengths=np.full_like(made.lengths, ABSENT))
+    twice = made._replace(places=np.zeros_like(made.places))
+    for piece in (absent, twice, made._replace(counts=np.zeros_like(made.counts))):
+        index = WordIndex([Segment.from_bytes(piece.to_bytes(), 9)])
+        assert np.isfinite(index.match({"moon": 1, "rocket": 2}).shares).all()
+
+
+# -- queries ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("typed", "words", "phrases", "without"),
+    [
+        ("mars rover", "mars rover", [], []),
+        ('mars "red planet" -rover', "mars red planet", [["red", "planet"]], [["rover"]]),
+        ("\u201cred planet\u201d", "red planet", [["red", "planet"]], []),
+        ("\u201ered planet\u201c", "red planet", [["red", "planet"]], []),
+        ("\u00abred planet\u00bb", "red planet", [["red", "planet"]], []),
+        ('-"red planet" mars', "mars", [], [["red", "planet"]]),
+        ('"red planet', "red planet", [], []),
+        ('red planet"', "red planet", [], []),
+        ('"red" "planet', "red planet", [], []),
+        ('size 5" pipe 6" wide', "size pipe wide", [], []),
+        ("e-mail --launch - moon", "mail launch moon", [], []),
+        ("well-known state-of-the-art", "state art", [], []),
+        ("-e-mail moon", "moon", [], [["mail"]]),
+        ("moon -the -of", "moon", [], []),
+        ('moon "to be or not to be"', "moon", [], []),
+        ('"to the moon"', "moon", [["to", "the", "moon"]], []),
+        ("-moon", "", [], [["moon"]]),
+        ("moon -Moon", "moon", [], [["moon"]]),
+        ("-moon -moon", "", [], [["moon"], ["moon"]]),
+        ('""', "", [], []),
+        ('"" -"" -', "", [], []),
+        ('" OR (', "", [], []),
+        ("*", "", [], []),
+        ("moon\nhe said \"red planet\" -rover", "moon red planet rover", [], []),
+        (" " + '"red planet"\n', "red planet", [["red", "planet"]], []),
+        ("\u5bc6\u7801\u5b66 -\u6708\u7403", "\u5bc6\u7801 \u7801\u5b66", [], [["\u6708\u7403"]]),
+        ('"moon\x00orbit" -ro\x00cket', "moon orbit", [["moon", "orbit"]], [["ro", "cket"]]),
+        ("\x00\x01\x1f moon", "moon", [], []),
+        ("", "", [], []),
+    ],
+)  # fmt: skip
+def test_queries_are_read_as_people_type_them(typed, words, phrases, without):
+    read = read_query(typed)
+    assert set(read.words) == set(words.split())
+    assert list(read.phrases) == phrases
+    assert list(read.without) == without
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        '"moon" -orbit ' * 14_000,
+        '"a ' * 60_000,
+        '-"' * 100_000,
+        '"' * 200_001,
+        "-" * 200_000,
+        "-a" * 100_000,
+        " " * 199_999 + '"',
+        "\u201c" * 200_000,
+        " ".join(f"word{i}" for i in range(10_000)) + ' "red planet"',
+        '-"' + "moon " * 40_000 + '"',
+        "\U0001f680-" * 100_000,
+    ],
+)
+def test_what_is_long_is_read_quickly_and_has_no_signs(typed):
+    read = read_query(typed)
+    assert not read.phrases
+    assert len(read.without) <= 1
+    assert len(read.words) <= 10_100
+
+
+@given(
+    st.text(max_size=200) | st.lists(st.sampled_from(['"', "-", " ", "moon", "the"])).map("".join)
+)
+def test_any_text_is_a_query(typed):
+    read = read_query(typed)
+    assert set(read.words) <= set(tokenize(read.text))
+    assert not set(read.words) & SMART
+    for phrase in [*read.phrases, *read.without]:
+        assert phrase
+        assert set(phrase) - SMART
+    for phrase in read.phrases:
+        assert set(phrase) - SMART <= set(read.words)
+
+
+# -- passages --------------------------------------------------------------------------------------
+
+
+@lightly
+@given(st.lists(texts, max_size=40).map(" ".join), texts, st.sampled_from([60, 100, 240]))
+def test_marks_are_where_the_words_are(text, query, length):
+    words = set(words_of(query))
+    start, stop, marks = find_passage(text, words, length)
+    assert 0 <= start <= stop <= min(len(text), start + length)
+    assert (stop - start == 0) == (not text)
+    last = start
+    for a, b in marks:
+        assert last <= a < b <= stop
+        if unicodedata.is_normalized("NFC", text):
+            assert set(tokenize(text[a:b])) & words
+        last = a
+    if words & set(tokenize(text)):
+        assert marks
+
+
+def test_a_passage_has_the_most_words():
+    text = "moon " + "filler " * 100 + "moon orbit rocket " + "filler " * 100 + "moon"
+    start, stop, marks = find_passage(text, {"moon", "orbit", "rocket"})
+    assert [text[a:b] for a, b in marks] == ["moon", "orbit", "rocket"]
+    assert text[start - 1] == text[stop] == " "
+
+
+def test_marks_of_words_with_combining_marks():
+    text = "Le cafe\u0301 et le café, " + "u\u0308ber " * 3
+    marks = find_passage(text, {"café", "über"}).marks
+    assert [text[a:b] for a, b in marks] == ["cafe\u0301", "café", *["u\u0308ber"] * 3]
+    assert find_passage("moo" + "\u0301" * 5000, {"moo"}).stop <= 240
+
+
+def test_a_passage_of_what_has_no_words():
+    assert find_passage("", {"moon"}) == (0, 0, [])
+    assert find_passage("orbit", {"moon"}) == (0, 5, [])
+    assert find_passage("x" * 1000, {"moon"}) == (0, 240, [])
+    assert find_passage("moon", set()) == (0, 4, [])
