@@ -7,7 +7,8 @@ connections, while workers are killed, its temporary folder is full, clients are
 bodies hostile and filters expensive, and at last its folder is moved away and replaced. A search
 is lost where no answer comes; an answer that is not 200 is counted apart. A silence is the time
 between two good answers. Documents are written all along: those answered `written` must be in the
-store at the end. The temporary folder is full only for root, who can mount a small one.
+store at the end, and found by a word of their own. The temporary folder is full only for root, who
+can mount a small one.
 """
 
 import argparse
@@ -59,6 +60,7 @@ def main() -> None:
             "phases": rows,
             "written": len(chaos.written),
             "written_and_lost": chaos.count_lost_writes(),
+            "written_and_not_found_by_words": chaos.count_not_found_by_words(),
             "seconds_to_stop": round(stopped, 1),
             "load_before": busy,
         }
@@ -206,7 +208,7 @@ class Chaos:
     async def write(self):
         """Write a document now and then, on connections of its own."""
         for number in range(10**6):
-            body = {"documents": [{"id": f"written-{number}", "text": "some words"}]}
+            body = {"documents": [{"id": f"written-{number}", "text": f"some words own{number}"}]}
             with suppress(OSError, EOFError):
                 if await self.once(request("/v1/documents", body)) == 200:
                     self.written.append(f"written-{number}")
@@ -327,6 +329,13 @@ class Chaos:
         """Count documents that were answered `written` and are not in the store."""
         with open_store(self.away) as store:
             return sum(store.get(id) is None for id in self.written)
+
+    def count_not_found_by_words(self):
+        """Count documents that were answered `written` and are not found by their own word."""
+        with open_store(self.away) as store:
+            queries = [f"own{id.removeprefix('written-')}" for id in self.written]
+            best = [[hit.id for hit in hits] for hits in store.search_many(queries, 1)]
+        return sum(found != [id] for found, id in zip(best, self.written, strict=True))
 
 
 if __name__ == "__main__":

@@ -248,9 +248,9 @@ def bench_within(bench: Bench, case: str, codes: Codes, queries: Codes, radius: 
 
 def scan_only(index: HammingIndex, queries: Codes, radius: int) -> Any:
     """Answer a radius query without tables."""
-    index._rows.n_tables = 0
+    index._rows.tables = False
     answers = index.within(queries, radius)
-    index._rows.n_tables = 2
+    index._rows.tables = True
     return answers
 
 

@@ -2,10 +2,15 @@
 
 import json
 import os
+import re
+import sqlite3
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
+from vdsh import Document
 from vdsh.store import open_store
 
 
@@ -21,12 +26,134 @@ def store(vdsh, model_folder, docs, tmp_path):
     return tmp_path / "s"
 
 
-def test_search_shows_distance_id_labels_and_snippet(vdsh, store):
+def test_search_shows_score_id_labels_and_passage(vdsh, store):
     result = vdsh("search", store, "rocket to the moon with a crew in orbit", "-k", 5)
     assert result.returncode == 0, result.stderr
-    lines = result.stdout.splitlines()
-    assert len(lines) == 5
-    assert all(" space " in line and line.split()[1].startswith("d") for line in lines)
+    rows = [line.split() for line in result.stdout.splitlines()]
+    assert len(rows) == 5
+    assert all(label == "space" and id.startswith("d") for _, id, label, *_ in rows)
+    assert [row[0] for row in rows] == sorted((row[0] for row in rows), reverse=True)
+    nearest = vdsh("search", store, "rocket moon", "--rank", "distance").stdout.splitlines()
+    assert all(line.split()[0].isdecimal() for line in nearest)
+
+
+@pytest.mark.parametrize("verb", ["search", "within"])
+def test_words_need_no_quotes(verb, vdsh, store):  # 18
+    joined = vdsh(verb, store, "rocket moon", "--json").stdout
+    assert vdsh(verb, store, "rocket", "--json", "moon").stdout == joined != ""
+
+
+@pytest.mark.parametrize("query", ["moon|-rocket", "moon -rocket", "--|moon|-rocket"])
+def test_a_word_behind_a_dash_is_left_out(query, vdsh, store):  # 18
+    found = vdsh("search", store, "-k", 30, "--json", *query.split("|"))
+    texts = [json.loads(line)["text"] for line in found.stdout.splitlines()]
+    assert texts and "moon" in texts[0]
+    assert not any("rocket" in text for text in texts)
+
+
+def test_a_phrase_in_quotes_is_looked_for_as_it_is(vdsh, store, model_folder, tmp_path):  # 18
+    (tmp_path / "p.jsonl").write_text('{"id": "p", "text": "the crew saw a red moon rise"}')
+    assert vdsh("index", model_folder, "p.jsonl", "--store", store).returncode == 0
+    found = vdsh("search", store, 'crew "red moon"', "--json").stdout.splitlines()
+    assert [json.loads(line)["id"] for line in found] == ["p"]
+
+
+@pytest.mark.parametrize("option", ["-json", "-where"])
+def test_an_option_with_one_dash_is_not_taken_for_a_word(option, vdsh, store):  # 18
+    result = vdsh("search", store, "moon", option)
+    assert result.returncode == 2
+    assert f"Did you mean -{option}?" in " ".join(result.stderr.replace("\u2502", " ").split())
+
+
+def test_the_best_passage_is_shown_and_its_words_marked(vdsh, store, model_folder, tmp_path):  # 18
+    text = (
+        "nothing to see here " * 20 + "then the satellite fell\n\n on the moon " + "and so on " * 50
+    )
+    (tmp_path / "long.jsonl").write_text(json.dumps({"id": "long", "text": text}))
+    assert vdsh("index", model_folder, "long.jsonl", "--store", store).returncode == 0
+    for rank in ("relevance", "distance"):
+        query = ("search", store, "satellite", "moon", "--where", "id=long", "--rank", rank)
+        assert "the satellite fell on the moon and" in vdsh(*query).stdout
+        (hit,) = map(json.loads, vdsh(*query, "--json").stdout.splitlines())
+        assert "the satellite fell on the moon and" in hit["passage"]
+        assert len(hit["passage"]) <= 240
+    assert hit.keys() == {"id", "distance", "text", "labels", "metadata", "code", "passage"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("width", [60, 140])
+def test_the_table_is_as_wide_as_the_terminal(width, store):  # 18
+    import pty
+
+    with open_store(store) as opened:
+        opened.upsert([Document("far/away/" * 5, "a moon " + "of many words " * 50, ("space",))])
+    read = bytearray()
+
+    def listen(terminal):
+        read.extend(some := os.read(terminal, 1 << 16))
+        return some
+
+    size = f"import os; os.environ['COLUMNS'] = '{width}'; from vdsh.cli import main; import sys; "
+    run = f"{size}sys.argv = ['vdsh', 'search', {str(store)!r}, 'moon', '-k', '81']; main()"
+    saved, null = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)  # what pty copies to standard output
+    try:
+        assert pty.spawn([sys.executable, "-c", run], listen) == 0
+    finally:
+        os.dup2(saved, 1)
+        os.close(saved)
+        os.close(null)
+    assert b"\x1b[1mmoon\x1b[0m" in read
+    lines = re.sub(r"\x1b\[\d+m", "", read.decode()).splitlines()
+    longest = max(map(len, lines))
+    assert longest <= width
+    assert longest > width - 20
+    assert (len(lines) > 81) == (width == 60)  # the passages have lines of their own
+
+
+def test_texts_cannot_command_the_terminal(vdsh, store, model_folder, tmp_path):  # 18
+    odd = {"id": "o\x1b[2J", "text": "moon \x1b]0;title\x07 \u202eorbit", "labels": ["\x9b1m"]}
+    (tmp_path / "odd.jsonl").write_text(json.dumps(odd))
+    assert vdsh("index", model_folder, "odd.jsonl", "--store", store).returncode == 0
+    for query in (("moon",), ("-",)):
+        shown = vdsh("search", store, *query, "-k", 81, input="moon\x1b[2J\n").stdout
+        assert "moon ]0;title orbit" in shown
+        assert not set(shown) & set("\x1b\x07\x9b\u202e")
+
+
+def test_queries_come_from_standard_input(vdsh, store):  # 18
+    given = "rocket moon\n\n  goal xylophone \r\nthe of"
+    result = vdsh("search", store, "-", "-k", 2, "--json", input=given)
+    assert (result.returncode, result.stderr) == (0, "")
+    first, second, third = map(json.loads, result.stdout.splitlines())
+    assert first["query"] == "rocket moon"
+    alone = vdsh("search", store, "rocket", "moon", "-k", 2, "--json").stdout.splitlines()
+    assert first["hits"] == [json.loads(line) for line in alone]
+    assert first.keys() == {"query", "hits"}
+    assert (second["query"], second["unknown"]) == ("goal xylophone", ["xylophone"])
+    assert (third["hits"], "no word that counts" in third["warning"]) == ([], True)
+    lines = vdsh("search", store, "-", "-k", 2, input=given).stdout.splitlines()
+    assert [lines[i] for i in (0, 4, 9)] == ["rocket moon", "goal xylophone", "the of"]
+    assert "xylophone" in lines[5]
+
+
+def test_queries_that_are_not_text_are_one_sentence(vdsh, store):  # 18
+    result = vdsh("search", store, "-", "--json", input=b"moon\n\xff\xfe\n")
+    assert result.returncode == 1
+    assert "Line 2 of standard input is not UTF-8" in result.stderr
+    assert vdsh("search", store, "-", input="").stdout == ""
+
+
+def test_each_query_is_answered_when_it_comes(store):  # 18
+    command = [sys.executable, "-m", "vdsh", "search", str(store), "-", "--json", "-k", "1"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, bufsize=1, **pipes) as process:
+        for query in ("moon", "goal"):
+            process.stdin.write(f"{query}\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["query"] == query
+        process.stdin.close()
+        assert process.wait(60) == 0
 
 
 def test_search_filters_and_prints_json(vdsh, store):
@@ -35,15 +162,21 @@ def test_search_filters_and_prints_json(vdsh, store):
     found = [json.loads(line) for line in result.stdout.splitlines()]
     assert len(found) == 3
     assert all(hit["labels"] == ["sport"] and hit["metadata"]["year"] >= 2000 for hit in found)
-    assert set(found[0]) == {"id", "distance", "text", "labels", "metadata", "code"}
+    fields = {"id", "distance", "text", "labels", "metadata", "code", "score", "words", "passage"}
+    assert set(found[0]) == fields
 
 
 def test_search_by_code_and_by_expected_distance(vdsh, store, model_folder):
     code = vdsh("encode", model_folder, "-", input='{"text": "rocket moon orbit"}').stdout.split()[
         1
     ]
-    text = vdsh("search", store, "rocket moon orbit", "--json").stdout
-    assert vdsh("search", store, "--code", code, "--json").stdout == text
+    text = vdsh("search", store, "rocket moon orbit", "--rank", "distance", "--json").stdout
+    by_code = vdsh("search", store, "--code", code, "--json").stdout
+    without = [
+        [{k: v for k, v in json.loads(line).items() if k != "passage"} for line in one.splitlines()]
+        for one in (text, by_code)
+    ]
+    assert without[0] == without[1] != []
     ranked = vdsh("search", store, "rocket moon orbit", "--rank", "expected", "--json").stdout
     expected = [json.loads(line)["expected"] for line in ranked.splitlines()]
     assert expected == sorted(expected)
@@ -142,6 +275,8 @@ def test_info_tells_documents_and_model(vdsh, store):
     ("arguments", "message"),
     [
         (("search", "nowhere", "moon"), "nowhere"),
+        (("search", "s", "--code", "0000", "--rank", "relevance"), "a code has no words"),
+        (("search", "s", "-", "--code", "0000"), "not both"),
         (("search", "s"), "Give a text to look for"),
         (("search", "s", "moon", "--code", "00"), "not both"),
         (("search", "s", "moon", "-k", 0), "k must be"),
@@ -193,7 +328,8 @@ def test_words_that_are_not_known_are_said(verb, vdsh, store):  # 16 D2
     assert (last["unknown"], "xylophone" in last["warning"]) == (["xylophone"], True)
     none = vdsh(verb, store, "xylophone")
     assert (none.returncode, none.stdout) == (0, "")
-    assert none.stderr.startswith("No word of the text is known to the model")
+    said = {"search": "No document has a word", "within": "No word"}
+    assert none.stderr.startswith(f"{said[verb]} of the text")
     assert len(none.stderr.splitlines()) == 1
 
 
@@ -246,3 +382,67 @@ def test_an_interrupted_index_says_what_is_kept(vdsh, store, model_folder, docs,
     assert result.returncode == 1
     assert "2,000 documents were committed before and are kept." in result.stderr
     assert json.loads(vdsh("info", store, "--json").stdout)["documents"] == 2080
+
+
+@pytest.fixture
+def old_store(store, monkeypatch):
+    """A store as the version before the word index left it, of more documents than are few."""
+    with open_store(store) as opened:
+        opened.upsert(Document(f"n{i}", "moon orbit") for i in range(2500))
+    with sqlite3.connect(store / "store.sqlite") as connection:
+        for statement in (
+            "DROP TABLE words",
+            "DROP TABLE gone",
+            "DELETE FROM meta WHERE key = 'words'",
+            "UPDATE meta SET value = '1' WHERE key = 'format'",
+        ):
+            connection.execute(statement)
+    connection.close()
+    monkeypatch.setattr("vdsh.store.preparing.MANY", 100)
+    monkeypatch.setattr("vdsh.progress.SECONDS", 0)
+    return store
+
+
+def test_the_first_search_of_an_old_store_indexes_its_words(vdsh, old_store):  # 18
+    first = vdsh("search", old_store, "astronaut", "--json")
+    assert first.returncode == 0
+    assert "indexing words" in first.stderr and "580/580" in first.stderr
+    assert "astronaut" in json.loads(first.stdout.splitlines()[0])["text"]
+    again = vdsh("search", old_store, "astronaut", "--json")
+    assert (again.stdout, again.stderr) == (first.stdout, "")
+
+
+def test_index_brings_an_old_store_up_to_date(vdsh, old_store, model_folder, tmp_path):  # 18
+    (tmp_path / "one.jsonl").write_text('{"id": "one", "text": "moon orbit"}')
+    command = ("index", model_folder, "one.jsonl", "--store", old_store)
+    done = vdsh(*command)
+    assert (done.returncode, "indexing words" in done.stderr) == (0, True)
+    assert "indexing words" not in vdsh("search", old_store, "astronaut").stderr
+    assert "indexing words" not in vdsh(*command).stderr
+
+
+def test_quiet_indexes_words_without_a_bar(vdsh, old_store, model_folder, tmp_path):  # 18
+    (tmp_path / "one.jsonl").write_text('{"id": "one", "text": "moon orbit"}')
+    done = vdsh("index", model_folder, "one.jsonl", "--store", old_store, "--quiet")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert vdsh("search", old_store, "astronaut").stderr == ""
+
+
+def test_few_words_are_indexed_in_silence(vdsh, old_store, monkeypatch):  # 18
+    monkeypatch.setattr("vdsh.store.preparing.MANY", 20_000)
+    found = vdsh("search", old_store, "astronaut", "-k", 2)
+    assert (len(found.stdout.splitlines()), found.stderr) == (2, "")
+
+
+def test_a_damaged_word_index_is_made_anew_with_a_bar(vdsh, store, monkeypatch):  # 18
+    with open_store(store) as opened:
+        opened.upsert(Document(f"n{i}", "moon orbit") for i in range(2500))
+    before = vdsh("search", store, "astronaut", "--json").stdout
+    with sqlite3.connect(store / "store.sqlite") as connection:
+        connection.execute("UPDATE words SET data = x'00'")
+    connection.close()
+    monkeypatch.setattr("vdsh.store.preparing.MANY", 100)
+    monkeypatch.setattr("vdsh.progress.SECONDS", 0)
+    result = vdsh("search", store, "astronaut", "--json")
+    assert "indexing words" in result.stderr
+    assert result.stdout == before

@@ -9,6 +9,7 @@ from vdsh import TextHasher
 from vdsh.datasets import docstrings
 
 PACKAGES = ("asyncio", "email", "scipy.stats", "sklearn")
+QUERIES = ("how to sort a list", "gradient descent optimizer", "read a csv file")
 
 
 @pytest.fixture
@@ -23,9 +24,11 @@ def test_the_demo_learns_and_leaves_a_model(vdsh, few_packages, tmp_path):
     facts = json.loads(result.stdout)
     precision = facts["precision_at_100"]
     assert precision["codes"] > precision["exact tf-idf cosine"] > 2 * precision["random"]
-    assert len(facts["searches"]) == 3
+    assert [one["query"] for one in facts["searches"]] == list(QUERIES)
+    assert all(len(one["hits"]) == 3 for one in facts["searches"])
     assert TextHasher.load(tmp_path / facts["model"]).n_bits == 32
     search = vdsh("search", facts["store"], "sparse matrix", "--json")
     assert len(search.stdout.splitlines()) == 10
     encode = vdsh("encode", facts["model"], facts["documents"])
     assert len(encode.stdout.splitlines()) > 1000
+    assert vdsh("search", facts["store"], "gradient descent", "-k", 3).stdout.count("sklearn") >= 3

@@ -17,6 +17,7 @@ documents       files to documents
 jit             one way to compile and spread kernels
 text            texts to counts
 words           which documents have which words
+notebook        tables in notebooks
 codes           bits, packed codes, thresholds
 labels          labels as users give them, to one matrix
 persistence     model folders

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vdsh import TextHasher
+from vdsh.codes import unpack
 from vdsh.errors import InputError
 from vdsh.hashers import HASHERS
 from vdsh.model import Model, as_model
@@ -33,14 +34,30 @@ def without_kernels(monkeypatch):
         monkeypatch.setattr(f"{place}.compiled", lambda seconds: False)
 
 
+def check_saved(model):
+    """Codes are those that were saved, but for bits whose score is the threshold to six digits.
+
+    A median threshold is the score of a training document. The codes were made on an x86-64, and
+    the matrix products of other processors round the last digit of a float their own way.
+    """
+    codes = model.encode(SAVED["texts"])
+    saved = np.frombuffer(bytes.fromhex(SAVED["codes"][model.name]), np.uint8).reshape(codes.shape)
+    scores = model.scores(SAVED["texts"])
+    near = np.isclose(scores, model.thresholds, rtol=1e-6, atol=1e-6 * np.abs(scores).max())
+    assert not ((unpack(codes) != unpack(saved)) & ~near).any()
+    assert near.mean() < 0.02
+    if model.knows_doubt:  # our own kernels, in one order everywhere
+        assert np.array_equal(codes, saved)
+
+
 def test_codes_are_those_of_the_version_that_trained_the_model(model):
     """The folders were written, and the codes made, by version 0.1 before the house was rebuilt."""
-    assert model.encode(SAVED["texts"]).tobytes().hex() == SAVED["codes"][model.name]
+    check_saved(model)
 
 
 @pytest.mark.usefixtures("without_kernels")
 def test_codes_are_the_same_without_kernels(model):
-    assert model.encode(SAVED["texts"]).tobytes().hex() == SAVED["codes"][model.name]
+    check_saved(model)
     assert model.encode([]).shape == (0, 2)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from vdsh.codes import unpack
 from vdsh.errors import FolderError, InputError, MissingFileError, VdshError, WriteError
-from vdsh.search import HammingIndex, RowIndex
+from vdsh.search import HammingIndex, RowIndex, keeper
 from vdsh.search.index_file import map_arrays, write_arrays
 
 LENGTHS = [8, 16, 24, 32, 64, 128, 248, 256, 1024]
@@ -19,6 +19,14 @@ def random_codes(n, n_bits=64, seed=0):
 def repeated_codes(n, n_distinct, n_bits=32, seed=0):
     rng = np.random.default_rng(seed)
     return random_codes(n_distinct, n_bits, seed)[rng.integers(0, n_distinct, n)]
+
+
+def build_at_once(monkeypatch):
+    """Build tables at the first search, however few codes there are, and wait for them."""
+    for name in "LOOK_UP", "BUILD":
+        monkeypatch.setattr(f"vdsh.search.keeper.{name}", 0)
+    start = keeper.Thread.start
+    monkeypatch.setattr(keeper.Thread, "start", lambda thread: (start(thread), thread.join()))
 
 
 def slow_search(codes, ids, query, radius=1024):
@@ -107,10 +115,9 @@ def test_answers_do_not_depend_on_threads_or_batch_size(distinct):
 @pytest.mark.parametrize("kind", ["random", "crowded", "repeated"])
 @pytest.mark.parametrize("n_bits", [24, 64])
 def test_within_agrees_with_a_slow_search_where_tables_are_used(kind, n_bits, forced, monkeypatch):
-    monkeypatch.setattr("vdsh.search.tables.LOOK_UP", 0)
+    build_at_once(monkeypatch)
     if forced:  # even where a scan would be faster
-        monkeypatch.setattr("vdsh.search.tables.PROBE", 0)
-        monkeypatch.setattr("vdsh.search.rows.cheaper", lambda *_: np.ones(6, bool))
+        monkeypatch.setattr("vdsh.search.rows.scan_time", lambda *_: np.inf)
     n = 20_000
     codes = random_codes(n, n_bits)
     if kind == "crowded":
@@ -119,11 +126,12 @@ def test_within_agrees_with_a_slow_search_where_tables_are_used(kind, n_bits, fo
         codes = repeated_codes(2 * n, n, n_bits)
     queries = np.concatenate([codes[:4], random_codes(2, n_bits, seed=1)])
     queries[1:3, 0] ^= 5
-    for ids in None, np.arange(len(codes)) * 2:  # two tables, one table
+    for ids in None, np.arange(len(codes)) * 2:
         index = HammingIndex(codes, ids=ids)
         names = range(len(codes)) if ids is None else ids.tolist()
         for radius in 0, 1, 2, 3, 5:
             assert_within_is_right(index, codes, names, queries, radius)
+        assert index._rows._main.tables is not None
 
 
 def test_many_hits_are_sorted_like_few():

@@ -20,7 +20,7 @@ from vdsh.errors import EngineError, FolderError, InputError, VdshError, WriteEr
 from vdsh.store import open_store
 from vdsh.store import store as store_module
 from vdsh.store.engines.milvus import engine as milvus_engine
-from vdsh.store.engines.postgres import engine as postgres_engine
+from vdsh.store.engines.postgres import rows as postgres_rows
 from vdsh.store.found import Found
 
 # Texts here are not about words.
@@ -384,7 +384,7 @@ def test_no_more_documents_are_fetched_than_asked_for(remote_place, fitted, monk
         read.append(parts)
         return Found(*parts)
 
-    for module in (milvus_engine, postgres_engine):
+    for module in (milvus_engine, postgres_rows):
         monkeypatch.setattr(module, "Found", spy)
     with open_store(remote_place, fitted) as store:
         store.upsert([doc(f"{i:03}", year=i % 3) for i in range(300)], codes_of(*range(300)))

@@ -555,6 +555,27 @@ def test_threads_search_while_documents_change(filled, folder):
         assert bool(hit.words) == (hit.id[0] == "k")
 
 
+def test_others_can_write_during_a_long_upgrade(filled, folder, monkeypatch):
+    """They waited until its end: there was no time between two batches."""
+    filled.close()
+    make_old(folder)
+    others, left = iter(range(60, 100)), []
+
+    def pause(seconds):
+        assert seconds > 0.1  # SQLite looks ten times a second whether it may write
+        with open_store(folder, wait=0.0) as other:
+            other.upsert(documents(1, next(others)))
+            left.append(other._engine._pending().n_left)
+
+    monkeypatch.setattr(words_module, "BATCH", 10)
+    monkeypatch.setattr(engine_module, "TURN", 0.0)
+    monkeypatch.setattr(engine_module, "sleep", pause)
+    with open_store(folder) as store:
+        assert store._engine.prepare_words()
+        assert left == [50, 40, 30, 20, 10]
+        assert_whole(store, folder)
+
+
 WRITE = """
 import sys
 import threading

@@ -208,6 +208,13 @@ def test_bytes_come_back(corpus, first):
     assert Segment.from_bytes(data, first).to_bytes() == data
 
 
+def test_arrays_are_searched_where_they_lie():
+    """numpy copies what is not aligned, and that took a hundred times as long."""
+    for corpus in (["moon orbit"], ["moon", "rocket orbit", "goal"]):
+        read = Segment.from_bytes(Segment.of(corpus).to_bytes(), 0)
+        assert all(array.flags.aligned for array in read[1:])
+
+
 def test_documents_at_the_limit_of_a_piece():
     corpus = [f"own{i}" if i % 1000 == 535 else "" for i in range(MOST)]
     made = Segment.of(corpus, 3)
@@ -259,6 +266,7 @@ def test_bytes_cut_short_are_refused(size):
 @lightly
 @given(st.integers(0, len(WHOLE) - 1), st.integers(1, 255))
 def test_bytes_that_were_changed_are_refused(place, change):
+    place = place if place < 20 else max(place, 24)  # four bytes are there for nothing
     data = bytearray(WHOLE)
     data[place] ^= change
     with pytest.raises(DamagedWordsError):

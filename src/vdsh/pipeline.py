@@ -3,7 +3,7 @@
 import inspect
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Self
@@ -18,8 +18,10 @@ from vdsh.errors import InputError, suggest
 from vdsh.hashers import HASHERS, Hasher
 from vdsh.hashers.base import Progress
 from vdsh.model import Model
+from vdsh.model.card import describe_measure
 from vdsh.model.health import LEAST_TO_WARN, BitHealthWarning, describe
 from vdsh.model.model import EmptyDocumentWarning, warn_of_empty
+from vdsh.notebook import html_table
 from vdsh.persistence import jsonable
 from vdsh.progress import training_bar
 from vdsh.text import BagOfWords
@@ -82,6 +84,26 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         self.n_bits = n_bits
         self.random_state = random_state
         self.settings = settings
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
+        if "model_" not in vars(self):
+            return f"TextHasher({given})"
+        return f"<TextHasher({given}), learned from {_describe(self.model_.training)}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(name, str(value)) for name, value in self.get_params().items()]
+        if "model_" in vars(self):
+            training = self.model_.training
+            rows.append(("learned from", _describe(training)))
+            quality = training.get("quality", {})
+            if "values" in quality:
+                values = (f"{name} {value:.3f}" for name, value in quality["values"].items())
+                rows.append((describe_measure(quality), ", ".join(values)))
+        return html_table(rows)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def fit(
         self,
@@ -272,6 +294,10 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         text = {name: value for name, value in self.settings.items() if name in of_text}
         rest = {name: value for name, value in self.settings.items() if name in of_hasher}
         return BagOfWords(**text), kind(n_bits=self.n_bits, random_state=self.random_state, **rest)
+
+
+def _describe(training: Mapping[str, Any]) -> str:
+    return f"{training['documents']:,} documents and {training['terms']:,} terms"
 
 
 def _now() -> str:

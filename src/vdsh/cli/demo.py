@@ -3,26 +3,26 @@
 import json
 import shutil
 import time
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from warnings import catch_warnings, simplefilter
 
 import typer
 
 from vdsh.cli import options
-from vdsh.cli.output import print_values
+from vdsh.cli.output import print_answer, print_values
 
 if TYPE_CHECKING:
     from vdsh.datasets import Dataset
     from vdsh.documents import Document
     from vdsh.pipeline import TextHasher
-    from vdsh.store import Store
+    from vdsh.store import Hits, Store
 
 EXAMPLE = "Example: vdsh demo --out my-demo"
 # Enough documents to learn from, few enough for three minutes on two cores.
 _AREAS, _EACH = 24, 400
 _SETTINGS: dict[str, Any] = {"epochs": 12, "patience": 3, "hidden_size": 500}
-_N_QUERIES = 3
+_QUERIES = ("how to sort a list", "gradient descent optimizer", "read a csv file")
 _ON_THE_MAP = 5000  # documents; half a minute on two cores
 
 
@@ -67,33 +67,37 @@ def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
     started = time.monotonic()
     model = Path(out) / "model"
     check_free(model, force=True)
-    documents = _collect(quiet=quiet)
-    data = random_split("docstrings", documents, seed, "docstrings of the installed packages")
-    areas = sorted({area for document in documents for area in document.labels or ()})
+    documents, few = _collect(quiet=quiet)
+    data = random_split("docstrings", few, seed, "docstrings of the installed packages")
+    areas = sorted({area for document in few for area in document.labels or ()})
     if not as_json:
         typer.echo(
-            f"{len(documents):,} docstrings of installed packages in {len(areas)} areas, such as "
+            f"{len(documents):,} docstrings of installed packages. Learning from {len(few):,} of "
+            f"them, in {len(areas)} areas such as "
             f"{', '.join(areas[:: max(1, len(areas) // 4)][:4])}."
         )
     hasher = _train(data, seed, quiet=quiet)
     hasher.save(model, force=True)
-    corpus = write_stories(Path(out), documents)
+    corpus = write_stories(Path(out), few)
     quality = _measure(hasher, data)
-    with _make_store(Path(out) / "store", hasher, data) as store:
-        searches = _search(store, hasher, data)
+    with _make_store(Path(out) / "store", hasher, documents, quiet=quiet) as store:
+        searches = dict(zip(_QUERIES, store.search_many(_QUERIES, k=3), strict=True))
     seconds = time.monotonic() - started
     if as_json:
         facts = {"model": str(model), "documents": str(corpus), "store": f"{out}/store"}
-        found = {"precision_at_100": quality, "searches": searches, "seconds": round(seconds)}
+        shown = [{"query": query, "hits": _summary(hits)} for query, hits in searches.items()]
+        found = {"precision_at_100": quality, "searches": shown, "seconds": round(seconds)}
         typer.echo(json.dumps(facts | found))
         return
-    typer.echo("\nPrecision at 100 on held-out documents (share a label with the query):")
+    typer.echo("\nPrecision at 100 on held-out documents (are of the same area as the query):")
     print_values(quality, hasher.n_bits)
-    _print_searches(searches)
+    typer.echo(f"\nWords and codes together, over all {len(documents):,}:\n")
+    for query, hits in searches.items():
+        print_answer(query, hits, as_json=False)
     place = "" if out == "vdsh-demo" else f" --out {out}"
     typer.echo(
-        f"\nDone in {seconds:.0f} s. Model, store and documents are in {out}. Try next:\n"
-        f'  vdsh search {out}/store "probability density of a distribution" -k 5\n'
+        f"Done in {seconds:.0f} s. Model, store and documents are in {out}. Try next:\n"
+        f"  vdsh search {out}/store probability density of a distribution\n"
         f"  vdsh demo --serve{place}   # the page: search, bits, a map\n"
         f"  vdsh duplicates {out}/store\n"
         f"  vdsh encode {model} {corpus} | head\n"
@@ -102,7 +106,8 @@ def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
     )
 
 
-def _collect(*, quiet: bool) -> "list[Document]":
+def _collect(*, quiet: bool) -> "tuple[list[Document], list[Document]]":
+    """Read the docstrings of everything that has a public name, and choose some to learn from."""
     from vdsh.datasets import docstrings
     from vdsh.progress import counting_bar
 
@@ -111,13 +116,15 @@ def _collect(*, quiet: bool) -> "list[Document]":
         def show(done: int, total: int) -> None:
             bar.update(bar.task_ids[0], completed=done, total=total)
 
-        return docstrings.collect(areas=_AREAS, each=_EACH, progress=show)
+        found = docstrings.collect(progress=show)
+    public = [one for one in found if "._" not in one.id.removeprefix(one.metadata["module"])]
+    return public, docstrings.choose(public, areas=_AREAS, each=_EACH)
 
 
 def _train(data: "Dataset", seed: int, *, quiet: bool) -> "TextHasher":
     from vdsh.pipeline import TextHasher
 
-    hasher = TextHasher("vdsh-s", n_bits=32, random_state=seed, **_SETTINGS)
+    hasher = TextHasher("vdsh", n_bits=32, random_state=seed, **_SETTINGS)
     return hasher.fit(
         data.train.texts or (),
         data.train.labels,
@@ -139,49 +146,25 @@ def _measure(hasher: "TextHasher", data: "Dataset") -> dict[str, float]:
     return {name: round(value, 4) for name, value in found.values.items()}
 
 
-def _make_store(path: Path, hasher: "TextHasher", data: "Dataset") -> "Store":
-    """Put all but the test documents into a new store; an older demo's is replaced."""
-    from vdsh.documents import Document
+def _make_store(
+    path: Path, hasher: "TextHasher", documents: "list[Document]", *, quiet: bool
+) -> "Store":
+    """Put all documents into a new store; an older demo's is replaced."""
+    from vdsh.model.model import EmptyDocumentWarning
+    from vdsh.progress import counting_bar
     from vdsh.store import open_store
 
     if (path / "store.sqlite").exists():
         shutil.rmtree(path)
     store = open_store(path, hasher)
-    for part in (data.train, data.validation):
-        store.upsert(map(Document, part.ids, part.texts or (), part.labels))
+    with counting_bar("indexing", len(documents), enabled=not quiet) as bar, catch_warnings():
+        simplefilter("ignore", EmptyDocumentWarning)  # two in 38,000 are no news
+        store.upsert(documents, progress=lambda n: bar.update(bar.task_ids[0], completed=n))
     return store
 
 
-def _search(store: "Store", hasher: "TextHasher", data: "Dataset") -> list[dict[str, Any]]:
-    """Find the documents nearest to some held-out documents."""
-    from vdsh.codes import to_hex
-
-    searches = []
-    rows = zip(data.test.ids, data.test.texts or (), data.test.labels, strict=True)
-    for name, text, labels in islice(rows, _N_QUERIES):
-        hits = [
-            {"distance": hit.distance, **_summary(hit.id, hit.labels, hit.text)}
-            for hit in store.search(text, k=3)
-        ]
-        (code,) = to_hex(hasher.encode([text]))
-        searches.append({"code": code, **_summary(name, labels, text), "hits": hits})
-    return searches
-
-
-def _summary(name: str, labels: tuple[str, ...] | None, text: str) -> dict[str, Any]:
-    return {"id": name, "labels": labels, "snippet": text.strip().partition("\n")[0][:60]}
-
-
-def _print_searches(searches: list[dict[str, Any]]) -> None:
-    typer.echo(
-        "\nHeld-out documents and their nearest neighbours (differing bits, area, document):"
-    )
-    for search in searches:
-        typer.echo(f"\n  {search['code']}  {_line(search)}")
-        for hit in search["hits"]:
-            typer.echo(f"  {hit['distance']:>8}  {_line(hit)}")
-
-
-def _line(hit: dict[str, Any]) -> str:
-    name = hit["id"].rpartition(".")[2]
-    return f"{', '.join(hit['labels'] or ()):<20} {name}: {hit['snippet']}"
+def _summary(hits: "Hits") -> list[dict[str, Any]]:
+    return [
+        {"id": hit.id, "labels": hit.labels, "score": hit.score, "passage": hit.passage()}
+        for hit in hits
+    ]

@@ -1,6 +1,7 @@
 """`vdsh index`: documents into a store."""
 
 import json
+from contextlib import ExitStack
 from itertools import chain
 from typing import Annotated
 
@@ -37,11 +38,13 @@ def command(
         written = committed
 
     try:
-        with reading_bar(reading.reader(docs), "indexing", enabled=not quiet) as documents:
-            first = next(in_batches(documents), [])  # what cannot be read makes no store
-            with open_store(store, model, keep_model=keep) as opened:
+        with ExitStack() as stack:
+            with reading_bar(reading.reader(docs), "indexing", enabled=not quiet) as documents:
+                first = next(in_batches(documents), [])  # what cannot be read makes no store
+                opened = stack.enter_context(open_store(store, model, keep_model=keep))
                 opened.upsert(chain(first, documents), progress=acknowledge)
-                total = opened.count()
+            opened.prepare_words(progress=not quiet)  # of what an older version wrote
+            total = opened.count()
     except (VdshError, KeyboardInterrupt):
         if written:
             typer.echo(f"{written:,} documents were committed before and are kept.", err=True)
@@ -51,4 +54,4 @@ def command(
         typer.echo(json.dumps({"store": shown, "written": written, "documents": total}))
     else:
         typer.echo(f"Wrote {written:,} documents; the store {shown} holds {total:,}.")
-        typer.echo(f'Next: vdsh search {shown} "some text" -k 10')
+        typer.echo(f"Next: vdsh search {shown} SOME WORDS")

@@ -2,16 +2,21 @@
 
 import json
 import os
-from collections.abc import Callable
+import re
+import sys
+from collections.abc import Callable, Collection, Iterator
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:
+    from io import BufferedReader
+
     from vdsh.codes import Codes
     from vdsh.documents import Document, DocumentReader
 
@@ -26,8 +31,8 @@ Docs = Annotated[
     ),
 ]
 Store = Annotated[str, typer.Argument(help="Folder or URL of the store.", show_default=False)]
-Text = Annotated[
-    str | None, typer.Argument(help="What to look for; or give --code.", show_default=False)
+Words = Annotated[
+    list[str] | None, typer.Argument(help="What to look for; or give --code.", show_default=False)
 ]
 Code = Annotated[str | None, typer.Option(help="Look for a code in hex instead of a text.")]
 WhereOption = Annotated[
@@ -140,12 +145,61 @@ def texts_and_labels(documents: "list[Document]") -> tuple[list[str], list[Any] 
     return [document.text for document in documents], labels if known else None
 
 
-def parse_query(text: str | None, code: str | None) -> "str | Codes":
+class WordsCommand(TyperCommand):
+    """A command that takes a query word by word, such as mars -rover."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Tell click which arguments with a dash are words and not options."""
+        options = {name for param in self.params for name in param.opts}
+        return super().parse_args(ctx, move_words(args, options))
+
+
+def move_words(args: list[str], options: Collection[str]) -> list[str]:
+    """Put words with a dash behind all options.
+
+    >>> move_words(["store", "mars", "-rover", "-k", "5", "-k5"], ["-k", "--json"])
+    ['store', 'mars', '-k', '5', '-k5', '--', '-rover']
+    """
+    end = args.index("--") if "--" in args else len(args)
+    dashed = [arg for arg in args[:end] if re.match("-[^-]{2}", arg) and not is_short(arg, options)]
+    for word in dashed:
+        if f"-{word}" in options:
+            raise typer.BadParameter(
+                f"There is no option {word}. Did you mean -{word}? To leave out documents with "
+                f"that word, write it behind two dashes: -- {word}."
+            )
+    return [arg for arg in args[:end] if arg not in dashed] + ["--", *dashed, *args[end + 1 :]]
+
+
+def is_short(arg: str, options: Collection[str]) -> bool:
+    """Say whether an argument is a short option with its value, such as -k5."""
+    return arg[:2] in options and arg[2:].isdecimal()
+
+
+def read_lines() -> Iterator[list[str]]:
+    """Read queries from standard input, one a line, as many at a time as have come."""
+    data, number, ended = b"", 0, False
+    while not ended:
+        new = cast("BufferedReader", sys.stdin.buffer).read1(1 << 16)
+        ended = not new
+        *lines, data = (data + new + (b"\n" if ended else b"")).split(b"\n")
+        texts = []
+        for line in lines:
+            number += 1
+            try:
+                texts.append(line.decode("utf-8-sig" if number == 1 else "utf-8").strip())
+            except UnicodeDecodeError as error:
+                raise InputError(f"Line {number} of standard input is not UTF-8.") from error
+        if queries := [text for text in texts if text]:
+            yield queries
+
+
+def parse_query(words: list[str] | None, code: str | None) -> "str | Codes":
     """Take the text or the code, of which there must be one."""
-    if (text is None) == (code is None):
+    if (not words) == (code is None):
         raise InputError("Give a text to look for, or a code with --code, and not both.")
-    if text is not None:
-        return text
+    if words:
+        return " ".join(words)
     from vdsh.codes import from_hex
 
     codes: Codes = from_hex([code or ""])[0]

@@ -2,10 +2,11 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
@@ -13,9 +14,8 @@ from vdsh.errors import VdshError, WriteError
 from vdsh.files import check_new, new_file
 
 if TYPE_CHECKING:
+    from vdsh.codes import Codes
     from vdsh.store import Hits
-
-_SNIPPET = 60
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def print_values(values: Mapping[str, float], n_bits: int) -> None:
         typer.echo(f"  {name:<20} {value:.3f}{sizes.get(name, '')}")
 
 
-def print_hits(hits: "Hits", *, as_json: bool) -> None:
+def print_hits(hits: "Hits", query: "str | Codes", *, as_json: bool) -> None:
     """Print a table for people or JSON lines for programs; say which words were not known.
 
     In JSON that is a last line of its own, which is there only where words were not known.
@@ -51,25 +51,44 @@ def print_hits(hits: "Hits", *, as_json: bool) -> None:
         typer.echo(hits.warning, err=True)
     if as_json:
         about = hits.about_query()
-        for fields in (*(hit.as_fields() for hit in hits), *([about] if about else ())):
+        for fields in (*_fields(hits, query), *([about] if about else ())):
             typer.echo(json.dumps(fields, ensure_ascii=False))
+    elif hits:
+        _print_table(hits, query)
+    elif not hits.warning:
+        typer.echo("Nothing found.", err=True)
+
+
+def print_answer(query: str, hits: "Hits", *, as_json: bool) -> None:
+    """Print what one query of several found: a table under the query, or one JSON object."""
+    if as_json:
+        fields = {"query": query, "hits": _fields(hits, query), **hits.about_query()}
+        typer.echo(json.dumps(fields, ensure_ascii=False))
         return
-    if not hits:
-        if not hits.warning:
-            typer.echo("Nothing found.", err=True)
-        return
-    width = min(40, max(len(hit.id) for hit in hits))
-    tags = [", ".join(hit.labels or ()) for hit in hits]
-    tag_width = min(24, max(len(tag) for tag in tags))
-    for hit, tag in zip(hits, tags, strict=True):
-        name, label = _cut(hit.id, width), _cut(tag, tag_width)
-        typer.echo(f"{hit.distance:>3}  {name:<{width}}  {label:<{tag_width}}  {snippet(hit.text)}")
+    from vdsh.words.lines import one_line
+
+    typer.secho(one_line(query), underline=True)
+    if hits.warning or not hits:
+        typer.echo(hits.warning or "Nothing found.")
+    _print_table(hits, query)
+    typer.echo()
 
 
-def snippet(text: str) -> str:
-    """Take the beginning of a text as one line."""
-    return _cut(" ".join(text[: 8 * _SNIPPET].split()), _SNIPPET)
+def _print_table(hits: "Hits", query: "str | Codes") -> None:
+    """Print lines as wide as the terminal, with the query's words in bold; plain in a pipe."""
+    from vdsh.store.table import WIDTH, table
+
+    width = get_terminal_size((WIDTH, 0)).columns
+    for line in table(hits, width, _words(query)):
+        typer.echo("".join(typer.style(t, bold=True) if on else t for t, on in line))
 
 
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "\u2026"
+def _fields(hits: "Hits", query: "str | Codes") -> list[dict[str, Any]]:
+    words = _words(query)
+    return [hit.as_fields() | {"passage": hit.passage(words=words)} for hit in hits]
+
+
+def _words(query: "str | Codes") -> Collection[str]:
+    from vdsh.words.query import content_words
+
+    return content_words(query) if isinstance(query, str) else ()

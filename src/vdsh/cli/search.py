@@ -1,31 +1,55 @@
-"""`vdsh search`: the nearest documents of a text."""
+"""`vdsh search`: the best documents for a text."""
 
 from typing import Annotated
 
 import typer
 
 from vdsh.cli import options, output
+from vdsh.cli.options import WordsCommand as CLASS  # noqa: F401
 
-EXAMPLE = 'Example: vdsh search news-store "shuttle launch" -k 5 --where label=sci.space'
+EXAMPLE = "Example: vdsh search news-store shuttle launch -k 5 --where label=sci.space"
 
 
 def command(
     store: options.Store,
-    text: options.Text = None,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="What to look for, or - for one query a line on stdin (empty lines are skipped); "
+            "or give --code.",
+            show_default=False,
+        ),
+    ] = None,
     k: Annotated[int, typer.Option("-k", help="How many documents.")] = 10,
     where: options.WhereOption = None,
     code: options.Code = None,
     rank: Annotated[
-        str, typer.Option(help="`distance`, or `expected` distance, which knows unsure bits.")
-    ] = "distance",
+        str | None,
+        typer.Option(
+            help="`relevance`: words and code together; `distance` of the codes; `expected` "
+            "distance, which knows unsure bits.  [default: relevance; distance for a code]",
+            show_default=False,
+        ),
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Print the documents nearest to a text: differing bits, id, labels, beginning."""
+    """Print the best documents for a text: score (or distance), id, labels, best passage.
+
+    A phrase in quotes must be in a document as it is, a word behind a dash must not. The shell
+    takes one pair of quotes for itself, so give two: '"red planet" water -rover'.
+    """
     from vdsh.store import open_store
     from vdsh.store.where_text import parse_where
 
-    query = options.parse_query(text, code)
     filters = parse_where(where or [])
+    if words == ["-"] and code is None:
+        with open_store(store) as opened:
+            for lines in options.read_lines():
+                answers = opened.search_many(lines, k, where=filters, rank=rank)
+                for line, hits in zip(lines, answers, strict=True):
+                    output.print_answer(line, hits, as_json=as_json)
+        return
+    query = options.parse_query(words, code)
     with open_store(store) as opened:
-        found = opened.search(query, k=k, where=filters, rank=rank)
-    output.print_hits(found, as_json=as_json)
+        hits = opened.search(query, k, where=filters, rank=rank)
+    output.print_hits(hits, query, as_json=as_json)

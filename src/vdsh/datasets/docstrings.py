@@ -63,9 +63,16 @@ def collect(
             progress(number, len(files))
     texts = {document.text: document for document in found}.values()
     documents = _merge_small_areas({document.id: document for document in texts}.values())
-    documents.sort(key=lambda document: hashlib.sha256(document.id.encode()).digest())
+    return choose(documents, areas=areas, each=each)
+
+
+def choose(
+    documents: Iterable[Document], *, areas: int | None = None, each: int | None = None
+) -> list[Document]:
+    """Keep the largest areas, and of each a fixed pseudo-random choice; sorted by id."""
+    by_chance = sorted(documents, key=lambda one: hashlib.sha256(one.id.encode()).digest())
     by_area: dict[str, list[Document]] = {}
-    for document in documents:
+    for document in by_chance:
         by_area.setdefault((document.labels or ("",))[0], []).append(document)
     largest = sorted(by_area, key=lambda area: (-len(by_area[area]), area))[:areas]
     kept = (document for area in largest for document in by_area[area][:each])

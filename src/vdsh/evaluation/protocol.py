@@ -12,6 +12,7 @@ from vdsh.errors import InputError
 from vdsh.hashers import Hasher
 from vdsh.labels import Labels, read_labels
 from vdsh.metrics import ranking
+from vdsh.notebook import html_table
 from vdsh.text.weighting import inverse_document_frequency, weigh
 
 
@@ -35,6 +36,19 @@ class Evaluation(NamedTuple):
     n_documents: int
     n_unlabelled: int
     k: int
+
+    def __repr__(self) -> str:
+        values = "".join(f"\n  {name:<16} {mean:.4f}" for name, mean in self.means.items())
+        return f"<Evaluation: {self._sizes}{values}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(name, f"{mean:.4f}") for name, mean in self.means.items()]
+        return html_table(rows, (self._sizes, "mean"))
+
+    @property
+    def _sizes(self) -> str:
+        left_out = f", {self.n_unlabelled:,} without labels left out" if self.n_unlabelled else ""
+        return f"{self.n_queries:,} queries, {self.n_documents:,} documents each{left_out}"
 
     @property
     def means(self) -> dict[str, float]:

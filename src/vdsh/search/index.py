@@ -14,6 +14,7 @@ from vdsh.search.checks import check_codes, check_count, check_queries
 from vdsh.search.id_kinds import GivenIds, check_ids, check_kind, make_ids, show
 from vdsh.search.ids import CountedIds, IdArray
 from vdsh.search.index_file import from_arrays, to_arrays, write_arrays
+from vdsh.search.memory import check_memory
 from vdsh.search.nearest import Rows
 from vdsh.search.rows import Mask, RowIndex
 from vdsh.search.scan import RowHits
@@ -54,6 +55,7 @@ class HammingIndex:
 
     def __init__(self, codes: Codes, *, ids: Any | None = None, threads: int | None = None) -> None:
         codes = check_codes(codes)
+        check_memory(f"{len(codes):,} codes", codes.nbytes)
         threads = None if threads is None else check_count("threads", threads, 1)
         given = _check_new_ids(ids, len(codes))
         self._ids = make_ids(given, len(codes))
@@ -155,6 +157,7 @@ class HammingIndex:
             All different and none in the index yet.
         """
         codes = check_codes(codes, self._rows.n_bytes)
+        check_memory(f"{len(codes):,} more codes", codes.nbytes)
         given = _check_new_ids(ids, len(codes))
         next_id = None
         if given is None:
@@ -240,8 +243,6 @@ class HammingIndex:
 
     def _ids_changed(self) -> None:
         self._keys_stale = True
-        # Ids that are stored take the memory of the second table.
-        self._rows.n_tables = 1 if self._ids.nbytes else 2
 
     def _order_ties(self) -> None:
         """Tell the rows how their ids sort, if that has changed."""

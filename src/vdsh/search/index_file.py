@@ -20,14 +20,16 @@ from vdsh.errors import FolderError, MissingFileError
 from vdsh.files import new_file
 from vdsh.search.id_kinds import ids_from_file
 from vdsh.search.ids import Ids
+from vdsh.search.pieces import NARROWEST, WIDEST, WORD
 from vdsh.search.rows import RowIndex
 from vdsh.search.segment import NO_OFFSETS, Segment
 from vdsh.search.strips import STRIP, Strips
+from vdsh.search.tables import Tables
 
 MAGIC = b"vdsh-idx"
-FORMAT = 1
+FORMAT = 2
 ALIGNMENT = 64
-DTYPES = ("uint8", "uint32", "int32", "int64", "bool")
+DTYPES = ("uint8", "uint32", "uint64", "int32", "int64", "bool")
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -42,7 +44,11 @@ KINDS = {
     "id_text": (("uint8",), 1),
     "id_ends": (("int64",), 1),
     "id_keys": (("int64",), 1),
+    "luts": (("uint64",), 4),
+    "starts": (("uint32",), 2),
+    "entries": (("uint8",), 4),
 }
+TABLES = ("luts", "starts", "entries")  # last in a file: it is whole without them
 
 
 def to_arrays(rows: RowIndex, ids: Ids, next_id: int | None) -> tuple[dict[str, Any], Arrays]:
@@ -50,11 +56,16 @@ def to_arrays(rows: RowIndex, ids: Ids, next_id: int | None) -> tuple[dict[str, 
     main = rows.settled()
     facts = {"n_codes": len(main.strips), "ids": ids.kind, "next_id": next_id}
     arrays: Arrays = {"strips": main.strips.trimmed()}
+    if len(main.members):
+        arrays |= {"members": main.members}
     if main.grouped:
-        arrays |= {"offsets": main.offsets, "members": main.members}
+        arrays |= {"offsets": main.offsets}
     if len(rows) < rows.n_rows:
         arrays["alive"] = rows.alive
-    return facts, arrays | ids.arrays()
+    arrays |= ids.arrays()
+    if main.tables is not None:
+        arrays |= {name: getattr(main.tables, name) for name in TABLES}
+    return facts, arrays
 
 
 def from_arrays(path: Path, threads: int | None) -> tuple[RowIndex, Ids, int | None]:
@@ -64,7 +75,8 @@ def from_arrays(path: Path, threads: int | None) -> tuple[RowIndex, Ids, int | N
         _check_kinds(facts, arrays)
         strips = Strips(arrays["strips"].shape[1], arrays["strips"], facts["n_codes"])
         offsets, members = arrays.get("offsets", NO_OFFSETS), arrays.get("members", NO_OFFSETS)
-        main, alive = Segment(strips, 0, offsets, members), arrays.get("alive")
+        main = Segment(strips, 0, offsets, members, _tables(arrays, strips))
+        alive = arrays.get("alive")
         _check_segment(main)
         _check_id_text(arrays)
         ids = ids_from_file(facts["ids"], arrays)
@@ -154,22 +166,36 @@ def _read_header(path: Path, data: mmap.mmap | bytes) -> tuple[Any, int]:
 
 
 def _map_all(data: mmap.mmap | bytes, start: int, entries: list[dict[str, Any]]) -> Arrays:
-    """Map the arrays, which lie one after the other; raise a ValueError where they do not."""
+    """Map the arrays, which lie one after the other; raise a ValueError where they do not.
+
+    Tables that are cut short are left out: they are built again when they are worth it.
+    """
     arrays: Arrays = {}
     end = start
     for entry in entries:
-        offset, shape = start + entry["offset"], entry["shape"]
-        if entry["dtype"] not in DTYPES or not all(isinstance(n, int) and n >= 0 for n in shape):
-            raise ValueError("no such array")
-        dtype, count = np.dtype(entry["dtype"]), math.prod(shape)
-        if offset != _aligned(end) or offset + count * dtype.itemsize > len(data):
-            raise ValueError("an array does not lie where it should")
-        array = np.frombuffer(data, dtype, count, offset) if count else np.empty(0, dtype)
-        if _checksum(array) != entry["checksum"]:
-            raise ValueError("a checksum does not match")
-        arrays[str(entry["name"])] = array.reshape(shape)
-        end = offset + array.nbytes
+        try:
+            arrays[str(entry["name"])], end = _map_one(data, start, end, entry)
+        except ValueError:
+            if entry["name"] not in TABLES:
+                raise
+            return {name: array for name, array in arrays.items() if name not in TABLES}
     return arrays
+
+
+def _map_one(
+    data: mmap.mmap | bytes, start: int, end: int, entry: dict[str, Any]
+) -> tuple[NDArray[Any], int]:
+    """Map one array that begins where others end; return it and its own end."""
+    offset, shape = start + entry["offset"], entry["shape"]
+    if entry["dtype"] not in DTYPES or not all(isinstance(n, int) and n >= 0 for n in shape):
+        raise ValueError("no such array")
+    dtype, count = np.dtype(entry["dtype"]), math.prod(shape)
+    if offset != _aligned(end) or offset + count * dtype.itemsize > len(data):
+        raise ValueError("an array does not lie where it should")
+    array = np.frombuffer(data, dtype, count, offset) if count else np.empty(0, dtype)
+    if _checksum(array) != entry["checksum"]:
+        raise ValueError("a checksum does not match")
+    return array.reshape(shape), offset + array.nbytes
 
 
 def _checksum(array: NDArray[Any]) -> int:
@@ -195,14 +221,33 @@ def _check_kinds(facts: dict[str, Any], arrays: Arrays) -> None:
     _check("alive" not in arrays or not (arrays["alive"].view(np.uint8) > 1).any())
 
 
+def _tables(arrays: Arrays, strips: Strips) -> Tables | None:
+    """Take tables that kernels can walk over without leaving them; others are built again."""
+    if any(name not in arrays for name in TABLES):
+        return None
+    luts, starts, entries = (arrays[name] for name in TABLES)
+    width = (starts.shape[1] - 1).bit_length() - 1
+    n_entry, n_strips = entries.shape[2], -(-len(strips) // STRIP)
+    n_words = -(-n_entry // WORD)
+    fits = NARROWEST <= width <= WIDEST and starts.shape[1] == 2**width + 1 and 8 * n_entry >= width
+    fits &= luts.shape == (len(starts), 1 + n_words, strips.data.shape[1], 256)
+    fits &= entries.shape == (len(starts) - 1, n_strips, n_entry, STRIP) and len(starts) > 1
+    fits = fits and int(np.bitwise_or.reduce(luts[:, 0], axis=None)) < 2**width
+    fits = fits and bool((starts[:, 0] == 0).all() and (starts[:, -1] == len(strips)).all())
+    fits = fits and bool((starts[:, 1:] >= starts[:, :-1]).all())
+    return Tables(luts, width, starts, entries) if fits else None
+
+
 def _check_segment(main: Segment) -> None:
     """See that kernels can run over a segment without leaving its arrays."""
     shape, n_codes = main.strips.data.shape, len(main.strips)
     _check(shape[1] and shape[2] == STRIP and 0 <= n_codes <= shape[0] * STRIP)
+    offsets, members = main.offsets, main.members
     if main.grouped:
-        offsets, members = main.offsets, main.members
         _check(len(offsets) == n_codes + 1 and offsets[0] == 0 and offsets[-1] == len(members))
         _check((offsets[1:] >= offsets[:-1]).all())
+    if len(members):
+        _check(main.grouped or len(members) == n_codes)
         _check(not len(members) or members.max() < len(members))
         _check((np.bincount(members, minlength=len(members)) == 1).all())  # each row once
 

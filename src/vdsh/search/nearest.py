@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Codes
 from vdsh.jit import kernel
-from vdsh.search.strips import STRIP, lanes_up_to, lowest_bit, next_near
+from vdsh.search.strips import STRIP, Whole, lanes_up_to, lowest_bit, next_near
 
 Rows = NDArray[np.int64]
 Distances = NDArray[np.int32]
@@ -21,8 +21,8 @@ NO_KEY = np.iinfo(np.int64).max
 class Part(NamedTuple):
     """A stretch of positions to scan, and the rows that lie at each position.
 
-    Where `offsets` is empty, position p holds row `base + p`. Otherwise codes are distinct and
-    position p holds `members[offsets[p]:offsets[p + 1]]`, in the order that breaks ties.
+    Position p holds row `base + p`; or row `members[p]`, where there are members; or, where there
+    are offsets, `members[offsets[p]:offsets[p + 1]]`, in the order that breaks ties.
     """
 
     data: Codes
@@ -62,6 +62,7 @@ def nearest_in(
     k: int,
     rules: Rules,
     n_rows: int,
+    bounds: Rows,
     scratch: NDArray[Any],
 ) -> tuple[Rows, Distances]:
     """Find the k best rows of two parts together, for each query.
@@ -75,6 +76,8 @@ def nearest_in(
     rules : Rules
     n_rows : int
         No more rows than this will be met.
+    bounds : ndarray of shape (n_queries,)
+        Distances within which k rows are known to lie.
     scratch : ndarray of shape (64,)
         Of the type that holds any distance.
 
@@ -83,6 +86,17 @@ def nearest_in(
     rows, distances : ndarray of shape (n_queries, k)
         In order; where there are fewer than k, row -1 at a far distance.
     """
+    best = empty_best(queries, k, n_rows, scratch)
+    for q in range(bounds.size):
+        best.status[q, KTH] = bounds[q]
+    _scan(parts[0], queries, k, rules, best)
+    _scan(parts[1], queries, k, rules, best)
+    return finish(k, rules, best)
+
+
+@kernel()
+def empty_best(queries: Codes, k: int, n_rows: int, scratch: NDArray[Any]) -> Best:
+    """Make room for the candidates of some queries."""
     n_queries, n_bits = queries.shape[0], 8 * queries.shape[1]
     room = min(2 * k + STRIP, n_rows + 1)
     best = Best(
@@ -94,66 +108,84 @@ def nearest_in(
     )
     best.status[:, KTH] = n_bits + 1
     best.status[:, WORST_KEY] = NO_KEY
-    _scan(parts[0], queries, k, rules, best)
-    _scan(parts[1], queries, k, rules, best)
-    return _finish(k, rules, best)
+    return best
 
 
 @kernel()
 def _scan(part: Part, queries: Codes, k: int, rules: Rules, best: Best) -> None:
     """Offer every code of a part to every query's candidates."""
+    last = (part.stop + STRIP - 1) // STRIP
+    block = IN_CACHE if queries.shape[0] > 1 else max(last, 1)
+    for first in range(part.start // STRIP, last, block):
+        start, stop = max(part.start, first * STRIP), min(part.stop, (first + block) * STRIP)
+        scan_stretch(part, start, stop, 0, queries, k, rules, best)
+
+
+@kernel()
+def scan_stretch(
+    part: Part,
+    start: Whole,
+    stop: Whole,
+    owner: int,
+    queries: Codes,
+    k: int,
+    rules: Rules,
+    best: Best,
+) -> None:
+    """Offer the codes at positions from `start` to `stop` to each query's candidates.
+
+    `owner` is the number under which the first query's candidates are kept.
+    """
     # All fields become locals, and the inner loop calls nothing: numba counts references to an
     # array whenever a field is read or passed on, which would cost more than the work itself.
-    data, start, stop, base, offsets, members = part
+    data, _, _, base, offsets, members = part
     allowed, keys, in_order = rules
     distances, rows, counts, status, scratch = best
-    grouped, masked, keyed = offsets.size > 0, allowed.size > 0, keys.size > 0
+    grouped, listed = offsets.size > 0, members.size > 0
+    masked, keyed = allowed.size > 0, keys.size > 0
     room, strict = rows.shape[1], 1 if in_order else 0
-    last = (stop + STRIP - 1) // STRIP
-    block = IN_CACHE if queries.shape[0] > 1 else max(last, 1)
-    for first in range(start // STRIP, last, block):
-        for q in range(queries.shape[0]):
-            query = queries[q]
-            limit = status[q, KTH] - strict
-            end = min(first + block, last)
-            strip = next_near(data, first, end, query, limit, scratch)
-            while strip < end:
-                near = lanes_up_to(scratch, limit)
-                while near:
-                    lane = lowest_bit(near)
-                    near &= near - np.uint64(1)
-                    position, distance = strip * STRIP + lane, np.int64(scratch[lane])
-                    if distance > limit or not start <= position < stop:
+    end = (stop + STRIP - 1) // STRIP
+    for q in range(owner, owner + queries.shape[0]):
+        query = queries[q - owner]
+        limit = status[q, KTH] - strict
+        strip = next_near(data, start // STRIP, end, query, limit, scratch)
+        while strip < end:
+            near = lanes_up_to(scratch, limit)
+            while near:
+                lane = lowest_bit(near)
+                near &= near - np.uint64(1)
+                position, distance = strip * STRIP + lane, np.int64(scratch[lane])
+                if distance > limit or not start <= position < stop:
+                    continue
+                begin = np.int64(offsets[position]) if grouped else position
+                until = np.int64(offsets[position + 1]) if grouped else position + 1
+                offered = 0
+                for j in range(begin, until):
+                    row = np.int64(members[j]) if listed else base + j
+                    if masked and not allowed[row]:
                         continue
-                    begin = np.int64(offsets[position]) if grouped else position
-                    until = np.int64(offsets[position + 1]) if grouped else position + 1
-                    offered = 0
-                    for j in range(begin, until):
-                        row = np.int64(members[j]) if grouped else base + j
-                        if masked and not allowed[row]:
-                            continue
-                        # k rows of one code are enough: the others come later in the order.
-                        if offered == k or distance > status[q, KTH]:
+                    # k rows of one code are enough: the others come later in the order.
+                    if offered == k or distance > status[q, KTH]:
+                        break
+                    offered += 1
+                    if distance == status[q, KTH]:
+                        if (np.int64(keys[row]) if keyed else row) > status[q, WORST_KEY]:
                             break
-                        offered += 1
-                        if distance == status[q, KTH]:
-                            if (np.int64(keys[row]) if keyed else row) > status[q, WORST_KEY]:
-                                break
-                        size = status[q, SIZE]
-                        distances[q, size] = distance
-                        rows[q, size] = row
-                        status[q, SIZE] = size + 1
-                        counts[q, distance] += 1
-                        if distance < status[q, KTH]:
-                            status[q, BELOW] += 1
-                            while status[q, BELOW] >= k:
-                                status[q, KTH] -= 1
-                                status[q, BELOW] -= counts[q, status[q, KTH]]
-                                status[q, WORST_KEY] = NO_KEY
-                        if size + 1 == room:
-                            _cut(q, k, rules, best)
-                    limit = status[q, KTH] - strict
-                strip = next_near(data, strip + 1, end, query, limit, scratch)
+                    size = status[q, SIZE]
+                    distances[q, size] = distance
+                    rows[q, size] = row
+                    status[q, SIZE] = size + 1
+                    counts[q, distance] += 1
+                    if distance < status[q, KTH]:
+                        status[q, BELOW] += 1
+                        while status[q, BELOW] >= k:
+                            status[q, KTH] -= 1
+                            status[q, BELOW] -= counts[q, status[q, KTH]]
+                            status[q, WORST_KEY] = NO_KEY
+                    if size + 1 == room:
+                        _cut(q, k, rules, best)
+                limit = status[q, KTH] - strict
+            strip = next_near(data, strip + 1, end, query, limit, scratch)
 
 
 @kernel()
@@ -185,7 +217,7 @@ def _cut(q: int, k: int, rules: Rules, best: Best) -> None:
 
 
 @kernel()
-def _finish(k: int, rules: Rules, best: Best) -> tuple[Rows, Distances]:
+def finish(k: int, rules: Rules, best: Best) -> tuple[Rows, Distances]:
     """Put the k best of every query in order."""
     n_queries = best.rows.shape[0]
     rows = np.empty((n_queries, k), np.int64)

@@ -51,8 +51,7 @@ def _segment(segment: Segment, query: Codes) -> RowHits:
     distances = np.concatenate([np.empty(0, np.int32), *parts])[: len(segment.strips)]
     if segment.grouped:
         distances = np.repeat(distances, np.diff(segment.offsets))
-        return RowHits(segment.members.astype(np.int64), distances)
-    return RowHits(np.arange(segment.base, segment.base + len(distances)), distances)
+    return RowHits(segment.rows(), distances)
 
 
 def _sorted(hits: RowHits, k: int, rules: Rules) -> RowHits:

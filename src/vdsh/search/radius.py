@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vdsh.codes import Codes
 from vdsh.jit import kernel
 from vdsh.search.nearest import IN_CACHE, Part
-from vdsh.search.strips import STRIP, distance_type, lanes_up_to, lowest_bit, next_near
+from vdsh.search.strips import STRIP, Whole, distance_type, lanes_up_to, lowest_bit, next_near
 
 QUERY_SHIFT, DISTANCE_SHIFT = 51, 40
 MAX_QUERIES = 1 << (63 - QUERY_SHIFT)  # so many queries can be told apart
@@ -41,6 +41,8 @@ def to_rows(part: Part, allowed: Mask, found: Found) -> Found:
     """Replace each position by the allowed rows that lie there."""
     if part.offsets.size:
         found = _expand(found, part.offsets, part.members)
+    elif part.members.size:
+        found = (found & ~PLACE) | part.members[found & PLACE]
     else:
         found = found + part.base
     return found[allowed[found & PLACE]] if allowed.size else found
@@ -97,25 +99,43 @@ def _scan(
     last = (stop + STRIP - 1) // STRIP
     block = IN_CACHE if queries.shape[0] > 1 else max(last, 1)
     for first in range(start // STRIP, last, block):
-        end = min(first + block, last)
+        begin, end = max(start, first * STRIP), min(stop, (first + block) * STRIP)
         for q in range(queries.shape[0]):
-            query = queries[q]
-            strip = next_near(data, first, end, query, radius, scratch)
-            while strip < end:
-                near = lanes_up_to(scratch, radius)
-                while near:
-                    lane = lowest_bit(near)
-                    near &= near - np.uint64(1)
-                    position = strip * STRIP + lane
-                    if start <= position < stop:
-                        if size == found.size:
-                            found = grown(found)
-                        owner = owners[q] << QUERY_SHIFT
-                        distance = np.int64(scratch[lane]) << DISTANCE_SHIFT
-                        found[size] = owner | distance | position
-                        size += 1
-                strip = next_near(data, strip + 1, end, query, radius, scratch)
+            found, size = collect(
+                data, begin, end, queries[q], owners[q], radius, scratch, found, size
+            )
     return found[:size]
+
+
+@kernel()
+def collect(
+    data: Codes,
+    start: Whole,
+    stop: Whole,
+    query: Codes,
+    owner: Whole,
+    radius: int,
+    scratch: NDArray[Any],
+    found: Found,
+    size: int,
+) -> tuple[Found, int]:
+    """Add the positions of a stretch within `radius` to the first `size` that were found."""
+    end = (stop + STRIP - 1) // STRIP
+    strip = next_near(data, start // STRIP, end, query, radius, scratch)
+    while strip < end:
+        near = lanes_up_to(scratch, radius)
+        while near:
+            lane = lowest_bit(near)
+            near &= near - np.uint64(1)
+            position = strip * STRIP + lane
+            if start <= position < stop:
+                if size == found.size:
+                    found = grown(found)
+                distance = np.int64(scratch[lane]) << DISTANCE_SHIFT
+                found[size] = (owner << QUERY_SHIFT) | distance | position
+                size += 1
+        strip = next_near(data, strip + 1, end, query, radius, scratch)
+    return found, size
 
 
 @kernel()

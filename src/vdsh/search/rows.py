@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from threading import Lock
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +11,14 @@ from vdsh.codes import Codes
 from vdsh.jit import available_threads, compiled, in_threads
 from vdsh.search import plain
 from vdsh.search.growing_array import GrowingArray
+from vdsh.search.keeper import TableKeeper
+from vdsh.search.look_up import looked_up, looked_up_within
 from vdsh.search.nearest import Rows, Rules
 from vdsh.search.radius import MAX_QUERIES, Found, to_rows
 from vdsh.search.scan import RowHits, nearest, sort_found, within
 from vdsh.search.segment import PLAIN_SEARCH, Segment, make_segment, one_row_each
 from vdsh.search.strips import Strips
-from vdsh.search.tables import cheaper, plan, probe_within
+from vdsh.search.walk import scan_time
 
 FEW_ALLOWED = 128  # with fewer than one row in this many allowed, copy those out and scan them
 SMALL_TAIL = 4096  # rows appended lately, scanned on their own until there are more
@@ -38,8 +41,9 @@ class RowIndex:
         The first rows.
     threads : int, optional
         Threads of a search; all CPUs by default. Answers do not depend on it.
-    n_tables : {0, 1, 2}, default=2
-        Tables for small radii, five bytes a code each, built when first useful.
+    tables : bool, default=True
+        Whether to build tables when they are worth it. Codes, row numbers and tables together
+        take at most three times the memory of the codes.
 
     Attributes
     ----------
@@ -49,11 +53,12 @@ class RowIndex:
         Equal distances are ordered by key; None orders them by row number.
     """
 
-    def __init__(self, codes: Codes, *, threads: int | None = None, n_tables: int = 2) -> None:
+    def __init__(self, codes: Codes, *, threads: int | None = None, tables: bool = True) -> None:
         self.n_bytes = int(codes.shape[1])
+        self._main: Segment
         self.threads = threads or available_threads()
-        self.n_tables = n_tables
-        self._radius_queries = 0
+        self.tables = tables
+        self._keeper = TableKeeper()
         self._alive: GrowingArray | None = None  # made when a row is removed
         self._n_removed = 0
         self._lock = Lock()
@@ -153,6 +158,7 @@ class RowIndex:
 
     def settled(self) -> Segment:
         """Bring everything appended so far into one segment and return it."""
+        self._keeper.wait()
         if self._tail.n_rows:
             self._absorb_tail()
         return self._main
@@ -173,9 +179,17 @@ class RowIndex:
             Arrays of shape (n_queries, k), or fewer columns where fewer rows are allowed.
         """
         segments, rules, n_allowed = self._prepare(allowed)
+        k = min(k, n_allowed)
         if not compiled(_plain_time(segments, queries)):
-            return plain.nearest(segments, queries, min(k, n_allowed), rules)
-        return nearest(segments, queries, min(k, n_allowed), rules, self.threads)
+            return plain.nearest(segments, queries, k, rules)
+        if k == 0 or not self._by_tables(segments, len(queries)):
+            return nearest(segments, queries, k, rules, self.threads)
+        hits, done, bounds = self._look_up(segments, queries, k, rules)
+        if not done.all():
+            left = ~done
+            rest = nearest(segments, queries[left], k, rules, self.threads, bounds[left])
+            hits.rows[left], hits.distances[left] = rest
+        return hits
 
     def within(self, queries: Codes, radius: int, *, allowed: Mask | None = None) -> list[RowHits]:
         """Find every row within `radius` of each query, nearest first, ties by key."""
@@ -195,38 +209,70 @@ class RowIndex:
         """Answer from the tables what they answer faster, and scan for the rest."""
         everyone = np.arange(len(queries))
         left, found = everyone, list[Found]()
-        if segments[0] is self._main:
-            left, found = self._look_up(queries, everyone, radius, rules)
+        if self._by_tables(segments, len(queries)):
+            left, found = self._look_up_within(segments[0], queries, radius, rules)
         if len(left) or not found:
             found += within(segments[:1], queries[left], left, radius, rules, self.threads)
         if len(segments) > 1 and segments[1].n_rows:
             found += within(segments[1:], queries, everyone, radius, rules, self.threads)
         return found
 
-    def _look_up(
-        self, queries: Codes, everyone: Rows, radius: int, rules: Rules
-    ) -> tuple[Rows, list[Found]]:
-        """Answer from tables what they answer faster; return the queries left and the hits."""
-        main = self._main
-        probe = plan(main.strips, self.n_tables, radius, len(queries))
-        if probe is None:
-            return everyone, []
-        self._radius_queries += len(queries)
-        if self._radius_queries == 1:  # one scan is cheaper than building tables for one query
-            return everyone, []
+    def _by_tables(self, segments: Sequence[Segment], n_queries: int) -> bool:
+        """Say whether to look queries up; where there are no tables, see if some are due."""
+        main = segments[0]
+        if not self.tables or len(segments) == 1:
+            return False
+        if self._keeper.scanned(main, n_queries):
+            members = main.members
+            self._keeper.build(main, lambda built: self._use(built, main, members))
+        return self._keeper.worth(main, n_queries)
+
+    def _use(self, built: Segment, main: Segment, members: NDArray[np.uint32]) -> None:
+        """Search a segment that has tables from now on, unless rows have changed meanwhile."""
         with self._lock:
-            tables = main.need_tables(self.n_tables)
-        chosen = cheaper(tables, main.strips, queries, probe, self.threads)
+            same = self._main is main and main.members is members
+            if same and built.n_rows == main.n_rows:
+                self._main = built
 
-        def run(some: Rows) -> Found:
-            data = main.strips.data
-            found = probe_within(tables, data, queries[some], some, radius, probe)
-            return to_rows(main.part(), rules.allowed, found)
+    def _look_up(
+        self, segments: Sequence[Segment], queries: Codes, k: int, rules: Rules
+    ) -> tuple[RowHits, Mask, Rows]:
+        """Find the nearest by tables; say which queries they answer, and how far the others go."""
+        main, tail = segments
 
+        def run(some: Codes) -> tuple[RowHits, Mask, Rows]:
+            return looked_up(main, tail, some, k, rules, self._scan_time(main, len(queries)))
+
+        answers = in_threads(run, self._shares(queries), self.threads)
+        hits, done, bounds = zip(*answers, strict=True)
+        answered = np.concatenate(done)
+        self._keeper.answered(int(np.count_nonzero(answered)))
+        rows, distances = (np.concatenate(arrays) for arrays in zip(*hits, strict=True))
+        return RowHits(rows, distances), answered, np.concatenate(bounds)
+
+    def _look_up_within(
+        self, main: Segment, queries: Codes, radius: int, rules: Rules
+    ) -> tuple[Rows, list[Found]]:
+        """Find all within a radius by tables; return the queries left and the hits."""
+        everyone = np.arange(len(queries))
+
+        def run(some: Rows) -> tuple[Found, Mask]:
+            scan = self._scan_time(main, len(queries))
+            found, done = looked_up_within(main, queries[some], some, radius, scan)
+            return to_rows(main.part(), rules.allowed, found), done
+
+        answers = in_threads(run, self._shares(everyone), self.threads)
+        done = np.concatenate([done for _, done in answers])
+        return everyone[~done], [found for found, _ in answers]
+
+    def _shares(self, queries: NDArray[Any]) -> list[NDArray[Any]]:
         share = max(WORTH_SHARING, -(-len(queries) // self.threads))
-        looked_up = everyone[chosen]
-        shares = [looked_up[i : i + share] for i in range(0, len(looked_up), share)]
-        return everyone[~chosen], in_threads(run, shares, self.threads)
+        return [queries[i : i + share] for i in range(0, len(queries), share)]
+
+    def _scan_time(self, main: Segment, n_queries: int) -> float:
+        """Estimate the nanoseconds of a scan: few queries have all threads for themselves."""
+        helpers = max(1, self.threads // -(-n_queries // WORTH_SHARING))
+        return scan_time(len(main.strips), self.n_bytes) / helpers
 
     def _prepare(self, allowed: Mask | None) -> tuple[Sequence[Segment], Rules, int]:
         """Bring segments and rules into the form that answers fastest."""
@@ -244,7 +290,7 @@ class RowIndex:
             codes, rows = zip(*(segment.select(allowed) for segment in segments), strict=True)
             segments = [one_row_each(np.concatenate(codes), np.concatenate(rows))]
             allowed = None
-        in_order = self._keys is None and not segments[0].grouped
+        in_order = self._keys is None and not len(segments[0].members)
         mask = NO_MASK if allowed is None else allowed
         keys = NO_KEYS if self._keys is None else self._keys
         return segments, Rules(mask, keys, in_order), n_allowed
@@ -259,11 +305,10 @@ class RowIndex:
 
     def _absorb_tail(self) -> None:
         """Make the rows appended lately part of the main segment."""
-        if self._main.grouped or self.n_rows >= 2 * self._decided_at:
+        if len(self._main.members) or self.n_rows >= 2 * self._decided_at:
             self._settle(self.codes())
             return
         self._main.strips.append(self._tail.all_codes())
-        self._main.tables = None
         self._tail = Segment(Strips(self.n_bytes), self._main.n_rows)
 
 

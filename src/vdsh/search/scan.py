@@ -42,19 +42,30 @@ class Task(NamedTuple):
 
 
 def nearest(
-    segments: Sequence[Segment], queries: Codes, k: int, rules: Rules, threads: int
+    segments: Sequence[Segment],
+    queries: Codes,
+    k: int,
+    rules: Rules,
+    threads: int,
+    bounds: Rows | None = None,
 ) -> RowHits:
-    """Find the k best rows of all segments for each query; there must be k allowed ones."""
+    """Find the k best rows of all segments for each query; there must be k allowed ones.
+
+    `bounds` are distances within which they are known to lie.
+    """
     if k == 0 or not len(queries):
         return RowHits(np.empty((len(queries), k), np.int64), np.empty((len(queries), k), np.int32))
 
-    scratch = distance_type(8 * queries.shape[1])
+    n_bits = 8 * queries.shape[1]
+    known = np.full(len(queries), n_bits + 1) if bounds is None else bounds
+    scratch = distance_type(n_bits)
     n_rows = sum(segment.n_rows for segment in segments)
     most = min(QUERY_BLOCK, max(1, CANDIDATES_AT_ONCE // k))
 
     def run(task: Task) -> RowHits:
-        some = queries[task.queries]
-        return RowHits(*nearest_in(task.parts, some, k, rules, n_rows, np.empty(STRIP, scratch)))
+        some, within = queries[task.queries], known[task.queries]
+        room = np.empty(STRIP, scratch)
+        return RowHits(*nearest_in(task.parts, some, k, rules, n_rows, within, room))
 
     n_codes = sum(len(segment.strips) for segment in segments)
     if n_codes * len(queries) < WORTH_A_THREAD and len(queries) <= most:

@@ -33,7 +33,10 @@ class Segment:
     base : int, default=0
         Row of the first code, where each position holds one row.
     offsets, members : ndarray, optional
-        Position p holds the rows `members[offsets[p]:offsets[p + 1]]`.
+        Position p holds the rows `members[offsets[p]:offsets[p + 1]]`, or `members[p]` without
+        offsets.
+    tables : Tables, optional
+        Lead to codes near a query; the codes are in their order.
 
     Attributes
     ----------
@@ -47,13 +50,14 @@ class Segment:
         base: int = 0,
         offsets: Offsets = NO_OFFSETS,
         members: Offsets = NO_OFFSETS,
+        tables: Tables | None = None,
     ) -> None:
         self.strips = strips
         self.base = base
         self.offsets = offsets
         self.members = members
         self.grouped = len(offsets) > 0
-        self.tables: Tables | None = None
+        self.tables = tables
 
     @property
     def n_rows(self) -> int:
@@ -71,29 +75,45 @@ class Segment:
         stop = len(self.strips) if stop is None else stop
         return Part(self.strips.data, start, stop, self.base, self.offsets, self.members)
 
-    def need_tables(self, n_tables: int) -> Tables:
-        """Return the tables for small radii, built when first asked for."""
-        if self.tables is None or len(self.tables.starts) != n_tables:
-            self.tables = build_tables(self.strips, n_tables)
-        return self.tables
+    def with_tables(self) -> "Segment | None":
+        """Return the same rows in the order of tables; None where these would not help."""
+        built = build_tables(self.strips)
+        if built is None:
+            return None
+        order, strips, tables = built
+        if not self.grouped:
+            members = self.members[order] if len(self.members) else order
+            return Segment(strips, self.base, NO_OFFSETS, members, tables)
+        offsets = np.zeros_like(self.offsets)
+        np.cumsum(np.diff(self.offsets)[order], out=offsets[1:], dtype=np.uint32)
+        members = _regroup(self.offsets, self.members, order)
+        return Segment(strips, self.base, offsets, members, tables)
+
+    def rows(self) -> Rows:
+        """Return the rows at all positions, one position after the other."""
+        if len(self.members):
+            return self.members.astype(np.int64)
+        return np.arange(self.base, self.base + len(self.strips))
 
     def all_codes(self) -> Codes:
         """Return the code of every row, in row order."""
         codes = self.strips.take(np.arange(len(self.strips)))
         if self.grouped:
-            spread = np.empty((len(self.members), codes.shape[1]), np.uint8)
-            spread[self.members] = np.repeat(codes, np.diff(self.offsets), axis=0)
+            codes = np.repeat(codes, np.diff(self.offsets), axis=0)
+        if len(self.members):
+            spread = np.empty_like(codes)
+            spread[self.members] = codes
             return spread
         return codes
 
     def select(self, allowed: NDArray[np.bool_]) -> tuple[Codes, Rows]:
         """Return the codes and row numbers of the allowed rows; `allowed` covers all rows."""
+        rows = self.rows()
+        chosen = np.flatnonzero(allowed[rows])
         if not self.grouped:
-            rows = np.flatnonzero(allowed[self.base : self.base + len(self.strips)])
-            return self.strips.take(rows), rows + self.base
-        chosen = np.flatnonzero(allowed[self.members])
+            return self.strips.take(chosen), rows[chosen]
         positions = np.searchsorted(self.offsets, chosen, side="right") - 1
-        return self.strips.take(positions), self.members[chosen].astype(np.int64)
+        return self.strips.take(positions), rows[chosen]
 
     def sort_members(self, keys: NDArray[np.int64]) -> None:
         """Order the rows of each code by key."""
@@ -192,6 +212,18 @@ def _members(groups: Offsets, offsets: Offsets) -> Offsets:
         members[filled[groups[row]]] = row
         filled[groups[row]] += 1
     return members
+
+
+@kernel()
+def _regroup(offsets: Offsets, members: Offsets, order: Offsets) -> Offsets:
+    """List the rows of each group, groups in another order."""
+    listed = np.empty(members.size, np.uint32)
+    size = 0
+    for group in order:
+        for j in range(offsets[group], offsets[group + 1]):
+            listed[size] = members[j]
+            size += 1
+    return listed
 
 
 @kernel()

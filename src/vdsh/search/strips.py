@@ -17,6 +17,7 @@ PLAIN_WRITE = 5e-9  # seconds a byte in numpy
 NARROW_BITS = 248  # up to here a distance fits one byte
 
 Positions = NDArray[np.int64]
+Whole = Any  # an integer of whatever kind: in kernels they are the same
 
 
 class Strips:

@@ -1,255 +1,127 @@
-"""Multi-index hashing: find codes within a small radius without looking at all of them.
+"""Multi-index hashing: tables that lead to the codes near a query without reading all of them.
 
-Cut each code into m pieces. If two codes differ in at most r bits, then for any piece radii whose
-sum of (radius + 1) is r + 1, at least one piece differs by no more than its own radius. So it is
-enough to look up the pieces near the query's in one table per piece, then check each candidate.
-Reference: Norouzi, Punjani and Fleet, "Fast search in Hamming space with multi-index hashing",
-CVPR 2012.
+Cut codes into m pieces. If two codes differ in at most r bits, then for any piece radii whose sum
+of (radius + 1) is r + 1, at least one piece differs by no more than its own radius. So it is enough
+to look up the pieces near the query's in one table a piece.
+
+The first table is the order of the codes themselves: they are sorted by their first piece, so a
+bucket is a stretch of them. Another table has, sorted by its own piece, an entry for each
+code: what its first piece reads, which leads to the bucket, and further bits, which tell most
+codes that are too far without going there. Entries lie in strips and are scanned as codes are.
 """
 
-from functools import lru_cache
-from itertools import combinations
-from math import comb
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Codes
-from vdsh.jit import kernel, popcount
-from vdsh.search.radius import DISTANCE_SHIFT, QUERY_SHIFT, Found, grown
-from vdsh.search.strips import STRIP, Positions, Strips
+from vdsh.jit import kernel
+from vdsh.search.pieces import WORD, Luts, choose_luts, read_all, table_shape
+from vdsh.search.strips import STRIP, Strips
 
-MIN_BITS = 24  # shorter codes have so few distinct values that a scan takes microseconds
-# Measured on one core of a Neoverse-N1, in nanoseconds; only their proportions matter.
-SCAN_BYTE, PROBE, CANDIDATE, CANDIDATE_BYTE = 0.055, 15.0, 40.0, 12.0
-LOOK_UP = 100_000.0  # what a call costs before anything is looked up
+Order = NDArray[np.uint32]
 
 
 class Tables(NamedTuple):
-    """For each piece, the positions sorted by the leading bits of that piece.
+    """One table a piece.
 
-    `positions[t, starts[t, v]:starts[t, v + 1]]` are those whose piece t reads v. Four bytes a
-    code and table, and about one more for `starts`.
+    Attributes
+    ----------
+    luts : ndarray of uint64 of shape (n_tables, 1 + n_words, n_bytes, 256)
+        What each table reads of a code.
+    width : int
+        Bits of a piece.
+    starts : ndarray of uint32 of shape (n_tables, 2**width + 1)
+        The bucket of piece v in table t goes from `starts[t, v]` to `starts[t, v + 1]`.
+    entries : ndarray of uint8 of shape (n_tables - 1, n_strips, n_entry, 64)
+        Strips of entries, of all tables but the first.
     """
 
-    starts: NDArray[np.uint32]
-    positions: NDArray[np.uint32]
+    luts: Luts
     width: int
+    starts: NDArray[np.uint32]
+    entries: Codes
 
     @property
     def nbytes(self) -> int:
         """Bytes of memory."""
-        return self.starts.nbytes + self.positions.nbytes
+        return self.luts.nbytes + self.starts.nbytes + self.entries.nbytes
 
 
-def table_width(strips: Strips, n_tables: int) -> int:
-    """Choose how many bits of a piece to look up: about four codes a bucket if bits were random."""
-    n_bits = 8 * int(strips.data.shape[1])
-    return min(n_bits // n_tables, max(1, len(strips).bit_length() - 3))
+def build_tables(strips: Strips) -> tuple[Order, Strips, Tables] | None:
+    """Sort codes and make their tables; None where tables would not help.
 
-
-def build_tables(strips: Strips, n_tables: int) -> Tables:
-    """Sort all positions by each piece."""
-    width = table_width(strips, n_tables)
-    starts = np.zeros((n_tables, 2**width + 1), np.uint32)
-    positions = np.empty((n_tables, len(strips)), np.uint32)
-    for t in range(n_tables):
-        _sort(_pieces(strips, t, n_tables, width), starts[t], positions[t])
-    return Tables(starts, positions, width)
-
-
-def piece_radii(radius: int, n_tables: int) -> list[int]:
-    """Share a radius out among the pieces; -1 means that a piece need not be looked up.
-
-    >>> piece_radii(2, 2), piece_radii(0, 2), piece_radii(5, 2)
-    ([1, 0], [0, -1], [2, 2])
+    Returns
+    -------
+    order : ndarray of uint32
+        The old position of each code.
+    strips : Strips
+        The codes, sorted by their first piece.
+    tables : Tables
     """
-    each, rest = divmod(radius + 1, n_tables)
-    return [each - 1 + (t < rest) for t in range(n_tables)]
-
-
-def _flips(width: int, radius: int) -> NDArray[np.uint64]:
-    """List every way to flip at most `radius` of `width` bits."""
-    flips = [
-        sum(1 << bit for bit in bits)
-        for n_flips in range(radius + 1)
-        for bits in combinations(range(width), n_flips)
-    ]
-    return np.array(flips, np.uint64)
-
-
-class Probe(NamedTuple):
-    """What to look up for one radius: ways to flip each piece's bits, all pieces in one array."""
-
-    radii: NDArray[np.int64]
-    flips: NDArray[np.uint64]
-    ends: NDArray[np.int64]
-
-
-def plan(strips: Strips, n_tables: int, radius: int, n_queries: int) -> Probe | None:
-    """List what to look up, or nothing where a scan of all codes takes no longer."""
-    n_bits = 8 * strips.data.shape[1]
-    if n_tables == 0 or n_bits < MIN_BITS or radius >= n_bits:
+    n_codes, n_bytes = len(strips), int(strips.data.shape[1])
+    shape = table_shape(n_bytes, n_codes)
+    if shape is None:
         return None
-    if _scan_cost(strips) * n_queries < LOOK_UP:
-        return None
-    radii, width = piece_radii(radius, n_tables), table_width(strips, n_tables)
-    n_probes = sum(comb(width, i) for piece in radii for i in range(piece + 1))
-    return _probes(width, tuple(radii)) if n_probes * PROBE < _scan_cost(strips) else None
-
-
-@lru_cache(maxsize=64)
-def _probes(width: int, radii: tuple[int, ...]) -> Probe:
-    flips = [_flips(width, radius) for radius in radii]
-    return Probe(np.array(radii), np.concatenate(flips), np.cumsum([len(f) for f in flips]))
-
-
-def cheaper(
-    tables: Tables, strips: Strips, queries: Codes, probe: Probe, threads: int
-) -> NDArray[np.bool_]:
-    """Say for each query whether checking its candidates takes less time than a shared scan."""
-    candidates = _count_candidates(tables, queries, probe)
-    each = CANDIDATE + CANDIDATE_BYTE * queries.shape[1]
-    cost = LOOK_UP / len(queries) + len(probe.flips) * PROBE + candidates * each
-    lower: NDArray[np.bool_] = cost < _scan_cost(strips) / threads
-    return lower
-
-
-def probe_within(
-    tables: Tables, data: Codes, queries: Codes, owners: Positions, radius: int, probe: Probe
-) -> Found:
-    """Find every position within `radius` of each query by looking pieces up.
-
-    `owners` are the numbers under which the queries' hits are reported.
-    """
-    found: Found = _probe(
-        tables.starts,
-        tables.positions,
-        tables.width,
-        data,
-        queries,
-        owners,
-        radius,
-        probe.radii,
-        probe.flips,
-        probe.ends,
-    )
-    return found
-
-
-def _scan_cost(strips: Strips) -> float:
-    return float(SCAN_BYTE * strips.data.shape[1] * len(strips))
-
-
-def _pieces(strips: Strips, table: int, n_tables: int, width: int) -> NDArray[np.uint32]:
-    """Read the leading `width` bits of a piece of every code; `_piece` does it for one code."""
-    start = table * (8 * strips.data.shape[1] // n_tables)
-    end_byte = (start + width + 7) // 8
-    wide = np.uint32 if end_byte - start // 8 <= 4 else np.uint64
-    values = np.zeros((len(strips.data), STRIP), wide)
-    for byte in range(start // 8, end_byte):
-        values <<= wide(8)
-        values |= strips.data[:, byte]
-    values >>= wide(8 * end_byte - start - width)
-    values &= wide((1 << width) - 1)
-    return values.reshape(-1)[: len(strips)].astype(np.uint32, copy=False)
+    luts = choose_luts(strips, shape)
+    starts = np.zeros((shape.n_tables, 2**shape.width + 1), np.uint32)
+    entries = np.zeros((shape.n_tables - 1, -(-n_codes // STRIP), shape.entry, STRIP), np.uint8)
+    order = _sort(read_all(strips.data, n_codes, luts[0, 0]), starts[0])
+    ordered = Strips(n_bytes, np.zeros_like(strips.trimmed()), n_codes)
+    _move(_rows(strips.data, n_codes), order, ordered.data)
+    for t in range(1, shape.n_tables):
+        places = _sort(read_all(ordered.data, n_codes, luts[t, 0]), starts[t])
+        for word, lut in enumerate(luts[t, 1:]):
+            values = read_all(ordered.data, n_codes, lut)
+            planes = entries[t - 1, :, WORD * word : WORD * (word + 1)]
+            _place(values, places, planes)
+    return order, ordered, Tables(luts, shape.width, starts, entries)
 
 
 @kernel()
-def _piece(code: Codes, table: int, n_tables: int, width: int) -> np.uint64:
-    start = table * (8 * code.shape[0] // n_tables)
-    end_byte = (start + width + 7) // 8
-    value = np.uint64(0)
-    for byte in range(start // 8, end_byte):
-        value = (value << np.uint64(8)) | np.uint64(code[byte])
-    value >>= np.uint64(8 * end_byte - start - width)
-    return value & ((np.uint64(1) << np.uint64(width)) - np.uint64(1))
-
-
-@kernel()
-def _sort(
-    values: NDArray[np.uint32], starts: NDArray[np.uint32], positions: NDArray[np.uint32]
-) -> None:
-    """Sort positions by value: count, add up, put in place."""
-    for value in values:
-        starts[value + 1] += 1
+def _sort(pieces: NDArray[np.uint64], starts: NDArray[np.uint32]) -> Order:
+    """List positions by piece: count, add up, put in place."""
+    for piece in pieces:
+        starts[np.int64(piece) + 1] += 1
     for v in range(starts.size - 1):
         starts[v + 1] += starts[v]
     filled = starts.copy()
-    for i in range(values.size):
-        positions[filled[values[i]]] = i
-        filled[values[i]] += 1
+    order = np.empty(pieces.size, np.uint32)
+    for i in range(pieces.size):
+        piece = np.int64(pieces[i])
+        order[filled[piece]] = i
+        filled[piece] += 1
+    return order
 
 
 @kernel()
-def _count_candidates(tables: Tables, queries: Codes, probe: Probe) -> NDArray[np.int64]:
-    starts, _, width = tables
-    _, flips, ends = probe
-    n_tables = starts.shape[0]
-    counts = np.zeros(queries.shape[0], np.int64)
-    for q in range(queries.shape[0]):
-        begin = 0
-        for t in range(n_tables):
-            value = _piece(queries[q], t, n_tables, width)
-            for f in range(begin, ends[t]):
-                near = np.int64(value ^ flips[f])
-                counts[q] += np.int64(starts[t, near + 1]) - np.int64(starts[t, near])
-            begin = ends[t]
-    return counts
+def _rows(data: Codes, n_codes: int) -> Codes:
+    """Lay codes out one after the other, where any of them is read at once."""
+    n_bytes = data.shape[1]
+    codes = np.empty((n_codes, n_bytes), np.uint8)
+    for strip in range((n_codes + STRIP - 1) // STRIP):
+        for lane in range(min(STRIP, n_codes - strip * STRIP)):
+            for byte in range(n_bytes):
+                codes[strip * STRIP + lane, byte] = data[strip, byte, lane]
+    return codes
 
 
 @kernel()
-def _found_before(
-    code: Codes, query: Codes, table: int, n_tables: int, width: int, radii: Positions
-) -> bool:
-    """Say whether an earlier table leads to the same code."""
-    for t in range(table):
-        differing = _piece(code, t, n_tables, width) ^ _piece(query, t, n_tables, width)
-        if np.int64(popcount(differing)) <= radii[t]:
-            return True
-    return False
+def _move(codes: Codes, order: Order, data: Codes) -> None:
+    """Write codes into strips in another order."""
+    for i in range(order.size):
+        code = codes[order[i]]
+        for byte in range(code.size):
+            data[i // STRIP, byte, i % STRIP] = code[byte]
 
 
 @kernel()
-def _probe(
-    starts: NDArray[np.uint32],
-    positions: NDArray[np.uint32],
-    width: int,
-    data: Codes,
-    queries: Codes,
-    owners: Positions,
-    radius: int,
-    radii: Positions,
-    flips: NDArray[np.uint64],
-    ends: Positions,
-) -> Found:
-    found = np.empty(STRIP, np.int64)
-    size = 0
-    n_tables = starts.shape[0]
-    for q in range(queries.shape[0]):
-        query = queries[q]
-        begin = 0
-        for t in range(n_tables):
-            value = _piece(query, t, n_tables, width)
-            for f in range(begin, ends[t]):
-                near = np.int64(value ^ flips[f])
-                for j in range(starts[t, near], starts[t, near + 1]):
-                    position = np.int64(positions[t, j])
-                    strip, lane = position // STRIP, position % STRIP
-                    distance = np.int64(0)
-                    for byte in range(query.size):
-                        differing = np.uint8(data[strip, byte, lane] ^ query[byte])
-                        distance += np.int64(popcount(differing))
-                    if distance > radius or _found_before(
-                        data[strip, :, lane].copy(), query, t, n_tables, width, radii
-                    ):
-                        continue
-                    if size == found.size:
-                        found = grown(found)
-                    found[size] = (
-                        (owners[q] << QUERY_SHIFT) | (distance << DISTANCE_SHIFT) | position
-                    )
-                    size += 1
-            begin = ends[t]
-    return found[:size]
+def _place(values: NDArray[np.uint64], order: Order, planes: Codes) -> None:
+    """Write the entries of a table into its strips."""
+    n_entry = planes.shape[1]
+    for i in range(order.size):
+        value = values[order[i]]
+        for byte in range(n_entry):
+            planes[i // STRIP, n_entry - 1 - byte, i % STRIP] = value & np.uint64(0xFF)
+            value >>= np.uint64(8)

@@ -99,7 +99,8 @@ class Engine(ABC):
     def prepare_words(self, progress: Callable[[int, int], None] | None = None) -> bool:
         """Bring the word index up to date, if need be; say whether there is one.
 
-        `progress` is called with the documents done and all that there are to do.
+        `progress` is called with the documents done and all that there are to do; also by
+        `relevant`, where that finds the index damaged and makes it anew.
         """
         return False
 

@@ -1,7 +1,13 @@
 """What a store answers with."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from html import escape
+from shutil import get_terminal_size
 from typing import Any, NamedTuple
+
+from vdsh.store.table import WIDTH, html, table
+from vdsh.words.lines import Piece, show_passage
+from vdsh.words.passages import LENGTH
 
 _MOST_SHOWN = 8  # words in a sentence
 
@@ -37,6 +43,32 @@ class Hit(NamedTuple):
     score: float | None = None
     words: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        score = "" if self.score is None else f"score={self.score:.3f}, "
+        return (
+            f"Hit(id={self.id!r}, {score}distance={self.distance}, labels={self.labels!r}, "
+            f"passage={self.passage(80)!r})"
+        )
+
+    def _repr_html_(self) -> str:
+        return html([self])
+
+    def passage(self, width: int = LENGTH, words: Collection[str] | None = None) -> str:
+        """Return the stretch of the text that has the most words of the query, in one line.
+
+        Parameters
+        ----------
+        width : int, default=240
+            Characters at most.
+        words : collection of str, optional
+            Words to look for, by default `words`; the text's beginning where there are none.
+        """
+        return "".join(piece.text for piece in self.pieces(width, words))
+
+    def pieces(self, width: int = LENGTH, words: Collection[str] | None = None) -> list[Piece]:
+        """Return the passage in pieces, each with whether it is a word of the query."""
+        return show_passage(self.text, self.words if words is None else words, width)
+
     def as_fields(self) -> dict[str, Any]:
         """Give the JSON object that command line and server share."""
         fields = self._asdict()
@@ -48,7 +80,7 @@ class Hit(NamedTuple):
 
 
 class Hits(list[Hit]):
-    """What was found, nearest first, and which words of the query could not help.
+    """What was found, best first, and which words of the query could not help.
 
     Parameters
     ----------
@@ -79,6 +111,15 @@ class Hits(list[Hit]):
         super().__init__(hits)
         self.unknown = list(unknown)
         self.warning = _describe_unknown(self.unknown, empty=empty, by_words=by_words)
+
+    def __repr__(self) -> str:
+        width = get_terminal_size((WIDTH, 0)).columns
+        lines = ["".join(piece.text for piece in line) for line in table(self, width)]
+        return "\n".join([*lines, *filter(None, [self.warning])]) or "<no hits>"
+
+    def _repr_html_(self) -> str:
+        warning = f"<p>{escape(self.warning)}</p>" if self.warning else ""
+        return (html(self) if self else "<p>No hits.</p>") + warning
 
     def about_query(self) -> dict[str, Any]:
         """Give the JSON fields about unknown words; none where every word was known."""

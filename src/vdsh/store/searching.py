@@ -1,12 +1,14 @@
 """How a query is answered: which order, which engine call, and what hits say."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from vdsh.codes import Codes
 from vdsh.search.checks import check_count
 from vdsh.store.engine import Engine
 from vdsh.store.found import Found
 from vdsh.store.hits import Hit, Hits, Within
+from vdsh.store.preparing import words_bar
 from vdsh.store.queries import TextQuery
 from vdsh.store.ranking import ByExpectedDistance, ByRelevance, choose_rank, fits
 from vdsh.store.where import Filter, Tree, parse
@@ -75,10 +77,10 @@ def to_hit(found: Found) -> Hit:
 def _by_relevance(engine: Engine, query: TextQuery, k: int, where: Tree | None) -> Hits:
     words, (code, chances, empty, unknown, _) = query
     ranking = ByRelevance(words, code, None if empty else chances, k)
-    if engine.prepare_words():
-        found = engine.relevant(ranking, where)
-    else:
-        found = Engine.relevant(engine, ranking, where)
+    with words_bar() as progress:
+        ready = engine.prepare_words(progress)
+    relevant = engine.relevant if ready else partial(Engine.relevant, engine)
+    found = relevant(ranking, where)
     missing = set(ranking.missing)
     return Hits(
         (hit._replace(score=ranking.scores[hit.id]) for hit in _with_words(found, words)),

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from html import escape
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.documents.document import BATCH, in_batches
-from vdsh.errors import FolderError, InputError
+from vdsh.errors import FolderError, InputError, VdshError
 from vdsh.model import Model
 from vdsh.search.checks import check_count
 from vdsh.store.backup import write_backup
@@ -19,10 +20,12 @@ from vdsh.store.engine import Engine, ModelChangedError
 from vdsh.store.found import Found
 from vdsh.store.hits import Duplicates, Hit, Hits, Within
 from vdsh.store.model import load_model, store_model
+from vdsh.store.preparing import words_bar
 from vdsh.store.queries import Query, TextQuery, encode_texts, is_text, read_texts
 from vdsh.store.ranking import choose_rank
 from vdsh.store.rows import check_codes, check_id, check_query_code, read_codes, to_rows
 from vdsh.store.searching import search, to_hit, to_tree, within
+from vdsh.store.table import describe_store
 from vdsh.store.where import Filter
 
 if TYPE_CHECKING:
@@ -39,7 +42,8 @@ class Store:
 
     Made by `open_store`. Use it as a context manager, or call `close`. Any number of processes
     read, and each call sees what was committed when it began. A store may be used from several
-    threads, which take turns.
+    threads, which take turns. `len(store)` counts its documents, `id in store` says whether there
+    is one, and `for document in store` goes through all of them in the order of their ids.
 
     Parameters
     ----------
@@ -59,7 +63,30 @@ class Store:
         self._closed = False
 
     def __repr__(self) -> str:
-        return f"<Store '{self._engine.shown}', {self._model.n_bits} bits>"
+        n_bits = self._model.n_bits
+        try:
+            return f"<Store '{self._engine.shown}', {self.count():,} documents, {n_bits} bits>"
+        except VdshError as error:  # closed, or its server does not answer
+            return f"<Store '{self._engine.shown}', {n_bits} bits: {error}>"
+
+    def _repr_html_(self) -> str:
+        try:
+            return describe_store(self.info())
+        except VdshError:
+            return f"<pre>{escape(repr(self))}</pre>"
+
+    def __len__(self) -> int:
+        return self.count()
+
+    def __bool__(self) -> bool:
+        return True  # also when it is empty
+
+    def __contains__(self, id: object) -> bool:
+        return isinstance(id, str) and id != "" and self.get(id) is not None
+
+    def __iter__(self) -> Iterator[Document]:
+        for documents in self.documents():
+            yield from documents
 
     def __enter__(self) -> Self:
         return self
@@ -135,14 +162,6 @@ class Store:
     def labels(self) -> list[str]:
         """List the labels that documents have, in order."""
         return self._ask(lambda engine: engine.labels())
-
-    def prepare_words(self, progress: Callable[[int, int], None] | None = None) -> bool:
-        """Index the words of documents that an older version wrote; say whether words are indexed.
-
-        The first search for a text does it otherwise. `progress` is called with the documents done
-        and all that there are to do.
-        """
-        return self._ask(lambda engine: engine.prepare_words(progress))
 
     def search(
         self, query: Query, k: int = 10, *, where: Filter | None = None, rank: str | None = None
@@ -255,6 +274,15 @@ class Store:
             return {one.document.id: one.document.text for one in self._look_up(ids)}
 
         return find_duplicates(self.entries(), texts, similarity, radius)
+
+    def prepare_words(self, *, progress: bool = True) -> bool:
+        """Index the words of documents that an older version wrote, as the first search would.
+
+        A bar is shown where there are many. Returns whether the store has an index of words; one
+        without puts the nearest by code in order by their words.
+        """
+        with words_bar(enabled=progress) as show:
+            return self._ask(lambda engine: engine.prepare_words(show))
 
     def info(self) -> dict[str, Any]:
         """Describe the store: how it searches, documents, bits, model, fields, labels, bytes."""

@@ -12,7 +12,7 @@ from vdsh.text.tokenizer import find_tokens, hash_plainly, tokenize
 
 LENGTH = 240  # characters of a passage, about two lines
 LONGEST = 50_000  # characters of a text that are looked at
-_BEFORE = 40  # characters before the first word that matters, at most
+_BEFORE = 40  # characters before the first word that matters, at most; of short passages fewer
 _PLAIN = 1e-7  # seconds a character without kernels
 
 
@@ -67,7 +67,7 @@ def best_start(spans: Sequence[Span], weights: Mapping[str, float], length: int 
     words = [(span.token, weights[span.token]) for span in spans]
     best, most = 0, 0.0
     for i, start in enumerate(starts):
-        end = bisect_left(starts, start + length - _BEFORE)
+        end = bisect_left(starts, start + length - _before(length))
         weight = sum(dict(words[i:end]).values())
         if weight > 1.05 * most:  # an earlier passage is the better one of two alike
             best, most = start, weight
@@ -76,10 +76,16 @@ def best_start(spans: Sequence[Span], weights: Mapping[str, float], length: int 
 
 def cut_passage(text: str, at: int, length: int = LENGTH) -> tuple[int, int]:
     """Cut a passage around a place, between words where there are spaces."""
-    start = 0
-    if at > _BEFORE + 20:  # near its beginning, the text is shown from there
-        start = max(at - _BEFORE, text.find(" ", at - _BEFORE, at) + 1)
+    start, before = 0, _before(length)
+    if at > 3 * before // 2:  # near its beginning, the text is shown from there
+        first = max(0, min(at - before, len(text) - length))  # the end is shown with all before it
+        start = first and max(first, text.find(" ", first, at) + 1)
     stop = min(len(text), start + length)
     if stop < len(text):
-        stop = max(text.rfind(" ", stop - _BEFORE, stop), 0) or stop
+        stop = max(text.rfind(" ", stop - before, stop), 0) or stop
     return start, stop
+
+
+def _before(length: int) -> int:
+    """Say how many characters are shown before the first word that matters, at most."""
+    return min(_BEFORE, length // 4)

@@ -22,7 +22,8 @@ from vdsh.text.word_counter import over_blocks
 
 MOST = 1 << 16  # documents
 ABSENT = MOST - 1  # the length of a document that is not there
-_HEADER = struct.Struct("<4sIIII")  # sign, check sum, documents, words, entries
+# Sign, check sum, documents, words, entries; and what numpy needs to search without a copy.
+_HEADER = struct.Struct("<4sIIII4x")
 _SIGN = b"vdw1"
 _PLAIN = 1e-6  # seconds a character without kernels
 

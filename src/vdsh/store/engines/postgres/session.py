@@ -4,14 +4,9 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from vdsh.errors import EngineError, FolderError, VdshError, WriteError, missing_package
+from vdsh.errors import EngineError, FolderError, VdshError, WriteError
 from vdsh.store.addresses import Address
-
-try:
-    import psycopg
-    from psycopg import Connection, Cursor
-except ImportError as _error:
-    raise missing_package("A store in PostgreSQL", "psycopg", "postgres") from _error
+from vdsh.store.engines.postgres.driver import Connection, Cursor, psycopg
 
 OWN_OPTIONS = ("table", "index")
 # Also: somebody made the same tables just now, or gave them words.

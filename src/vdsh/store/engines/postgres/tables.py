@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from psycopg.sql import SQL, Composed, Identifier
-
 from vdsh.errors import InputError
+from vdsh.store.engines.postgres.driver import SQL, Composed, Identifier
 
 LONGEST_NAME = 50  # bytes; PostgreSQL cuts names off at 63, and ours get endings
 NAMES = ("documents", "meta", "fields", "model", "totals")

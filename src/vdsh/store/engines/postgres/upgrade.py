@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any
 
 import orjson
-from psycopg.sql import SQL
 
 from vdsh.store.engine import REORDERS, WORDS_LATER
+from vdsh.store.engines.postgres.driver import SQL
 from vdsh.store.engines.postgres.session import NotAllowedError, Session
 from vdsh.store.engines.postgres.tables import NOTED, TOTALS, WORD_INDEX, Tables
 from vdsh.store.engines.postgres.vectors import to_vectors

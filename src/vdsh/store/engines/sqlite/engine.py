@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from sqlite3 import Connection
+from time import monotonic, sleep
 from typing import Any
 
 from vdsh.codes import Codes
@@ -34,6 +35,7 @@ from vdsh.store.where import Tree
 from vdsh.words import DamagedWordsError, Segment
 
 ALL_WORDS = "all words (BM25)"
+TURN, PAUSE = 1.0, 0.12  # seconds after which others may write: they look ten times a second
 INSERT = f"INSERT INTO documents({COLUMNS}) VALUES (?, ?, ?, ?, ?)"
 
 
@@ -59,6 +61,7 @@ class Sqlite(Engine):
         self._known_fields: set[str] = set()
         self._codes = ""  # which codes the store has: `reencode` gives it others
         self._model_name = FOLDER
+        self._progress: Callable[[int, int], None] | None = None
         self._database = Database(folder, wait=wait)
         self.read_only = self._database.read_only
 
@@ -142,12 +145,13 @@ class Sqlite(Engine):
 
     def prepare_words(self, progress: Callable[[int, int], None] | None = None) -> bool:
         """Index the words of documents that an older version wrote, or of a damaged index."""
+        self._progress = progress
         left = self._pending()
         if left is not None and not left.n_left:
             return True
         if self.read_only:
             return False
-        n_left = 0
+        n_left, begin = 0, monotonic()
         with suppress(WriteError):  # another process writes all the time, or the disk is full
             while left is None or left.n_left:
                 with self._database.writing() as connection:
@@ -155,6 +159,9 @@ class Sqlite(Engine):
                 n_left = max(n_left, left.n_left)
                 if progress is not None:
                     progress(n_left - left.n_left, n_left)
+                if left.n_left and monotonic() > begin + TURN:
+                    sleep(PAUSE)
+                    begin = monotonic()
             return True
         return False
 
@@ -181,7 +188,7 @@ class Sqlite(Engine):
                     Words().showing(connection)
                 except DamagedWordsError:
                     create_words(connection)
-        return self.prepare_words()
+        return self.prepare_words(self._progress)
 
     def _relevant(self, ranking: ByRelevance, where: Tree | None) -> list[Found]:
         mirror = self._need_mirror()

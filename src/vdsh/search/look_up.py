@@ -1,0 +1,236 @@
+"""Searches that walk over tables: the k nearest, and all within a radius."""
+
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.codes import Codes
+from vdsh.jit import kernel
+from vdsh.search.nearest import (
+    BELOW,
+    KTH,
+    NO_KEY,
+    SIZE,
+    WORST_KEY,
+    Best,
+    Distances,
+    Part,
+    Rows,
+    Rules,
+    empty_best,
+    finish,
+    scan_stretch,
+)
+from vdsh.search.radius import Found, Mask, collect
+from vdsh.search.scan import RowHits
+from vdsh.search.segment import Segment
+from vdsh.search.strips import STRIP, Whole, distance_type
+from vdsh.search.tables import Tables
+from vdsh.search.walk import (
+    AT_HAND,
+    DISTANCE,
+    STRIP_BYTE,
+    Walk,
+    begin_walk,
+    end_step,
+    first_time,
+    met_within,
+    new_walk,
+    next_bucket,
+    take_step,
+    time_left,
+)
+
+STRETCHES, SAMPLED = 64, 1 / 64  # of the codes, scanned to see how near the k nearest are
+WORTH = 0.7  # share of a scan's time within which a walk should end
+WAITING = 512  # buckets put in order before they are scanned
+VISIT = 400.0  # nanoseconds to begin with a bucket
+
+
+def looked_up(
+    main: Segment, tail: Segment, queries: Codes, k: int, rules: Rules, scan: float
+) -> tuple[RowHits, Mask, Rows]:
+    """Find the k best rows of each query; say which are answered, and how far the k best are."""
+    scratch = np.empty(STRIP, distance_type(8 * queries.shape[1]))
+    parts, n_rows = (main.part(), tail.part()), main.n_rows + tail.n_rows
+    rows, distances, done, bounds = nearest_by_tables(
+        cast(Tables, main.tables), parts, queries, k, rules, n_rows, scan, scratch
+    )
+    return RowHits(rows, distances), done, bounds
+
+
+def looked_up_within(
+    main: Segment, queries: Codes, owners: Rows, radius: int, scan: float
+) -> tuple[Found, Mask]:
+    """Find the positions within `radius` of each query, and say which queries were answered."""
+    scratch = np.empty(STRIP, distance_type(8 * queries.shape[1]))
+    radius = min(radius, 8 * queries.shape[1])
+    found, done = within_by_tables(
+        cast(Tables, main.tables), main.strips.data, queries, owners, radius, scan, scratch
+    )
+    return found, done
+
+
+@kernel()
+def within_by_tables(
+    tables: Tables,
+    data: Codes,
+    queries: Codes,
+    owners: Rows,
+    radius: int,
+    scan: float,
+    scratch: NDArray[Any],
+) -> tuple[Found, Mask]:
+    """Find every position within `radius`, for those queries whose walk is shorter than a scan."""
+    found, size, walk = np.empty(STRIP, np.int64), 0, new_walk(tables)
+    done = np.zeros(queries.shape[0], np.bool_)
+    starts = tables.starts
+    for q in range(queries.shape[0]):
+        begin_walk(walk, tables, queries[q])
+        if time_left(walk, tables, radius) > WORTH * scan:
+            continue
+        while met_within(walk) < radius:
+            take_step(walk, tables)
+            bucket = next_bucket(walk, tables, radius)
+            while bucket >= 0:
+                if first_time(walk, bucket):
+                    start, stop = np.int64(starts[0, bucket]), np.int64(starts[0, bucket + 1])
+                    found, size = collect(
+                        data, start, stop, queries[q], owners[q], radius, scratch, found, size
+                    )
+                bucket = next_bucket(walk, tables, radius)
+            end_step(walk, tables)
+        done[q] = True
+    return found[:size], done
+
+
+@kernel()
+def nearest_by_tables(
+    tables: Tables,
+    parts: tuple[Part, Part],
+    queries: Codes,
+    k: int,
+    rules: Rules,
+    n_rows: int,
+    scan: float,
+    scratch: NDArray[Any],
+) -> tuple[Rows, Distances, Mask, Rows]:
+    """Find the k best rows of two parts, the first of which has tables.
+
+    Returns
+    -------
+    rows, distances : ndarray of shape (n_queries, k)
+    done : ndarray of bool of shape (n_queries,)
+        Queries that were answered; for others a scan is faster.
+    bounds : ndarray of int64 of shape (n_queries,)
+        Distances within which k rows lie.
+    """
+    best, sample = (
+        empty_best(queries, k, n_rows, scratch),
+        empty_best(queries[:1], k, n_rows, scratch),
+    )
+    done, bounds = np.zeros(queries.shape[0], np.bool_), np.zeros(queries.shape[0], np.int64)
+    walk, status = new_walk(tables), best.status
+    waiting = np.empty((2, WAITING), np.int64)
+    main, tail = parts
+    for q in range(queries.shape[0]):
+        query = queries[q : q + 1]
+        begin_walk(walk, tables, queries[q])
+        scan_stretch(tail, tail.start, tail.stop, q, query, k, rules, best)
+        limit, guess = status[q, KTH], 8 * queries.shape[1] + 1
+        while limit > met_within(walk):
+            wanted = min(limit, max(guess, met_within(walk) + 1))
+            if walk.radii[0] >= AT_HAND and (
+                walk.spent[0] + time_left(walk, tables, wanted) > WORTH * scan
+            ):
+                if guess <= 8 * queries.shape[1]:
+                    break
+                bound, guess = _sample(main, query, k, rules, sample)
+                limit = min(limit, bound)
+                walk.spent[0] += SAMPLED * scan
+                continue
+            take_step(walk, tables)
+            _follow(walk, tables, waiting, main, q, query, k, limit, rules, best)
+            end_step(walk, tables)
+            limit = min(limit, status[q, KTH])
+        done[q], bounds[q] = limit <= met_within(walk), limit
+    rows, found = finish(k, rules, best)
+    return rows, found, done, bounds
+
+
+@kernel()
+def _sample(main: Part, query: Codes, k: int, rules: Rules, best: Best) -> tuple[int, int]:
+    """Scan stretches here and there; return distances within which k rows lie: surely, probably."""
+    best.counts[0, :] = 0
+    best.status[0, SIZE], best.status[0, BELOW] = 0, 0
+    best.status[0, KTH], best.status[0, WORST_KEY] = 8 * query.shape[1] + 1, NO_KEY
+    n_codes = main.stop
+    step = n_codes / STRETCHES
+    for i in range(STRETCHES):
+        start = np.int64(i * step)
+        stop = min(start + np.int64(step * SAMPLED) + 1, n_codes)
+        scan_stretch(main, start, stop, 0, query, k, rules, best)
+    guess, n_rows = 0, best.counts[0, 0]
+    while n_rows < k * SAMPLED and guess < best.status[0, KTH] - 1:
+        guess += 1
+        n_rows += best.counts[0, guess]
+    return best.status[0, KTH], guess
+
+
+@kernel()
+def _follow(
+    walk: Walk,
+    tables: Tables,
+    waiting: NDArray[np.int64],
+    main: Part,
+    q: int,
+    query: Codes,
+    k: int,
+    limit: Whole,
+    rules: Rules,
+    best: Best,
+) -> None:
+    """Scan the buckets of one step."""
+    bucket, size = 0, 0
+    while bucket >= 0:
+        limit = min(limit, best.status[q, KTH])
+        bucket = next_bucket(walk, tables, limit)
+        if bucket >= 0:
+            waiting[0, size], waiting[1, size] = bucket, walk.place[DISTANCE]
+            size += 1
+        if size == WAITING or bucket < 0:
+            _visit(walk, tables, waiting[:, :size], main, q, query, k, limit, rules, best)
+            size = 0
+
+
+@kernel()
+def _visit(
+    walk: Walk,
+    tables: Tables,
+    waiting: NDArray[np.int64],
+    main: Part,
+    q: int,
+    query: Codes,
+    k: int,
+    limit: Whole,
+    rules: Rules,
+    best: Best,
+) -> None:
+    """Scan buckets, those that seem nearest first: others may then be too far."""
+    starts, status = tables.starts, best.status
+    strip_cost = STRIP_BYTE * query.shape[1]
+    distance, cost = np.int64(0), 0.0
+    while distance <= min(limit, status[q, KTH]):
+        following = np.int64(NO_KEY)
+        for i in range(waiting.shape[1]):
+            if waiting[1, i] == distance:
+                bucket = waiting[0, i]
+                if first_time(walk, bucket):
+                    start, stop = np.int64(starts[0, bucket]), np.int64(starts[0, bucket + 1])
+                    scan_stretch(main, start, stop, q, query, k, rules, best)
+                    cost += VISIT + strip_cost * ((stop - start) // STRIP + 1)
+            elif waiting[1, i] > distance:
+                following = min(following, waiting[1, i])
+        distance = following
+    walk.spent[0] += cost

@@ -1,0 +1,280 @@
+"""A walk over the buckets near a query, table by table and radius by radius.
+
+`next_bucket` gives one bucket of the first table after the other, each once; what lies in it is the
+caller's business. The walk goes on in the table where the next radius costs least, so crowded
+tables are left alone; after each step all codes within one bit more have been met.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.codes import Codes
+from vdsh.jit import kernel
+from vdsh.search.pieces import WORD, read
+from vdsh.search.strips import STRIP, Whole, lanes_up_to, lowest_bit, next_near
+from vdsh.search.tables import Tables
+
+# Measured on one core of a Neoverse-N1, in nanoseconds; only their proportions matter.
+STRIP_BYTE, PROBE = 3.5, 150.0
+TABLE, LEVEL, FLIP, START, STOP, STRIP_AT, LAST, DISTANCE = 0, 1, 2, 3, 4, 5, 6, 7
+DONE, EVERYTHING = -1, 1 << 20
+AT_HAND = 2  # radii of the first table that are looked up before anything is estimated
+
+
+def scan_time(n_codes: int, n_bytes: int) -> float:
+    """Estimate the nanoseconds in which one thread compares a query with all codes."""
+    return STRIP_BYTE * n_bytes * n_codes / STRIP
+
+
+class Walk(NamedTuple):
+    """Where a walk stands.
+
+    Attributes
+    ----------
+    pieces : ndarray of int64 of shape (n_tables,)
+        What each table reads of the query.
+    entries : ndarray of uint8 of shape (n_tables, n_entry)
+        The query's own entries.
+    radii : ndarray of int64 of shape (n_tables,)
+        The next radius of each table.
+    sizes : ndarray of float64 of shape (n_tables, width + 1)
+        How many codes a bucket has at each radius, as far as that is known.
+    place : ndarray of int64
+        Table, radius, flipped bits, bucket and strip at hand.
+    near : ndarray of uint64 of shape (1,)
+        Entries of that strip still to follow.
+    seen : ndarray of uint64
+        A bit for each bucket of the first table.
+    spent : ndarray of float64 of shape (1,)
+        Nanoseconds so far, by estimate.
+    scratch : ndarray of uint8 of shape (64,)
+    """
+
+    pieces: NDArray[np.int64]
+    entries: Codes
+    radii: NDArray[np.int64]
+    sizes: NDArray[np.float64]
+    place: NDArray[np.int64]
+    near: NDArray[np.uint64]
+    seen: NDArray[np.uint64]
+    spent: NDArray[np.float64]
+    scratch: NDArray[np.uint8]
+
+
+@kernel()
+def new_walk(tables: Tables) -> Walk:
+    """Make a walk, for one query after the other."""
+    n_tables, n_entry = tables.starts.shape[0], tables.entries.shape[2]
+    return Walk(
+        np.empty(n_tables, np.int64),
+        np.empty((n_tables, n_entry), np.uint8),
+        np.empty(n_tables, np.int64),
+        np.empty((n_tables, tables.width + 1), np.float64),
+        np.zeros(8, np.int64),
+        np.zeros(1, np.uint64),
+        np.empty((tables.starts.shape[1] + 62) // 64, np.uint64),
+        np.zeros(1, np.float64),
+        np.empty(STRIP, np.uint8),
+    )
+
+
+@kernel()
+def begin_walk(walk: Walk, tables: Tables, query: Codes) -> None:
+    """Stand before the first step for a query."""
+    n_entry = walk.entries.shape[1]
+    for t in range(walk.pieces.size):
+        for word in range(1, tables.luts.shape[1]):
+            value = read(tables.luts[t, word], query)
+            first = WORD * (word - 1)
+            for byte in range(min(first + WORD, n_entry) - 1, first - 1, -1):
+                walk.entries[t, byte] = np.uint8(value & np.uint64(0xFF))
+                value >>= np.uint64(8)
+        piece = np.int64(read(tables.luts[t, 0], query))
+        walk.pieces[t], walk.radii[t] = piece, 0
+        walk.sizes[t, 0] = float(_size(tables.starts[t], piece))
+        total = 0
+        for bit in range(tables.width):
+            total += _size(tables.starts[t], piece ^ (1 << bit))
+        _expect(walk.sizes[t], 1, total / tables.width)
+    for i in range(walk.seen.size):
+        walk.seen[i] = np.uint64(0)
+    walk.spent[0] = 0.0
+
+
+@kernel()
+def met_within(walk: Walk) -> Whole:
+    """Return the distance up to which all codes have been met."""
+    return _reach(walk.radii, walk.sizes.shape[1] - 1)
+
+
+@kernel()
+def _reach(radii: NDArray[np.int64], width: int) -> Whole:
+    # A table that was looked up wholly has shown all codes.
+    return EVERYTHING if radii.max() > width else radii.sum() - 1
+
+
+@kernel()
+def time_left(walk: Walk, tables: Tables, wanted: Whole) -> float:
+    """Estimate the nanoseconds until all codes up to a distance have been met."""
+    radii, left = walk.radii.copy(), 0.0
+    while _reach(radii, tables.width) < wanted:
+        table, cost = _cheapest(radii, walk, tables)
+        left += cost
+        radii[table] += 1
+    return left
+
+
+@kernel()
+def take_step(walk: Walk, tables: Tables) -> None:
+    """Begin with the cheapest next step; the first two are in the table that is the codes."""
+    table, _ = _cheapest(walk.radii, walk, tables)
+    if walk.radii[0] < AT_HAND:
+        table = 0
+    place, radius = walk.place, walk.radii[table]
+    place[TABLE], place[LEVEL] = table, radius
+    place[FLIP] = (1 << radius) - 1
+    place[STRIP_AT] = place[LAST] = 0
+    walk.near[0] = np.uint64(0)
+    walk.radii[table] = radius + 1
+    walk.sizes[table, radius] = 0.0
+
+
+@kernel()
+def _cheapest(radii: NDArray[np.int64], walk: Walk, tables: Tables) -> tuple[int, float]:
+    """Return the table whose next radius takes the least time, and that time."""
+    best, least = -1, np.inf
+    for t in range(radii.size):
+        n_bytes = tables.luts.shape[2] if t == 0 else tables.entries.shape[2]
+        cost = _cost(radii[t], walk.sizes[t], n_bytes)
+        if cost < least:
+            best, least = t, cost
+    return best, least
+
+
+@kernel()
+def _cost(radius: int, sizes: NDArray[np.float64], n_bytes: int) -> float:
+    """Estimate the time of one radius in one table."""
+    n_strips = sizes[radius] / STRIP + 1
+    each: float = PROBE + STRIP_BYTE * n_bytes * n_strips
+    return _n_buckets(sizes.size - 1, radius) * each
+
+
+@kernel()
+def _n_buckets(width: int, radius: int) -> float:
+    n_buckets = 1.0
+    for i in range(radius):
+        n_buckets *= (width - i) / (i + 1)
+    return n_buckets
+
+
+@kernel()
+def _expect(sizes: NDArray[np.float64], radius: int, size: float) -> None:
+    """Note the size of buckets at a radius; beyond it they shrink as they did up to there."""
+    shrink = min(1.0, max(0.3, size / max(sizes[radius - 1], 1e-9))) if radius else 1.0
+    for i in range(radius, sizes.size):
+        sizes[i] = size
+        size *= shrink
+
+
+@kernel()
+def _size(starts: NDArray[np.uint32], piece: Whole) -> Whole:
+    return np.int64(starts[piece + 1]) - np.int64(starts[piece])
+
+
+@kernel()
+def next_bucket(walk: Walk, tables: Tables, limit: Whole) -> Whole:
+    """Return the next bucket of this step that may hold a code within `limit`, else DONE."""
+    _, width, starts, entries = tables
+    place, near, scratch = walk.place, walk.near, walk.scratch
+    table, level = place[TABLE], place[LEVEL]
+    planes, entry = entries[max(table - 1, 0)], walk.entries[table]
+    cost_strip = STRIP_BYTE * planes.shape[1]
+    n_probes, n_codes, n_strips = 0, np.int64(0), np.int64(0)
+    bucket = np.int64(DONE)
+    flip, end = place[FLIP], np.int64(1) << width
+    strip, last = place[STRIP_AT], place[LAST]
+    lanes = near[0]
+    while True:
+        while lanes:
+            lane = lowest_bit(lanes)
+            lanes &= lanes - np.uint64(1)
+            if np.int64(scratch[lane]) + level <= limit:
+                place[DISTANCE] = np.int64(scratch[lane]) + level
+                bucket = _first_piece(planes, strip, lane, width)
+                break
+        if bucket >= 0:
+            break
+        if strip + 1 < last:
+            before = strip
+            strip = next_near(planes, strip + 1, last, entry, limit - level, scratch)
+            n_strips += strip - before
+            if strip < last:
+                lanes = lanes_up_to(scratch, limit - level)
+                lanes &= _inside(place[START], place[STOP], strip)
+                continue
+        if flip >= end or level > limit:
+            break
+        piece = walk.pieces[table] ^ flip
+        flip = _next_flip(flip) if level else end
+        start, stop = np.int64(starts[table, piece]), np.int64(starts[table, piece + 1])
+        n_probes += 1
+        n_codes += stop - start
+        if table == 0:
+            if start < stop:
+                place[DISTANCE] = level
+                bucket = piece
+                break
+        elif start < stop:
+            place[START], place[STOP] = start, stop
+            strip, last = start // STRIP - 1, (stop + STRIP - 1) // STRIP
+    place[FLIP], place[STRIP_AT], place[LAST] = flip, strip, last
+    near[0] = lanes
+    walk.sizes[table, level] += n_codes
+    walk.spent[0] += n_probes * PROBE + n_strips * cost_strip
+    return bucket
+
+
+@kernel()
+def end_step(walk: Walk, tables: Tables) -> None:
+    """Note what the buckets of this step had on average."""
+    table, level = walk.place[TABLE], walk.place[LEVEL]
+    size = walk.sizes[table, level] / _n_buckets(tables.width, level)
+    if level:
+        _expect(walk.sizes[table], level, size)
+
+
+@kernel()
+def _first_piece(planes: Codes, strip: Whole, lane: Whole, width: int) -> Whole:
+    """Read the first piece of a code from its entry."""
+    value, n_bytes = np.int64(0), (width + 7) // 8
+    for byte in range(n_bytes):
+        value = (value << 8) | np.int64(planes[strip, byte, lane])
+    return value >> (8 * n_bytes - width)
+
+
+@kernel()
+def first_time(walk: Walk, bucket: Whole) -> bool:
+    """Say whether a bucket was not seen before, and mark it as seen."""
+    seen = walk.seen
+    bit = np.uint64(1) << np.uint64(bucket & 63)
+    new: bool = (seen[bucket >> 6] & bit) == np.uint64(0)
+    seen[bucket >> 6] |= bit
+    return new
+
+
+@kernel()
+def _inside(start: Whole, stop: Whole, strip: Whole) -> np.uint64:
+    """Mark the lanes of a strip that lie between two positions."""
+    first, after = max(start - strip * STRIP, 0), min(stop - strip * STRIP, STRIP)
+    lanes = ~np.uint64(0) << np.uint64(first)
+    return lanes & (~np.uint64(0) >> np.uint64(STRIP - after))
+
+
+@kernel()
+def _next_flip(flip: Whole) -> Whole:
+    """Return the next larger number with as many bits."""
+    lowest = flip & -flip
+    carried = flip + lowest
+    return carried | (((flip ^ carried) >> 2) // lowest)
