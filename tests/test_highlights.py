@@ -110,6 +110,9 @@ def test_a_passage_is_where_the_typed_words_are_and_not_those_that_hold_bits(fit
     code = fitted.encode(["moon xyzzy"])[0]
     (shown,) = highlight(fitted, [text], code=code, query="moon xyzzy").hits
     assert "moon of xyzzy" in text[slice(*shown.passage)]
+    near = "x. " * 70 + "rocket orbit shuttle. " + "y. " * 50 + "The moon." + " z" * 200
+    (shown,) = highlight(fitted, [near], code=code, query="moon xyzzy").hits
+    assert near.index("moon") - shown.passage[0] <= 40  # and not at its end, after those
     (shown,) = highlight(fitted, [text], code=code).hits  # nobody typed anything
     assert shown.passage[0] == 0
 

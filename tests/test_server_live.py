@@ -20,6 +20,7 @@ import pytest
 from conftest import toy_corpus
 from vdsh import Document, open_store
 from vdsh.server.connections import MOST_REQUESTS
+from vdsh.server.workers import FOLDER
 
 TOKEN = "correct-horse-battery-staple"
 SECONDS = 3  # what clients are given here to send a request
@@ -415,7 +416,8 @@ def test_what_keeps_it_from_starting_is_one_sentence(vdsh, store, tmp_path, monk
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_store_without_its_model_does_not_start(fitted, tmp_path, vdsh, workers):
+def test_a_store_without_its_model_does_not_start(fitted, tmp_path, vdsh, workers, monkeypatch):
+    monkeypatch.setenv(FOLDER, "")  # set again in this process: later tests must not see it
     path = tmp_path / "broken"
     open_store(path, fitted).close()
     (path / "model" / "weights.safetensors").unlink()

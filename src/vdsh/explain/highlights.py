@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 MOST_WORDS = 10  # marked in a text
 LEAST = 0.2  # of the largest weight: what holds less is not marked
 MOST_MARKS = 500
-FAINT = 0.05  # of a word that only holds bits: the passage is where words of the query are
 MOST_TRIED = 40  # words of a hit to leave out in turn: those with the largest weights
 _BATCH = 25  # texts that go through the encoder together
 _N_WORDS = 5  # listed per bit of the query
@@ -103,8 +102,7 @@ def _show(
     """Mark the words with the largest weights; the query's own words come before all others."""
     spans = find_spans(text)
     own = {span.token for span in spans if span.token in wanted}
-    weights = {word: FAINT * weight for word, weight in weights.items()}
-    weights |= {word: 1 + weights.get(word, 0.0) for word in own}
+    weights = weights | {word: 1 + weights.get(word, 0.0) for word in own}
     heaviest = set(sorted(weights, key=lambda word: (-weights[word], word))[:MOST_WORDS])
     chosen = [span for span in spans if span.token in heaviest][:MOST_MARKS]
     marks: list[tuple[int, int, bool]] = []
@@ -113,8 +111,10 @@ def _show(
             marks[-1] = (marks[-1][0], stop, marks[-1][2] or word in own)
         else:
             marks.append((start, stop, word in own))
-    start = best_start(_of_phrases(spans, phrases) or chosen, dict.fromkeys(wanted, 1.0) | weights)
-    return Highlight(cut_passage(text, start), marks)
+    typed = _of_phrases(spans, phrases) or [span for span in spans if span.token in own]
+    typed = typed[:MOST_MARKS]
+    weights = dict.fromkeys(own, 1.0) if typed else weights
+    return Highlight(cut_passage(text, best_start(typed or chosen, weights)), marks)
 
 
 def _of_phrases(spans: Sequence[Span], phrases: Phrases) -> list[Span]:
