@@ -536,3 +536,13 @@ def test_milvus_lite_serves_one_process_and_stops_with_it(tmp_path, fitted):
         time.sleep(0.05)
     with open_store(url) as store:
         assert store.count() == 1
+
+
+def test_care_of_a_server_is_its_own_tools_work(remote_place, fitted, tmp_path):
+    with open_store(remote_place, fitted) as store:
+        store.upsert([doc("a", "orbit moon")])
+        assert store.check() == []
+        for ask in (store.compact, lambda: store.back_up(tmp_path / "copy")):
+            assert "Use " in message_of(ask)[1]
+        assert "vdsh index with the new model" in message_of(lambda: store.reindex(fitted))[1]
+        assert not list(tmp_path.glob("copy*"))

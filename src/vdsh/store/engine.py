@@ -163,7 +163,8 @@ class Engine(ABC):
         `ModelChangedError` from their next call that has to do with codes, until they ask `meta`.
         """
         raise InputError(
-            f"'{self.shown}' is on a server: copy it to a new store with the new model instead."
+            f"'{self.shown}' is on a server. Make a new store: vdsh export … --to parquet, then "
+            "vdsh index with the new model."
         )
 
     def previous_model(self) -> Model:

@@ -54,6 +54,8 @@ class Milvus(Engine):
         Whether `create` may follow where there is no store: looking for one makes no file.
     """
 
+    care = "Use milvus-backup."
+
     def __init__(self, address: Address, *, wait: float, may_create: bool) -> None:
         address.check_options(("collection",))
         is_lite = address.scheme == "milvus-lite"

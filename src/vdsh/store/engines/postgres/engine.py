@@ -34,6 +34,8 @@ MOST_BY_GRAPH = 1000  # the longest list that hnsw keeps
 class Postgres(Engine):
     """A connection to PostgreSQL; see `Engine`."""
 
+    care = "Use pg_dump and VACUUM."
+
     def __init__(self, address: Address, *, wait: float) -> None:
         self.shown = address.shown
         self._by_graph = address.option("index", "exact", ("exact", "hnsw")) == "hnsw"
