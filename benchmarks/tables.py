@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from common import read
+from nearest_tables import approximate_table, nearest_table, tables_memory_table
 from quality_tables import SEEDS, goals_table, radius_table, time_table, wasted_table
 from reproduction_report import report
 from scaling_tables import billion_table, processes_table, ray_table, sizes_table, stores_table
@@ -44,6 +45,9 @@ def pages() -> dict[Path, str]:
         "docs/engines.md": {"": engines_table()},
         "docs/scaling.md": {
             "sizes": sizes_table(),
+            "nearest": nearest_table(),
+            "tables": tables_memory_table(),
+            "approximate": approximate_table(),
             "stores": stores_table(),
             "billion": billion_table(),
         },

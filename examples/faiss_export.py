@@ -33,7 +33,7 @@ with tempfile.TemporaryDirectory() as folder, open_store(f"{folder}/store", hash
     for distance, row in zip(distances[0], rows[0], strict=True):
         print(f"{distance:>4}  {ids[row]}")
 
-    ours = [hit.distance for hit in store.search(QUERY, k=5)]
+    ours = [hit.distance for hit in store.search(QUERY, k=5, rank="distance")]
     print(f"\nThe store says {ours}: {'the same' if ours == distances[0].tolist() else 'other'}.")
 
 # One machine printed:

@@ -1,6 +1,6 @@
 """Passages in one line: never longer than asked, always with the words."""
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from vdsh.words.lines import n_cells, one_line, show_passage
@@ -10,7 +10,10 @@ WORDS = st.lists(
     st.sampled_from(["mars", "rover", "the", "\u706b\u661f", "e\u0301t\u00e9", "x" * 30])
 )
 
+CALM = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
 
+
+@CALM
 @given(WORDS, st.integers(20, 90))
 def test_a_passage_fits_and_is_of_the_text(words, width):
     text = " \n".join(words)
@@ -37,6 +40,7 @@ def test_the_end_of_a_text_is_shown_with_what_is_before_it():
     assert stop == len(text) and text[slice(*marks[0])] == "mars"
 
 
+@CALM
 @given(st.text("ab ", max_size=200), st.integers(0, 200), st.integers(1, 120))
 def test_a_passage_is_never_turned_around(text, at, length):
     start, stop = cut_passage(text, min(at, len(text)), length)

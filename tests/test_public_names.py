@@ -18,7 +18,7 @@ PUBLIC = {
         explain_bits explain_pair explain_text sample""",
     "vdsh.model": "Decoder Model Posterior as_model",
     "vdsh.search": "HammingIndex Hits RowHits RowIndex",
-    "vdsh.store": """Copied Duplicates Hit Hits Store copy_store open_store
+    "vdsh.store": """Copied Duplicates Hit Hits Store copy_store open_store restore_store
         without_password""",
     "vdsh.export": "Exported FORMATS export_codes export_encoder",
     "vdsh.datasets": "DATASETS Dataset Source Split find load random_split",

@@ -138,6 +138,7 @@ class EagerMachine(IndexMachine):
         "string_ids.FEW": 2,
         "string_ids.GAP": 4,
         "keeper.LOOK_UP": 0,
+        "keeper.KEEP": 0,
         "keeper.BUILD": 0,
         "keeper.Thread": AtOnce,
         "pieces.FULL": 0,

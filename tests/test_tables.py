@@ -21,7 +21,7 @@ def kernels():
 @pytest.fixture
 def at_once(monkeypatch):
     """Build tables at the first search, however few codes there are, and wait for them."""
-    for name in "LOOK_UP", "BUILD":
+    for name in "LOOK_UP", "KEEP", "BUILD":
         monkeypatch.setattr(f"vdsh.search.keeper.{name}", 0)
     start = keeper.Thread.start
     monkeypatch.setattr(keeper.Thread, "start", lambda thread: (start(thread), thread.join()))
@@ -100,7 +100,7 @@ def test_tables_are_built_when_scans_have_taken_as_long(monkeypatch):
 
 
 def test_few_codes_need_no_tables(at_once, monkeypatch):
-    monkeypatch.setattr("vdsh.search.keeper.LOOK_UP", 300_000.0)
+    monkeypatch.setattr("vdsh.search.keeper.LOOK_UP", 800_000.0)
     codes = make_codes("random", 8)
     index = HammingIndex(codes)
     index.search(codes[:1], 10)

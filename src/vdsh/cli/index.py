@@ -29,6 +29,7 @@ def command(
     from vdsh.documents.document import in_batches
     from vdsh.progress import reading_bar
     from vdsh.store import open_store, without_password
+    from vdsh.store.preparing import words_bar
 
     keep = "reference" if reference else "inside"
     written = 0
@@ -43,7 +44,8 @@ def command(
                 first = next(in_batches(documents), [])  # what cannot be read makes no store
                 opened = stack.enter_context(open_store(store, model, keep_model=keep))
                 opened.upsert(chain(first, documents), progress=acknowledge)
-            opened.prepare_words(progress=not quiet)  # of what an older version wrote
+            with words_bar(enabled=not quiet) as show:  # of what an older version wrote
+                opened.prepare_words(show)
             total = opened.count()
     except (VdshError, KeyboardInterrupt):
         if written:

@@ -9,7 +9,8 @@ from vdsh.search.pieces import MOST, table_shape
 from vdsh.search.segment import Segment
 from vdsh.search.walk import scan_time
 
-LOOK_UP = 300_000.0  # nanoseconds; a shorter scan is not worth a look into tables
+LOOK_UP = 800_000.0  # nanoseconds; a shorter scan is not worth a look into tables
+KEEP = 5_000.0  # nanoseconds more for each code that is to be found
 BUILD = 50.0  # nanoseconds that building takes a byte of the codes
 LONGEST_REST = 63  # queries
 
@@ -28,9 +29,9 @@ class TableKeeper:
         self._refused = False
         self._rest = self._resting = 0
 
-    def worth(self, segment: Segment, n_queries: int) -> bool:
-        """Say whether to look queries up in the tables of a segment."""
-        if segment.tables is None or _scan_time(segment) * n_queries < LOOK_UP:
+    def worth(self, segment: Segment, n_queries: int, k: int) -> bool:
+        """Say whether to look the k nearest up in the tables of a segment."""
+        if segment.tables is None or _scan_time(segment) < LOOK_UP + KEEP * k:
             return False
         self._resting -= n_queries
         return self._resting < 0

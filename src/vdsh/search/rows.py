@@ -163,6 +163,13 @@ class RowIndex:
             self._absorb_tail()
         return self._main
 
+    def build_tables(self) -> None:
+        """Build tables now, rather than when scans have taken as long as that."""
+        main = self.settled()
+        built = None if main.tables else main.with_tables()
+        if built is not None:
+            self._use(built, main, main.members)
+
     def search(self, queries: Codes, k: int, *, allowed: Mask | None = None) -> RowHits:
         """Find the k nearest rows of each query, ties by key.
 
@@ -182,7 +189,7 @@ class RowIndex:
         k = min(k, n_allowed)
         if not compiled(_plain_time(segments, queries)):
             return plain.nearest(segments, queries, k, rules)
-        if k == 0 or not self._by_tables(segments, len(queries)):
+        if k == 0 or not self._by_tables(segments, len(queries), k):
             return nearest(segments, queries, k, rules, self.threads)
         hits, done, bounds = self._look_up(segments, queries, k, rules)
         if not done.all():
@@ -209,7 +216,7 @@ class RowIndex:
         """Answer from the tables what they answer faster, and scan for the rest."""
         everyone = np.arange(len(queries))
         left, found = everyone, list[Found]()
-        if self._by_tables(segments, len(queries)):
+        if self._by_tables(segments, len(queries), 0):
             left, found = self._look_up_within(segments[0], queries, radius, rules)
         if len(left) or not found:
             found += within(segments[:1], queries[left], left, radius, rules, self.threads)
@@ -217,7 +224,7 @@ class RowIndex:
             found += within(segments[1:], queries, everyone, radius, rules, self.threads)
         return found
 
-    def _by_tables(self, segments: Sequence[Segment], n_queries: int) -> bool:
+    def _by_tables(self, segments: Sequence[Segment], n_queries: int, k: int) -> bool:
         """Say whether to look queries up; where there are no tables, see if some are due."""
         main = segments[0]
         if not self.tables or len(segments) == 1:
@@ -225,7 +232,7 @@ class RowIndex:
         if self._keeper.scanned(main, n_queries):
             members = main.members
             self._keeper.build(main, lambda built: self._use(built, main, members))
-        return self._keeper.worth(main, n_queries)
+        return self._keeper.worth(main, n_queries, k)
 
     def _use(self, built: Segment, main: Segment, members: NDArray[np.uint32]) -> None:
         """Search a segment that has tables from now on, unless rows have changed meanwhile."""

@@ -1,7 +1,6 @@
 """How a query is answered: which order, which engine call, and what hits say."""
 
 from collections.abc import Sequence
-from functools import partial
 
 from vdsh.codes import Codes
 from vdsh.search.checks import check_count
@@ -78,9 +77,10 @@ def _by_relevance(engine: Engine, query: TextQuery, k: int, where: Tree | None) 
     words, (code, chances, empty, unknown, _) = query
     ranking = ByRelevance(words, code, None if empty else chances, k)
     with words_bar() as progress:
-        ready = engine.prepare_words(progress)
-    relevant = engine.relevant if ready else partial(Engine.relevant, engine)
-    found = relevant(ranking, where)
+        if engine.prepare_words(progress):
+            found = engine.relevant(ranking, where)
+        else:
+            found = Engine.relevant(engine, ranking, where)
     missing = set(ranking.missing)
     return Hits(
         (hit._replace(score=ranking.scores[hit.id]) for hit in _with_words(found, words)),

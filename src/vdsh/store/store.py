@@ -20,7 +20,6 @@ from vdsh.store.engine import Engine, ModelChangedError
 from vdsh.store.found import Found
 from vdsh.store.hits import Duplicates, Hit, Hits, Within
 from vdsh.store.model import load_model, store_model
-from vdsh.store.preparing import words_bar
 from vdsh.store.queries import Query, TextQuery, encode_texts, is_text, read_texts
 from vdsh.store.ranking import choose_rank
 from vdsh.store.rows import check_codes, check_id, check_query_code, read_codes, to_rows
@@ -275,14 +274,20 @@ class Store:
 
         return find_duplicates(self.entries(), texts, similarity, radius)
 
-    def prepare_words(self, *, progress: bool = True) -> bool:
+    def prepare_words(self, progress: Callable[[int, int], None] | None = None) -> bool:
         """Index the words of documents that an older version wrote, as the first search would.
 
-        A bar is shown where there are many. Returns whether the store has an index of words; one
-        without puts the nearest by code in order by their words.
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with the documents done and all that there are to do.
+
+        Returns
+        -------
+        bool
+            Whether the store has an index of words; one without puts the nearest by code in order.
         """
-        with words_bar(enabled=progress) as show:
-            return self._ask(lambda engine: engine.prepare_words(show))
+        return self._ask(lambda engine: engine.prepare_words(progress))
 
     def info(self) -> dict[str, Any]:
         """Describe the store: how it searches, documents, bits, model, fields, labels, bytes."""

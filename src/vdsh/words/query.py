@@ -73,4 +73,4 @@ def plain_query(text: str) -> WordQuery:
 
 def content_words(text: str) -> dict[str, int]:
     """Count the words of a text that are not stop words."""
-    return Counter(word for word in tokenize(text) if word not in SMART)
+    return dict(Counter(word for word in tokenize(text) if word not in SMART))
