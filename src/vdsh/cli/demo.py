@@ -152,6 +152,7 @@ def _make_store(
     """Put all documents into a new store; an older demo's is replaced."""
     from vdsh.model.model import EmptyDocumentWarning
     from vdsh.progress import counting_bar
+    from vdsh.server import examples
     from vdsh.store import open_store
 
     if (path / "store.sqlite").exists():
@@ -160,6 +161,7 @@ def _make_store(
     with counting_bar("indexing", len(documents), enabled=not quiet) as bar, catch_warnings():
         simplefilter("ignore", EmptyDocumentWarning)  # two in 38,000 are no news
         store.upsert(documents, progress=lambda n: bar.update(bar.task_ids[0], completed=n))
+    examples.write(path, list(_QUERIES))
     return store
 
 

@@ -15,7 +15,7 @@ from vdsh.store.engines.sqlite.words import pending
 from vdsh.words import DamagedWordsError
 
 PAGES = 2000  # of the database that are copied between two reports
-KEPT = ("map.safetensors",)  # what a store has beside database, models and index files
+KEPT = ("map.safetensors", "examples.txt")  # beside the database, models and index files
 MOST = 20  # complaints of SQLite
 SAMPLE = 200  # documents whose codes are looked for in the index
 
