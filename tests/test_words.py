@@ -323,7 +323,7 @@ def test_scores_are_numbers_whatever_a_piece_says():
         ('-"red planet" mars', "mars", [], [["red", "planet"]]),
         ('"red planet', "red planet", [], []),
         ('red planet"', "red planet", [], []),
-        ('"red" "planet', "red planet", [], []),
+        ('"red" "planet', "red planet", [["red"]], []),
         ('size 5" pipe 6" wide', "size pipe wide", [], []),
         ("e-mail --launch - moon", "mail launch moon", [], []),
         ("well-known state-of-the-art", "state art", [], []),

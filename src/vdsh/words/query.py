@@ -23,7 +23,7 @@ class WordQuery(NamedTuple):
     words : dict of str to int
         How often it has each word that is not a stop word.
     phrases : list of list of str
-        Words that a document must have one after the other.
+        What was in quotes: words that a document must have, one after the other.
     without : list of list of str
         Words, or phrases, that a document must not have.
     """
@@ -59,7 +59,7 @@ phrases=[['red', 'planet']], without=[['rover']])
         if phrase is None or dash:
             without.extend([tokens] if searched else [])
             return " "
-        phrases.extend([tokens] if searched and len(tokens) > 1 else [])
+        phrases.extend([tokens] if searched else [])
         return phrase
 
     left = " ".join(_SIGNS.sub(take, text).split())
