@@ -109,7 +109,7 @@ def _walk(joined: Ids) -> Floats:
     graph = graph.maximum(graph.T)
     scale = diags_array(1 / np.sqrt(np.maximum(graph.sum(axis=1), 1)))
     step = csr_array(scale @ graph @ scale).astype(np.float32)
-    size = min(_HOPS, 2 + int(n_docs**0.5) // 7)  # few documents, few matters
+    size = min(_HOPS, max(2, int(n_docs**0.5) // 6))  # few documents, few matters
     V = np.random.RandomState(0).normal(size=(n_docs, min(2 * size, n_docs))).astype(np.float32)
     for number in range(_STEPS):
         V = 0.5 * (V + step @ V)  # half of the walkers wait, or they would swing to and fro
