@@ -30,33 +30,24 @@ from vdsh.documents import Document
 from vdsh.paper.counted import Counted, Part, count
 from vdsh.text import BagOfWords
 
-SEEDS, BITS = (0, 1, 2), (8, 16, 32, 64, 128)
-OURS = ("snippets", "titles")  # the others are those of the paper
+SEEDS, BITS = (0, 1, 2), (32, 128, 16, 64, 8)
+PAPERS, OURS = ("20newsgroups", "reuters20", "tmc", "rcv1"), ("snippets", "titles")
 
 
-class Cell(NamedTuple):
-    """What to train."""
+class Task(NamedTuple):
+    """What to train: all lengths of one corpus, split and teacher."""
 
     corpus: str
     teacher: str
-    bits: int
     seed: int
 
 
-def cells() -> list[Cell]:
-    wanted = [Cell("snippets", "words", bits, seed) for seed in SEEDS for bits in BITS[1:]]
-    papers = ("20newsgroups", "reuters20", "tmc", "rcv1")
-    wanted += [Cell(name, "words", bits, 0) for bits in BITS[::-1] for name in papers]
-    titles = [Cell("titles", kind, bits, 0) for kind in ("words", "lsa") for bits in (32, 128)]
-    wanted += titles + [Cell(name, "words", bits, seed) for seed in SEEDS[1:]
-                        for bits in BITS[::-1] for name in papers[:3]]  # fmt: skip
-    return wanted + [cell._replace(seed=seed) for seed in SEEDS[1:] for cell in titles]
-
-
-def minilm_cells() -> list[Cell]:
-    names = ("snippets", "20newsgroups")
-    return [Cell(name, "minilm", bits, seed)
-            for seed in SEEDS for bits in (32, 128) for name in names]  # fmt: skip
+def tasks(*, minilm: bool) -> list[Task]:
+    if minilm:
+        names = ("20newsgroups", "snippets")
+        return [Task(name, "minilm", seed) for seed in SEEDS for name in names]
+    wanted = [Task(name, "words", seed) for seed in SEEDS for name in PAPERS[:3] + OURS]
+    return [*wanted, Task("rcv1", "words", 0), *(Task("titles", "lsa", seed) for seed in SEEDS)]
 
 
 def documents(name: str) -> list[Document]:
@@ -84,39 +75,58 @@ def counted(name: str, seed: int) -> Counted:
     return Counted(*(Part(X, part.labels) for X, part in pairs), "")
 
 
-def vectors(cell: Cell, folder: Path) -> np.ndarray | None:
+def vectors(task: Task, folder: Path) -> np.ndarray | None:
     """Return the teacher's vectors of the training documents."""
-    if cell.teacher == "words":
+    if task.teacher == "words":
         return None
-    if cell.teacher == "lsa":
+    if task.teacher == "lsa":
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import TfidfVectorizer
 
-        stories = random_split(cell.corpus, documents(cell.corpus), cell.seed, "").train.texts
+        stories = random_split(task.corpus, documents(task.corpus), task.seed, "").train.texts
         weights = TfidfVectorizer(max_features=10_000, sublinear_tf=True, stop_words="english")
         return TruncatedSVD(64, random_state=0).fit_transform(weights.fit_transform(stories))
-    found = np.load(folder / f"{cell.corpus}.npy")
-    order = np.random.RandomState(cell.seed).permutation(len(found))  # that of `random_split`
+    found = np.load(folder / f"{task.corpus}.npy")
+    order = np.random.RandomState(task.seed).permutation(len(found))  # that of `random_split`
     return found[order[: int(0.8 * len(found))]]
 
 
-def measure(cell: Cell, folder: Path) -> dict:
+def measure(task: Task, given: argparse.Namespace, known: list[tuple]) -> list[dict]:
+    """Train all lengths that are not known; which documents are related is found once for all."""
+    from vdsh.hashers.vdsh import training
+
+    training.related = _once(training.related)
+    deadline = given.started + given.seconds
+    rows = []
+    for bits in (32, 128) if task.teacher == "minilm" or task.corpus == "titles" else BITS:
+        if (*task, bits) not in known and time.time() < deadline:
+            rows.append(_measure(task, bits, vectors(task, given.folder)))
+            print(rows[-1], flush=True)
+    return rows
+
+
+def _once(work):
+    found = []
+
+    def call(*args, **options):
+        if not found:
+            found.append(work(*args, **options))
+        return found[0]
+
+    return call
+
+
+def _measure(task: Task, bits: int, teacher: np.ndarray | None) -> dict:
     from vdsh.evaluation import evaluate_hasher
     from vdsh.hashers import VDSH
 
-    data = counted(cell.corpus, cell.seed)
-    started = time.monotonic()
-    hasher = VDSH(cell.bits, random_state=cell.seed)
-    hasher.fit(*data.train, validation=data.validation, vectors=vectors(cell, folder))
-    seconds = time.monotonic() - started
+    data = counted(task.corpus, task.seed)
+    hasher = VDSH(bits, random_state=task.seed)
+    hasher.fit(*data.train, validation=data.validation, vectors=teacher)
     found = evaluate_hasher(hasher, data.test, data.train).means["precision@100"]
     best = hasher.history_[hasher.best_epoch_ - 1]["validation"]
-    return cell._asdict() | {
-        "validation": round(best, 4),
-        "test": round(found, 4),
-        "epoch": hasher.best_epoch_,
-        "seconds": round(seconds, 1),
-    }
+    measured = {"validation": round(best, 4), "test": round(found, 4)}
+    return task._asdict() | {"bits": bits} | measured | {"epoch": hasher.best_epoch_}
 
 
 def embed(model: Path, folder: Path) -> None:
@@ -125,7 +135,7 @@ def embed(model: Path, folder: Path) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     encoder = MiniLM(model)
-    for name in sorted({cell.corpus for cell in minilm_cells()}):
+    for name in sorted({task.corpus for task in tasks(minilm=True)}):
         found = encoder.encode([document.text for document in documents(name)])
         np.save(folder / f"{name}.npy", found.cpu().numpy().astype(np.float16))
 
@@ -139,21 +149,18 @@ def main() -> None:
     given = parser.parse_args()
     results = Path(os.environ.get("VDSH_RESULTS", RESULTS)) / "vectors.json"
     rows = json.loads(results.read_text())["rows"] if results.exists() else []
+    given.started = time.time()
     if given.minilm:
         embed(given.minilm, given.folder)
-    wanted = minilm_cells() if given.minilm else cells()
-    known = {Cell(*(row[name] for name in Cell._fields)) for row in rows}
-    deadline = time.monotonic() + given.seconds
+    known = [(row["corpus"], row["teacher"], row["seed"], row["bits"]) for row in rows]
     with ProcessPoolExecutor(given.processes, mp_context=get_context("spawn")) as pool:
-        running = [pool.submit(measure, cell, given.folder) for cell in wanted if cell not in known]
+        running = {pool.submit(measure, task, given, known): task
+                   for task in tasks(minilm=bool(given.minilm))}  # fmt: skip
         for done in as_completed(running):
-            if done.cancelled():
-                continue
-            rows.append(done.result())
-            print(rows[-1], flush=True)
-            if time.monotonic() > deadline:
-                for other in running:
-                    other.cancel()
+            if done.exception():
+                print(f"{running[done]} failed: {done.exception()!r}", flush=True)
+            else:
+                rows += done.result()
     save("vectors", {"rows": sorted(rows, key=lambda row: list(row.values())[:4])})
 
 

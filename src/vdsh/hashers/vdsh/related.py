@@ -73,9 +73,9 @@ def related(
         candidates = np.hstack([candidates, _nearest_vectors(given, MOST_NEIGHBOURS)])
         about = np.hstack([about, given])
     show(0.8)
-    places, joined = about, candidates
+    places, joined = about, None
     for _ in range(_ROUNDS):
-        joined = _choose(words, places, candidates, _JOINED)
+        joined = _choose(words, places, candidates, _JOINED, joined)
         places = np.hstack([about, _walk(joined)])
     k = max(0, min(k, MOST_NEIGHBOURS, counts.shape[0] - 1))
     neighbours = _choose(words, places, candidates, k, joined)
@@ -112,8 +112,8 @@ def _walk(joined: Ids) -> Floats:
     size = min(_HOPS, max(2, int(n_docs**0.5) // 6))  # few documents, few matters
     V = np.random.RandomState(0).normal(size=(n_docs, min(2 * size, n_docs))).astype(np.float32)
     for number in range(_STEPS):
-        V = 0.5 * (V + step @ V)  # half of the walkers wait, or they would swing to and fro
-        if number % 5 == 4:
+        V = 0.2 * V + 0.8 * (step @ V)  # some walkers wait, or all would swing to and fro
+        if number % 10 == 9:
             V, _ = np.linalg.qr(V)
     values, turn = np.linalg.eigh(V.T @ (step @ V))
     return unit(scale @ (V @ turn[:, np.argsort(-values)[:size]]))
