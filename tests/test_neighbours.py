@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, random_array
 
-from vdsh.hashers.vdsh.neighbours import nearest, related
+from vdsh.hashers.vdsh.neighbours import nearest
 
 
 def slow(inputs, k):
@@ -71,35 +71,4 @@ def test_a_bound_on_the_work_keeps_nearly_the_same_neighbours():
 def test_progress_ends_at_one():
     seen = []
     nearest(csr_array(np.ones((5000, 2), np.float32)), 1, progress=seen.append)
-    assert seen[-1] == 1 and seen == sorted(seen)
-
-
-def test_relatives_share_the_topic_where_words_alone_mislead():
-    rng = np.random.default_rng(0)
-    topic = np.repeat(np.arange(8), 60)
-    of_topic = 20 * topic[:, None] + rng.integers(0, 20, (480, 4))
-    of_none = 160 + rng.integers(0, 200, (480, 8))
-    columns = np.concatenate([of_topic, of_none], axis=1).ravel()
-    rows = np.repeat(np.arange(480), 12)
-    counts = csr_array((np.ones(len(rows), np.float32), (rows, columns)), shape=(480, 360))
-    counts.sum_duplicates()
-    by_words, _ = nearest(counts, 10)
-    by_topic = related(counts, 10)
-    agree = [np.mean(topic[ids] == topic[:, None]) for ids in (by_words, by_topic)]
-    assert agree[1] > 0.95 and agree[1] > agree[0] + 0.05
-    assert (by_topic != np.arange(480)[:, None]).all()
-    assert (by_topic == related(counts, 10)).all()
-
-
-def test_relatives_of_few_documents():
-    assert related(csr_array(np.eye(3, dtype=np.float32)), 2).tolist() == [[0, 0], [1, 1], [2, 2]]
-    assert related(csr_array(np.ones((3, 2), np.float32)), 10).tolist() == [[1, 2], [0, 2], [0, 1]]
-    assert related(csr_array(np.ones((1, 2), np.float32)), 5).shape == (1, 0)
-    lonely = csr_array(np.array([[1, 0], [1, 0], [0, 0]], np.float32))  # one shares no word
-    assert related(lonely, 1).tolist() == [[1], [0], [2]]
-
-
-def test_progress_of_relatives_ends_at_one():
-    seen = []
-    related(csr_array(np.ones((3000, 2), np.float32)), 1, progress=seen.append)
     assert seen[-1] == 1 and seen == sorted(seen)

@@ -58,10 +58,11 @@ class Lazy:
         self._function = function
         self._make = make
         self._made: Any = None
+        self._ready: Any = None  # the same, once all that it calls is made too
 
     def __call__(self, *args: Any) -> Any:
         """Call what numba made of the function."""
-        return (self._made or self.made())(*args)
+        return (self._ready or self.made())(*args)
 
     def made(self) -> Any:
         """Return what numba made of the function."""
@@ -73,6 +74,7 @@ class Lazy:
                 for name, value in list(names.items()):
                     if isinstance(value, Lazy):
                         names[name] = value.made()
+                self._ready = self._made
             return self._made
 
 

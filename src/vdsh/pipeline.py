@@ -111,8 +111,10 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         labels: Sequence[Any] | None = None,
         *,
         validation: tuple[Sequence[str], Sequence[Any] | None] | Sequence[str] | None = None,
+        vectors: Any = None,
         progress: Progress | bool = True,
         source: str = "",
+        vectors_source: str = "",
     ) -> Self:
         """Learn vocabulary, network and thresholds.
 
@@ -124,22 +126,26 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
             them only to measure precision on the validation texts.
         validation : (texts, labels) or texts, optional
             Held-out texts that choose the best epoch.
+        vectors : array of shape (n_texts, n_dimensions), optional
+            A teacher: vectors of the texts, such as embeddings, that say in training which texts
+            are alike. The trained model sees words alone.
         progress : bool or callable, default=True
             True draws a bar on standard error, or writes a line every 10 s where that is no
             terminal; a callable gets each `Report`.
-        source : str
-            Where the texts come from, for the model card.
+        source, vectors_source : str
+            Where texts and vectors come from, for the model card.
         """
         vectorizer, hasher = self._parts()
         jsonable(self.get_params())  # what cannot be saved is refused before the work
         counts = vectorizer.fit_transform(texts)
         warn_of_empty(_count_empty(counts), counts.shape[0])
         held_out = _held_out(vectorizer, validation)
+        given = {"validation": held_out, "vectors": vectors}
         if callable(progress):
-            hasher.fit(counts, labels, validation=held_out, progress=progress)
+            hasher.fit(counts, labels, **given, progress=progress)
         else:
             with training_bar(enabled=progress) as report:
-                hasher.fit(counts, labels, validation=held_out, progress=report)
+                hasher.fit(counts, labels, **given, progress=report)
         self.vectorizer_, self.hasher_ = vectorizer, hasher
         self.model_ = self._learned(
             {
@@ -150,6 +156,7 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
                 "words_per_document": float(counts.sum() / counts.shape[0]),
                 "created": _now(),
             }
+            | ({} if vectors is None else {"vectors": _describe(vectors, vectors_source)})
         )
         warn_of_bits(hasher, counts.shape[0])
         return self
@@ -302,6 +309,10 @@ def _describe(training: Mapping[str, Any]) -> str:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _describe(vectors: Any, source: str) -> dict[str, Any]:
+    return {"source": source, "dimensions": len(vectors[0])}
 
 
 def _count_empty(counts: csr_array) -> int:

@@ -37,6 +37,14 @@ def command(
         str | None,
         typer.Option(help="File of held-out documents; by default a tenth of the others."),
     ] = None,
+    vectors: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|FIELD",
+            help="Vectors of the documents that teach which are alike: a .npy or .parquet file, or "
+            "a field. The model needs none later.",
+        ),
+    ] = None,
     setting: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Any other setting, see the docs."),
@@ -72,6 +80,7 @@ def command(
             options.texts_and_labels(documents),
             None if held_out is None else options.texts_and_labels(held_out),
             source,
+            *(_taught(vectors, documents, held_out if validation is None else None, seed)),
         )
         machines = Machines(address, workers) if engine == "ray" else None
         hasher = fit_on_ray(lesson, machines) if machines else lesson.fit(progress=not quiet)
@@ -111,6 +120,21 @@ def _check_documents(
             "words. Leave them out with --html, here and in `vdsh index`.",
             stacklevel=2,
         )
+
+
+def _taught(
+    vectors: str | None, documents: "list[Document]", held_out: "list[Document] | None", seed: int
+) -> tuple[Any, str]:
+    """Read the vectors of the documents to learn from, and say where they come from."""
+    from vdsh.cli.vectors import read_vectors
+    from vdsh.hashers.vectors import check_vectors
+
+    if vectors is None:
+        return None, ""
+    n = len(documents) + len(held_out or ())
+    rows = options.hold_out(n, seed)[0] if held_out else list(range(n))
+    found = read_vectors(vectors, documents, rows, n)
+    return check_vectors(found, len(documents)), vectors
 
 
 def _make(

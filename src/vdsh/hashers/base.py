@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
@@ -24,6 +25,7 @@ from vdsh.codes import (
 )
 from vdsh.errors import InputError, missing_package
 from vdsh.hashers.thresholds import calibrate
+from vdsh.hashers.vectors import check_vectors
 from vdsh.labels import Labels, read_labels
 from vdsh.metrics.by_threshold import ValidationSearch
 from vdsh.model.encoders import Encoder, Network
@@ -43,11 +45,14 @@ class Examples(NamedTuple):
     counts : csr_array of shape (n_docs, n_terms)
         The same documents as they were given.
     labels : Labels or None
+    vectors : float32 ndarray of shape (n_docs, n_dimensions) or None
+        What else is known of the documents in training.
     """
 
     inputs: csr_array
     counts: csr_array
     labels: Labels | None
+    vectors: NDArray[np.float32] | None = None
 
 
 class Report(NamedTuple):
@@ -109,6 +114,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """
 
     supervised: ClassVar[bool] = False
+    taught: ClassVar[bool] = False  # whether vectors may say which documents are alike
     encoder: ClassVar[type[Encoder]]  # what makes scores of the arrays that were learned
 
     n_bits: int = 32
@@ -118,7 +124,13 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     random_state: Any = None
 
     def fit(
-        self, X: Any, y: Any = None, *, validation: Any = None, progress: Progress | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        validation: Any = None,
+        vectors: Any = None,
+        progress: Progress | None = None,
     ) -> Self:
         """Learn from documents.
 
@@ -132,6 +144,9 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         validation : tuple (X, y), optional
             Held-out documents to choose the best epoch with, and the thresholds where
             `threshold` is "best"; y may be None, and the thresholds are then plain ones.
+        vectors : array of shape (n_docs, n_dimensions), optional
+            A teacher, such as embeddings of the documents: together with the words it says in
+            training which documents are alike. Hashing needs none. For `VDSH` and its kin.
         progress : callable, optional
             Called with a `Report` now and then.
         """
@@ -143,7 +158,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         labels = self._check_labels(y, counts.shape[0])
         if self.weighting == "tfidf":
             self.idf_ = inverse_document_frequency(counts)
-        train = Examples(self._weigh(counts), counts, labels)
+        train = Examples(self._weigh(counts), counts, labels, self._check_vectors(vectors, counts))
         held_out = self._validation_examples(validation, labels)
         self._fit(train, held_out, progress)
         scores = self._scores(train.inputs)
@@ -282,6 +297,16 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
                 f"There is nothing to learn from: none of the {counts.shape[0]} documents has a "
                 "term. Give documents with words."
             )
+
+    def _check_vectors(self, vectors: Any, counts: csr_array) -> NDArray[np.float32] | None:
+        if vectors is None:
+            return None
+        if not self.taught:
+            raise InputError(
+                f"{type(self).__name__} learns from words alone and takes no vectors. Leave them "
+                "out, or choose a model that does (vdsh)."
+            )
+        return check_vectors(vectors, counts.shape[0])
 
     def _check_labels(self, y: Any, n_docs: int) -> Labels | None:
         """Read the labels and see that a supervised hasher can learn something from them."""

@@ -29,7 +29,7 @@ codes = hasher.encode(["a text", "another text"])   # uint8, shape (2, {n_bytes}
 ## Trained on
 - {documents:,} documents{source}, {words:.0f} counted words each, and {validation:,} to validate
 - vocabulary of {terms:,} terms
-- {labels}
+- {labels}{vectors}
 
 ## Quality
 - {quality}
@@ -62,6 +62,7 @@ def model_card(model: "Model") -> str:
         validation=facts["validation_documents"],
         terms=facts["terms"],
         labels=_labels(learned),
+        vectors=_vectors(facts),
         quality=_quality(model),
         epochs=_epochs(learned),
         thresholds=_thresholds(model),
@@ -77,6 +78,14 @@ def _labels(learned: Mapping[str, Any]) -> str:
         return "no labels"
     shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
     return f"{len(names)} labels: {shown}"
+
+
+def _vectors(facts: Mapping[str, Any]) -> str:
+    """Say which vectors taught it, where any did; they are not needed to use it."""
+    if "vectors" not in facts:
+        return ""
+    size, source = facts["vectors"]["dimensions"], facts["vectors"]["source"]
+    return f"\n- taught by vectors of {size:,} dimensions{f' from {source}' if source else ''}"
 
 
 def describe_measure(quality: Mapping[str, Any]) -> str:

@@ -69,11 +69,18 @@ class Lesson(NamedTuple):
     train: Texts
     validation: Texts | None = None
     source: str = ""
+    vectors: Any = None
+    vectors_source: str = ""
 
     def fit(self, *, progress: bool = False) -> TextHasher:
         """Train here, with the other processes of a group if this one is in any."""
         return self.hasher.fit(
-            *self.train, validation=self.validation, progress=progress, source=self.source
+            *self.train,
+            validation=self.validation,
+            vectors=self.vectors,
+            progress=progress,
+            source=self.source,
+            vectors_source=self.vectors_source,
         )
 
 

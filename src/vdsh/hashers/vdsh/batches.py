@@ -32,6 +32,10 @@ class Batch(Protocol):
         """1 where the labels are known, (B,)."""
 
     @property
+    def places(self) -> Tensor:
+        """Where the documents lie, (B, P); P is 0 where nothing is known of it."""
+
+    @property
     def present(self) -> Tensor:
         """1 for a document, 0 for padding, (B,)."""
 
@@ -55,6 +59,8 @@ class Documents:
     device : torch.device
     neighbours : int32 ndarray of shape (n_docs, k), optional
         Rows of similar documents; a part of each target is then taken from one of them.
+    places : float32 ndarray of shape (n_docs, P), optional
+        Where the documents lie among one another.
     """
 
     def __init__(
@@ -64,6 +70,7 @@ class Documents:
         labels: Labels | None,
         device: torch.device,
         neighbours: NDArray[np.int32] | None = None,
+        places: NDArray[np.float32] | None = None,
     ) -> None:
         def tensor(array: NDArray[np.generic], dtype: torch.dtype) -> Tensor:
             return torch.as_tensor(array).to(device, dtype)
@@ -79,6 +86,8 @@ class Documents:
         known = np.zeros(self.n_docs, bool) if labels is None else labels.known
         self.labels, self.known = tensor(matrix, torch.float32), tensor(known, torch.float32)
         self.neighbours = None if neighbours is None else tensor(neighbours, torch.int64)
+        nowhere = np.zeros((self.n_docs, 0), np.float32)
+        self.places = tensor(nowhere if places is None else places, torch.float32)
 
     @classmethod
     def of(
@@ -87,11 +96,12 @@ class Documents:
         target: str,
         device: torch.device,
         neighbours: NDArray[np.int32] | None = None,
+        places: NDArray[np.float32] | None = None,
     ) -> "Documents":
         """Take a corpus; the target is each word once ("binary") or as often as it occurs."""
         counts = corpus.counts.data
         targets = np.ones_like(counts) if target == "binary" else counts
-        return cls(corpus.inputs, targets, corpus.labels, device, neighbours)
+        return cls(corpus.inputs, targets, corpus.labels, device, neighbours, places)
 
     def word_frequencies(self) -> Tensor:
         """Return each word's share of all targets, none of them 0: (V,)."""
@@ -128,6 +138,7 @@ class Epoch(NamedTuple):
     targets: Tensor
     labels: Tensor  # (n_docs, L)
     known: Tensor  # (n_docs,)
+    places: Tensor  # (n_docs, P)
 
 
 PER_ENTRY = ("rows", "columns", "inputs", "targets")  # the arrays of an epoch that grow with words
@@ -185,6 +196,7 @@ def _with_neighbours(
         pairs.targets * (own * (1 - share) + (1 - own) * share),
         torch.where(pairs.known[::2, None] > 0, pairs.labels[::2], pairs.labels[1::2]),
         torch.maximum(pairs.known[::2], pairs.known[1::2]),
+        pairs.places[::2],
     )
 
 
@@ -207,6 +219,7 @@ def _arrange(documents: Documents, order: Tensor) -> Epoch:
         documents.targets[source],
         documents.labels[order],
         documents.known[order],
+        documents.places[order],
     )
 
 
@@ -221,6 +234,7 @@ class SparseBatch(NamedTuple):
     targets: Tensor  # (n,)
     labels: Tensor
     known: Tensor
+    places: Tensor
 
     @property
     def present(self) -> Tensor:
@@ -287,6 +301,7 @@ def sparse_batches(epoch: Epoch, batch_size: int) -> Iterator[SparseBatch]:
             targets,
             epoch.labels[first:last],
             epoch.known[first:last],
+            epoch.places[first:last],
         )
 
 
@@ -297,6 +312,7 @@ class DenseBatch(NamedTuple):
     targets: Tensor  # (B, V)
     labels: Tensor
     known: Tensor
+    places: Tensor
     present: Tensor
 
     def project(self, W: Tensor) -> Tensor:
@@ -340,5 +356,6 @@ def dense_batch(
         block(epoch.targets),
         epoch.labels[documents],
         epoch.known[documents],
+        epoch.places[documents],
         present.float(),
     )

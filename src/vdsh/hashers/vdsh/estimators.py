@@ -3,6 +3,7 @@
 S. Chaidaroon and Y. Fang, "Variational Deep Semantic Hashing for Text Documents", SIGIR 2017.
 """
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from vdsh.codes import Scores
 from vdsh.errors import InputError
 from vdsh.hashers.base import Examples, Hasher, Progress, trainer
 from vdsh.hashers.vdsh.defaults import Defaults, settle
-from vdsh.hashers.vdsh.neighbours import MOST_NEIGHBOURS
+from vdsh.hashers.vdsh.related import MOST_NEIGHBOURS
 from vdsh.model.encoders import Network, Posterior, normal_cdf
 
 
@@ -57,12 +58,14 @@ class VDSH(Hasher):
         Share of a document's words that the encoder does not see in training; the decoder still
         has to produce them. By default 0.7; 0.2 in a supervised model where at least three in ten
         documents have labels.
-    n_neighbors : int, default=20
-        Most related training documents, by their words and their topic; 100 at most.
+    n_neighbors : int, default=50
+        Most related training documents, by their words and what these mean; 100 at most, and no
+        more than the root of the number of documents.
     neighbor_share : float, optional
         Share of each reconstruction target that comes from one of them, drawn anew each epoch; a
-        document without labels borrows those of the neighbour too. 0 is the paper. By default
-        0.5; 0 in a supervised model where at least three in ten documents have labels.
+        document without labels borrows those of the neighbour too. 0 is the paper, whose codes
+        know of no other documents; else they also have to tell where among these a document lies.
+        By default 0.5; 0 in a supervised model where at least three in ten documents have labels.
     n_samples : int, default=1
         M, the draws from Q(s | d) per document and step.
     kl_weight : float, optional
@@ -100,6 +103,7 @@ class VDSH(Hasher):
     """
 
     private: ClassVar[bool] = False
+    taught: ClassVar[bool] = True
     encoder = Network
 
     threshold: str = "sign"
@@ -112,7 +116,7 @@ class VDSH(Hasher):
     learning_rate: float = 2e-3
     dropout: float = 0.2
     word_dropout: float | None = None
-    n_neighbors: int = 20
+    n_neighbors: int = 50
     neighbor_share: float | None = None
     n_samples: int = 1
     kl_weight: float | None = None
@@ -138,6 +142,12 @@ class VDSH(Hasher):
         settled = settle(self.get_params(), train.counts.shape[0], float(labelled))
         for name in Defaults._fields:
             setattr(self, f"{name}_", np.asarray(settled[name]).item())
+        if train.vectors is not None and not self.neighbor_share_:
+            warnings.warn(
+                "The vectors teach nothing: neighbor_share is 0, as it is by default in a "
+                "supervised model where three in ten documents have labels. Set it, to 0.5 say.",
+                stacklevel=3,
+            )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         trained = trainer("vdsh.training").train(self, train, validation, seed, progress)
         for name, array in trained.weights.items():

@@ -1,4 +1,4 @@
-"""The documents most like each training document: by the cosine of sparse rows, and by topic.
+"""The documents most like each training document by the cosine of sparse rows.
 
 An inverted index is walked: only documents that share a term are touched. On corpora of some ten
 thousand documents all terms are used and the answer is exact. On larger ones the work is bounded:
@@ -12,72 +12,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from sklearn.utils.extmath import randomized_svd
-from threadpoolctl import threadpool_limits
 
 from vdsh.jit import available_threads, in_threads, kernel
-from vdsh.model.health import sample
-from vdsh.text.weighting import inverse_document_frequency, weigh
+from vdsh.text.weighting import weigh
 
 _WORK = 1e11  # list entries to look at in all: a few minutes on two cores
 _BLOCK = 1024  # documents a task
-MOST_NEIGHBOURS = 100  # the nearest by words, among which the topic chooses
-_TOPICS, _MOST_TO_LEARN = 64, 50_000  # dimensions at most, and documents they are learned from
 
 Ids = NDArray[np.int32]
 Floats = NDArray[np.float32]
 Show = Callable[[float], None]
-
-
-def related(counts: csr_array, k: int, *, progress: Show | None = None) -> Ids:
-    """Find k documents about the same matter as each document, itself left out.
-
-    Of the hundred nearest by words, those that are also near by topic: the sum of two cosines
-    decides, that of the words' weights (idf times the root of the count, so that no single word
-    speaks for a document) and that of the documents in latent semantic space (S. Deerwester et
-    al., "Indexing by latent semantic analysis", JASIS 1990), of 64 dimensions, or as many as the
-    root of the number of documents.
-
-    Parameters
-    ----------
-    counts : csr_array of shape (n_docs, n_terms)
-        Not negative.
-    k : int
-        At most 100 are found; with fewer other documents, all of them.
-    progress : callable, optional
-        Called with the finished share.
-
-    Returns
-    -------
-    int32 ndarray of shape (n_docs, k)
-        Most related first; a document that shares a term with fewer than k others has its own
-        row in the places left.
-    """
-    roots = csr_array((np.sqrt(counts.data), counts.indices, counts.indptr), shape=counts.shape)
-    words = weigh(roots, "tfidf", inverse_document_frequency(counts))
-    topics = _topics(words)
-    n_docs = counts.shape[0]
-    k = _at_most(min(k, MOST_NEIGHBOURS), n_docs)
-    ids = np.empty((n_docs, k), np.int32)
-    for found in _walk(words, _at_most(MOST_NEIGHBOURS, n_docs), _WORK, progress):
-        rows = slice(found.first, found.first + len(found.ids))
-        both = found.cosines + (topics[found.ids] @ topics[rows, :, None])[..., 0]
-        both[found.cosines == 0] = -np.inf  # the document itself, where others are wanting
-        order = np.argsort(-both, axis=1, kind="stable")[:, :k]
-        ids[rows] = np.take_along_axis(found.ids, order, axis=1)
-    return ids
-
-
-def _topics(words: csr_array) -> Floats:
-    """Place documents in latent semantic space, at unit length; of many, some are learned from."""
-    some = words[sample(words.shape[0], _MOST_TO_LEARN)]
-    n_topics = min(_TOPICS, int(some.shape[0] ** 0.5), some.shape[1])  # few documents, few topics
-    with threadpool_limits(1):  # two threads are no faster here, on a busy machine far slower
-        _, _, axes = randomized_svd(some, n_topics, n_iter=3, random_state=0)
-    places: Floats = words @ axes.T
-    lengths = np.linalg.norm(places, axis=1, keepdims=True)
-    places /= np.where(lengths == 0, 1, lengths)
-    return places
 
 
 def nearest(

@@ -1,7 +1,7 @@
 """The neural network of the three models (section 3 of the paper), in torch.
 
 Letters follow the paper where it has them: `t1`, `t2` hidden layers, `mu`, `s`, `v`, `G`.
-Shapes: B documents, V terms, H hidden nodes, K bits, L labels, M samples.
+Shapes: B documents, V terms, H hidden nodes, K bits, L labels, P dimensions of places, M samples.
 """
 
 from typing import NamedTuple
@@ -34,6 +34,8 @@ class Network(nn.Module):
         V, H and K.
     n_labels : int
         L; 0 leaves the label decoder out.
+    n_places : int
+        P; 0 leaves the decoder of places out.
     private : bool
         Whether there is a private latent vector v.
     decoder_size : int
@@ -55,6 +57,7 @@ class Network(nn.Module):
         n_bits: int,
         *,
         n_labels: int,
+        n_places: int = 0,
         private: bool,
         decoder_size: int,
         bounded: bool,
@@ -85,6 +88,9 @@ class Network(nn.Module):
         self.G, self.b_words = weights(decoder_size or n_bits, n_terms), bias(n_terms)
         if n_labels:
             self.U, self.b_labels = weights(n_bits, n_labels), bias(n_labels)
+        if n_places:
+            self.P = nn.Parameter(torch.zeros(n_bits, n_places))  # at first it asks for nothing
+            self.b_places = bias(n_places)
 
     @torch.no_grad()
     def expect(self, words: Tensor, labels: Tensor) -> None:
@@ -96,6 +102,12 @@ class Network(nn.Module):
         self.b_words.copy_(words.log())
         if hasattr(self, "b_labels"):
             self.b_labels.copy_(labels.logit())
+
+    @torch.no_grad()
+    def expect_places(self, mean: Tensor) -> None:
+        """Start the decoder of places, if there is one, in their middle, (P,): see `expect`."""
+        if hasattr(self, "b_places"):
+            self.b_places.copy_(mean)
 
     def hidden(self, batch: Batch, generator: torch.Generator | None) -> Tensor:
         """Compute t2 of shape (B, H); with a generator, drop some of its nodes."""
@@ -124,6 +136,10 @@ class Network(nn.Module):
     def label_logits(self, s: Tensor) -> Tensor:
         """Decode labels: s of shape (M, B, K) to the log-odds of each label, (M, B, L)."""
         return (torch.tanh(s) if self.deep else s) @ self.U + self.b_labels
+
+    def place(self, s: Tensor) -> Tensor:
+        """Decode where documents lie: s of shape (M, B, K) to the mean of the place, (M, B, P)."""
+        return (torch.tanh(s) if self.deep else s) @ self.P + self.b_places
 
     def _normal(
         self, t2: Tensor, W: Tensor, b: Tensor, W_sigma: Tensor, b_sigma: Tensor

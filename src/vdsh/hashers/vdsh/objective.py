@@ -2,7 +2,8 @@
 
 All return values per document, of shape (B,). `weights` scales the terms: 1 everywhere is the
 paper's text; the authors' code lets the weight of the divergence rise from 0, and a larger label
-weight makes the supervised codes follow the labels (both are settings).
+weight makes the supervised codes follow the labels (both are settings). Where training knows the
+place of a document among the others (see `related`), each has a term for it too.
 """
 
 from collections.abc import Callable
@@ -16,6 +17,9 @@ from vdsh.hashers.vdsh.network import Network, Posterior
 
 if TYPE_CHECKING:
     from vdsh.hashers.vdsh import VDSH
+
+
+_PLACE = 30.0  # one over twice the variance of a place, whose length is 1
 
 
 class Weights(NamedTuple):
@@ -40,7 +44,7 @@ def L1(
     s = Q.sample(M, g)  # (M, B, K)
     words = batch.log_likelihood(network.word_logits(s)).mean(0)
     kl = divergence(Q)
-    return Bound(words - weights.kl * kl, kl)
+    return Bound(words + place_log_likelihood(network, batch, s) - weights.kl * kl, kl)
 
 
 def L2(
@@ -51,6 +55,7 @@ def L2(
     s = Q.sample(M, g)  # (M, B, K)
     words = batch.log_likelihood(network.word_logits(s)).mean(0)
     labels = batch.known * label_log_likelihood(network.label_logits(s), batch.labels).mean(0)
+    words = words + place_log_likelihood(network, batch, s)
     kl = divergence(Q)
     return Bound(words + weights.labels * labels - weights.kl * kl, kl)
 
@@ -63,6 +68,7 @@ def L3(
     s, v = Q.sample(M, g), Q_v.sample(M, g)  # (M, B, K)
     words = batch.log_likelihood(network.word_logits(s + v)).mean(0)
     labels = batch.known * label_log_likelihood(network.label_logits(s), batch.labels).mean(0)
+    words = words + place_log_likelihood(network, batch, s)
     kl = divergence(Q) + divergence(Q_v)
     return Bound(words + weights.labels * labels - weights.kl * kl, kl)
 
@@ -75,6 +81,13 @@ def lower_bound(hasher: "VDSH") -> Callable[..., Bound]:
 def divergence(Q: Posterior) -> Tensor:
     """D_KL(Q || N(0, I)) in closed form (Kingma and Welling 2014, appendix B): (B,)."""
     return 0.5 * (Q.mu.square() + Q.log_variance.exp() - Q.log_variance - 1).sum(-1)
+
+
+def place_log_likelihood(network: Network, batch: Batch, s: Tensor) -> Tensor | float:
+    """Log density of the places, normal around what s says, but for a constant: (B,) or 0."""
+    if not batch.places.shape[1]:
+        return 0.0
+    return -_PLACE * (network.place(s) - batch.places).square().sum(-1).mean(0)
 
 
 def label_log_likelihood(logits: Tensor, labels: Tensor) -> Tensor:

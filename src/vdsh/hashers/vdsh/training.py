@@ -24,14 +24,17 @@ from vdsh.hashers.vdsh.batches import (
     shuffled,
     sparse_batches,
 )
-from vdsh.hashers.vdsh.neighbours import related
 from vdsh.hashers.vdsh.network import Network
 from vdsh.hashers.vdsh.objective import Weights, lower_bound
 from vdsh.hashers.vdsh.processes import Processes
+from vdsh.hashers.vdsh.related import Related, related
 from vdsh.hashers.vdsh.validation import Judge
 
 if TYPE_CHECKING:
     from vdsh.hashers.vdsh import VDSH
+
+
+_ONLY_TRAINING = ("P", "b_places")  # weights that nobody asks for afterwards
 
 
 class Trained(NamedTuple):
@@ -90,8 +93,8 @@ def _train(
     processes = Processes()
     seed = processes.agree(lambda: seed)
     generator = torch.Generator(device).manual_seed(seed + processes.rank)
-    neighbours = processes.agree(lambda: _neighbours(hasher, train, progress))
-    documents = Documents.of(train, hasher.target, device, neighbours)
+    others = processes.agree(lambda: _related(hasher, train, progress))
+    documents = Documents.of(train, hasher.target, device, *(others or ()))
     network = _network(hasher, documents, seed).to(device)
     optimizer = Adam(network.parameters(), hasher.learning_rate)
     step = _Step(hasher, network, optimizer, generator, processes)
@@ -136,7 +139,8 @@ def _train(
             f"kept the model of epoch {best.epoch}.",
             stacklevel=2,
         )
-    weights = {name: value.cpu().numpy() for name, value in best.weights.items()}
+    kept = {name: value for name, value in best.weights.items() if name not in _ONLY_TRAINING}
+    weights = {name: value.cpu().numpy() for name, value in kept.items()}
     return Trained(weights, history, best.epoch, judge.kind if judge else "", interrupted)
 
 
@@ -165,10 +169,8 @@ def choose_device(device: str) -> torch.device:
     return chosen
 
 
-def _neighbours(
-    hasher: "VDSH", train: Examples, progress: Progress | None
-) -> NDArray[np.int32] | None:
-    """Find the documents that a part of each target comes from."""
+def _related(hasher: "VDSH", train: Examples, progress: Progress | None) -> Related | None:
+    """Find the documents that a part of each target comes from, and where all of them lie."""
     if not hasher.neighbor_share_:
         return None
 
@@ -176,7 +178,8 @@ def _neighbours(
         if progress:
             progress(Report(1, 1, done, unit="neighbours"))
 
-    return related(train.counts, hasher.n_neighbors, progress=show)
+    most = int(train.counts.shape[0] ** 0.5)  # of few documents, few are about one matter
+    return related(train.counts, min(hasher.n_neighbors, most), train.vectors, progress=show)
 
 
 def _network(hasher: "VDSH", documents: Documents, seed: int) -> Network:
@@ -185,6 +188,7 @@ def _network(hasher: "VDSH", documents: Documents, seed: int) -> Network:
         hasher.hidden_size,
         hasher.n_bits,
         n_labels=documents.labels.shape[1] if hasher.supervised else 0,
+        n_places=documents.places.shape[1],
         private=hasher.private,
         decoder_size=hasher.decoder_size,
         bounded=hasher.log_variance == "bounded",
@@ -193,6 +197,7 @@ def _network(hasher: "VDSH", documents: Documents, seed: int) -> Network:
     )
     if network.deep:
         network.expect(documents.word_frequencies(), documents.label_frequencies())
+    network.expect_places(documents.places.mean(0))
     return network
 
 

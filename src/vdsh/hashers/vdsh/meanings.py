@@ -1,0 +1,115 @@
+"""Where each training document lies, by what its words mean, not by which they are.
+
+Two spaces, learned from the documents themselves. In the first, latent semantic space, a document
+is the sum of its words as the whole of the corpus has them. In the second it is the sum of word
+vectors, which are learned from the words that each word occurs with. Documents of ten words share
+few words even where they are about one matter, and say too little for the first.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+from sklearn.utils.extmath import randomized_svd
+from threadpoolctl import threadpool_limits
+
+from vdsh.model.health import sample
+
+_TOPICS, _WORD_VECTORS = 64, 32  # dimensions at most
+_MOST_TO_LEARN, _MOST_TERMS = 50_000, 10_000  # documents, and terms that have vectors
+_BLOCK = 500  # terms
+
+Floats = NDArray[np.float32]
+
+
+def meanings(words: csr_array) -> Floats:
+    """Place documents by topic and by the meaning of their words.
+
+    The inner product of two documents is the sum of two cosines. That of latent semantic space
+    counts fully from 40 different words a document on, in the mean, and not at all up to 10.
+
+    Parameters
+    ----------
+    words : csr_array of shape (n_docs, n_terms)
+        Weighted terms, rows of unit length.
+
+    Returns
+    -------
+    float32 ndarray of shape (n_docs, 96 at most)
+        Fewer dimensions where there are few documents.
+    """
+    length = words.nnz / max(words.shape[0], 1)
+    weight = np.float32(min(max((length - 10) / 30, 0), 1))
+    return np.hstack([np.sqrt(weight) * _topics(words), unit(words @ _word_vectors(words))])
+
+
+def reduce(vectors: Floats) -> Floats:
+    """Bring vectors to 64 dimensions at most and unit length; their cosines hardly change."""
+    if vectors.shape[1] <= _TOPICS:
+        return unit(vectors)
+    vectors = unit(vectors)
+    some = vectors[sample(len(vectors), _MOST_TO_LEARN)]
+    return unit(vectors @ _axes(some, min(_TOPICS, len(some))))
+
+
+def unit(rows: Floats) -> Floats:
+    """Scale rows to unit length, but those that are zero."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    scaled: Floats = (rows / np.where(lengths == 0, 1, lengths)).astype(np.float32)
+    return scaled
+
+
+def _topics(words: csr_array) -> Floats:
+    """Place documents in latent semantic space (S. Deerwester et al., JASIS 1990)."""
+    some = words[sample(words.shape[0], _MOST_TO_LEARN)]
+    return unit(words @ _axes(some, _dimensions(some, _TOPICS)))
+
+
+def _word_vectors(words: csr_array) -> Floats:
+    """Learn a vector for each term from the terms in the same documents: (n_terms, d).
+
+    The axes are those of the positive pointwise mutual information of terms (O. Levy and
+    Y. Goldberg, "Neural word embedding as implicit matrix factorization", NIPS 2014), of the
+    10,000 most frequent; a rarer term has the vector 0.
+    """
+    some = words[sample(words.shape[0], _MOST_TO_LEARN)]
+    frequency = np.bincount(some.indices, minlength=words.shape[1])
+    terms = np.sort(np.argsort(-frequency, kind="stable")[:_MOST_TERMS])
+    together = _information(csr_array(some[:, terms]))
+    vectors = np.zeros((words.shape[1], _dimensions(some, _WORD_VECTORS)), np.float32)
+    vectors[terms] = _axes(together, vectors.shape[1])
+    return vectors
+
+
+def _information(words: csr_array) -> csr_array:
+    """Compute how much more often two terms share a document than by chance, as a logarithm.
+
+    Each document gives each of its terms the same weight, however long it is.
+    """
+    others = np.maximum(np.diff(words.indptr) - 1, 1)
+    share = np.repeat(1 / np.sqrt(others), np.diff(words.indptr)).astype(np.float32)
+    shares = csr_array((share, words.indices, words.indptr), shape=words.shape)
+    per_term = csr_array(shares.T)
+    totals = per_term @ (shares.sum(axis=1)) - per_term.multiply(per_term).sum(axis=1)
+    inverse = np.where(totals > 1e-6, 1 / np.maximum(totals, 1e-6), 0).astype(np.float32)
+    total = np.float32(totals.sum())
+    blocks = []
+    for first in range(0, words.shape[1], _BLOCK):
+        block = csr_array(per_term[first : first + _BLOCK] @ shares)
+        rows = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr)) + first
+        ratio = block.data * inverse[rows] * inverse[block.indices] * total
+        block.data = np.log(np.maximum(ratio, 1)) * (rows != block.indices)
+        block.eliminate_zeros()
+        blocks.append(block)
+    return csr_array(vstack(blocks, format="csr"))
+
+
+def _axes(rows: csr_array | Floats, n: int) -> Floats:
+    """Find the n directions that rows vary most in, from the origin: (n_columns, n)."""
+    with threadpool_limits(1):  # two threads are no faster here, on a busy machine far slower
+        _, _, axes = randomized_svd(rows, n, n_iter=3, random_state=0)
+    return np.ascontiguousarray(axes.T, dtype=np.float32)
+
+
+def _dimensions(some: csr_array, most: int) -> int:
+    """Choose how many: few documents, few dimensions."""
+    return min(most, int(some.shape[0] ** 0.5), some.shape[1])

@@ -1,0 +1,183 @@
+"""Which training documents are about the same matter, over several hops, and where they lie.
+
+Words say which documents may be related; their meanings, or vectors that the user gives, which of
+these are. What the nearest have in common then travels along the graph that joins them, as in
+spectral clustering (A. Ng, M. Jordan and Y. Weiss, NIPS 2001): documents that many short ways join
+come to lie at one place though they share no word.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, diags_array
+
+from vdsh.hashers.vdsh.meanings import meanings, reduce, unit
+from vdsh.hashers.vdsh.neighbours import Floats, Ids, Show, nearest
+from vdsh.jit import available_threads, in_threads, kernel
+from vdsh.text.weighting import inverse_document_frequency, weigh
+
+MOST_NEIGHBOURS = 100  # the nearest by words, among which their meaning chooses
+_JOINED = 10  # nearest documents that a graph joins each document with
+_ROUNDS = 2  # graphs: the second knows the places that the first gave
+_HOPS, _STEPS = 16, 100  # dimensions of these places, and steps of the walk that finds them
+_BLOCK = 1024  # documents a task
+
+
+class Related(NamedTuple):
+    """What training knows of documents beyond their own words.
+
+    Attributes
+    ----------
+    neighbours : int32 ndarray of shape (n_docs, k)
+        Related documents, most related first; where there are fewer, the document's own row.
+    places : float32 ndarray of shape (n_docs, d)
+        Rows of unit length, near where documents are related; zero for a document of no words.
+    """
+
+    neighbours: Ids
+    places: Floats
+
+
+def related(
+    counts: csr_array, k: int, vectors: Floats | None = None, *, progress: Show | None = None
+) -> Related:
+    """Find k documents about the same matter as each document, and a place for each.
+
+    The sum of three cosines decides: of the words' weights (idf times the root of the count, so
+    that no single word speaks for a document), of their meanings (see `meanings`), and of the
+    places that walks along the graph of the ten nearest lead to.
+
+    Parameters
+    ----------
+    counts : csr_array of shape (n_docs, n_terms)
+        Not negative.
+    k : int
+        At most 100 are found; with fewer other documents, all of them.
+    vectors : float32 ndarray of shape (n_docs, n_dimensions), optional
+        What else is known of the documents, such as embeddings.
+    progress : callable, optional
+        Called with the finished share.
+    """
+
+    def show(done: float) -> None:
+        if progress:
+            progress(done)
+
+    roots = csr_array((np.sqrt(counts.data), counts.indices, counts.indptr), shape=counts.shape)
+    words = weigh(roots, "tfidf", inverse_document_frequency(counts))
+    candidates, _ = nearest(words, MOST_NEIGHBOURS, progress=lambda done: show(0.6 * done))
+    about = meanings(words)
+    if vectors is not None:
+        given = reduce(vectors)
+        candidates = np.hstack([candidates, _nearest_vectors(given, MOST_NEIGHBOURS)])
+        about = np.hstack([about, given])
+    show(0.8)
+    places, joined = about, None
+    for _ in range(_ROUNDS):
+        joined = _choose(words, places, candidates, _JOINED, joined)
+        places = np.hstack([about, _walk(joined)])
+    k = max(0, min(k, MOST_NEIGHBOURS, counts.shape[0] - 1))
+    neighbours = _choose(words, places, candidates, k, joined)
+    show(1.0)
+    return Related(neighbours, unit(places))
+
+
+def _nearest_vectors(vectors: Floats, k: int) -> Ids:
+    """Find the k documents whose vectors, of unit length, are nearest to each one's."""
+    n_docs = len(vectors)
+    k = max(0, min(k, n_docs - 1))
+    ids = np.empty((n_docs, k), np.int32)
+    for first in range(0, n_docs, _BLOCK):
+        cosines = vectors[first : first + _BLOCK] @ vectors.T
+        rows = np.arange(len(cosines))
+        cosines[rows, first + rows] = -np.inf
+        ids[first : first + _BLOCK] = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
+    return ids
+
+
+def _walk(joined: Ids) -> Floats:
+    """Place documents by where random walks along the graph lead: rows of unit length.
+
+    These are the leading eigenvectors of the walk, found by taking many steps at once with a few
+    random vectors (subspace iteration), which a graph in pieces does not hurt.
+    """
+    n_docs, k = joined.shape
+    rows = np.repeat(np.arange(n_docs), k)
+    ones = np.ones(joined.size, np.float32)
+    graph = csr_array((ones, (rows, joined.ravel())), shape=(n_docs, n_docs))
+    graph = graph.maximum(graph.T)
+    scale = diags_array(1 / np.sqrt(np.maximum(graph.sum(axis=1), 1)))
+    step = csr_array(scale @ graph @ scale).astype(np.float32)
+    size = min(_HOPS, max(2, int(n_docs**0.5) // 6))  # few documents, few matters
+    V = np.random.RandomState(0).normal(size=(n_docs, min(2 * size, n_docs))).astype(np.float32)
+    for number in range(_STEPS):
+        V = 0.2 * V + 0.8 * (step @ V)  # some walkers wait, or all would swing to and fro
+        if number % 10 == 9:
+            V, _ = np.linalg.qr(V)
+    values, turn = np.linalg.eigh(V.T @ (step @ V))
+    return unit(scale @ (V @ turn[:, np.argsort(-values)[:size]]))
+
+
+def _choose(
+    words: csr_array, places: Floats, candidates: Ids, k: int, joined: Ids | None = None
+) -> Ids:
+    """Take of each document's candidates the k most like it, by words and by place.
+
+    With a graph, those that three hops lead to are candidates too.
+    """
+    n_docs = len(candidates)
+    places = np.ascontiguousarray(places)
+    chosen = np.repeat(np.arange(n_docs, dtype=np.int32)[:, None], k, axis=1)
+
+    def block(first: int) -> None:
+        rows = slice(first, first + _BLOCK)
+        among = candidates[rows]
+        if joined is not None:
+            far = joined[joined[joined[rows]]].reshape(len(among), -1)
+            among = np.hstack([among, far])
+        _most_like(words.indptr, words.indices, words.data, places, among, first, chosen[rows])
+
+    in_threads(block, range(0, n_docs, _BLOCK), available_threads())
+    return chosen
+
+
+@kernel()
+def _most_like(
+    indptr: NDArray[np.int32],
+    indices: NDArray[np.int32],
+    data: Floats,
+    places: Floats,
+    candidates: Ids,
+    first: int,
+    chosen: Ids,
+) -> None:
+    """Fill `chosen` of the documents from row `first` on."""
+    n_docs, k = len(places), chosen.shape[1]
+    row_words = np.zeros(indices.max() + 1 if len(indices) else 1, np.float32)
+    seen_by = np.full(n_docs, -1, np.int32)
+    values = np.empty(k, np.float32)
+    for row in range(first, first + len(chosen)):
+        for entry in range(indptr[row], indptr[row + 1]):
+            row_words[indices[entry]] = data[entry]
+        seen_by[row] = row
+        best, found = chosen[row - first], 0
+        for other in candidates[row - first]:
+            if seen_by[other] == row:
+                continue
+            seen_by[other] = row
+            value = np.float32(0)
+            for entry in range(indptr[other], indptr[other + 1]):
+                value += data[entry] * row_words[indices[entry]]
+            for i in range(places.shape[1]):
+                value += places[row, i] * places[other, i]
+            if found == k and (k == 0 or value <= values[k - 1]):
+                continue
+            at = found if found < k else k - 1
+            while at > 0 and values[at - 1] < value:
+                values[at], best[at] = values[at - 1], best[at - 1]
+                at -= 1
+            values[at], best[at] = value, other
+            found = min(found + 1, k)
+        for entry in range(indptr[row], indptr[row + 1]):
+            row_words[indices[entry]] = 0

@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from vdsh.hashers.vdsh.meanings import meanings, reduce, unit
+from vdsh.hashers.vdsh.neighbours import nearest
+from vdsh.hashers.vdsh.related import related
+from vdsh.text.weighting import inverse_document_frequency, weigh
+
+
+def of_rows(columns, n_terms):
+    rows = np.repeat(np.arange(len(columns)), columns.shape[1])
+    ones = np.ones(columns.size, np.float32)
+    counts = csr_array((ones, (rows, columns.ravel())), shape=(len(columns), n_terms))
+    counts.sum_duplicates()
+    return counts
+
+
+def weighted(counts):
+    return weigh(counts, "tfidf", inverse_document_frequency(counts))
+
+
+def test_relatives_share_the_topic_where_words_alone_mislead():
+    rng = np.random.default_rng(0)
+    topic = np.repeat(np.arange(8), 60)
+    of_topic = 20 * topic[:, None] + rng.integers(0, 20, (480, 4))
+    of_none = 160 + rng.integers(0, 200, (480, 8))
+    counts = of_rows(np.concatenate([of_topic, of_none], axis=1), 360)
+    by_words, _ = nearest(counts, 10)
+    by_topic = related(counts, 10).neighbours
+    agree = [np.mean(topic[ids] == topic[:, None]) for ids in (by_words, by_topic)]
+    assert agree[1] > 0.95 and agree[1] > agree[0] + 0.05
+    assert (by_topic != np.arange(480)[:, None]).all()
+    assert (by_topic == related(counts, 10).neighbours).all()
+
+
+def test_relatives_of_few_documents():
+    def found(rows, k):
+        return related(csr_array(np.array(rows, np.float32)), k).neighbours
+
+    assert found(np.eye(3), 2).tolist() == [[0, 0], [1, 1], [2, 2]]
+    assert np.sort(found(np.ones((3, 2)), 10)).tolist() == [[1, 2], [0, 2], [0, 1]]
+    assert found(np.ones((1, 2)), 5).shape == (1, 0)
+    assert found([[1, 0], [1, 0], [0, 0]], 1).tolist() == [[1], [0], [2]]  # one shares no word
+
+
+def test_progress_of_relatives_ends_at_one():
+    seen = []
+    related(csr_array(np.ones((3000, 2), np.float32)), 1, progress=seen.append)
+    assert seen[-1] == 1 and seen == sorted(seen)
+
+
+def test_several_hops_join_documents_that_share_no_word():
+    """Two matters, each of two halves that some documents join: its halves come to lie together."""
+    rng = np.random.default_rng(0)
+    first, joint, last = (low + rng.integers(0, 8, (40, 4)) for low in (0, 4, 8))
+    matter = np.concatenate([first, joint, last])
+    places = related(of_rows(np.concatenate([matter, matter + 16]), 32), 5).places
+    halves = places[:40] @ places[80:120].T
+    assert halves.mean() > (places[:120] @ places[120:].T).mean() + 0.05
+
+
+def test_words_with_the_same_company_mean_the_same():
+    """Two names for one thing never share a document, but the words around them are the same."""
+    rng = np.random.default_rng(0)
+    topic = np.repeat([0, 1], 300)
+    name = 2 * topic + rng.integers(0, 2, 600)
+    around = 4 + 30 * topic[:, None] + rng.integers(0, 30, (600, 5))
+    counts = of_rows(np.hstack([name[:, None], around]), 64)
+    alone = of_rows(np.arange(4)[:, None], 64)
+    both = csr_array(np.vstack([counts.toarray(), alone.toarray()]))
+    a, b, c, d = unit(meanings(weighted(both))[-4:])
+    assert min(a @ b, c @ d) > 0.7 > 0.3 > max(a @ c, a @ d, b @ c, b @ d)
+
+
+def test_places_have_unit_length_and_a_document_without_words_none():
+    rng = np.random.default_rng(0)
+    counts = of_rows(rng.integers(0, 50, (200, 6)), 50).toarray()
+    counts[7] = 0
+    places = related(csr_array(counts), 5).places
+    assert np.linalg.norm(np.delete(places, 7, axis=0), axis=1) == pytest.approx(1, abs=1e-5)
+    assert np.isfinite(places).all()
+
+
+def test_given_vectors_decide_who_is_near():
+    """Words at random, vectors in three heaps: the neighbours are those of the heap."""
+    rng = np.random.default_rng(0)
+    counts = of_rows(rng.integers(0, 100, (300, 8)), 100)
+    heap = rng.integers(0, 3, 300)
+    vectors = (np.eye(3)[heap] + 0.1 * rng.normal(size=(300, 3))).astype(np.float32)
+    share = [
+        np.mean(heap[found.neighbours] == heap[:, None])
+        for found in (related(counts, 10), related(counts, 10, vectors))
+    ]
+    assert share[0] < 0.5 and share[1] > 0.95
+
+
+def test_many_dimensions_are_reduced_and_cosines_stay():
+    rng = np.random.default_rng(0)
+    vectors = (rng.normal(size=(400, 20)) @ rng.normal(size=(20, 300))).astype(np.float32)
+    small = reduce(vectors)
+    assert small.shape == (400, 64)
+    assert small @ small.T == pytest.approx(unit(vectors) @ unit(vectors).T, abs=1e-3)
