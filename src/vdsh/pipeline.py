@@ -156,7 +156,7 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
                 "words_per_document": float(counts.sum() / counts.shape[0]),
                 "created": _now(),
             }
-            | ({} if vectors is None else {"vectors": _describe(vectors, vectors_source)})
+            | ({} if vectors is None else {"vectors": _about_vectors(vectors, vectors_source)})
         )
         warn_of_bits(hasher, counts.shape[0])
         return self
@@ -311,7 +311,7 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _describe(vectors: Any, source: str) -> dict[str, Any]:
+def _about_vectors(vectors: Any, source: str) -> dict[str, Any]:
     return {"source": source, "dimensions": len(vectors[0])}
 
 
