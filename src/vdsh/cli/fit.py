@@ -200,3 +200,5 @@ def _print_result(model: "Model", out: str, *, as_json: bool) -> None:
         typer.echo(f"{describe_measure(quality)}:")
         print_values(quality["values"], model.n_bits)
     typer.echo(f"The model is in {out}. Next: vdsh index {out} DOCS --store STORE")
+    if model.name in ("vdsh-s", "vdsh-sp"):
+        typer.echo("It sorts by class; to search by typed words, --model vdsh is better.")

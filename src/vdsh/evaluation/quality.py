@@ -132,10 +132,10 @@ def find_faults(hasher: TextHasher | Model, quality: Quality | None) -> list[str
         faults.append(_LOSES[quality.measure])
     if quality.tied > max(choose_k(quality.documents), MOST_TIED * quality.documents):
         faults.append(
-            f"Ties decide what is found: the training documents have only "
+            f"Ties decide what is found by code alone: the training documents have only "
             f"{model.learned['n_distinct_codes_']:,} different codes, and a query has about "
-            f"{quality.tied:,} documents at its smallest distance. Take more bits, or search with "
-            "--rank expected."
+            f"{quality.tied:,} documents at its smallest distance. Take more bits, or search "
+            "with words too, as vdsh search does."
         )
     return faults
 
