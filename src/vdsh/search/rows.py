@@ -191,10 +191,10 @@ class RowIndex:
             return plain.nearest(segments, queries, k, rules)
         if k == 0 or not self._by_tables(segments, len(queries), k):
             return nearest(segments, queries, k, rules, self.threads)
-        hits, done, bounds = self._look_up(segments, queries, k, rules)
+        hits, done, known = self._look_up(segments, queries, k, rules)
         if not done.all():
             left = ~done
-            rest = nearest(segments, queries[left], k, rules, self.threads, bounds[left])
+            rest = nearest(segments, queries[left], k, rules, self.threads, known[left])
             hits.rows[left], hits.distances[left] = rest
         return hits
 
@@ -251,11 +251,11 @@ class RowIndex:
             return looked_up(main, tail, some, k, rules, self._scan_time(main, len(queries)))
 
         answers = in_threads(run, self._shares(queries), self.threads)
-        hits, done, bounds = zip(*answers, strict=True)
+        hits, done, known = zip(*answers, strict=True)
         answered = np.concatenate(done)
         self._keeper.answered(int(np.count_nonzero(answered)))
         rows, distances = (np.concatenate(arrays) for arrays in zip(*hits, strict=True))
-        return RowHits(rows, distances), answered, np.concatenate(bounds)
+        return RowHits(rows, distances), answered, np.concatenate(known)
 
     def _look_up_within(
         self, main: Segment, queries: Codes, radius: int, rules: Rules
