@@ -11,7 +11,7 @@ from vdsh.search.walk import scan_time
 
 LOOK_UP = 4_000_000.0  # nanoseconds of a scan; where it is shorter, it is as good
 KEEP = 1_000.0  # nanoseconds more for each code that is to be found
-BUILD = 50.0  # nanoseconds that building takes a byte of the codes
+BUILD = 60.0  # nanoseconds that building takes a byte of the codes
 PATIENCE, LONGEST_REST = 4, 64  # calls in a row that may fail; queries
 
 
