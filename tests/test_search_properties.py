@@ -144,7 +144,7 @@ class EagerMachine(IndexMachine):
         "pieces.FULL": 0,
         "pieces.NARROWEST": 1,
         "index_file.NARROWEST": 1,
-        "rows.scan_time": lambda n_codes, n_bytes: np.inf,
+        "table_search.scan_time": lambda n_codes, n_bytes: np.inf,
     }
 
     def __init__(self):

@@ -9,25 +9,25 @@ from vdsh.search.pieces import MOST, table_shape
 from vdsh.search.segment import Segment
 from vdsh.search.walk import scan_time
 
-LOOK_UP = 800_000.0  # nanoseconds; a shorter scan is not worth a look into tables
-KEEP = 5_000.0  # nanoseconds more for each code that is to be found
-BUILD = 50.0  # nanoseconds that building takes a byte of the codes
-LONGEST_REST = 63  # queries
+LOOK_UP = 4_000_000.0  # nanoseconds of a scan; where it is shorter, it is as good
+KEEP = 1_000.0  # nanoseconds more for each code that is to be found
+BUILD = 60.0  # nanoseconds that building takes a byte of the codes
+PATIENCE, LONGEST_REST = 4, 64  # calls in a row that may fail; queries
 
 
 class TableKeeper:
     """Builds tables once scans have taken as long as building does, and rests where they fail.
 
     Then the time spent is never more than twice that of the better choice. Tables are built in the
-    background. Where queries turn out to be faster by a scan, the next ones are scanned at once:
-    one, then three, then seven, until a look into the tables is worth it again.
+    background. Where one call after the other turns out to be faster by a scan, the next queries
+    are scanned at once: one, then two, then four, until tables answer again.
     """
 
     def __init__(self) -> None:
         self._scanned = 0.0
         self._builder: Thread | None = None
         self._refused = False
-        self._rest = self._resting = 0
+        self._failed = self._resting = 0
 
     def worth(self, segment: Segment, n_queries: int, k: int) -> bool:
         """Say whether to look the k nearest up in the tables of a segment."""
@@ -38,8 +38,9 @@ class TableKeeper:
 
     def answered(self, n_queries: int) -> None:
         """Note how many queries of a call the tables have answered."""
-        self._rest = 0 if n_queries else min(2 * self._rest + 1, LONGEST_REST)
-        self._resting = self._rest
+        self._failed = 0 if n_queries else self._failed + 1
+        long = min(self._failed - PATIENCE, LONGEST_REST.bit_length() - 1)
+        self._resting = 0 if long < 0 else 1 << long
 
     def scanned(self, segment: Segment, n_queries: int) -> bool:
         """Note that queries were compared with all codes of a segment; say if tables are due."""

@@ -8,11 +8,8 @@ from numpy.typing import NDArray
 from vdsh.codes import Codes
 from vdsh.jit import kernel
 from vdsh.search.nearest import (
-    BELOW,
     KTH,
     NO_KEY,
-    SIZE,
-    WORST_KEY,
     Best,
     Distances,
     Part,
@@ -23,29 +20,30 @@ from vdsh.search.nearest import (
     scan_stretch,
 )
 from vdsh.search.radius import Found, Mask, collect
+from vdsh.search.sample import SAMPLED, sample
 from vdsh.search.scan import RowHits
 from vdsh.search.segment import Segment
 from vdsh.search.strips import STRIP, Whole, distance_type
 from vdsh.search.tables import Tables
 from vdsh.search.walk import (
     AT_HAND,
-    DISTANCE,
     STRIP_BYTE,
+    Waiting,
     Walk,
     begin_walk,
     end_step,
     first_time,
     met_within,
     new_walk,
-    next_bucket,
+    next_buckets,
+    stretch,
     take_step,
     time_left,
 )
 
-STRETCHES, SAMPLED = 64, 1 / 64  # of the codes, scanned to see how near the k nearest are
 WORTH = 0.7  # share of a scan's time within which a walk should end
 WAITING = 512  # buckets put in order before they are scanned
-VISIT = 400.0  # nanoseconds to begin with a bucket
+VISIT = 600.0  # nanoseconds to begin with a bucket
 
 
 def looked_up(
@@ -84,22 +82,22 @@ def within_by_tables(
 ) -> tuple[Found, Mask]:
     """Find every position within `radius`, for those queries whose walk is shorter than a scan."""
     found, size, walk = np.empty(STRIP, np.int64), 0, new_walk(tables)
-    done = np.zeros(queries.shape[0], np.bool_)
-    starts = tables.starts
+    done, waiting = np.zeros(queries.shape[0], np.bool_), np.empty((2, WAITING), np.int64)
     for q in range(queries.shape[0]):
         begin_walk(walk, tables, queries[q])
         if time_left(walk, tables, radius) > WORTH * scan:
             continue
         while met_within(walk) < radius:
             take_step(walk, tables)
-            bucket = next_bucket(walk, tables, radius)
-            while bucket >= 0:
-                if first_time(walk, bucket):
-                    start, stop = np.int64(starts[0, bucket]), np.int64(starts[0, bucket + 1])
-                    found, size = collect(
-                        data, start, stop, queries[q], owners[q], radius, scratch, found, size
-                    )
-                bucket = next_bucket(walk, tables, radius)
+            n_waiting = WAITING
+            while n_waiting == WAITING:
+                n_waiting = next_buckets(walk, tables, radius, waiting)
+                for i in range(n_waiting):
+                    if first_time(walk, waiting[0, i]):
+                        start, stop = stretch(tables, waiting[0, i])
+                        found, size = collect(
+                            data, start, stop, queries[q], owners[q], radius, scratch, found, size
+                        )
             end_step(walk, tables)
         done[q] = True
     return found[:size], done
@@ -126,10 +124,7 @@ def nearest_by_tables(
     bounds : ndarray of int64 of shape (n_queries,)
         Distances within which k rows lie.
     """
-    best, sample = (
-        empty_best(queries, k, n_rows, scratch),
-        empty_best(queries[:1], k, n_rows, scratch),
-    )
+    best = empty_best(queries, k, n_rows, scratch)
     done, bounds = np.zeros(queries.shape[0], np.bool_), np.zeros(queries.shape[0], np.int64)
     walk, status = new_walk(tables), best.status
     waiting = np.empty((2, WAITING), np.int64)
@@ -146,7 +141,7 @@ def nearest_by_tables(
             ):
                 if guess <= 8 * queries.shape[1]:
                     break
-                bound, guess = _sample(main, query, k, rules, sample)
+                bound, guess = sample(main, queries[q], k, rules, scratch)
                 limit = min(limit, bound)
                 walk.spent[0] += SAMPLED * scan
                 continue
@@ -160,29 +155,10 @@ def nearest_by_tables(
 
 
 @kernel()
-def _sample(main: Part, query: Codes, k: int, rules: Rules, best: Best) -> tuple[int, int]:
-    """Scan stretches here and there; return distances within which k rows lie: surely, probably."""
-    best.counts[0, :] = 0
-    best.status[0, SIZE], best.status[0, BELOW] = 0, 0
-    best.status[0, KTH], best.status[0, WORST_KEY] = 8 * query.shape[1] + 1, NO_KEY
-    n_codes = main.stop
-    step = n_codes / STRETCHES
-    for i in range(STRETCHES):
-        start = np.int64(i * step)
-        stop = min(start + np.int64(step * SAMPLED) + 1, n_codes)
-        scan_stretch(main, start, stop, 0, query, k, rules, best)
-    guess, n_rows = 0, best.counts[0, 0]
-    while n_rows < k * SAMPLED and guess < best.status[0, KTH] - 1:
-        guess += 1
-        n_rows += best.counts[0, guess]
-    return best.status[0, KTH], guess
-
-
-@kernel()
 def _follow(
     walk: Walk,
     tables: Tables,
-    waiting: NDArray[np.int64],
+    waiting: Waiting,
     main: Part,
     q: int,
     query: Codes,
@@ -192,23 +168,18 @@ def _follow(
     best: Best,
 ) -> None:
     """Scan the buckets of one step."""
-    bucket, size = 0, 0
-    while bucket >= 0:
+    size = WAITING
+    while size == WAITING:
         limit = min(limit, best.status[q, KTH])
-        bucket = next_bucket(walk, tables, limit)
-        if bucket >= 0:
-            waiting[0, size], waiting[1, size] = bucket, walk.place[DISTANCE]
-            size += 1
-        if size == WAITING or bucket < 0:
-            _visit(walk, tables, waiting[:, :size], main, q, query, k, limit, rules, best)
-            size = 0
+        size = next_buckets(walk, tables, limit, waiting)
+        _visit(walk, tables, waiting[:, :size], main, q, query, k, limit, rules, best)
 
 
 @kernel()
 def _visit(
     walk: Walk,
     tables: Tables,
-    waiting: NDArray[np.int64],
+    waiting: Waiting,
     main: Part,
     q: int,
     query: Codes,
@@ -218,7 +189,7 @@ def _visit(
     best: Best,
 ) -> None:
     """Scan buckets, those that seem nearest first: others may then be too far."""
-    starts, status = tables.starts, best.status
+    status = best.status
     strip_cost = STRIP_BYTE * query.shape[1]
     distance, cost = np.int64(0), 0.0
     while distance <= min(limit, status[q, KTH]):
@@ -227,7 +198,7 @@ def _visit(
             if waiting[1, i] == distance:
                 bucket = waiting[0, i]
                 if first_time(walk, bucket):
-                    start, stop = np.int64(starts[0, bucket]), np.int64(starts[0, bucket + 1])
+                    start, stop = stretch(tables, bucket)
                     scan_stretch(main, start, stop, q, query, k, rules, best)
                     cost += VISIT + strip_cost * ((stop - start) // STRIP + 1)
             elif waiting[1, i] > distance:

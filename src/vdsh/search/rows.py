@@ -2,27 +2,24 @@
 
 from collections.abc import Sequence
 from threading import Lock
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Codes
-from vdsh.jit import available_threads, compiled, in_threads
+from vdsh.jit import available_threads, compiled
 from vdsh.search import plain
 from vdsh.search.growing_array import GrowingArray
 from vdsh.search.keeper import TableKeeper
-from vdsh.search.look_up import looked_up, looked_up_within
 from vdsh.search.nearest import Rows, Rules
-from vdsh.search.radius import MAX_QUERIES, Found, to_rows
+from vdsh.search.radius import MAX_QUERIES, Found
 from vdsh.search.scan import RowHits, nearest, sort_found, within
 from vdsh.search.segment import PLAIN_SEARCH, Segment, make_segment, one_row_each
 from vdsh.search.strips import Strips
-from vdsh.search.walk import scan_time
+from vdsh.search.table_search import search_tables, within_tables
 
 FEW_ALLOWED = 128  # with fewer than one row in this many allowed, copy those out and scan them
 SMALL_TAIL = 4096  # rows appended lately, scanned on their own until there are more
-WORTH_SHARING = 32  # so many look-ups take longer than handing them to a thread
 NO_MASK = np.empty(0, np.bool_)
 NO_KEYS = np.empty(0, np.int64)
 
@@ -191,10 +188,11 @@ class RowIndex:
             return plain.nearest(segments, queries, k, rules)
         if k == 0 or not self._by_tables(segments, len(queries), k):
             return nearest(segments, queries, k, rules, self.threads)
-        hits, done, bounds = self._look_up(segments, queries, k, rules)
+        hits, done, known = search_tables(segments, queries, k, rules, self.threads)
+        self._keeper.answered(int(np.count_nonzero(done)))
         if not done.all():
             left = ~done
-            rest = nearest(segments, queries[left], k, rules, self.threads, bounds[left])
+            rest = nearest(segments, queries[left], k, rules, self.threads, known[left])
             hits.rows[left], hits.distances[left] = rest
         return hits
 
@@ -217,7 +215,7 @@ class RowIndex:
         everyone = np.arange(len(queries))
         left, found = everyone, list[Found]()
         if self._by_tables(segments, len(queries), 0):
-            left, found = self._look_up_within(segments[0], queries, radius, rules)
+            left, found = within_tables(segments[0], queries, radius, rules, self.threads)
         if len(left) or not found:
             found += within(segments[:1], queries[left], left, radius, rules, self.threads)
         if len(segments) > 1 and segments[1].n_rows:
@@ -240,46 +238,6 @@ class RowIndex:
             same = self._main is main and main.members is members
             if same and built.n_rows == main.n_rows:
                 self._main = built
-
-    def _look_up(
-        self, segments: Sequence[Segment], queries: Codes, k: int, rules: Rules
-    ) -> tuple[RowHits, Mask, Rows]:
-        """Find the nearest by tables; say which queries they answer, and how far the others go."""
-        main, tail = segments
-
-        def run(some: Codes) -> tuple[RowHits, Mask, Rows]:
-            return looked_up(main, tail, some, k, rules, self._scan_time(main, len(queries)))
-
-        answers = in_threads(run, self._shares(queries), self.threads)
-        hits, done, bounds = zip(*answers, strict=True)
-        answered = np.concatenate(done)
-        self._keeper.answered(int(np.count_nonzero(answered)))
-        rows, distances = (np.concatenate(arrays) for arrays in zip(*hits, strict=True))
-        return RowHits(rows, distances), answered, np.concatenate(bounds)
-
-    def _look_up_within(
-        self, main: Segment, queries: Codes, radius: int, rules: Rules
-    ) -> tuple[Rows, list[Found]]:
-        """Find all within a radius by tables; return the queries left and the hits."""
-        everyone = np.arange(len(queries))
-
-        def run(some: Rows) -> tuple[Found, Mask]:
-            scan = self._scan_time(main, len(queries))
-            found, done = looked_up_within(main, queries[some], some, radius, scan)
-            return to_rows(main.part(), rules.allowed, found), done
-
-        answers = in_threads(run, self._shares(everyone), self.threads)
-        done = np.concatenate([done for _, done in answers])
-        return everyone[~done], [found for found, _ in answers]
-
-    def _shares(self, queries: NDArray[Any]) -> list[NDArray[Any]]:
-        share = max(WORTH_SHARING, -(-len(queries) // self.threads))
-        return [queries[i : i + share] for i in range(0, len(queries), share)]
-
-    def _scan_time(self, main: Segment, n_queries: int) -> float:
-        """Estimate the nanoseconds of a scan: few queries have all threads for themselves."""
-        helpers = max(1, self.threads // -(-n_queries // WORTH_SHARING))
-        return scan_time(len(main.strips), self.n_bytes) / helpers
 
     def _prepare(self, allowed: Mask | None) -> tuple[Sequence[Segment], Rules, int]:
         """Bring segments and rules into the form that answers fastest."""

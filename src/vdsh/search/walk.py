@@ -1,8 +1,8 @@
 """A walk over the buckets near a query, table by table and radius by radius.
 
-`next_bucket` gives one bucket of the first table after the other, each once; what lies in it is the
-caller's business. The walk goes on in the table where the next radius costs least, so crowded
-tables are left alone; after each step all codes within one bit more have been met.
+`next_buckets` lists buckets of the first table; what to do with them is up to the caller. The walk
+goes on in the table where the next radius costs least, so crowded tables are left alone; after each
+step all codes within one bit more have been met.
 """
 
 from typing import NamedTuple
@@ -17,10 +17,13 @@ from vdsh.search.strips import STRIP, Whole, lanes_up_to, lowest_bit, next_near
 from vdsh.search.tables import Tables
 
 # Measured on one core of a Neoverse-N1, in nanoseconds; only their proportions matter.
-STRIP_BYTE, PROBE = 3.5, 150.0
-TABLE, LEVEL, FLIP, START, STOP, STRIP_AT, LAST, DISTANCE = 0, 1, 2, 3, 4, 5, 6, 7
-DONE, EVERYTHING = -1, 1 << 20
+STRIP_BYTE, PROBE = 3.5, 250.0
+TABLE, LEVEL, FLIP, START, STOP, STRIP_AT, LAST = 0, 1, 2, 3, 4, 5, 6
+EVERYTHING = 1 << 20
 AT_HAND = 2  # radii of the first table that are looked up before anything is estimated
+
+
+Waiting = NDArray[np.int64]  # buckets, and how near their codes seem: shape (2, n)
 
 
 def scan_time(n_codes: int, n_bytes: int) -> float:
@@ -72,7 +75,7 @@ def new_walk(tables: Tables) -> Walk:
         np.empty((n_tables, n_entry), np.uint8),
         np.empty(n_tables, np.int64),
         np.empty((n_tables, tables.width + 1), np.float64),
-        np.zeros(8, np.int64),
+        np.zeros(7, np.int64),
         np.zeros(1, np.uint64),
         np.empty((tables.starts.shape[1] + 62) // 64, np.uint64),
         np.zeros(1, np.float64),
@@ -184,28 +187,30 @@ def _size(starts: NDArray[np.uint32], piece: Whole) -> Whole:
 
 
 @kernel()
-def next_bucket(walk: Walk, tables: Tables, limit: Whole) -> Whole:
-    """Return the next bucket of this step that may hold a code within `limit`, else DONE."""
+def next_buckets(walk: Walk, tables: Tables, limit: Whole, waiting: Waiting) -> int:
+    """List buckets of this step that may hold a code within `limit`; return how many.
+
+    Fewer than `waiting` has room for mean that the step is at its end.
+    """
     _, width, starts, entries = tables
-    place, near, scratch = walk.place, walk.near, walk.scratch
+    place, seen, scratch = walk.place, walk.seen, walk.scratch
     table, level = place[TABLE], place[LEVEL]
     planes, entry = entries[max(table - 1, 0)], walk.entries[table]
-    cost_strip = STRIP_BYTE * planes.shape[1]
-    n_probes, n_codes, n_strips = 0, np.int64(0), np.int64(0)
-    bucket = np.int64(DONE)
+    n_probes, n_codes, n_strips, size = 0, np.int64(0), np.int64(0), 0
     flip, end = place[FLIP], np.int64(1) << width
     strip, last = place[STRIP_AT], place[LAST]
-    lanes = near[0]
-    while True:
-        while lanes:
+    lanes = walk.near[0]
+    while size < waiting.shape[1]:
+        if lanes:
             lane = lowest_bit(lanes)
             lanes &= lanes - np.uint64(1)
-            if np.int64(scratch[lane]) + level <= limit:
-                place[DISTANCE] = np.int64(scratch[lane]) + level
-                bucket = _first_piece(planes, strip, lane, width)
-                break
-        if bucket >= 0:
-            break
+            distance = np.int64(scratch[lane]) + level
+            bucket = _first_piece(planes, strip, lane, width)
+            bit = np.uint64(1) << np.uint64(bucket & 63)
+            if distance <= limit and not seen[bucket >> 6] & bit:
+                waiting[0, size], waiting[1, size] = bucket, distance
+                size += 1
+            continue
         if strip + 1 < last:
             before = strip
             strip = next_near(planes, strip + 1, last, entry, limit - level, scratch)
@@ -213,7 +218,7 @@ def next_bucket(walk: Walk, tables: Tables, limit: Whole) -> Whole:
             if strip < last:
                 lanes = lanes_up_to(scratch, limit - level)
                 lanes &= _inside(place[START], place[STOP], strip)
-                continue
+            continue
         if flip >= end or level > limit:
             break
         piece = walk.pieces[table] ^ flip
@@ -221,19 +226,19 @@ def next_bucket(walk: Walk, tables: Tables, limit: Whole) -> Whole:
         start, stop = np.int64(starts[table, piece]), np.int64(starts[table, piece + 1])
         n_probes += 1
         n_codes += stop - start
+        if start == stop:
+            continue
         if table == 0:
-            if start < stop:
-                place[DISTANCE] = level
-                bucket = piece
-                break
-        elif start < stop:
+            waiting[0, size], waiting[1, size] = piece, level
+            size += 1
+        else:
             place[START], place[STOP] = start, stop
             strip, last = start // STRIP - 1, (stop + STRIP - 1) // STRIP
     place[FLIP], place[STRIP_AT], place[LAST] = flip, strip, last
-    near[0] = lanes
+    walk.near[0] = lanes
     walk.sizes[table, level] += n_codes
-    walk.spent[0] += n_probes * PROBE + n_strips * cost_strip
-    return bucket
+    walk.spent[0] += n_probes * PROBE + n_strips * STRIP_BYTE * planes.shape[1]
+    return size
 
 
 @kernel()
@@ -262,6 +267,12 @@ def first_time(walk: Walk, bucket: Whole) -> bool:
     new: bool = (seen[bucket >> 6] & bit) == np.uint64(0)
     seen[bucket >> 6] |= bit
     return new
+
+
+@kernel()
+def stretch(tables: Tables, bucket: Whole) -> tuple[Whole, Whole]:
+    """Return where the codes of a bucket begin and end."""
+    return np.int64(tables.starts[0, bucket]), np.int64(tables.starts[0, bucket + 1])
 
 
 @kernel()
