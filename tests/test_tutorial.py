@@ -36,7 +36,8 @@ def run(page, folder, port=8765):
     marked = (f"printf '\\n{MARK}{i}\\n'\n{line}\n" for i, line in enumerate(lines))
     script = "set -e\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n"
     script += "".join(marked).replace("8765", str(port))
-    environment = os.environ | {"PATH": f"{bin}{os.pathsep}{os.environ['PATH']}"}
+    # xdist tells its workers a width of 80, where a hit may take two lines.
+    environment = os.environ | {"PATH": f"{bin}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "100"}
     result = subprocess.run(
         ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True,
         check=False, timeout=900,
