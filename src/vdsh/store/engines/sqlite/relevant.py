@@ -98,7 +98,8 @@ def _numbers(rows: Sequence[Sequence[object]]) -> Numbers:
 
 
 def _any_of(numbers: Iterable[Numbers]) -> Numbers:
-    return np.unique(np.concatenate([np.zeros(0, np.int64), *numbers]))
+    lists = list(numbers)
+    return lists[0] if len(lists) == 1 else np.unique(np.concatenate([[], *lists]).astype(np.int64))
 
 
 def _among(numbers: Numbers, some: Numbers) -> NDArray[np.bool_]:
