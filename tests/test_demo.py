@@ -18,6 +18,7 @@ def few_packages(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::vdsh.model.health.BitHealthWarning")  # four areas: bits repeat
 def test_the_demo_learns_and_leaves_a_model(vdsh, few_packages, tmp_path):
     result = vdsh("demo", "--json", "--quiet")
     assert result.returncode == 0, result.stderr
