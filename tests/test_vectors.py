@@ -79,9 +79,10 @@ def test_a_method_that_learns_from_words_alone_takes_no_vectors():
 def test_vectors_that_teach_nothing_are_told_of():
     texts, labels = toy_corpus()
     with pytest.warns(UserWarning, match="The vectors teach nothing"):
-        TextHasher("vdsh-s", 8, **QUICK).fit(
+        hasher = TextHasher("vdsh-s", 8, **QUICK).fit(
             texts, labels, vectors=np.ones((80, 2)), progress=False
         )
+    assert hasher.hasher_.neighbor_share_ == 0
 
 
 def test_few_labels_go_with_vectors():

@@ -96,7 +96,9 @@ def test_kernels_and_plain_python_make_the_same_segment(corpus):
         patch.setattr(segment, "compiled", lambda seconds: False)
         plain = Segment.of(corpus)
         patch.setattr(segment, "compiled", lambda seconds: True)
-        same(Segment.of(corpus), plain)
+        made = Segment.of(corpus)
+    same(made, plain)
+    assert made.to_bytes() == plain.to_bytes()
 
 
 @lightly

@@ -7,6 +7,9 @@ import numpy as np
 
 from vdsh.codes import Codes, Scores
 from vdsh.model import Model
+from vdsh.store.model import StoreModel
+from vdsh.store.ranking import choose_rank
+from vdsh.store.rows import check_query_code
 from vdsh.words import WordQuery, read_query
 from vdsh.words.query import plain_query
 
@@ -66,6 +69,29 @@ def read_texts(model: Model, texts: Sequence[str], rank: str) -> list[TextQuery]
     words = [read_words(text, rank) for text in texts]
     encoded = encode_texts(model, [one.text for one in words])
     return [TextQuery(*pair) for pair in zip(words, encoded, strict=True)]
+
+
+def read_queries(
+    model: StoreModel, queries: Sequence[Query], rank: str | None
+) -> list[Codes | TextQuery]:
+    """Read queries: texts are encoded together, also those read for another model; codes checked.
+
+    A rank that a query or the model cannot have is refused first.
+    """
+    for query in queries:
+        if choose_rank(rank, is_text=is_text(query)) == "expected":
+            model.model.check_knows_doubt()
+    texts = [query for query in queries if isinstance(query, str)]
+    read = iter(read_texts(model.model, texts, choose_rank(rank, is_text=True)) if texts else ())
+    return [next(read) if isinstance(query, str) else _check(model, query) for query in queries]
+
+
+def _check(model: StoreModel, query: Codes | TextQuery) -> Codes | TextQuery:
+    if not isinstance(query, TextQuery):
+        return check_query_code(query, model.n_bits)
+    if query.encoded.fingerprint == model.fingerprint:
+        return query
+    return TextQuery(query.words, encode_texts(model.model, [query.words.text])[0])
 
 
 def is_text(query: Any) -> bool:

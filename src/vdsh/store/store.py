@@ -15,14 +15,14 @@ from vdsh.errors import FolderError, InputError, VdshError
 from vdsh.model import Model
 from vdsh.search.checks import check_count
 from vdsh.store.backup import write_backup
+from vdsh.store.care import describe, wrong_codes
 from vdsh.store.duplicates import check_similarity, find_duplicates
 from vdsh.store.engine import Engine, ModelChangedError
 from vdsh.store.found import Found
 from vdsh.store.hits import Duplicates, Hit, Hits, Within
 from vdsh.store.model import load_model, store_model
-from vdsh.store.queries import Query, TextQuery, encode_texts, is_text, read_texts
-from vdsh.store.ranking import choose_rank
-from vdsh.store.rows import check_codes, check_id, check_query_code, read_codes, to_rows
+from vdsh.store.queries import Query, read_queries
+from vdsh.store.rows import check_codes, check_id, read_codes, to_rows
 from vdsh.store.searching import search, to_hit, to_tree, within
 from vdsh.store.table import describe_store
 from vdsh.store.where import Filter
@@ -206,7 +206,7 @@ class Store:
 
         def work() -> list[Hits]:
             ask = partial(search, k=k, where=where, rank=rank)
-            read = self._read(queries, rank)
+            read = read_queries(self._model, queries, rank)
             return [self._ask(partial(ask, query=query)) for query in read]
 
         return self._retry(work)
@@ -291,7 +291,7 @@ class Store:
 
     def info(self) -> dict[str, Any]:
         """Describe the store: how it searches, documents, bits, model, fields, labels, bytes."""
-        return self._ask(self._info)
+        return self._ask(lambda engine: describe(engine, self._meta, self._model))
 
     def check(self, sample: int = 200) -> list[str]:
         """Say what is wrong with the store and what to do: an empty list where all is well.
@@ -299,17 +299,12 @@ class Store:
         The engine's own check, index and words against the documents, the model's checksum, and
         the codes of some documents made again.
         """
-        found = list(self._ask(lambda engine: list(engine.problems())))
+        found = self._ask(lambda engine: list(engine.problems()))
         try:
-            wrong = self._ask(lambda engine: self._wrong_codes(engine, sample))
+            ids = [id for some, _ in self.codes() for id in some]
+            return found + self._ask(lambda engine: wrong_codes(engine, self._model, ids, sample))
         except FolderError as error:
             return [*found, str(error)]
-        if wrong:
-            found.append(
-                f"The codes of {wrong:,} of {sample:,} documents are not those of the model. "
-                "Index the documents into a new store."
-            )
-        return found
 
     def back_up(
         self,
@@ -352,12 +347,9 @@ class Store:
         progress : callable, optional
             Called with the number of documents of each batch.
         """
-        engine = self._engine
-        model = engine.previous_model() if hasher is None else load_model(hasher)
+        model = self._engine.previous_model() if hasher is None else load_model(hasher)
         self._ask(lambda engine: engine.reencode(model, restart=restart, progress=progress))
-        with self._lock:
-            self._meta = engine.meta()
-            self._model = store_model(engine, self._meta, model)
+        self._follow(model)
 
     def interrupt(self) -> None:
         """Make a call of another thread give up soon, where the engine can; it raises then."""
@@ -391,12 +383,16 @@ class Store:
             try:
                 return work()
             except ModelChangedError:
-                with self._lock:
-                    self._meta = self._engine.meta()
-                    self._model = store_model(self._engine, self._meta)
+                self._follow()
                 times -= 1
                 if times < 0:
                     raise
+
+    def _follow(self, model: Model | None = None) -> None:
+        """Take the model that the store has now."""
+        with self._lock:
+            self._meta = self._engine.meta()
+            self._model = store_model(self._engine, self._meta, model)
 
     def _remove(self, ids: list[str]) -> int:
         return self._ask(lambda engine: engine.remove(ids))
@@ -404,57 +400,13 @@ class Store:
     def _look_up(self, ids: Sequence[str]) -> list[Found]:
         return self._ask(lambda engine: engine.look_up(ids))
 
-    def _read(self, queries: Sequence[Query], rank: str | None) -> list[Codes | TextQuery]:
-        """Encode the texts among queries together, and check the codes."""
-        for query in queries:
-            if choose_rank(rank, is_text=is_text(query)) == "expected":
-                self.model.check_knows_doubt()
-        texts = [query for query in queries if isinstance(query, str)]
-        read = iter(read_texts(self.model, texts, choose_rank(rank, is_text=True)) if texts else ())
-        return [next(read) if isinstance(query, str) else self._check(query) for query in queries]
-
     def _within(self, query: Query, radius: int, limit: int | None, where: Filter | None) -> Within:
         def work() -> Within:
-            (asked,) = self._read([query], None)
+            (asked,) = read_queries(self._model, [query], None)
             ask = partial(within, query=asked, radius=radius, where=where, limit=limit)
             return self._ask(ask)
 
         return self._retry(work)
-
-    def _check(self, query: Codes | TextQuery) -> Codes | TextQuery:
-        if isinstance(query, TextQuery):
-            if query.encoded.fingerprint == self._model.fingerprint:
-                return query
-            return TextQuery(query.words, encode_texts(self.model, [query.words.text])[0])
-        return check_query_code(query, self._model.n_bits)
-
-    def _wrong_codes(self, engine: Engine, sample: int) -> int:
-        """Count documents, among some from all over, whose codes the model would not make."""
-        pages = self._pages(lambda engine, last: engine.code_page(last, 10_000), "")
-        ids = [id for page in pages for id, _ in page]
-        chosen = engine.look_up(ids[:: max(1, len(ids) // sample)][:sample])
-        codes = self.model.encode([found.document.text for found in chosen])
-        pairs = zip(chosen, codes, strict=True)
-        return sum(found.code != code.tobytes() for found, code in pairs)
-
-    def _info(self, engine: Engine) -> dict[str, Any]:
-        facts = engine.facts()
-        return {
-            "path": engine.shown,
-            **{name: facts[name] for name in ("engine", "search", "words") if name in facts},
-            "documents": engine.count(None),
-            "bits": self._model.n_bits,
-            "model": {
-                "fingerprint": self._model.fingerprint,
-                "kept": self._meta["keep_model"],
-                "path": self._model.place,
-            },
-            "fields": sorted(engine.fields()),
-            "labels": len(engine.labels()),
-            "bytes": facts["bytes"],
-            "format": int(self._meta["format"]),
-            "read_only": engine.read_only,
-        }
 
     def _pages(self, read: Callable[..., Page], last: str) -> Iterator[Page]:
         while page := self._ask(partial(read, last=last)):
