@@ -1,7 +1,7 @@
 """What engines find, before it becomes a hit."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeVar
 
 from vdsh.documents import Document
 
@@ -12,6 +12,9 @@ class Found(NamedTuple):
     document: Document
     code: bytes
     distance: int = 0
+
+
+Page = TypeVar("Page", list[Found], list[tuple[str, bytes]])
 
 
 class Candidate(NamedTuple):
@@ -37,3 +40,11 @@ def choose_from(found: list[Found], choose: Choose | None) -> list[Found]:
     by_id = {one.document.id: one for one in found}
     near = [Candidate(id, one.distance, one.code) for id, one in by_id.items()]
     return [by_id[candidate.id] for candidate in choose(near)]
+
+
+def pages(read: Callable[[str], Page], last: str) -> Iterator[Page]:
+    """Read page after page, each from where the one before ended, until one is empty."""
+    while page := read(last):
+        yield page
+        end = page[-1]
+        last = end.document.id if isinstance(end, Found) else end[0]

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from html import escape
+from operator import methodcaller
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -18,7 +19,7 @@ from vdsh.store.backup import write_backup
 from vdsh.store.care import describe, wrong_codes
 from vdsh.store.duplicates import check_similarity, find_duplicates
 from vdsh.store.engine import Engine, ModelChangedError
-from vdsh.store.found import Found
+from vdsh.store.found import Found, pages
 from vdsh.store.hits import Duplicates, Hit, Hits, Within
 from vdsh.store.model import load_model, store_model
 from vdsh.store.queries import Query, read_queries
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 AGAIN = 3  # times that a store may get another model while it is asked
 
 T = TypeVar("T")
-Page = TypeVar("Page", list[Found], list[tuple[str, bytes]])
 
 
 class Store:
@@ -140,9 +140,8 @@ class Store:
         """Delete documents; return how many were there."""
         if isinstance(ids, str):
             raise InputError(f"ids must be a list of ids. Got one string: [{ids!r}] is a list.")
-        return sum(
-            self._remove(sorted({check_id(id) for id in some})) for some in in_batches(ids, BATCH)
-        )
+        batches = (sorted({check_id(id) for id in some}) for some in in_batches(ids, BATCH))
+        return sum(self._ask(methodcaller("remove", some)) for some in batches)
 
     def get(self, id: str) -> Document | None:
         """Return a document, or None where there is none of that id."""
@@ -235,7 +234,7 @@ class Store:
     def codes(self, batch_size: int = 10_000) -> Iterator[tuple[list[str], Codes]]:
         """Iterate over ids and codes, in the order of the ids."""
         size = check_count("batch_size", batch_size, 1)
-        for page in self._pages(lambda engine, last: engine.code_page(last, size), ""):
+        for page in pages(lambda last: self._ask(lambda engine: engine.code_page(last, size)), ""):
             yield read_codes(page, self._model.n_bits // 8)
 
     def entries(
@@ -243,7 +242,7 @@ class Store:
     ) -> Iterator[tuple[list[Document], Codes]]:
         """Iterate over documents with their codes, in the order of ids, those above `after`."""
         size = check_count("batch_size", batch_size, 1)
-        for page in self._pages(lambda engine, last: engine.page(last, size), after):
+        for page in pages(lambda last: self._ask(lambda engine: engine.page(last, size)), after):
             pairs = [(found.document.id, found.code) for found in page]
             yield [found.document for found in page], read_codes(pairs, self._model.n_bits // 8)[1]
 
@@ -277,15 +276,8 @@ class Store:
     def prepare_words(self, progress: Callable[[int, int], None] | None = None) -> bool:
         """Index the words of documents that an older version wrote, as the first search would.
 
-        Parameters
-        ----------
-        progress : callable, optional
-            Called with the documents done and all that there are to do.
-
-        Returns
-        -------
-        bool
-            Whether the store has an index of words; one without puts the nearest by code in order.
+        `progress` is called with the documents done and all that there are to do. Returns whether
+        the store has an index of words; one without puts the nearest by code in order.
         """
         return self._ask(lambda engine: engine.prepare_words(progress))
 
@@ -394,9 +386,6 @@ class Store:
             self._meta = self._engine.meta()
             self._model = store_model(self._engine, self._meta, model)
 
-    def _remove(self, ids: list[str]) -> int:
-        return self._ask(lambda engine: engine.remove(ids))
-
     def _look_up(self, ids: Sequence[str]) -> list[Found]:
         return self._ask(lambda engine: engine.look_up(ids))
 
@@ -407,9 +396,3 @@ class Store:
             return self._ask(ask)
 
         return self._retry(work)
-
-    def _pages(self, read: Callable[..., Page], last: str) -> Iterator[Page]:
-        while page := self._ask(partial(read, last=last)):
-            yield page
-            end = page[-1]
-            last = end.document.id if isinstance(end, Found) else end[0]
