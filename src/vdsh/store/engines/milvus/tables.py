@@ -24,7 +24,7 @@ from vdsh.store.engines.milvus.driver import DataType, Function, FunctionType, M
 from vdsh.store.engines.milvus.keys import from_key, to_key
 from vdsh.store.engines.milvus.where import fields_of
 from vdsh.store.rows import Row
-from vdsh.words.query import content_words
+from vdsh.words.counts import document_words
 
 LONGEST = 65_535  # bytes of a text in Milvus
 PIECE = 16_000  # characters of a piece: at most 64,000 bytes
@@ -108,10 +108,10 @@ def to_entry(row: Row, document: Document, *, words: bool) -> Entry:
 def to_words(text: str) -> str:
     """Write the words of a text with spaces between; of a long one each once, as many as fit.
 
-    >>> to_words("The moon, a moon of Mars")
-    '. moon mars moon'
+    >>> to_words("The moon of Mars")
+    '. moon mars moon moon moon mars mars mars'
     """
-    counts = content_words(text)
+    counts = document_words(text)
     repeated = (word for word, n in counts.items() for _ in range(n - 1))
     words = [".", *counts, *repeated]  # Milvus fails where no document has any word
     written = " ".join(words)

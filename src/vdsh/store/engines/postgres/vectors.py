@@ -1,11 +1,10 @@
 """Words as PostgreSQL's text search has them; our tokenizer makes them, in every language.
 
-A text becomes a `tsvector`. A word that it has n times is at the positions 1 to n, which say
+A text becomes a `tsvector`. A word that counts n times is at the positions 1 to n, which say
 nothing else. PostgreSQL has no function for their number, but ranks one word by the sum of
 1/1² + 1/2² + … + 1/n², from which n can be told.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -14,7 +13,7 @@ from vdsh.jit import compiled
 from vdsh.text.stopwords import SMART
 from vdsh.text.tokenizer import Tokens
 from vdsh.text.word_counter import over_blocks
-from vdsh.words.query import content_words
+from vdsh.words.counts import document_words, weigh_words
 from vdsh.words.segment import ABSENT
 
 MOST_COUNTED = 255  # of a word, as in the word index of a folder; PostgreSQL keeps 256 positions
@@ -34,25 +33,26 @@ _POSITIONS += [":" + ",".join(map(str, range(1, n + 1))) for n in range(2, MOST_
 def to_vectors(texts: Sequence[str]) -> list[tuple[str, int]]:
     """Write the words of each text as a tsvector, and count them; stop words are left out.
 
-    >>> to_vectors(["The moon, a moon of Mars"])
-    [("'moon':1,2 'mars'", 3)]
+    >>> to_vectors(["The moon of Mars"])
+    [("'moon':1,2,3,4 'mars':1,2,3,4", 8)]
     """
     if texts and compiled(_PLAIN * sum(map(len, texts))):
         counted = [counts for some in over_blocks(texts, _count_words) for counts in some]
     else:
-        counted = [content_words(text) for text in texts]
+        counted = [document_words(text) for text in texts]
     return [_vector(counts) for counts in counted]
 
 
 def _count_words(tokens: Tokens) -> list[dict[str, int]]:
-    """Count words as `content_words` does, many texts at once."""
+    """Count words as `document_words` does, many texts at once."""
     _, firsts, at = np.unique(tokens.hashes, return_index=True, return_inverse=True)
     data = tokens.data.tobytes()
     spans = zip(tokens.starts[firsts].tolist(), tokens.stops[firsts].tolist(), strict=True)
     words = [data[start:stop].decode() for start, stop in spans]
-    numbers, ends = at.tolist(), tokens.documents.tolist()
-    counts = [Counter(numbers[i:j]) for i, j in zip(ends, ends[1:], strict=False)]
-    return [{words[i]: n for i, n in one.items() if words[i] not in SMART} for one in counts]
+    names = [None if word in SMART else word for word in words]
+    found, ends = [names[i] for i in at.tolist()], tokens.documents.tolist()
+    spans = zip(ends, ends[1:], strict=False)
+    return [weigh_words([word for word in found[i:j] if word]) for i, j in spans]
 
 
 def _vector(counts: Mapping[str, int]) -> tuple[str, int]:
