@@ -29,6 +29,7 @@ pipeline        texts to codes
 explain         looking inside a model
 search          exact Hamming search
 store           documents and codes together
+client          a store on another machine
 export          codes and encoders for other programs
 datasets        corpora
 evaluation      the protocol of the paper, significance
@@ -98,7 +99,17 @@ def test_nobody_reaches_inside_an_estimator():  # #17
     assert reaching == own
 
 
-SERVING = ("model", "search", "store", "explain", "export", "server", "corpus_map", "persistence")
+SERVING = (
+    "model",
+    "search",
+    "store",
+    "client",
+    "explain",
+    "export",
+    "server",
+    "corpus_map",
+    "persistence",
+)
 
 
 @pytest.mark.parametrize("room", SERVING)
