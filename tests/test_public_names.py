@@ -5,7 +5,7 @@ from importlib import import_module
 import pytest
 
 PUBLIC = {
-    "vdsh": """Document HammingIndex Model TextHasher VdshError __version__ open_store
+    "vdsh": """Client Document HammingIndex Model TextHasher VdshError __version__ open_store
         read_documents""",
     "vdsh.documents": "Document DocumentReader read_documents",
     "vdsh.text": "BagOfWords SMART WEIGHTINGS inverse_document_frequency tokenize weigh",
