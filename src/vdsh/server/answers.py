@@ -193,6 +193,8 @@ class InfoAnswer(Answer):
     """What the service offers."""
 
     version: str
+    store: str = Field(description="The name of this store.")
+    stores: list[str] = Field(description="The names of all stores of the service.")
     documents: int
     bits: int
     words: str | None = Field(description="How words are searched, in a sentence.")
@@ -203,6 +205,22 @@ class InfoAnswer(Answer):
     map: bool
     examples: list[str] = Field(description="Texts to try, where the store has some.")
     limits: LimitsAnswer
+
+
+class StoreAnswer(Answer):
+    """A store of the service, or what is wrong with it."""
+
+    name: str
+    documents: int | SkipJsonSchema[None] = None
+    bits: int | SkipJsonSchema[None] = None
+    model: str | SkipJsonSchema[None] = None
+    trouble: str | SkipJsonSchema[None] = None
+
+
+class StoresAnswer(Answer):
+    """All stores; the first is asked under /v1/ too."""
+
+    stores: list[StoreAnswer]
 
 
 class StatusAnswer(Answer):
@@ -238,4 +256,4 @@ ASKED = _failures(
     }
 )
 NOT_THERE = _failures({404: "No such document"})
-READ_ONLY = _failures({403: "The service was not started with --writable"})
+READ_ONLY = _failures({403: "The service, or the token, is for reading only"})

@@ -65,5 +65,5 @@ async def delete(id: Id, ask: Ask) -> Json:
 
 
 def _check_writable(ask: Service) -> None:
-    if not ask.writable:
-        raise Forbidden("This service only reads. Start it with --writable to change documents.")
+    if ask.refusal is not None:
+        raise Forbidden(ask.refusal)

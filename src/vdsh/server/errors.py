@@ -26,8 +26,9 @@ _STATUS = ((NotFound, 404), (Forbidden, 403), (InputError, 422), (WriteError, 50
 
 def _without_path(request: Request, sentence: str) -> str:
     """Call the store "the store": where it lies is not the business of a client."""
-    path = re.escape(request.app.state.service.pool.path)
-    return re.sub(f"'(?:{path})[^']*'", "the store", sentence) if path else sentence
+    paths = [service.pool.path for service in request.app.state.services.values()]
+    some = "|".join(re.escape(path) for path in paths if path)
+    return re.sub(f"'(?:{some})[^']*'", "the store", sentence) if some else sentence
 
 
 def add_error_handlers(app: FastAPI) -> None:
@@ -46,9 +47,10 @@ def add_error_handlers(app: FastAPI) -> None:
 
     async def http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        path = request.scope.get("asked", request.url.path)
         sentences = {
-            404: f"There is nothing at {request.url.path}. See /docs.",
-            405: f"{request.method} is not for {request.url.path}. See /docs.",
+            404: f"There is nothing at {path}. See /docs.",
+            405: f"{request.method} is not for {path}. See /docs.",
         }
         headers = dict(error.headers) if error.headers else None
         return failure(

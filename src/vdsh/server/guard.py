@@ -9,11 +9,12 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from vdsh.server.auth import is_loopback, is_open, is_token, without_port
+from vdsh.server.auth import is_loopback, is_open, without_port
 from vdsh.server.json_routes import Json, failure
 from vdsh.server.limits import Limits
 from vdsh.server.log import log_request
 from vdsh.server.metrics import Metrics
+from vdsh.server.tokens import Tokens
 
 LINGER = 2.0  # seconds to read on after a body that is too large, so that the client sees why
 HEADERS = [
@@ -38,7 +39,7 @@ class Guard:
     ----------
     app : ASGI application
     limits : Limits
-    token : str or None
+    tokens : Tokens or None
         None lets only this machine ask: the Host header must be a loopback name, since otherwise
         a web page could reach the service under a name of its own (DNS rebinding).
     metrics : Metrics
@@ -47,11 +48,17 @@ class Guard:
     """
 
     def __init__(
-        self, app: ASGIApp, *, limits: Limits, token: str | None, metrics: Metrics, logged: bool
+        self,
+        app: ASGIApp,
+        *,
+        limits: Limits,
+        tokens: Tokens | None,
+        metrics: Metrics,
+        logged: bool,
     ) -> None:
         self.app = app
         self.limits = limits
-        self.token = token
+        self.tokens = tokens
         self.metrics = metrics
         self.logged = logged
         self.n_running = 0
@@ -102,17 +109,17 @@ class Guard:
 
     def _refuse(self, scope: Scope, headers: MutableMapping[bytes, bytes]) -> Json | None:
         host = headers.get(b"host", b"").decode("latin-1")
-        if self.token is None and not is_loopback(without_port(host)):
+        if self.tokens is None and not is_loopback(without_port(host)):
             return failure(
                 400, "The Host header is not a name of this machine. Ask at http://127.0.0.1."
             )
-        given = headers.get(b"authorization", b"")
-        if self.token and not is_open(scope["path"]) and not is_token(given, self.token):
-            return failure(
-                401,
-                "The token is missing or wrong. Send it as: Authorization: Bearer TOKEN",
-                {"WWW-Authenticate": "Bearer"},
-            )
+        if self.tokens and not is_open(scope["path"]):
+            token = scope["token"] = self.tokens.find(headers.get(b"authorization", b""))
+            if token is None or token.has_expired():
+                sentence = "The token is missing or wrong. Send it as: Authorization: Bearer TOKEN"
+                if token:
+                    sentence = f"The token '{token.name}' has expired. Ask for a new one."
+                return failure(401, sentence, {"WWW-Authenticate": "Bearer"})
         if self.n_running > self.limits.waiting:
             return failure(503, "The service is too busy. Try again soon.", {"Retry-After": "1"})
         if scope["method"] in ("POST", "PUT", "PATCH"):
@@ -147,9 +154,8 @@ class Guard:
         seconds = time.perf_counter() - answer.start
         self.metrics.note(scope, answer.method, answer.status, seconds)
         if self.logged:
-            log_request(
-                answer.method, scope["path"], answer.status, seconds, answer.n_bytes, answer.id
-            )
+            token = scope.get("token")
+            log_request(answer, seconds, token.name if token else None)
 
 
 class _Sender:
@@ -162,7 +168,7 @@ class _Sender:
         self.n_bytes = 0
         self.method: str = scope["method"]
         self._send = send
-        self._path: str = scope["path"]
+        self.path: str = scope["path"]
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -175,9 +181,9 @@ class _Sender:
         await self._send(message)
 
     def _headers(self) -> list[tuple[bytes, bytes]]:
-        is_manual = self._path.startswith("/docs")
+        is_manual = self.path.startswith("/docs")
         headers = [(b"content-security-policy", DOCS_POLICY if is_manual else POLICY)]
-        if self._path.startswith("/v1/"):
+        if self.path.startswith("/v1/"):
             headers.append((b"cache-control", b"no-store"))
         return [*headers, (b"x-request-id", self.id.encode()), *HEADERS]
 
