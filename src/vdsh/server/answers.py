@@ -207,22 +207,6 @@ class InfoAnswer(Answer):
     limits: LimitsAnswer
 
 
-class StoreAnswer(Answer):
-    """A store of the service, or what is wrong with it."""
-
-    name: str
-    documents: int | SkipJsonSchema[None] = None
-    bits: int | SkipJsonSchema[None] = None
-    model: str | SkipJsonSchema[None] = None
-    trouble: str | SkipJsonSchema[None] = None
-
-
-class StoresAnswer(Answer):
-    """All stores; the first is asked under /v1/ too."""
-
-    stores: list[StoreAnswer]
-
-
 class StatusAnswer(Answer):
     """All is well."""
 

@@ -10,6 +10,7 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vdsh.server.auth import is_loopback, is_open, without_port
+from vdsh.server.bulk import is_stream
 from vdsh.server.json_routes import Json, failure
 from vdsh.server.limits import Limits
 from vdsh.server.log import log_request
@@ -83,23 +84,27 @@ class Guard:
     async def _handle(self, scope: Scope, receive: Receive, answer: "_Sender") -> None:
         headers = dict(scope["headers"])
         refusal = self._refuse(scope, headers)
-        if refusal is None:
-            body = await self._read(headers, receive)
+        if refusal is None and is_stream(scope):
+            refusal = await self._answer(scope, receive, answer, seconds=None)
+        elif refusal is None:
+            body = await self._read(scope, headers, receive)
             if isinstance(body, bytes):
-                refusal = await self._answer(scope, _replay(body, receive), answer)
+                again = _replay(body, receive)
+                refusal = await self._answer(scope, again, answer, seconds=self.limits.seconds)
             else:
                 refusal = body
         if refusal is not None and not answer.status:
             await refusal(scope, receive, answer)
 
-    async def _answer(self, scope: Scope, receive: Receive, answer: "_Sender") -> Json | None:
-        """Let the application answer; return what to say where it does not."""
+    async def _answer(
+        self, scope: Scope, receive: Receive, answer: "_Sender", *, seconds: float | None
+    ) -> Json | None:
+        """Let the application answer in time; return what to say where it does not."""
         try:
-            async with asyncio.timeout(self.limits.seconds):
+            async with asyncio.timeout(seconds):
                 await self.app(scope, receive, answer)
         except TimeoutError:
-            seconds = f"{self.limits.seconds:g} s"
-            return failure(504, f"It took more than {seconds}. Ask for less, or try again later.")
+            return failure(504, f"It took more than {seconds:g} s. Ask for less, or later.")
         except Exception as error:
             if answer.status:
                 raise
@@ -122,13 +127,15 @@ class Guard:
                 return failure(401, sentence, {"WWW-Authenticate": "Bearer"})
         if self.n_running > self.limits.waiting:
             return failure(503, "The service is too busy. Try again soon.", {"Retry-After": "1"})
-        if scope["method"] in ("POST", "PUT", "PATCH"):
+        if scope["method"] in ("POST", "PUT", "PATCH") and not is_stream(scope):
             kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
             if kind != b"application/json":
                 return failure(415, "Send JSON, with the header Content-Type: application/json.")
         return None
 
-    async def _read(self, headers: MutableMapping[bytes, bytes], receive: Receive) -> bytes | Json:
+    async def _read(
+        self, scope: Scope, headers: MutableMapping[bytes, bytes], receive: Receive
+    ) -> bytes | Json:
         """Read the body, or say why not."""
         most, body = self.limits.body, bytearray()
         declared = headers.get(b"content-length", b"")
@@ -148,6 +155,8 @@ class Guard:
             await _linger(receive, 4 * most)
             sentence = f"The body must be at most {most:,} bytes. Send fewer or shorter texts."
             return failure(413, sentence, {"Connection": "close"})
+        if scope.get("cut"):
+            return failure(400, "The request ended before its body did.", {"Connection": "close"})
         return bytes(body)
 
     def _note(self, scope: Scope, answer: "_Sender") -> None:

@@ -51,6 +51,8 @@ class StorePool:
         The store's folder.
     memo : Memo
         What was made of it and is asked for again.
+    bulk : asyncio.Lock
+        Streams write one after the other, as the store does: searches find a free handle.
     """
 
     model: Model
@@ -59,6 +61,7 @@ class StorePool:
 
     def __init__(self, source: str | os.PathLike[str] | Store, *, handles: int = HANDLES) -> None:
         self.memo = Memo()
+        self.bulk = asyncio.Lock()
         self._source = source
         # The threads of an open store take turns: a second handle would wait for the first.
         self._n_handles = 1 if isinstance(source, Store) else handles

@@ -1,15 +1,33 @@
-"""How the service is: alive, ready, and its numbers."""
+"""How the service is: alive, ready, its stores and its numbers."""
 
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
+from pydantic.json_schema import SkipJsonSchema
 
 from vdsh.server import answers
+from vdsh.server.answers import Answer
 from vdsh.server.json_routes import Json, failure
 from vdsh.server.service import Service
 
 router = APIRouter(tags=["state"])
+
+
+class StoreAnswer(Answer):
+    """A store of the service, or what is wrong with it."""
+
+    name: str
+    documents: int | SkipJsonSchema[None] = None
+    bits: int | SkipJsonSchema[None] = None
+    model: str | SkipJsonSchema[None] = None
+    trouble: str | SkipJsonSchema[None] = None
+
+
+class StoresAnswer(Answer):
+    """All stores; the first is asked under /v1/ too."""
+
+    stores: list[StoreAnswer]
 
 
 @router.get("/health", response_model=answers.StatusAnswer)
@@ -28,7 +46,7 @@ async def ready(request: Request) -> Json:
     return Json({"status": "ok"})
 
 
-@router.get("/v1/stores", response_model=answers.StoresAnswer)
+@router.get("/v1/stores", response_model=StoresAnswer)
 async def stores(request: Request) -> Json:
     """List the stores: all calls under /v1/ are there for each of them, under /v1/stores/NAME/.
 
