@@ -38,6 +38,10 @@ def command(
             "TOKEN [DAY]. It may change at any time. Or set VDSH_TOKEN."
         ),
     ] = None,
+    tls_cert: Annotated[
+        str | None, typer.Option(help="Certificate in PEM format, to serve HTTPS.")
+    ] = None,
+    tls_key: Annotated[str | None, typer.Option(help="Its key, without a password.")] = None,
     max_k: Annotated[int, typer.Option(min=1, help="Most hits of a search.")] = 1000,
     max_batch: Annotated[int, typer.Option(min=1, help="Most texts of a call.")] = 1000,
     max_text: Annotated[int, typer.Option(min=1, help="Most characters of a text.")] = 200_000,
@@ -58,6 +62,7 @@ def command(
     from vdsh.server.limits import Limits
     from vdsh.server.run import Settings, serve
     from vdsh.server.stores import name_stores
+    from vdsh.server.tls import check_tls
     from vdsh.server.tokens import read_tokens
     from vdsh.store import without_password
 
@@ -70,7 +75,8 @@ def command(
         client_seconds=client_timeout,
     )
     named = name_stores(stores, names or [])
-    settings = Settings(named, writable, read_tokens(token_file), limits, not quiet)
+    tokens, tls = read_tokens(token_file), check_tls(tls_cert, tls_key)
+    settings = Settings(named, writable, tokens, limits, not quiet, tls)
 
     def started(address: str, n_documents: dict[str, int]) -> None:
         shown = {name: f"'{without_password(store)}'" for name, store in named.items()}
