@@ -40,8 +40,11 @@ class FoundDocument(StoredDocument):
         None, description="The query's words that the document has, where ranked by them."
     )
     title: str | SkipJsonSchema[None] = None
-    passage: tuple[int, int] | SkipJsonSchema[None] = Field(
-        None, description="Where the best stretch of the text begins and ends, in characters."
+    passage: str | SkipJsonSchema[None] = Field(
+        None, description="The best stretch of the text, in one line."
+    )
+    span: tuple[int, int] | SkipJsonSchema[None] = Field(
+        None, description="Where the passage begins and ends in the text, in characters."
     )
     marks: list[tuple[int, int, bool]] | SkipJsonSchema[None] = Field(
         None,
