@@ -235,9 +235,9 @@ def test_a_line_is_read_as_vdsh_index_reads_it(editor):
 
 BAD_LINES = [
     (b'{"id": "x", "te', "'the stream', line 4: broken JSON"),
-    (b'{"text": "x"}\n', "line 4: must be an object with an id"),
-    (b"[1]\n", "line 4: must be an object with an id"),
-    (b'{"id": "x"}\n', "line 4: no field 'text'"),
+    (b'{"text": "x"}\n', "line 4: must have an id and a text"),
+    (b"[1]\n", "line 4: must have an id and a text"),
+    (b'{"id": "x"}\n', "line 4: must have an id and a text"),
     (line_of("x", "y" * 200_001), "line 4: Each text must be at most 200,000 characters"),
     (line_of("x" * 5000), "line 4: id: "),
     (b'{"id": "x", "text": "\xff"}\n', "line 4: broken JSON"),

@@ -70,7 +70,7 @@ class BulkAnswer(Response):
                 self.n_written += await self._write(batch)
                 await say({"written": self.n_written})
         except VdshError as error:
-            log.warning("A stream ended after %d documents: %s", self.n_written, error)
+            log.warning("A stream ended early: %d documents were written.", self.n_written)
             reading.cancel()
             await asyncio.wait([reading])
             await incoming.linger()
@@ -115,8 +115,8 @@ def _document(line: bytes, number: int, limits: Limits) -> Document:
         fields = orjson.loads(line)
     except orjson.JSONDecodeError as error:
         _READER.fail(place, f"broken JSON, {error.msg}. Was it cut?")
-    if not isinstance(fields, dict) or fields.get("id") in (None, ""):
-        _READER.fail(place, 'must be an object with an id, such as {"id": "a", "text": "b"}.')
+    if not isinstance(fields, dict) or fields.get("id") in (None, "") or "text" not in fields:
+        _READER.fail(place, 'must have an id and a text, such as {"id": "a", "text": "b"}.')
     inner = fields.pop("metadata") if isinstance(fields.get("metadata"), dict) else {}
     read = _READER.document(number, place, fields)
     read = replace(read, metadata=read.metadata | inner)
