@@ -146,7 +146,7 @@ def test_the_file_of_tokens_may_change_and_a_bad_one_changes_nothing(
         assert (asked(READER), asked(OTHER)) == (200, 401)
         write(file, f"ann read {OTHER}", f"bob write {WRITER}")
         assert (asked(READER), asked(OTHER)) == (401, 200)
-        assert "2 tokens were read again, 1 of them may write." in caplog.text
+        assert "Tokens were read again: 2, of which 1 may write." in caplog.text
         caplog.clear()
         write(file, f"ann raed {READER}")
         assert (asked(READER), asked(OTHER), asked(OTHER)) == (401, 200, 200)

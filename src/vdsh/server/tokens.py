@@ -89,7 +89,7 @@ class Tokens:
             log.error("The tokens of before stay, for the new ones cannot be used: %s", error)
             return
         n_writing = sum(token.may_write for token in self.known.values())
-        log.info("%d tokens were read again, %d of them may write.", len(self.known), n_writing)
+        log.info("Tokens were read again: %d, of which %d may write.", len(self.known), n_writing)
 
 
 def read_tokens(file: str | None) -> Tokens | None:
