@@ -1,8 +1,12 @@
 """The service of a team: several stores, and tokens for reading and for writing (#20 item 6)."""
 
+import asyncio
 import json
 import logging
 import os
+import pickle
+import signal
+import time
 
 import pytest
 from fastapi.testclient import TestClient
@@ -14,7 +18,8 @@ from vdsh.server.app import create_app
 from vdsh.server.limits import Limits
 from vdsh.server.log import JsonLines
 from vdsh.server.stores import name_stores
-from vdsh.server.tokens import read_tokens
+from vdsh.server.tokens import one_token, read_tokens
+from vdsh.server.workers import supervise
 
 READER, WRITER, OTHER = "reader-of-the-news-1", "writer-of-the-news-2", "somebody-else-again-3"
 
@@ -159,6 +164,25 @@ def test_the_file_of_tokens_may_change_and_a_bad_one_changes_nothing(
         assert (asked(READER), asked(OTHER)) == (200, 401)
 
 
+def test_the_process_that_watches_workers_looks_at_the_file_too():
+    """A worker that replaces another one gets the tokens of now, also where the file is garbage."""
+    looked = []
+
+    def tick():
+        looked.append(True)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        assert supervise(time.sleep, (), 1, [], tick)
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    assert looked
+    known = one_token(READER)
+    assert pickle.loads(pickle.dumps(known)).known == known.known  # as a worker gets them
+
+
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
@@ -269,6 +293,23 @@ def test_a_stream_that_brings_nothing_has_the_status_of_its_failure(editor, stor
     with client(stores, token=tokens, writable=True) as api:
         statuses = [stream(api, [line_of("a")], **bearer(t))[0] for t in (OTHER, READER, WRITER)]
     assert statuses == [401, 403, 200]
+
+
+def test_a_stream_ends_between_batches_when_the_service_stops(editor):
+    came = [line_of("s0") + line_of("s1"), line_of("s2")]
+    sent = []
+
+    async def receive():
+        return {"type": "http.request", "body": came.pop(0), "more_body": bool(came)}
+
+    async def send(message):
+        sent.append(message.get("body", b""))
+
+    answer = bulk.BulkAnswer(editor.app.state.service)
+    asyncio.run(answer({"stopping": True}, receive, send))
+    assert json.loads(sent[1]) == {"written": 2}
+    assert json.loads(sent[2])["written"] == 2 and b"The service stops." in sent[2]
+    assert [editor.get(f"/v1/documents/s{i}").status_code for i in (1, 2)] == [200, 404]
 
 
 def test_a_line_without_end_is_refused(stores):

@@ -31,6 +31,7 @@ from vdsh.store.engine import ModelChangedError
 KIND = "application/x-ndjson"
 BATCH = 2000  # documents that are written and answered together
 BYTES = 8 * 2**20  # that end a batch sooner
+LINGER = 2.0  # seconds
 AGAIN = "Send what was not written again."
 _READER = DocumentReader("the stream", "jsonl", "id", ("text",), "labels")  # as `vdsh index` reads
 
@@ -71,12 +72,13 @@ class BulkAnswer(Response):
                 await say({"written": self.n_written})
         except VdshError as error:
             log.warning("A stream ended early: %d documents were written.", self.n_written)
+            if not self.n_written:
+                raise  # nothing was answered yet, so there is still a status to give
+            await say({"written": self.n_written, "error": str(error)})
             reading.cancel()
             await asyncio.wait([reading])
             await incoming.linger()
-            if not self.n_written:
-                raise  # nothing was answered yet, so there is still a status to give
-            await say({"written": self.n_written, "error": str(error)}, last=True)
+            await say(last=True)
         else:
             await say({"written": self.n_written, "done": True}, last=True)
         finally:
@@ -155,7 +157,7 @@ class _Incoming:
     async def linger(self) -> None:
         """Read on for a while: a client that still sends would not see the answer."""
         with suppress(TimeoutError, Cut):
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(LINGER):
                 while self.more:
                     await self.read()
 
@@ -202,10 +204,10 @@ class _Sayer:
         self._send = send
         self._started = False
 
-    async def __call__(self, fields: dict[str, Any], *, last: bool = False) -> None:
+    async def __call__(self, fields: dict[str, Any] | None = None, *, last: bool = False) -> None:
         if not self._started:
             self._started = True
             headers = [(b"content-type", KIND.encode())]
             await self._send({"type": "http.response.start", "status": 200, "headers": headers})
-        line = orjson.dumps(fields) + b"\n"
+        line = orjson.dumps(fields) + b"\n" if fields else b""
         await self._send({"type": "http.response.body", "body": line, "more_body": not last})
