@@ -12,11 +12,12 @@ import pytest
 from fastapi.testclient import TestClient
 
 from vdsh import Document, open_store
-from vdsh.errors import VdshError
+from vdsh.errors import VdshError, WriteError
 from vdsh.server import bulk, tokens
 from vdsh.server.app import create_app
 from vdsh.server.limits import Limits
 from vdsh.server.log import JsonLines
+from vdsh.server.pool import StorePool
 from vdsh.server.stores import name_stores
 from vdsh.server.tokens import one_token, read_tokens
 from vdsh.server.workers import supervise
@@ -246,6 +247,9 @@ def test_a_stream_is_written_and_answered_batch_by_batch(editor):
     assert stream(editor, parts, "/v1/stores/post")[1][-1] == {"written": 5, "done": True}
     assert editor.get("/v1/stores/post/info").json()["documents"] == 8
     assert stream(editor, [b""]) == (200, [{"written": 0, "done": True}])
+    status, answer = stream(editor, [b"\n\n\n", b"{"])
+    assert (status, answer[0], answer[-1]["written"]) == (200, {"written": 0}, 0)
+    assert "line 4: broken JSON" in answer[-1]["error"]
     assert stream(editor, [whole.rstrip()])[1][-1]["done"]
 
 
@@ -293,6 +297,22 @@ def test_a_stream_that_brings_nothing_has_the_status_of_its_failure(editor, stor
     with client(stores, token=tokens, writable=True) as api:
         statuses = [stream(api, [line_of("a")], **bearer(t))[0] for t in (OTHER, READER, WRITER)]
     assert statuses == [401, 403, 200]
+
+
+def test_a_stream_does_not_say_where_the_store_lies(editor, monkeypatch):
+    pool, n_asked = editor.app.state.service.pool, 0
+
+    async def call(work):
+        nonlocal n_asked
+        n_asked += 1
+        if n_asked == 2:
+            raise WriteError(f"Cannot write to '{pool.path}/store.sqlite': the disk is full.")
+        return await StorePool.call(pool, work)
+
+    monkeypatch.setattr(pool, "call", call)
+    _, answer = stream(editor, [line_of(f"s{i}") for i in range(4)])
+    error = "Cannot write to the store: the disk is full."
+    assert answer == [{"written": 2}, {"written": 2, "error": error}]
 
 
 def test_a_stream_ends_between_batches_when_the_service_stops(editor):

@@ -22,6 +22,7 @@ from vdsh.documents import Document, DocumentReader
 from vdsh.errors import InputError, VdshError, WriteError
 from vdsh.model.model import EmptyDocumentWarning
 from vdsh.server.bodies import NewDocument
+from vdsh.server.errors import without_paths
 from vdsh.server.json_routes import HANDLES, complaint
 from vdsh.server.limits import Limits
 from vdsh.server.service import Service
@@ -72,9 +73,10 @@ class BulkAnswer(Response):
                 await say({"written": self.n_written})
         except VdshError as error:
             log.warning("A stream ended early: %d documents were written.", self.n_written)
-            if not self.n_written:
-                raise  # nothing was answered yet, so there is still a status to give
-            await say({"written": self.n_written, "error": str(error)})
+            if not say.started:
+                raise  # there is still a status to give
+            sentence = without_paths(str(error), [self.ask.pool.path])
+            await say({"written": self.n_written, "error": sentence})
             reading.cancel()
             await asyncio.wait([reading])
             await incoming.linger()
@@ -202,11 +204,11 @@ class _Sayer:
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self._started = False
+        self.started = False
 
     async def __call__(self, fields: dict[str, Any] | None = None, *, last: bool = False) -> None:
-        if not self._started:
-            self._started = True
+        if not self.started:
+            self.started = True
             headers = [(b"content-type", KIND.encode())]
             await self._send({"type": "http.response.start", "status": 200, "headers": headers})
         line = orjson.dumps(fields) + b"\n" if fields else b""

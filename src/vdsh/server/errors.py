@@ -2,6 +2,7 @@
 
 import logging
 import re
+from collections.abc import Iterable
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -24,9 +25,8 @@ class Forbidden(VdshError, PermissionError):
 _STATUS = ((NotFound, 404), (Forbidden, 403), (InputError, 422), (WriteError, 503))
 
 
-def _without_path(request: Request, sentence: str) -> str:
-    """Call the store "the store": where it lies is not the business of a client."""
-    paths = [service.pool.path for service in request.app.state.services.values()]
+def without_paths(sentence: str, paths: Iterable[str]) -> str:
+    """Call a store "the store": where it lies is not the business of a client."""
     some = "|".join(re.escape(path) for path in paths if path)
     return re.sub(f"'(?:{some})[^']*'", "the store", sentence) if some else sentence
 
@@ -37,7 +37,8 @@ def add_error_handlers(app: FastAPI) -> None:
     async def ours(request: Request, error: Exception) -> Response:
         for kind, status in _STATUS:
             if isinstance(error, kind):
-                return failure(status, _without_path(request, str(error)))
+                paths = [service.pool.path for service in request.app.state.services.values()]
+                return failure(status, without_paths(str(error), paths))
         return await unexpected(request, error)
 
     async def invalid(request: Request, error: Exception) -> Response:
