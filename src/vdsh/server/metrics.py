@@ -1,7 +1,7 @@
 """Numbers for Prometheus; those of several workers are added up."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from prometheus_client import (
@@ -61,11 +61,13 @@ class Metrics:
     def note(self, scope: Scope, method: str, status: int, seconds: float) -> None:
         """Count a request; paths are those of the routes, so ids make no new series."""
         path = getattr(scope.get("route"), "path", "other")
+        if "store" in scope and path != "other":
+            path = f"/v1/stores/{scope['store']}{path.removeprefix('/v1')}"
         self._requests.labels(method if method in METHODS else "other", path, status).inc()
         self._seconds.labels(path).observe(seconds)
 
-    def text(self, n_documents: int) -> bytes:
-        """Write all numbers in Prometheus' format."""
+    def text(self, n_documents: Mapping[str, int]) -> bytes:
+        """Write all numbers in Prometheus' format, with the documents of each store."""
         registry = self._registry
         folder = os.environ.get(FOLDER)
         if folder is not None:
@@ -77,14 +79,19 @@ class Metrics:
 
 
 class _Documents(Collector):
-    def __init__(self, n_documents: int) -> None:
+    def __init__(self, n_documents: Mapping[str, int]) -> None:
         self.n_documents = n_documents
 
     def collect(self) -> Iterator[Any]:
-        yield GaugeMetricFamily("vdsh_documents", "Documents in the store.", self.n_documents)
+        several = len(self.n_documents) > 1
+        labels = ["store"] if several else []
+        gauge = GaugeMetricFamily("vdsh_documents", "Documents in the store.", labels=labels)
+        for name, number in self.n_documents.items():
+            gauge.add_metric([name] if several else [], number)
+        yield gauge
 
 
-def _documents(n_documents: int) -> CollectorRegistry:
+def _documents(n_documents: Mapping[str, int]) -> CollectorRegistry:
     registry = CollectorRegistry()
     registry.register(_Documents(n_documents))
     return registry
