@@ -79,6 +79,23 @@ def test_open_handles_follow(folder, newer):
         check_codes(writer, newer)
 
 
+def test_handles_that_never_ask_for_codes_follow_too(folder, newer):
+    with open_store(folder) as store:
+        handles = [open_store(folder) for _ in range(3)]
+        pages, codes = handles[0].documents(2000), handles[0].codes(2000)
+        assert len(next(pages)) == len(next(codes)[0]) == 2000
+        handles[1].count()
+        store.reindex(newer)
+        assert handles[1].delete(["0000"]) == 1
+        assert sum(len(documents) for documents in handles[2].documents()) == 4499
+        with pytest.raises(VdshError, match="another model"):  # two kinds would be in one list
+            next(codes)
+        assert sum(map(len, pages)) == 2500
+        check_codes(handles[0], newer)
+        for handle in handles:
+            handle.close()
+
+
 def test_codes_of_the_old_model_are_refused(folder, fitted, newer):
     code = fitted.encode(["orbit moon"])
     with open_store(folder) as store, open_store(folder) as other:
