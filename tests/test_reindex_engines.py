@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from conftest import toy_corpus
-from engines import REMOTE
 from vdsh import Document, TextHasher, open_store
 from vdsh.errors import EngineError, InputError
 from vdsh.model import as_model
+from vdsh.store.engines.milvus import reencoding as in_milvus
 from vdsh.store.engines.postgres import reencoding as in_postgres
 
 TEXTS = toy_corpus()[0]
@@ -24,9 +24,10 @@ def newer():
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     monkeypatch.setattr(in_postgres, "BATCH", 20)
+    monkeypatch.setattr(in_milvus, "BATCH", 20)
 
 
-@pytest.fixture(params=REMOTE[1:])
+@pytest.fixture(params=["milvus-lite", "postgres"])
 def place(request, new_place, fitted):
     place = new_place(request.param)
     fill(place, fitted)
@@ -54,10 +55,11 @@ def stop(_):
 
 def test_there_and_back(place, fitted, newer):
     seen = []
-    with open_store(place) as store, open_store(place) as other:
+    with open_store(place) as store, open_store(place) as other, open_store(place) as third:
         before, documents = store.search("orbit moon"), list(store)
         store.reindex(newer, progress=seen.append)
         check_codes(store, newer)
+        assert third.get("007") == documents[7]
         assert sum(seen) == N
         assert store.info()["bits"] == 32
         assert list(store) == documents
@@ -142,6 +144,35 @@ def test_writes_and_searches_meanwhile_in_postgres(new_place, fitted, newer):
         check_codes(store, newer, store.count())
         assert {id for ids, _ in store.codes() for id in ids} >= {*written, "!", "000", "009"}
         assert store.check() == []
+
+
+def test_nobody_writes_to_milvus_meanwhile(new_place, fitted, newer):
+    """It cannot write to two collections at once: who writes is told, and nothing is lost."""
+    place = new_place("milvus-lite")
+    with open_store(place, fitted) as store:
+        store.upsert(
+            [
+                Document("long", "orbit " * 20_000),
+                *(Document(f"{i}", "moon orbit") for i in range(30)),
+            ]
+        )
+
+    def write(_):
+        with open_store(place) as other:
+            with pytest.raises(EngineError, match="nobody can write to Milvus meanwhile"):
+                other.upsert([Document("new", "moon")])
+            with pytest.raises(EngineError, match="vdsh compact"):
+                other.delete(["long"])
+            assert len(other.search("orbit moon")) == 10
+
+    with open_store(place) as store:
+        store.reindex(newer, progress=write)
+        check_codes(store, newer, 31)
+        assert len(store.get("long").text) == 120_000
+        store.upsert([Document("long", "moon")])
+        assert store.get("new") is None
+        store.reindex()
+        check_codes(store, fitted, 31)
 
 
 def test_a_graph_is_made_of_the_new_codes(new_place, fitted, newer):

@@ -155,7 +155,8 @@ class Store:
 
     def count(self, where: Filter | None = None) -> int:
         """Count all documents, or those that match a filter."""
-        return self._ask(lambda engine: engine.count(to_tree(engine, where)))
+        count = partial(self._ask, lambda engine: engine.count(to_tree(engine, where)))
+        return self._retry(count)
 
     def labels(self) -> list[str]:
         """List the labels that documents have, in order."""
@@ -284,7 +285,8 @@ class Store:
 
     def info(self) -> dict[str, Any]:
         """Describe the store: how it searches, documents, bits, model, fields, labels, bytes."""
-        return self._ask(lambda engine: describe(engine, self._meta, self._model))
+        tell = partial(self._ask, lambda engine: describe(engine, self._meta, self._model))
+        return self._retry(tell)
 
     def check(self, sample: int = 200) -> list[str]:
         """Say what is wrong with the store and what to do: an empty list where all is well.
@@ -399,7 +401,7 @@ class Store:
             self._model = store_model(self._engine, self._meta, model)
 
     def _look_up(self, ids: Sequence[str]) -> list[Found]:
-        return self._ask(lambda engine: engine.look_up(ids))
+        return self._retry(partial(self._ask, methodcaller("look_up", ids)))
 
     def _within(self, query: Query, radius: int, limit: int | None, where: Filter | None) -> Within:
         def work() -> Within:
