@@ -1,6 +1,7 @@
 """A new model under an old store: old codes until the switch, one kind of codes at any time."""
 
 import os
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -221,18 +222,51 @@ def test_what_is_no_model_changes_nothing(folder, fitted, tmp_path, kind):
         check_codes(store, fitted)
 
 
-def test_a_full_disk_changes_nothing(folder, fitted, newer, monkeypatch):
+def test_a_full_disk_changes_nothing(folder, fitted, newer):
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     with open_store(folder) as store:
-        base = sqlite3.connect(folder / "store.sqlite")
+        base = store._engine._database._connection
         (pages,) = base.execute("PRAGMA page_count").fetchone()
-        base.close()
-        store._engine._database._connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+        base.execute(f"PRAGMA max_page_count = {pages + 2}")
         with pytest.raises(VdshError, match="free space"):
             store.reindex(newer)
         check_codes(store, fitted)
-        store._engine._database._connection.execute("PRAGMA max_page_count = 1000000")
-        store.reindex(newer)
+        base.execute("PRAGMA max_page_count = 1000000")
+        for limit in (1000, 30_000):  # already for the model, or for the codes
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most))
+            try:
+                with pytest.raises(VdshError, match="Could not write|could not|full|I/O"):
+                    store.reindex(third(), restart=True)
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+            check_codes(store, fitted)
+        store.reindex(newer, restart=True)
         check_codes(store, newer)
+        assert store.check() == []
+
+
+def test_two_processes_at_once(folder, newer):
+    """One of them wins; the store has one model, whichever that is."""
+    ended = []
+
+    def work(hasher):
+        with open_store(folder) as store:
+            try:
+                store.reindex(hasher, restart=True)
+                ended.append(hasher)
+            except InputError as error:
+                assert "Another process" in str(error)
+
+    hashers = [newer, third(), newer]
+    threads = [Thread(target=work, args=(hasher,)) for hasher in hashers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with open_store(folder) as store:
+        now = store.model.fingerprint
+        check_codes(store, next(one for one in ended if as_model(one).fingerprint == now))
+        assert store.check() == []
 
 
 def test_a_strange_earlier_model_is_refused(folder, newer):
@@ -254,6 +288,7 @@ def test_the_command(folder, newer, tmp_path):
         return CliRunner().invoke(app, ["reindex", str(folder), *arguments])
 
     assert "Give a model" in run().output
+    assert "No model at" in run("--model", str(tmp_path / "nothing")).output
     dry = run("--model", str(tmp_path / "newer"), "--dry-run")
     assert "4,500 documents: about" in dry.output and "18,000 bytes" in dry.output
     assert run("--model", str(tmp_path / "newer"), "--quiet").exit_code == 0
