@@ -182,7 +182,7 @@ def live(folder, models, texts, n):
     write = timed(lambda: fill_with(folder / "other", models[1], documents(n, texts)))
     with open_store(path) as store:
         alone = timed(lambda: store.reindex(models[1]))
-        quiet = searches(path, lambda: time.sleep(60))
+        quiet = searches(path, lambda: time.sleep(30))
         during = searches(path, lambda: store.reindex())
         same = [bool(problem) for problem in store.check()]
     busy.append(os.getloadavg()[0])
