@@ -38,21 +38,35 @@ def to_vectors(texts: Sequence[str]) -> list[tuple[str, int]]:
     [("'moon':1,2 'mars'", 3)]
     """
     if texts and compiled(_PLAIN * sum(map(len, texts))):
-        counted = [counts for some in over_blocks(texts, _count_words) for counts in some]
-    else:
-        counted = [content_words(text) for text in texts]
-    return [_vector(counts) for counts in counted]
+        return [vector for some in over_blocks(texts, _write_vectors) for vector in some]
+    return [_vector(content_words(text)) for text in texts]
 
 
-def _count_words(tokens: Tokens) -> list[dict[str, int]]:
-    """Count words as `content_words` does, many texts at once."""
+def _write_vectors(tokens: Tokens) -> list[tuple[str, int]]:
+    """Do what `to_vectors` does, many texts at once: each different word is looked at once."""
     _, firsts, at = np.unique(tokens.hashes, return_index=True, return_inverse=True)
     data = tokens.data.tobytes()
     spans = zip(tokens.starts[firsts].tolist(), tokens.stops[firsts].tolist(), strict=True)
     words = [data[start:stop].decode() for start, stop in spans]
-    numbers, ends = at.tolist(), tokens.documents.tolist()
-    counts = [Counter(numbers[i:j]) for i, j in zip(ends, ends[1:], strict=False)]
-    return [{words[i]: n for i, n in one.items() if words[i] not in SMART} for one in counts]
+    n_docs, n_words = len(tokens.documents) - 1, max(1, len(words))
+    owners = np.repeat(np.arange(n_docs), np.diff(tokens.documents))
+    counted = np.array([word not in SMART for word in words], bool)[at]
+    pairs, counts = np.unique((owners * n_words + at)[counted], return_counts=True)
+    owners, numbers = np.divmod(pairs, n_words)
+    ends = np.searchsorted(owners, np.arange(n_docs + 1)).tolist()
+    lengths = np.bincount(owners, counts, n_docs).astype(int)
+    quoted = [quote(word) for word in words]
+    shown = zip(numbers.tolist(), np.minimum(counts, MOST_COUNTED).tolist(), strict=True)
+    parts = [quoted[i] if n == 1 else quoted[i] + _POSITIONS[n] for i, n in shown]
+    vectors = []
+    for d, length in enumerate(np.minimum(lengths, LONGEST).tolist()):
+        if ends[d + 1] - ends[d] <= ALWAYS_FIT:
+            vectors.append((" ".join(parts[ends[d] : ends[d + 1]]), length))
+        else:  # the first words of a text are kept, so their order matters
+            own = at[tokens.documents[d] : tokens.documents[d + 1]].tolist()
+            in_order = Counter(word for i in own if (word := words[i]) not in SMART)
+            vectors.append(_vector(in_order))
+    return vectors
 
 
 def _vector(counts: Mapping[str, int]) -> tuple[str, int]:
