@@ -28,6 +28,7 @@ from vdsh.store.engines.milvus.tables import (
     piece_keys,
     to_document,
     to_entry,
+    to_words,
 )
 from vdsh.store.engines.milvus.where import Expression, quoted, to_expression, with_partial
 from vdsh.store.found import Choose, Found, choose_from
@@ -123,8 +124,10 @@ class Milvus(Engine):
     def write(self, rows: Rows) -> None:
         """Write rows: names and pieces first, then the documents in one message where they fit."""
         self._reencoding.check_writable(self._codes)
-        pairs = zip(rows.rows, rows.documents, strict=True)
-        entries = [to_entry(row, document, words=self._has_words) for row, document in pairs]
+        words: Sequence[str | None] = [None] * len(rows.rows)
+        if self._has_words:
+            words = to_words([row[1] for row in rows.rows])
+        entries = list(map(to_entry, rows.rows, rows.documents, words))
         self._notes.note_names("field/", rows.fields)
         labels = {label for row in rows.rows if row[2] for label in json.loads(row[2])}
         self._notes.note_names("label/", labels)

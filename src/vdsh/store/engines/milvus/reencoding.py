@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from vdsh.codes import Codes
 from vdsh.errors import EngineError
 from vdsh.model import Model
 from vdsh.store.engines.milvus.collection import DocumentCollection
@@ -111,11 +112,7 @@ class Reencoding:
         while rows := old.page(last, "", BATCH, KEPT):
             check()
             texts = [found.document.text for found in read(rows)]
-            codes = model.encode(texts)
-            entries = [
-                _copy(row, code.tobytes(), text)
-                for row, code, text in zip(rows, codes, texts, strict=True)
-            ]
+            entries = list(map(_copy, rows, model.encode(texts), to_words(texts)))
             for part in chunks(entries, MESSAGE):
                 self._session.call("upsert", new, part)
             last = rows[-1]["id"]
@@ -198,8 +195,8 @@ class Reencoding:
                 self._session.call("drop_collection", name)
 
 
-def _copy(row: Mapping[str, Any], code: bytes, text: str) -> dict[str, Any]:
+def _copy(row: Mapping[str, Any], code: Codes, words: str) -> dict[str, Any]:
     fields = row["fields"]
     if not isinstance(fields, str):
         fields = orjson.dumps(fields).decode()
-    return {**row, "fields": fields, "code": code, "words": to_words(text)}
+    return {**row, "fields": fields, "code": code.tobytes(), "words": words}

@@ -5,15 +5,10 @@ nothing else. PostgreSQL has no function for their number, but ranks one word by
 1/1² + 1/2² + … + 1/n², from which n can be told.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
-import numpy as np
-
-from vdsh.jit import compiled
-from vdsh.text.stopwords import SMART
-from vdsh.text.tokenizer import Tokens
-from vdsh.text.word_counter import over_blocks
+from vdsh.words.counting import Counted, count_blocks, worth_counting
 from vdsh.words.query import content_words
 from vdsh.words.segment import ABSENT
 
@@ -26,7 +21,6 @@ COUNT = (
     "round(1 / (1.64493406685 * (1 - ts_rank('{{1,1,1,1}}', words, %s::tsquery)::float8)) - 0.5)"
 )
 
-_PLAIN = 1e-6  # seconds a character without kernels
 _POSITIONS = ["", ""]  # one position need not be said
 _POSITIONS += [":" + ",".join(map(str, range(1, n + 1))) for n in range(2, MOST_COUNTED + 1)]
 
@@ -34,45 +28,33 @@ _POSITIONS += [":" + ",".join(map(str, range(1, n + 1))) for n in range(2, MOST_
 def to_vectors(texts: Sequence[str]) -> list[tuple[str, int]]:
     """Write the words of each text as a tsvector, and count them; stop words are left out.
 
-    >>> to_vectors(["The moon, a moon of Mars"])
-    [("'moon':1,2 'mars'", 3)]
+    >>> to_vectors(["The moon, a moon"])
+    [("'moon':1,2", 2)]
     """
-    if texts and compiled(_PLAIN * sum(map(len, texts))):
-        return [vector for some in over_blocks(texts, _write_vectors) for vector in some]
-    return [_vector(content_words(text)) for text in texts]
+    if not worth_counting(texts):
+        return [_vector(content_words(text)) for text in texts]
+    return [vector for some in count_blocks(texts) for vector in _vectors(*some)]
 
 
-def _write_vectors(tokens: Tokens) -> list[tuple[str, int]]:
-    """Do what `to_vectors` does, many texts at once: each different word is looked at once."""
-    _, firsts, at = np.unique(tokens.hashes, return_index=True, return_inverse=True)
-    data = tokens.data.tobytes()
-    spans = zip(tokens.starts[firsts].tolist(), tokens.stops[firsts].tolist(), strict=True)
-    words = [data[start:stop].decode() for start, stop in spans]
-    n_docs, n_words = len(tokens.documents) - 1, max(1, len(words))
-    owners = np.repeat(np.arange(n_docs), np.diff(tokens.documents))
-    counted = np.array([word not in SMART for word in words], bool)[at]
-    pairs, counts = np.unique((owners * n_words + at)[counted], return_counts=True)
-    owners, numbers = np.divmod(pairs, n_words)
-    ends = np.searchsorted(owners, np.arange(n_docs + 1)).tolist()
-    lengths = np.bincount(owners, counts, n_docs).astype(int)
-    quoted = [quote(word) for word in words]
-    shown = zip(numbers.tolist(), np.minimum(counts, MOST_COUNTED).tolist(), strict=True)
-    parts = [quoted[i] if n == 1 else quoted[i] + _POSITIONS[n] for i, n in shown]
-    vectors = []
-    for d, length in enumerate(np.minimum(lengths, LONGEST).tolist()):
-        if ends[d + 1] - ends[d] <= ALWAYS_FIT:
-            vectors.append((" ".join(parts[ends[d] : ends[d + 1]]), length))
-        else:  # the first words of a text are kept, so their order matters
-            own = at[tokens.documents[d] : tokens.documents[d + 1]].tolist()
-            in_order = Counter(word for i in own if (word := words[i]) not in SMART)
-            vectors.append(_vector(in_order))
-    return vectors
+def _vectors(texts: Sequence[str], counted: Counted) -> Iterator[tuple[str, int]]:
+    quoted = [quote(word) for word in counted.words]
+    pairs = zip(counted.numbers, counted.counts, strict=True)
+    parts = [quoted[i] if n == 1 else quoted[i] + _positions(n) for i, n in pairs]
+    for text, (i, j) in zip(texts, pairwise(counted.ends), strict=True):
+        if j - i <= ALWAYS_FIT:
+            yield " ".join(parts[i:j]), min(sum(counted.counts[i:j]), LONGEST)
+        else:  # the first words of a text are kept
+            yield _vector(content_words(text))
 
 
 def _vector(counts: Mapping[str, int]) -> tuple[str, int]:
     kept = counts if len(counts) <= ALWAYS_FIT else _first_that_fit(counts)
-    parts = [quote(word) + _POSITIONS[min(n, MOST_COUNTED)] for word, n in kept.items()]
+    parts = [quote(word) + _positions(n) for word, n in kept.items()]
     return " ".join(parts), min(sum(counts.values()), LONGEST)
+
+
+def _positions(n: int) -> str:
+    return _POSITIONS[min(n, MOST_COUNTED)]
 
 
 def quote(word: str) -> str:
