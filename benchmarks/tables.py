@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from common import read
+from living_tables import kills_table, large_table
 from nearest_tables import approximate_table, nearest_table, tables_memory_table
 from quality_tables import SEEDS, goals_table, radius_table, time_table, wasted_table
 from reproduction_report import report
@@ -51,6 +52,7 @@ def pages() -> dict[Path, str]:
         "docs/reproduction.md": {"": report(CELLS)},
         "docs/explain.md": {"words of bits": words_table(), "confidence": confidence_table()},
         "docs/engines.md": {"": engines_table()},
+        "docs/operations.md": {"large": large_table(), "kills": kills_table()},
         "docs/scaling.md": {
             "sizes": sizes_table(),
             "nearest": nearest_table(),

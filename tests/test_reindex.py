@@ -1,6 +1,7 @@
 """A new model under an old store: old codes until the switch, one kind of codes at any time."""
 
 import os
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -77,6 +78,23 @@ def test_open_handles_follow(folder, newer):
         writer.upsert([Document("b", "goal referee stadium")])
         check_codes(reader, newer)
         check_codes(writer, newer)
+
+
+def test_handles_that_never_ask_for_codes_follow_too(folder, newer):
+    with open_store(folder) as store:
+        handles = [open_store(folder) for _ in range(3)]
+        pages, codes = handles[0].documents(2000), handles[0].codes(2000)
+        assert len(next(pages)) == len(next(codes)[0]) == 2000
+        handles[1].count()
+        store.reindex(newer)
+        assert handles[1].delete(["0000"]) == 1
+        assert sum(len(documents) for documents in handles[2].documents()) == 4499
+        with pytest.raises(VdshError, match="another model"):  # two kinds would be in one list
+            next(codes)
+        assert sum(map(len, pages)) == 2500
+        check_codes(handles[0], newer)
+        for handle in handles:
+            handle.close()
 
 
 def test_codes_of_the_old_model_are_refused(folder, fitted, newer):
@@ -204,18 +222,51 @@ def test_what_is_no_model_changes_nothing(folder, fitted, tmp_path, kind):
         check_codes(store, fitted)
 
 
-def test_a_full_disk_changes_nothing(folder, fitted, newer, monkeypatch):
+def test_a_full_disk_changes_nothing(folder, fitted, newer):
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     with open_store(folder) as store:
-        base = sqlite3.connect(folder / "store.sqlite")
+        base = store._engine._database._connection
         (pages,) = base.execute("PRAGMA page_count").fetchone()
-        base.close()
-        store._engine._database._connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+        base.execute(f"PRAGMA max_page_count = {pages + 2}")
         with pytest.raises(VdshError, match="free space"):
             store.reindex(newer)
         check_codes(store, fitted)
-        store._engine._database._connection.execute("PRAGMA max_page_count = 1000000")
-        store.reindex(newer)
+        base.execute("PRAGMA max_page_count = 1000000")
+        for limit in (1000, 30_000):  # already for the model, or for the codes
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most))
+            try:
+                with pytest.raises(VdshError, match="Could not write|could not|full|I/O"):
+                    store.reindex(third(), restart=True)
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+            check_codes(store, fitted)
+        store.reindex(newer, restart=True)
         check_codes(store, newer)
+        assert store.check() == []
+
+
+def test_two_processes_at_once(folder, newer):
+    """One of them wins; the store has one model, whichever that is."""
+    ended = []
+
+    def work(hasher):
+        with open_store(folder) as store:
+            try:
+                store.reindex(hasher, restart=True)
+                ended.append(hasher)
+            except InputError as error:
+                assert "Another process" in str(error)
+
+    hashers = [newer, third(), newer]
+    threads = [Thread(target=work, args=(hasher,)) for hasher in hashers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with open_store(folder) as store:
+        now = store.model.fingerprint
+        check_codes(store, next(one for one in ended if as_model(one).fingerprint == now))
+        assert store.check() == []
 
 
 def test_a_strange_earlier_model_is_refused(folder, newer):
@@ -237,6 +288,7 @@ def test_the_command(folder, newer, tmp_path):
         return CliRunner().invoke(app, ["reindex", str(folder), *arguments])
 
     assert "Give a model" in run().output
+    assert "No model at" in run("--model", str(tmp_path / "nothing")).output
     dry = run("--model", str(tmp_path / "newer"), "--dry-run")
     assert "4,500 documents: about" in dry.output and "18,000 bytes" in dry.output
     assert run("--model", str(tmp_path / "newer"), "--quiet").exit_code == 0

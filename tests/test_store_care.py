@@ -1,5 +1,6 @@
 """Care of a store: checks that find damage, copies while others write, space given back."""
 
+import resource
 import sqlite3
 import tarfile
 from threading import Event, Thread
@@ -9,7 +10,7 @@ from typer.testing import CliRunner
 
 from vdsh import Document, open_store
 from vdsh.cli import app
-from vdsh.errors import FolderError, InputError, OutputExistsError
+from vdsh.errors import FolderError, InputError, OutputExistsError, VdshError
 from vdsh.store import restore_store
 
 
@@ -115,13 +116,31 @@ def test_a_backup_while_others_write_has_all_that_was_there(folder, tmp_path):
         thread.join()
 
 
-def test_a_backup_never_lies_in_the_store(folder):
+def test_a_backup_never_lies_in_the_store(folder, tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(folder)
     with open_store(folder) as store:
-        for place in (folder, folder / "copy.vdsh", folder / "model" / "copy.vdsh"):
+        inside = (folder, folder / "copy.vdsh", folder / "model" / "copy.vdsh", link / "copy.vdsh")
+        for place in inside:
             with pytest.raises((InputError, OutputExistsError)):
                 store.back_up(place)
-        with pytest.raises((InputError, OutputExistsError)):
-            store.back_up(folder / "store.sqlite", force=True)
+        for place in (folder, folder / "store.sqlite", link / "store.sqlite"):
+            with pytest.raises(InputError, match="inside the store"):
+                store.back_up(place, force=True)
+        assert store.check() == []
+    assert not list(tmp_path.rglob("copy.vdsh"))
+
+
+def test_a_full_disk_leaves_no_backup(folder, tmp_path):
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with open_store(folder) as store:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, most))
+        try:
+            with pytest.raises(VdshError):
+                store.back_up(tmp_path / "copy.vdsh")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+        assert [path.name for path in tmp_path.iterdir()] == ["store"]
         assert store.check() == []
 
 

@@ -13,9 +13,11 @@ from pathlib import Path
 import grpc
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from engines import REMOTE, code, codes_of, doc, ids, server_is_running
 from servers import PASSWORD, QUOTED, MilvusServer, PostgresServer, free_port
+from vdsh.cli import app
 from vdsh.errors import EngineError, FolderError, InputError, VdshError, WriteError
 from vdsh.store import open_store
 from vdsh.store import store as store_module
@@ -538,11 +540,14 @@ def test_milvus_lite_serves_one_process_and_stops_with_it(tmp_path, fitted):
         assert store.count() == 1
 
 
-def test_care_of_a_server_is_its_own_tools_work(remote_place, fitted, tmp_path):
+def test_copies_of_a_server_are_its_own_tools_work(remote_place, fitted, tmp_path):
     with open_store(remote_place, fitted) as store:
         store.upsert([doc("a", "orbit moon")])
         assert store.check() == []
-        for ask in (store.compact, lambda: store.back_up(tmp_path / "copy")):
-            assert "Use " in message_of(ask)[1]
-        assert "vdsh index with the new model" in message_of(lambda: store.reindex(fitted))[1]
-        assert not list(tmp_path.glob("copy*"))
+        assert "Use " in message_of(lambda: store.back_up(tmp_path / "copy"))[1]
+    commands = (["reindex", remote_place, "--back"], ["compact", remote_place])
+    done = [CliRunner().invoke(app, command) for command in commands]
+    assert [(one.exit_code, QUOTED in one.output) for one in done] == [(1, False), (0, False)]
+    with open_store(remote_place) as store:
+        assert ids(store.search("orbit moon")) == ["a"]
+    assert not list(tmp_path.glob("copy*"))

@@ -8,11 +8,18 @@ EXAMPLE = "Example: vdsh compact news-store"
 
 
 def command(store: options.Store) -> None:
-    """Write a store anew without what was deleted or replaced; it needs its size in free space."""
-    from vdsh.store import open_store
+    """Write a store anew without what was deleted or replaced; it needs its size in free space.
+
+    Models that the store had before go, too. A server keeps the space of documents for new ones.
+    """
+    from vdsh.store import open_store, without_password
 
     with open_store(store) as opened:
         before = opened.info()["bytes"]
         opened.compact()
         after = opened.info()["bytes"]
-    typer.echo(f"{store} takes {after:,} bytes; before it were {before:,}.")
+    shown = without_password(store)
+    if after is None:
+        typer.echo(f"{shown} has no older models any more.")
+    else:
+        typer.echo(f"{shown} takes {after:,} bytes; before it were {before:,}.")

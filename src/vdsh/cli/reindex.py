@@ -39,7 +39,7 @@ def command(
     """
     from vdsh.model import Model
     from vdsh.progress import counting_bar
-    from vdsh.store import open_store
+    from vdsh.store import open_store, without_password
 
     if (model is None) != back:
         raise InputError("Give a model with --model, or --back for the one before.")
@@ -52,9 +52,10 @@ def command(
         with counting_bar("documents", n_documents, enabled=not quiet) as bar:
             opened.reindex(new, restart=restart, progress=lambda n: bar.advance(bar.task_ids[0], n))
         fingerprint = opened.model.fingerprint
+    shown = without_password(store)
     typer.echo(
-        f"{store} has {n_documents:,} documents with codes of {fingerprint[:12]}. The model before "
-        f"is kept until vdsh compact; vdsh reindex {store} --back returns to it."
+        f"{shown} has {n_documents:,} documents with codes of {fingerprint[:12]}. The model before "
+        f"is kept until vdsh compact; vdsh reindex {shown} --back returns to it."
     )
 
 

@@ -26,8 +26,8 @@ def write_backup(
 ) -> None:
     """Write one state of a store to a file, which is whole or absent."""
     check_new(file, force=force)
-    inside = Path(engine.shown).absolute()
-    if inside == file.absolute() or inside in file.absolute().parents:
+    inside, place = Path(engine.shown).resolve(), file.resolve()
+    if inside == place or inside in place.parents:
         raise InputError(f"'{file}' is inside the store. Give a file somewhere else.")
     with explained(file), tempfile.TemporaryDirectory(dir=file.absolute().parent) as folder:
         engine.copy_to(Path(folder), progress)

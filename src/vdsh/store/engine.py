@@ -158,10 +158,11 @@ class Engine(ABC):
         """Write one state of the store into an empty folder, whatever others write meanwhile."""
         raise InputError(f"'{self.shown}' is on a server. {self.care}")
 
+    @abstractmethod
     def compact(self) -> None:
-        """Give back the space of what was deleted."""
-        raise InputError(f"'{self.shown}' is on a server. {self.care}")
+        """Forget models that are not used, and give back the space of what was deleted."""
 
+    @abstractmethod
     def reencode(
         self,
         model: Model,
@@ -174,14 +175,10 @@ class Engine(ABC):
         `progress` is called with the number of documents of each batch. Other handles get
         `ModelChangedError` from their next call that has to do with codes, until they ask `meta`.
         """
-        raise InputError(
-            f"'{self.shown}' is on a server. Make a new store: vdsh export … --to parquet, then "
-            "vdsh index with the new model."
-        )
 
+    @abstractmethod
     def previous_model(self) -> Model:
         """Load the model that the store had before `reencode`."""
-        raise InputError(f"'{self.shown}' has no earlier model.")
 
     def is_in_place(self) -> bool:
         """Say whether the store is still where it was opened, not removed or replaced."""

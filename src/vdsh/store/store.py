@@ -19,7 +19,7 @@ from vdsh.store.backup import write_backup
 from vdsh.store.care import describe, wrong_codes
 from vdsh.store.duplicates import check_similarity, find_duplicates
 from vdsh.store.engine import Engine, ModelChangedError
-from vdsh.store.found import Found, pages
+from vdsh.store.found import Found, Page, pages
 from vdsh.store.hits import Duplicates, Hit, Hits, Within
 from vdsh.store.model import load_model, store_model
 from vdsh.store.queries import Query, read_queries
@@ -141,7 +141,7 @@ class Store:
         if isinstance(ids, str):
             raise InputError(f"ids must be a list of ids. Got one string: [{ids!r}] is a list.")
         batches = (sorted({check_id(id) for id in some}) for some in in_batches(ids, BATCH))
-        return sum(self._ask(methodcaller("remove", some)) for some in batches)
+        return sum(self._retry(partial(self._ask, methodcaller("remove", b))) for b in batches)
 
     def get(self, id: str) -> Document | None:
         """Return a document, or None where there is none of that id."""
@@ -155,7 +155,8 @@ class Store:
 
     def count(self, where: Filter | None = None) -> int:
         """Count all documents, or those that match a filter."""
-        return self._ask(lambda engine: engine.count(to_tree(engine, where)))
+        count = partial(self._ask, lambda engine: engine.count(to_tree(engine, where)))
+        return self._retry(count)
 
     def labels(self) -> list[str]:
         """List the labels that documents have, in order."""
@@ -228,13 +229,14 @@ class Store:
 
         The store may change meanwhile: each batch is read when it is asked for.
         """
-        for documents, _ in self.entries("", batch_size):
-            yield documents
+        size = check_count("batch_size", batch_size, 1)
+        for page in self._pages(lambda engine, last: engine.page(last, size), "", AGAIN):
+            yield [found.document for found in page]
 
     def codes(self, batch_size: int = 10_000) -> Iterator[tuple[list[str], Codes]]:
         """Iterate over ids and codes, in the order of the ids."""
         size = check_count("batch_size", batch_size, 1)
-        for page in pages(lambda last: self._ask(lambda engine: engine.code_page(last, size)), ""):
+        for page in self._pages(lambda engine, last: engine.code_page(last, size), ""):
             yield read_codes(page, self._model.n_bits // 8)
 
     def entries(
@@ -242,7 +244,7 @@ class Store:
     ) -> Iterator[tuple[list[Document], Codes]]:
         """Iterate over documents with their codes, in the order of ids, those above `after`."""
         size = check_count("batch_size", batch_size, 1)
-        for page in pages(lambda last: self._ask(lambda engine: engine.page(last, size)), after):
+        for page in self._pages(lambda engine, last: engine.page(last, size), after):
             pairs = [(found.document.id, found.code) for found in page]
             yield [found.document for found in page], read_codes(pairs, self._model.n_bits // 8)[1]
 
@@ -283,7 +285,8 @@ class Store:
 
     def info(self) -> dict[str, Any]:
         """Describe the store: how it searches, documents, bits, model, fields, labels, bytes."""
-        return self._ask(lambda engine: describe(engine, self._meta, self._model))
+        tell = partial(self._ask, lambda engine: describe(engine, self._meta, self._model))
+        return self._retry(tell)
 
     def check(self, sample: int = 200) -> list[str]:
         """Say what is wrong with the store and what to do: an empty list where all is well.
@@ -380,6 +383,17 @@ class Store:
                 if times < 0:
                     raise
 
+    def _pages(
+        self, ask: Callable[[Engine, str], Page], first: str, times: int = 0
+    ) -> Iterator[Page]:
+        """Read page after page; codes of two models are not given out together."""
+
+        def read(last: str) -> Page:
+            work = partial(self._ask, lambda engine: ask(engine, last))
+            return self._retry(work, AGAIN if last == first else times)
+
+        return pages(read, first)
+
     def _follow(self, model: Model | None = None) -> None:
         """Take the model that the store has now."""
         with self._lock:
@@ -387,7 +401,7 @@ class Store:
             self._model = store_model(self._engine, self._meta, model)
 
     def _look_up(self, ids: Sequence[str]) -> list[Found]:
-        return self._ask(lambda engine: engine.look_up(ids))
+        return self._retry(partial(self._ask, methodcaller("look_up", ids)))
 
     def _within(self, query: Query, radius: int, limit: int | None, where: Filter | None) -> Within:
         def work() -> Within:

@@ -19,7 +19,7 @@ from vdsh.jit import compiled
 from vdsh.text.stopwords import SMART
 from vdsh.text.tokenizer import hash_plainly, tokenize
 from vdsh.text.word_counter import over_blocks
-from vdsh.words.counts import weigh_places
+from vdsh.words.counting import weigh_places
 
 MOST = 1 << 16  # documents
 ABSENT = MOST - 1  # the length of a document that is not there

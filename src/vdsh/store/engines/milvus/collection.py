@@ -5,11 +5,11 @@ at the distance of the k-th hit is fetched and put in the order of ids; where it
 that, it is fetched id range by id range, from the lowest on.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from vdsh.codes import Codes
-from vdsh.store.engines.milvus.session import Session
+from vdsh.store.engines.milvus.session import MissingCollectionError, Session
 
 MOST = 16_384  # rows in one answer of Milvus
 
@@ -23,11 +23,22 @@ class DocumentCollection:
     ----------
     session : Session
     name : str
+    check_codes : callable
+        Raises where the store has other codes by now, in another collection.
     """
 
-    def __init__(self, session: Session, name: str) -> None:
+    def __init__(self, session: Session, name: str, check_codes: Callable[[], None]) -> None:
         self._session = session
         self.name = name
+        self._check_codes = check_codes
+
+    def call(self, method: str, *arguments: Any, **options: Any) -> Any:
+        """Call a method of the client on the collection."""
+        try:
+            return self._session.call(method, self.name, *arguments, **options)
+        except MissingCollectionError:
+            self._check_codes()
+            raise
 
     def nearest(self, code: Codes, k: int, text: str) -> Pairs:
         """Return the k nearest; all of those at the last distance were looked at."""
@@ -44,9 +55,8 @@ class DocumentCollection:
 
     def by_words(self, words: str, k: int, text: str) -> list[str]:
         """Return the keys of the k best by words."""
-        (hits,) = self._session.call(
+        (hits,) = self.call(
             "search",
-            self.name,
             data=[words],
             limit=k,
             filter=text,
@@ -82,7 +92,7 @@ class DocumentCollection:
 
     def query(self, text: str, fields: list[str], **options: Any) -> list[dict[str, Any]]:
         """Return the rows that pass an expression."""
-        rows = self._session.call("query", self.name, filter=text, output_fields=fields, **options)
+        rows = self.call("query", filter=text, output_fields=fields, **options)
         return list(rows)
 
     def count(self, text: str) -> int:
@@ -120,9 +130,8 @@ class DocumentCollection:
         if between is not None:
             low, high = between  # Milvus finds distances from range_filter to below radius
             params = {"radius": min(high, 8 * len(code)) + 1, "range_filter": low}
-        (hits,) = self._session.call(
+        (hits,) = self.call(
             "search",
-            self.name,
             data=[code.tobytes()],
             limit=limit,
             filter=text,

@@ -5,6 +5,7 @@ What Milvus cannot filter is looked at here, so answers are those of every other
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -17,6 +18,7 @@ from vdsh.store.engine import NEAREST, REORDERS, Engine, no_store
 from vdsh.store.engines.milvus.collection import MOST, DocumentCollection, Pairs
 from vdsh.store.engines.milvus.keys import from_key, to_key
 from vdsh.store.engines.milvus.notes import Notes
+from vdsh.store.engines.milvus.reencoding import COLLECTION, Reencoding, read_state
 from vdsh.store.engines.milvus.session import Session
 from vdsh.store.engines.milvus.tables import (
     Entry,
@@ -26,10 +28,11 @@ from vdsh.store.engines.milvus.tables import (
     piece_keys,
     to_document,
     to_entry,
+    to_words,
 )
 from vdsh.store.engines.milvus.where import Expression, quoted, to_expression, with_partial
 from vdsh.store.found import Choose, Found, choose_from
-from vdsh.store.model import from_files, to_files
+from vdsh.store.model import to_files
 from vdsh.store.ranking import ByRelevance, reorder
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree, matches
@@ -67,7 +70,10 @@ class Milvus(Engine):
         self._collection = check_name(address.name or address.option("collection", "vdsh"))
         self._session = Session(address, wait=wait)
         self._notes = Notes(self._session, f"{self._collection}_vdsh")
-        self._documents = DocumentCollection(self._session, self._collection)
+        self._reencoding = Reencoding(self._session, self._notes, self.shown, self._collection)
+        self._codes = ""  # which codes the store has: `reencode` gives it others
+        self._fingerprint = ""
+        self._documents = self._open(self._collection)
 
     def meta(self) -> dict[str, str]:
         """Return what the store says about itself; an empty dict where it is not made yet."""
@@ -80,11 +86,14 @@ class Milvus(Engine):
                 )
             return {}
         self._session.load(self._notes.name)
-        meta = self._notes.under("meta/")
-        if "format" not in meta or self._collection not in there:
+        meta = read_state(self._notes).meta
+        documents = meta.get(COLLECTION, self._collection)
+        if "format" not in meta or documents not in there:
             return {}  # making it was interrupted
-        self._session.load(self._notes.name, self._collection)
+        self._session.load(self._notes.name, documents)
         self._has_words = "words" in meta
+        self._codes, self._fingerprint = meta.get("uuid", ""), meta.get("fingerprint", "")
+        self._documents = self._open(documents)
         return meta
 
     def create(self, meta: Mapping[str, str], model: Model | None) -> dict[str, str]:
@@ -102,7 +111,7 @@ class Milvus(Engine):
 
     def load_model(self) -> Model:
         """Load the model that is kept inside."""
-        return from_files(self._notes.files(self._notes.under("meta/")["fingerprint"]))
+        return self._reencoding.load(self._fingerprint)
 
     def fields(self) -> set[str]:
         """Return the names of all metadata fields."""
@@ -114,8 +123,11 @@ class Milvus(Engine):
 
     def write(self, rows: Rows) -> None:
         """Write rows: names and pieces first, then the documents in one message where they fit."""
-        pairs = zip(rows.rows, rows.documents, strict=True)
-        entries = [to_entry(row, document, words=self._has_words) for row, document in pairs]
+        self._reencoding.check_writable(self._codes)
+        words: Sequence[str | None] = [None] * len(rows.rows)
+        if self._has_words:
+            words = to_words([row[1] for row in rows.rows])
+        entries = list(map(to_entry, rows.rows, rows.documents, words))
         self._notes.note_names("field/", rows.fields)
         labels = {label for row in rows.rows if row[2] for label in json.loads(row[2])}
         self._notes.note_names("label/", labels)
@@ -126,17 +138,20 @@ class Milvus(Engine):
         replaced = self._pieces_of([entry.row["id"] for entry in entries])
         self._write_pieces(entries)
         for part in chunks([entry.row for entry in entries], MESSAGE):
-            self._session.call("upsert", self._collection, part)
+            self._documents.call("upsert", part)
+        self._reencoding.check_writable(self._codes)  # else it may not be in the new codes
         self._notes.remove(replaced)
 
     def remove(self, ids: Sequence[str]) -> int:
         """Delete documents; return how many were there."""
+        self._reencoding.check_writable(self._codes)
         keys = [to_key(id) for id in ids]
         pieces = self._pieces_of(keys)
         these = f"id in {quoted(ids)}"
         n_there = self._documents.count(these)
         if n_there:
-            self._session.call("delete", self._collection, filter=these)
+            self._documents.call("delete", filter=these)
+        self._reencoding.check_writable(self._codes)
         self._notes.remove(pieces)
         return n_there
 
@@ -210,9 +225,31 @@ class Milvus(Engine):
         words = BY_WORDS if self._has_words else REORDERS
         return {"engine": name, "search": search, "words": words, "bytes": size}
 
+    def compact(self) -> None:
+        """Forget models that are not used; Milvus gives back the space of documents by itself."""
+        self._reencoding.forget()
+
+    def reencode(
+        self,
+        model: Model,
+        *,
+        restart: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        """Copy all documents with codes of another model; nobody can write meanwhile."""
+        self._reencoding.run(model, self._stored, restart=restart, progress=progress)
+
+    def previous_model(self) -> Model:
+        """Load the model that the store had before."""
+        return self._reencoding.previous()
+
     def close(self) -> None:
         """Close the connection; Milvus Lite stops when nobody uses it any more."""
         self._session.close()
+
+    def _open(self, collection: str) -> DocumentCollection:
+        check = partial(self._reencoding.check_codes, self._codes)
+        return DocumentCollection(self._session, collection, check)
 
     def _expression(self, where: Tree | None) -> Expression:
         expression = to_expression(where)

@@ -21,7 +21,12 @@ LOST = ("Fail connecting", "UNAVAILABLE", "DEADLINE_EXCEEDED", "Retry timeout", 
 BUSY = "context deadline exceeded"  # said of one part of the server by another
 CLOSED = "should create connection first"  # after a vain attempt to get the connection back
 NOT_LOADED = ("not loaded", "NotLoad")  # after a restart
+MISSING = ("collection not found", "can't find collection")
 REFUSED = ("auth", "Auth", "permission", "UNAUTHENTICATED")
+
+
+class MissingCollectionError(EngineError):
+    """There is no such collection, or no more."""
 
 
 class Session:
@@ -131,7 +136,10 @@ class Session:
             time.sleep(PAUSE)
 
     def _explain(self, error: Exception) -> EngineError:
-        return EngineError(f"Milvus at '{self._address.shown}' refused: {self._reason(error)}.")
+        reason = self._reason(error)
+        missing = any(words in reason for words in MISSING)
+        kind = MissingCollectionError if missing else EngineError
+        return kind(f"Milvus at '{self._address.shown}' refused: {reason}.")
 
     def _gave_up(self, error: Exception) -> EngineError:
         reason = "the server does not answer" if CLOSED in str(error) else self._reason(error)

@@ -12,7 +12,7 @@ import re
 import uuid
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import orjson
@@ -24,7 +24,7 @@ from vdsh.store.engines.milvus.driver import DataType, Function, FunctionType, M
 from vdsh.store.engines.milvus.keys import from_key, to_key
 from vdsh.store.engines.milvus.where import fields_of
 from vdsh.store.rows import Row
-from vdsh.words.counts import document_words
+from vdsh.words.counting import Counted, count_blocks, document_words, worth_counting
 
 LONGEST = 65_535  # bytes of a text in Milvus
 PIECE = 16_000  # characters of a piece: at most 64,000 bytes
@@ -83,8 +83,8 @@ def note(key: str, value: str = "") -> dict[str, Any]:
     return {"key": key, "value": value, "nothing": b"\0"}
 
 
-def to_entry(row: Row, document: Document, *, words: bool) -> Entry:
-    """Make a row of a document; collections of before have no words."""
+def to_entry(row: Row, document: Document, words: str | None) -> Entry:
+    """Make a row of a document and its words; collections of before have none."""
     id, text, labels, metadata, code = row
     key = to_key(id)
     if len(key) > LONGEST:
@@ -100,18 +100,31 @@ def to_entry(row: Row, document: Document, *, words: bool) -> Entry:
     values: dict[str, Any] = {"id": key, "code": code, "pieces": name}
     values["fields"] = orjson.dumps(fields).decode()
     values["document"] = "" if pieces else body
-    if words:
-        values["words"] = to_words(text)
+    if words is not None:
+        values["words"] = words
     return Entry(values, pieces, "partial" in fields)
 
 
-def to_words(text: str) -> str:
-    """Write the words of a text with spaces between; of a long one each once, as many as fit.
+def to_words(texts: Sequence[str]) -> list[str]:
+    """Write the words of each text with spaces between; of a long one each once, as many as fit.
 
-    >>> to_words("The moon of Mars")
-    '. moon mars moon moon moon mars mars mars'
+    >>> to_words(["The moon"])
+    ['. moon moon moon moon']
     """
-    counts = document_words(text)
+    if not worth_counting(texts):
+        return [_words(document_words(text)) for text in texts]
+    return [words for some in count_blocks(texts) for words in _block_words(*some)]
+
+
+def _block_words(texts: Sequence[str], counted: Counted) -> Iterator[str]:
+    pairs = zip(counted.numbers, counted.counts, strict=True)
+    parts = [" ".join([counted.words[i]] * n) for i, n in pairs]
+    for text, (i, j) in zip(texts, pairwise(counted.ends), strict=True):
+        written = " ".join([".", *parts[i:j]])
+        yield written if len(written) <= LONGEST // 4 else _words(document_words(text))
+
+
+def _words(counts: Mapping[str, int]) -> str:
     repeated = (word for word, n in counts.items() for _ in range(n - 1))
     words = [".", *counts, *repeated]  # Milvus fails where no document has any word
     written = " ".join(words)

@@ -7,13 +7,14 @@ the first search: filling a table that has a graph takes much longer.
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import Any
+from typing import Any, TypeVar
 
 from vdsh.codes import Codes
 from vdsh.errors import FolderError, InputError
 from vdsh.model import Model
 from vdsh.store.addresses import Address
 from vdsh.store.engine import Engine
+from vdsh.store.engines.postgres.reencoding import Reencoding, hold_codes
 from vdsh.store.engines.postgres.relevant import Relevant
 from vdsh.store.engines.postgres.rows import to_batch, to_bits, to_code, to_found, to_pieces
 from vdsh.store.engines.postgres.session import NotAllowedError, Session
@@ -21,7 +22,7 @@ from vdsh.store.engines.postgres.tables import Tables, Vector
 from vdsh.store.engines.postgres.upgrade import MEMORY, WordColumns, take_turns
 from vdsh.store.engines.postgres.where import escape, to_sql, unescape
 from vdsh.store.found import Choose, Found, choose_from
-from vdsh.store.model import from_files, to_files
+from vdsh.store.model import FOLDER, to_files
 from vdsh.store.ranking import ByRelevance
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
@@ -30,11 +31,13 @@ LEAST_VERSION = 14_00_00  # bit_count came with it
 LEAST_VECTOR = (0, 7)  # bit vectors came with it
 MOST_BY_GRAPH = 1000  # the longest list that hnsw keeps
 
+T = TypeVar("T")
+
 
 class Postgres(Engine):
     """A connection to PostgreSQL; see `Engine`."""
 
-    care = "Use pg_dump and VACUUM."
+    care = "Use pg_dump."
 
     def __init__(self, address: Address, *, wait: float) -> None:
         self.shown = address.shown
@@ -43,6 +46,9 @@ class Postgres(Engine):
         self._tables = Tables(address.option("table", "vdsh"))
         self._session = Session(address, wait=wait)
         self._words = WordColumns(self._session, self._tables)
+        self._reencoding = Reencoding(self._session, self._tables, self.shown)
+        self._codes = ""  # which codes the store has: `reencode` gives it others
+        self._model_name = FOLDER
         try:
             self._version, self._vector = self._look_at_server()
         except BaseException:
@@ -51,7 +57,7 @@ class Postgres(Engine):
 
     def meta(self) -> dict[str, str]:
         """Return what the store says about itself; an empty dict where it is not made yet."""
-        return self._session.run(self._read_meta)
+        return self._note(self._session.run(self._read_meta))
 
     def create(self, meta: Mapping[str, str], model: Model | None) -> dict[str, str]:
         """Make the tables in one transaction, unless another process was faster."""
@@ -70,14 +76,11 @@ class Postgres(Engine):
             cursor.executemany(insert, list(to_pieces(files)))
             return self._read_meta(cursor)
 
-        return self._session.run(work)
+        return self._note(self._session.run(work))
 
     def load_model(self) -> Model:
         """Load the model that is kept inside."""
-        found: dict[str, bytes] = {}
-        for name, data in self._ask("SELECT name, data FROM {model} ORDER BY name, piece"):
-            found[name] = found.get(name, b"") + data
-        return from_files(found)
+        return self._reencoding.load(self._model_name)
 
     def fields(self) -> set[str]:
         """Return the names of all metadata fields."""
@@ -95,6 +98,7 @@ class Postgres(Engine):
         self._words.add()
 
         def work(cursor: Any) -> None:
+            hold_codes(cursor, self._tables, self._codes, "ROW EXCLUSIVE")
             statement = self._tables.upsert(n_bits, words=self._words.are_there(cursor))
             cursor.execute(statement, (batch,))
             cursor.execute(self._tables.note_fields(), (names,))
@@ -127,7 +131,7 @@ class Postgres(Engine):
     ) -> list[Found]:
         """Return the n nearest documents, ties by id, or those that are chosen of them."""
         self._need_graph()
-        found = self._session.run(lambda cursor: self._nearest(cursor, code, n, where))
+        found = self._run(lambda cursor: self._nearest(cursor, code, n, where))
         return choose_from(found, choose)
 
     def prepare_words(self, progress: Callable[[int, int], None] | None = None) -> bool:
@@ -144,6 +148,7 @@ class Postgres(Engine):
         def work(cursor: Any) -> tuple[list[Found], ByRelevance]:
             attempt = copy(ranking)  # which learns from what it sees
             relevant = Relevant(cursor, self._tables, to_sql(where), nearest)
+            hold_codes(cursor, self._tables, self._codes)
             return relevant.find(attempt), attempt
 
         try:
@@ -158,11 +163,9 @@ class Postgres(Engine):
     ) -> tuple[list[Found], int]:
         """Find the documents within a radius, nearest first, ties by id."""
         if limit is None:
-            rows = self._session.run(
-                lambda cursor: self._search(cursor, "within", code, where, radius)
-            )
+            rows = self._run(lambda cursor: self._search(cursor, "within", code, where, radius))
             return [to_found(row) for row in rows], len(rows)
-        rows = self._session.run(
+        rows = self._run(
             lambda cursor: self._search(cursor, "within at most", code, where, radius, limit)
         )
         return [to_found(row) for *row, _ in rows], rows[0][-1] if rows else 0
@@ -170,12 +173,13 @@ class Postgres(Engine):
     def page(self, after: str, size: int) -> list[Found]:
         """Return the documents with the lowest ids above `after`."""
         query = "SELECT {columns} FROM {documents} WHERE id > %s::text ORDER BY id LIMIT %s"
-        return [to_found(row) for row in self._ask(query, escape(after), size)]
+        return [to_found(row) for row in self._ask_for_codes(query, escape(after), size)]
 
     def code_page(self, after: str, size: int) -> list[tuple[str, bytes]]:
         """Return the lowest ids above `after` with their codes."""
         query = "SELECT id, code FROM {documents} WHERE id > %s::text ORDER BY id LIMIT %s"
-        return [(unescape(id), to_code(code)) for id, code in self._ask(query, escape(after), size)]
+        rows = self._ask_for_codes(query, escape(after), size)
+        return [(unescape(id), to_code(code)) for id, code in rows]
 
     def facts(self) -> dict[str, Any]:
         """Say which engine this is, how it searches, and its bytes on disk."""
@@ -197,6 +201,26 @@ class Postgres(Engine):
             "bytes": size,
         }
 
+    def compact(self) -> None:
+        """Forget models that are not used; let the server use the space of what was deleted."""
+        self._reencoding.forget()
+        self._session.run_alone(self._tables.sql("VACUUM (ANALYZE) {documents}"))
+
+    def reencode(
+        self,
+        model: Model,
+        *,
+        restart: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        """Encode all documents with another model, and switch to it in one transaction."""
+        self._words.add()  # changes the table as well
+        self._reencoding.run(model, restart=restart, progress=progress)
+
+    def previous_model(self) -> Model:
+        """Load the model that the store had before."""
+        return self._reencoding.previous()
+
     def close(self) -> None:
         """Close the connection."""
         self._session.close()
@@ -204,6 +228,27 @@ class Postgres(Engine):
     def _ask(self, query: str, *parameters: Any) -> list[Any]:
         composed = self._tables.sql(query)
         return self._session.run(lambda cursor: cursor.execute(composed, parameters).fetchall())
+
+    def _ask_for_codes(self, query: str, *parameters: Any) -> list[Any]:
+        composed = self._tables.sql(query)
+        return self._run(lambda cursor: cursor.execute(composed, parameters).fetchall())
+
+    def _run(self, work: Callable[[Any], T]) -> T:
+        """Do what has to do with codes, which stay the same meanwhile."""
+
+        def held(cursor: Any) -> T:
+            hold_codes(cursor, self._tables, self._codes)
+            return work(cursor)
+
+        return self._session.run(held)
+
+    def _note(self, meta: dict[str, str]) -> dict[str, str]:
+        """Remember which codes the store has, and of which model."""
+        if meta and meta.get("uuid") != self._codes:
+            self._codes = str(meta.get("uuid"))
+            self._model_name = str(meta.get("model"))
+            self._has_graph = False
+        return meta
 
     def _search(
         self, cursor: Any, query: str, code: Codes, where: Tree | None, *more: Any

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from vdsh.errors import EngineError, FolderError, VdshError, WriteError
 from vdsh.store.addresses import Address
-from vdsh.store.engines.postgres.driver import Connection, Cursor, psycopg
+from vdsh.store.engines.postgres.driver import Composed, Connection, Cursor, psycopg
 
 OWN_OPTIONS = ("table", "index")
 # Also: somebody made the same tables just now, or gave them words.
@@ -56,6 +56,13 @@ class Session:
                     raise self._explain(error) from error
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
+
+    def run_alone(self, statement: Composed) -> None:
+        """Run a statement that can be in no transaction; it is not tried again."""
+        try:
+            self._connection.execute(statement)
+        except psycopg.Error as error:
+            raise self._explain(error) from error
 
     def close(self) -> None:
         """Close the connection; a second call does nothing."""

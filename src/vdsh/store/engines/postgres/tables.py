@@ -118,7 +118,12 @@ class Tables:
         self.name = name
         self._names = [Identifier(*schema, table + ending) for ending in PARTS]
         self._graph = Identifier(f"{table}_hnsw")
-        self._words = Identifier(f"{table}_words")
+        self._more = {
+            "words": Identifier(f"{table}_words"),
+            "codes": Identifier(f"{table}_codes"),
+            "forget": Identifier(f"{table}_forget"),
+            "forget_function": Identifier(*schema, f"{table}_forget"),
+        }
         self.graph = Identifier(*schema, f"{table}_hnsw").as_string(None)
         self.all = [name.as_string(None) for name in self._names]
 
@@ -126,12 +131,12 @@ class Tables:
         """Put the tables' names into a statement."""
         names = dict(zip(NAMES, self._names, strict=True))
         columns = SQL("id, text, labels, metadata::text, code")
-        return SQL(query).format(**names, columns=columns, words=self._words, **more)
+        return SQL(query).format(**names, **self._more, columns=columns, **more)
 
     def create(self, n_bits: int) -> Iterator[Composed]:
         """Give the statements that make the tables."""
         for statement in (*SCHEMA, TOTALS, WORD_INDEX):
-            yield self.sql(statement, bits=_bit_type(n_bits))
+            yield self.sql(statement, bits=bit_type(n_bits))
 
     def create_graph(self, vector: Vector | None) -> Composed:
         """Give the statement that makes the index for approximate search."""
@@ -145,7 +150,7 @@ class Tables:
     def upsert(self, n_bits: int, *, words: bool) -> Composed:
         """Give the statement that writes a batch; its parameter is a JSON array of objects."""
         statement = NOTED.replace("CHANGE", UPSERT_WORDS) if words else UPSERT
-        return self.sql(statement, bits=_bit_type(n_bits))
+        return self.sql(statement, bits=bit_type(n_bits))
 
     def delete(self, *, words: bool) -> Composed:
         """Give the statement that deletes the documents of some ids and counts them."""
@@ -163,13 +168,14 @@ class Tables:
         return self.sql(query, distance=_distance(vector, n_bits))
 
 
-def _bit_type(n_bits: int) -> SQL:
+def bit_type(n_bits: int) -> SQL:
+    """Give the type of a code."""
     return SQL(f"bit({int(n_bits)})")
 
 
 def _distance(vector: Vector | None, n_bits: int) -> Composed:
     """Give the number of differing bits; the code's parameter is inside."""
-    bits = _bit_type(n_bits)
+    bits = bit_type(n_bits)
     if vector is None:
         return SQL("bit_count(code # %s::{})").format(bits)
     hamming = SQL("(code OPERATOR({}.<~>) %s::{})")

@@ -5,15 +5,10 @@ nothing else. PostgreSQL has no function for their number, but ranks one word by
 1/1² + 1/2² + … + 1/n², from which n can be told.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
-import numpy as np
-
-from vdsh.jit import compiled
-from vdsh.text.stopwords import SMART
-from vdsh.text.tokenizer import Tokens
-from vdsh.text.word_counter import over_blocks
-from vdsh.words.counts import document_words, weigh_words
+from vdsh.words.counting import Counted, count_blocks, document_words, worth_counting
 from vdsh.words.segment import ABSENT
 
 MOST_COUNTED = 255  # of a word, as in the word index of a folder; PostgreSQL keeps 256 positions
@@ -25,7 +20,6 @@ COUNT = (
     "round(1 / (1.64493406685 * (1 - ts_rank('{{1,1,1,1}}', words, %s::tsquery)::float8)) - 0.5)"
 )
 
-_PLAIN = 1e-6  # seconds a character without kernels
 _POSITIONS = ["", ""]  # one position need not be said
 _POSITIONS += [":" + ",".join(map(str, range(1, n + 1))) for n in range(2, MOST_COUNTED + 1)]
 
@@ -33,32 +27,33 @@ _POSITIONS += [":" + ",".join(map(str, range(1, n + 1))) for n in range(2, MOST_
 def to_vectors(texts: Sequence[str]) -> list[tuple[str, int]]:
     """Write the words of each text as a tsvector, and count them; stop words are left out.
 
-    >>> to_vectors(["The moon of Mars"])
-    [("'moon':1,2,3,4 'mars':1,2,3,4", 8)]
+    >>> to_vectors(["The moon"])
+    [("'moon':1,2,3,4", 4)]
     """
-    if texts and compiled(_PLAIN * sum(map(len, texts))):
-        counted = [counts for some in over_blocks(texts, _count_words) for counts in some]
-    else:
-        counted = [document_words(text) for text in texts]
-    return [_vector(counts) for counts in counted]
+    if not worth_counting(texts):
+        return [_vector(document_words(text)) for text in texts]
+    return [vector for some in count_blocks(texts) for vector in _vectors(*some)]
 
 
-def _count_words(tokens: Tokens) -> list[dict[str, int]]:
-    """Count words as `document_words` does, many texts at once."""
-    _, firsts, at = np.unique(tokens.hashes, return_index=True, return_inverse=True)
-    data = tokens.data.tobytes()
-    spans = zip(tokens.starts[firsts].tolist(), tokens.stops[firsts].tolist(), strict=True)
-    words = [data[start:stop].decode() for start, stop in spans]
-    names = [None if word in SMART else word for word in words]
-    found, ends = [names[i] for i in at.tolist()], tokens.documents.tolist()
-    spans = zip(ends, ends[1:], strict=False)
-    return [weigh_words([word for word in found[i:j] if word]) for i, j in spans]
+def _vectors(texts: Sequence[str], counted: Counted) -> Iterator[tuple[str, int]]:
+    quoted = [quote(word) for word in counted.words]
+    pairs = zip(counted.numbers, counted.counts, strict=True)
+    parts = [quoted[i] if n == 1 else quoted[i] + _positions(n) for i, n in pairs]
+    for text, (i, j) in zip(texts, pairwise(counted.ends), strict=True):
+        if j - i <= ALWAYS_FIT:
+            yield " ".join(parts[i:j]), min(sum(counted.counts[i:j]), LONGEST)
+        else:  # the first words of a text are kept
+            yield _vector(document_words(text))
 
 
 def _vector(counts: Mapping[str, int]) -> tuple[str, int]:
     kept = counts if len(counts) <= ALWAYS_FIT else _first_that_fit(counts)
-    parts = [quote(word) + _POSITIONS[min(n, MOST_COUNTED)] for word, n in kept.items()]
+    parts = [quote(word) + _positions(n) for word, n in kept.items()]
     return " ".join(parts), min(sum(counts.values()), LONGEST)
+
+
+def _positions(n: int) -> str:
+    return _POSITIONS[min(n, MOST_COUNTED)]
 
 
 def quote(word: str) -> str:

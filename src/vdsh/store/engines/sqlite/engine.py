@@ -30,6 +30,7 @@ from vdsh.store.engines.sqlite.words import (
 from vdsh.store.found import Choose, Found
 from vdsh.store.model import FOLDER, load_model
 from vdsh.store.ranking import ByRelevance
+from vdsh.store.reindexing import NAME as MODEL_NAME
 from vdsh.store.rows import COLUMNS, Rows, read_labels
 from vdsh.store.where import Tree
 from vdsh.words import DamagedWordsError, Segment, WordQuery
@@ -274,7 +275,7 @@ class Sqlite(Engine):
         """Copy database, models and map into an empty folder."""
         care.copy_to(self._database, folder / FILE, progress)
         for source in self._folder.iterdir():
-            if source.is_dir() and reencoding.NAME.fullmatch(source.name):
+            if source.is_dir() and MODEL_NAME.fullmatch(source.name):
                 shutil.copytree(source, folder / source.name)
             elif source.name in care.KEPT:
                 shutil.copy(source, folder / source.name)

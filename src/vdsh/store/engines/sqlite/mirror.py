@@ -20,7 +20,7 @@ import numpy as np
 from vdsh.codes import Codes
 from vdsh.errors import FolderError, VdshError
 from vdsh.search import HammingIndex
-from vdsh.store.engine import ModelChangedError
+from vdsh.store import reindexing
 from vdsh.store.engines.sqlite.database import Database
 from vdsh.store.engines.sqlite.words import Words
 from vdsh.store.rows import read_codes
@@ -54,8 +54,7 @@ def current_state(connection: sqlite3.Connection) -> State:
 def check_codes(connection: sqlite3.Connection, store: str) -> None:
     """Raise where a transaction sees codes of another model than those that are known."""
     found = connection.execute("SELECT value FROM meta WHERE key = 'uuid'").fetchone()
-    if not found or found[0] != store:
-        raise ModelChangedError("The store got another model meanwhile. Open it again.")
+    reindexing.check_codes(found and found[0], store)
 
 
 def _count(connection: sqlite3.Connection) -> int:

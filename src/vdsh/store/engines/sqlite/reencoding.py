@@ -6,7 +6,6 @@ stopped.
 """
 
 import json
-import re
 import shutil
 import sqlite3
 import uuid
@@ -14,15 +13,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from vdsh.errors import FolderError, InputError, OutputExistsError
+from vdsh.errors import OutputExistsError
 from vdsh.model import Model
-from vdsh.search.id_kinds import show
 from vdsh.store.engines.sqlite.database import Database
-from vdsh.store.model import FOLDER, INSIDE, load_model
-
-BATCH = 2000
-NAME = re.compile(INSIDE)
-NEXT, PREVIOUS = "next", "previous"  # in the table `meta`
+from vdsh.store.model import load_model
+from vdsh.store.reindexing import (
+    BATCH,
+    NAME,
+    NEXT,
+    PREVIOUS,
+    check_begun,
+    check_own,
+    name_of,
+    read_previous,
+)
 
 Rows = Sequence[tuple[int, str]]
 
@@ -35,7 +39,7 @@ def reencode(
     progress: Callable[[int], None] | None = None,
 ) -> None:
     """Encode all documents with another model, and switch to it."""
-    name = f"{FOLDER}-{model.fingerprint[:12]}"
+    name = name_of(model)
     _keep(database.folder / name, model)
     with database.writing() as connection:
         _begin(connection, database.folder, model.fingerprint, restart=restart)
@@ -64,14 +68,7 @@ def reencode(
 
 def previous_model(database: Database) -> Model:
     """Load the model that the store had before."""
-    known = database.meta().get(PREVIOUS)
-    if known is None:
-        raise InputError(
-            f"'{database.folder}' has no earlier model: it never had one, or was compacted since."
-        )
-    name = str(json.loads(known))
-    if not NAME.fullmatch(name) and not Path(name).is_absolute():
-        raise FolderError(f"'{database.folder}' is damaged: its earlier model is {show(name)}.")
+    name = read_previous(str(database.folder), database.meta().get(PREVIOUS))
     return load_model(database.folder / name)
 
 
@@ -98,11 +95,7 @@ def _begin(
     connection: sqlite3.Connection, folder: Path, fingerprint: str, *, restart: bool
 ) -> None:
     begun = _value(connection, NEXT)
-    if begun not in (None, fingerprint) and not restart:
-        raise InputError(
-            f"'{folder}' is being encoded with another model ({begun[:12]}) already. Finish that, "
-            "or begin anew with --restart."
-        )
+    check_begun(str(folder), begun, fingerprint, restart=restart)
     if begun != fingerprint:
         connection.execute("DROP TABLE IF EXISTS next_codes")
     connection.execute(
@@ -113,8 +106,7 @@ def _begin(
 
 def _check_own(connection: sqlite3.Connection, folder: Path, fingerprint: str) -> None:
     """Raise where somebody else has switched, or begun anew with another model."""
-    if _value(connection, NEXT) != fingerprint:
-        raise InputError(f"Another process gave '{folder}' a model meanwhile. Nothing was changed.")
+    check_own(str(folder), _value(connection, NEXT), fingerprint)
 
 
 def _left(connection: sqlite3.Connection) -> Rows:

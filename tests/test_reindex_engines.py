@@ -1,0 +1,223 @@
+"""A new model under an old store on a server; `test_reindex` has more, for folders."""
+
+from threading import Event, Thread
+
+import numpy as np
+import pytest
+
+from conftest import toy_corpus
+from vdsh import Document, TextHasher, open_store
+from vdsh.errors import EngineError, InputError
+from vdsh.model import as_model
+from vdsh.store.engines.milvus import reencoding as in_milvus
+from vdsh.store.engines.postgres import reencoding as in_postgres
+
+TEXTS = toy_corpus()[0]
+N = 70
+
+
+@pytest.fixture(scope="module")
+def newer():
+    return TextHasher("lsh", n_bits=32, random_state=3).fit(TEXTS)
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch):
+    monkeypatch.setattr(in_postgres, "BATCH", 20)
+    monkeypatch.setattr(in_milvus, "BATCH", 20)
+
+
+@pytest.fixture(params=["milvus-lite", "postgres"])
+def place(request, new_place, fitted):
+    place = new_place(request.param)
+    fill(place, fitted)
+    return place
+
+
+def fill(place, hasher):
+    with open_store(place, hasher) as store:
+        documents = [Document(f"{i:03}", TEXTS[i], ("a",), {"n": i}) for i in range(N)]
+        store.upsert(documents)
+
+
+def check_codes(store, hasher, n=N):
+    """Every code is the one that the model makes."""
+    assert store.model.fingerprint == as_model(hasher).fingerprint
+    pages = list(store.entries())
+    for documents, codes in pages:
+        assert np.array_equal(codes, hasher.encode([document.text for document in documents]))
+    assert sum(len(documents) for documents, _ in pages) == n
+
+
+def stop(_):
+    raise KeyboardInterrupt
+
+
+def test_there_and_back(place, fitted, newer):
+    seen = []
+    with open_store(place) as store, open_store(place) as other, open_store(place) as third:
+        before, documents = store.search("orbit moon"), list(store)
+        store.reindex(newer, progress=seen.append)
+        check_codes(store, newer)
+        assert third.get("007") == documents[7]
+        assert sum(seen) == N
+        assert store.info()["bits"] == 32
+        assert list(store) == documents
+        hits = other.search("orbit moon", rank="distance")  # its model is not loaded yet
+        assert all(len(hit.code) == 8 for hit in hits)
+        assert len(other.within("orbit moon", 32)) == N
+        assert len(other.search("orbit moon", where={"n": {">=": 60}}, k=99)) == 10
+        other.upsert([Document("new", "referee goal")])
+        other.delete(["new"])
+        assert store.check() == []
+    with open_store(place) as store:
+        check_codes(store, newer)
+        store.reindex()
+        check_codes(store, fitted)
+        assert store.search("orbit moon") == before
+        store.compact()
+        check_codes(store, fitted)
+        with pytest.raises(InputError, match="no earlier model"):
+            store.reindex()
+
+
+def test_it_goes_on_where_it_stopped(place, fitted, newer):
+    seen = []
+    with open_store(place) as store:
+        with pytest.raises(KeyboardInterrupt):
+            store.reindex(newer, progress=stop)
+        check_codes(store, fitted)
+        with pytest.raises(InputError, match="being encoded with another model"):
+            store.reindex(fitted)
+    with open_store(place) as store:
+        check_codes(store, fitted)
+        store.reindex(newer, progress=seen.append)
+        check_codes(store, newer)
+    assert sum(seen) == N - 20
+
+
+def test_another_model_instead(place, fitted, newer):
+    third = TextHasher("lsh", n_bits=8, random_state=4).fit(TEXTS)
+    with open_store(place) as store:
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                store.reindex(newer, progress=stop)
+        store.reindex(third, restart=True)
+        check_codes(store, third)
+        with pytest.raises(KeyboardInterrupt):
+            store.reindex(newer, progress=stop)
+        store.compact()  # drops what was begun
+        store.upsert([Document("000", TEXTS[1])])
+        check_codes(store, third)
+
+
+def test_writes_and_searches_meanwhile_in_postgres(new_place, fitted, newer):
+    place = new_place("postgres")
+    fill(place, fitted)
+    ended, problems, written = Event(), [], []
+
+    def work():
+        try:
+            with open_store(place) as store:
+                while not ended.is_set():
+                    id = f"new-{len(written):04}"
+                    text = TEXTS[len(written) % len(TEXTS)]
+                    store.upsert([Document(id, text), Document("000", text)])
+                    written.append(id)
+                    assert store.search("orbit moon")
+                    store.delete([f"{20 + len(written):03}"])
+        except BaseException as error:
+            problems.append(error)
+
+    def replace(_):  # what was encoded already, and what comes before it
+        other.upsert([Document("!", "moon"), Document("009", f"orbit {len(written)}")])
+
+    thread = Thread(target=work)
+    thread.start()
+    with open_store(place) as store, open_store(place) as other:
+        for hasher in (newer, fitted, newer):
+            store.reindex(hasher, progress=replace)
+    ended.set()
+    thread.join()
+    assert not problems
+    with open_store(place) as store:
+        check_codes(store, newer, store.count())
+        assert {id for ids, _ in store.codes() for id in ids} >= {*written, "!", "000", "009"}
+        assert store.check() == []
+
+
+def test_nobody_writes_to_milvus_meanwhile(new_place, fitted, newer):
+    """It cannot write to two collections at once: who writes is told, and nothing is lost."""
+    place = new_place("milvus-lite")
+    with open_store(place, fitted) as store:
+        store.upsert(
+            [
+                Document("long", "orbit " * 20_000),
+                *(Document(f"{i}", "moon orbit") for i in range(30)),
+            ]
+        )
+
+    def write(_):
+        with open_store(place) as other:
+            with pytest.raises(EngineError, match="nobody can write to Milvus meanwhile"):
+                other.upsert([Document("new", "moon")])
+            with pytest.raises(EngineError, match="vdsh compact"):
+                other.delete(["long"])
+            assert len(other.search("orbit moon")) == 10
+
+    with open_store(place) as store:
+        store.reindex(newer, progress=write)
+        check_codes(store, newer, 31)
+        assert len(store.get("long").text) == 120_000
+        store.upsert([Document("long", "moon")])
+        assert store.get("new") is None
+        store.reindex()
+        check_codes(store, fitted, 31)
+
+
+def test_a_graph_is_made_of_the_new_codes(new_place, fitted, newer):
+    place = new_place("pgvector")
+    fill(place, fitted)
+    with open_store(f"{place}&index=hnsw") as store:
+        store.search("orbit moon")
+        store.reindex(newer)
+        found = store.search("orbit moon", k=5, rank="distance")
+    with open_store(place) as store:
+        assert store.search("orbit moon", k=5, rank="distance") == found
+
+
+def test_what_would_forbid_the_switch_is_said_first(new_place, postgres_server, fitted, newer):
+    place = new_place("postgres")
+    fill(place, fitted)
+    table = place.rpartition("=")[2]
+    with postgres_server.connect("plain") as connection:
+        connection.execute(f"CREATE VIEW codes_of_{table} AS SELECT code FROM {table}")
+        seen = []
+        with open_store(place) as store:
+            with pytest.raises(EngineError, match="depend on it"):
+                store.reindex(newer, progress=seen.append)
+            check_codes(store, fitted)
+        assert not seen
+        connection.execute(f"DROP VIEW codes_of_{table}")
+
+
+def test_who_may_only_write_may_not_reindex(new_place, postgres_server, fitted, newer):
+    place = new_place("postgres")
+    fill(place, fitted)
+    with postgres_server.connect("plain") as connection:
+        table = place.rpartition("=")[2]
+        connection.execute("DROP ROLE IF EXISTS clerk")
+        connection.execute("CREATE ROLE clerk LOGIN PASSWORD 'x'")
+        for part in ("", "_meta", "_fields", "_model", "_totals"):
+            connection.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table}{part} TO clerk")
+    other = f"postgresql://clerk:x@{place.partition('@')[2]}"
+    with open_store(other) as store:
+        store.upsert([Document("new", "moon")])
+        with pytest.raises(EngineError, match="must be owner"):
+            store.reindex(newer)
+        assert store.search("moon")
+        check_codes(store, fitted, N + 1)
+        with open_store(place) as owner:
+            owner.reindex(newer)
+        store.upsert([Document("newer", "moon")])
+        check_codes(store, newer, N + 2)
