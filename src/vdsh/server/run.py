@@ -17,7 +17,7 @@ from vdsh.server.log import set_up_log
 from vdsh.server.sharing import BACKLOG, SharingServer, listen
 from vdsh.server.workers import room_for_numbers, stop_without_parent, supervise
 from vdsh.store import open_store
-from vdsh.store.preparing import words_bar
+from vdsh.store.preparing import bar
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -56,7 +56,7 @@ def serve(
     check_exposure(host, settings.token)
     with open_store(settings.store) as store:
         n_documents = store.count()
-        with words_bar() as progress:
+        with bar("indexing words") as progress:
             store.prepare_words(progress)  # once, before workers and clients wait for it
     sockets = listen(host, port, workers)
     set_up_log(requests=settings.logged)

@@ -24,8 +24,11 @@ def find_candidates(
 ) -> list[Candidate]:
     """Find the best by words, and the nearest to the code that those want."""
     query, n = ranking.query, ranking.n_candidates
-    matches = words.match(query.words)
+    few = None if snapshot.few is None else np.array(snapshot.few, np.int64)
+    matches = words.match(query.words, few)
     ranking.missing = matches.missing
+    if few is not None:
+        return _of_few(snapshot, words, ranking, few, matches)
     left_out = _any_of(words.having(some) for some in query.without if len(some) == 1)
     matches = matches.only(~_among(matches.numbers, left_out))
     for phrase in query.phrases:
@@ -46,6 +49,22 @@ def find_candidates(
         fitting = _fitting(snapshot, [row for row, _, _ in rows], query)
         found = {id: found[id] for row, id, _ in rows if row in fitting}
     return list((found | known).values())
+
+
+def _of_few(
+    snapshot: Snapshot, words: WordIndex, ranking: ByRelevance, few: Numbers, matches: Matches
+) -> list[Candidate]:
+    """Take all of few documents that pass a filter, if they fit the query."""
+    query = ranking.query
+    for some in query.without:
+        few = few[~_among(few, words.having(some))] if len(some) == 1 else few
+    for phrase in query.phrases:
+        few = few[_among(few, words.having([word for word in phrase if word not in SMART]))]
+    if query.phrases or any(len(some) > 1 for some in query.without):
+        few = _fitting(snapshot, few.tolist(), query)
+    candidates = _candidates(snapshot, matches, few)
+    ranking.wanted(candidates)
+    return candidates
 
 
 def _best_by_words(
