@@ -14,12 +14,13 @@ from vdsh.errors import FolderError, InputError
 from vdsh.model import Model
 from vdsh.store.addresses import Address
 from vdsh.store.engine import Engine
-from vdsh.store.engines.postgres.relevant import Relevant
+from vdsh.store.engines.postgres.filters import FilterIndexes
+from vdsh.store.engines.postgres.relevant import Counted, Relevant
 from vdsh.store.engines.postgres.rows import to_batch, to_bits, to_code, to_found, to_pieces
 from vdsh.store.engines.postgres.session import NotAllowedError, Session
 from vdsh.store.engines.postgres.tables import Tables, Vector
 from vdsh.store.engines.postgres.upgrade import MEMORY, WordColumns, take_turns
-from vdsh.store.engines.postgres.where import escape, to_sql, unescape
+from vdsh.store.engines.postgres.where import Sql, escape, to_sql, unescape
 from vdsh.store.found import Choose, Found, choose_from
 from vdsh.store.model import from_files, to_files
 from vdsh.store.ranking import ByRelevance
@@ -43,6 +44,8 @@ class Postgres(Engine):
         self._tables = Tables(address.option("table", "vdsh"))
         self._session = Session(address, wait=wait)
         self._words = WordColumns(self._session, self._tables)
+        self._filters = FilterIndexes(self._session, self._tables)
+        self._counted = Counted()
         try:
             self._version, self._vector = self._look_at_server()
         except BaseException:
@@ -118,7 +121,7 @@ class Postgres(Engine):
 
     def count(self, where: Tree | None) -> int:
         """Count documents."""
-        text, parameters = to_sql(where)
+        text, parameters = self._condition(where)
         rows = self._ask(f"SELECT count(*) FROM {{documents}} WHERE {text}", *parameters)
         return int(rows[0][0])
 
@@ -129,6 +132,18 @@ class Postgres(Engine):
         self._need_graph()
         found = self._session.run(lambda cursor: self._nearest(cursor, code, n, where))
         return choose_from(found, choose)
+
+    def prepare_filter(
+        self, where: Tree, progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Index the fields of a filter, where documents are many and that is allowed."""
+        self._filters.prepare(where, progress)
+
+    def index_fields(
+        self, fields: Sequence[str], progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Index fields for filters."""
+        self._filters.make(fields, progress)
 
     def prepare_words(self, progress: Callable[[int, int], None] | None = None) -> bool:
         """Give documents of before their words; say no where the tables may not be changed."""
@@ -143,7 +158,10 @@ class Postgres(Engine):
 
         def work(cursor: Any) -> tuple[list[Found], ByRelevance]:
             attempt = copy(ranking)  # which learns from what it sees
-            relevant = Relevant(cursor, self._tables, to_sql(where), nearest)
+            condition = self._condition(where)
+            narrow = condition != to_sql(where)
+            parts = (cursor, self._tables, condition, nearest, self._counted)
+            relevant = Relevant(*parts, narrow=narrow)
             return relevant.find(attempt), attempt
 
         try:
@@ -205,10 +223,13 @@ class Postgres(Engine):
         composed = self._tables.sql(query)
         return self._session.run(lambda cursor: cursor.execute(composed, parameters).fetchall())
 
+    def _condition(self, where: Tree | None) -> Sql:
+        return self._filters.narrow(where, to_sql(where))
+
     def _search(
         self, cursor: Any, query: str, code: Codes, where: Tree | None, *more: Any
     ) -> list[Any]:
-        condition, bits = to_sql(where), to_bits(code.tobytes())
+        condition, bits = self._condition(where), to_bits(code.tobytes())
         composed = self._tables.search(query, self._vector, condition.text, len(bits))
         rows: list[Any] = cursor.execute(composed, (bits, *condition.parameters, *more)).fetchall()
         return rows

@@ -116,11 +116,16 @@ class Tables:
             )
         *schema, table = parts
         self.name = name
+        self._table = table
         self._names = [Identifier(*schema, table + ending) for ending in PARTS]
         self._graph = Identifier(f"{table}_hnsw")
         self._words = Identifier(f"{table}_words")
         self.graph = Identifier(*schema, f"{table}_hnsw").as_string(None)
         self.all = [name.as_string(None) for name in self._names]
+
+    def filter_index(self, ending: str) -> str:
+        """Name an index for filters."""
+        return f"{self._table}_f{ending}"
 
     def sql(self, query: str, **more: Any) -> Composed:
         """Put the tables' names into a statement."""

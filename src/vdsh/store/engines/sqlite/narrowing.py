@@ -91,8 +91,10 @@ class Narrowing:
         return self._ask(query, [number, *condition.parameters, number], most)
 
     def _ask(self, query: str, parameters: Sequence[Any], most: int) -> Numbers | None:
-        rows = self._connection.execute(f"{query} LIMIT ?", (*parameters, most + 1)).fetchall()
-        return _in_order([row for (row,) in rows]) if len(rows) <= most else None
+        count = f"SELECT COUNT(*) FROM ({query} LIMIT {most + 1})"  # quicker than to fetch many
+        if self._connection.execute(count, parameters).fetchone()[0] > most:
+            return None
+        return _in_order([row for (row,) in self._connection.execute(query, parameters)])
 
 
 def _key(value: Any) -> Any:

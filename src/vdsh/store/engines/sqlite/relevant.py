@@ -24,7 +24,7 @@ def find_candidates(
 ) -> list[Candidate]:
     """Find the best by words, and the nearest to the code that those want."""
     query, n = ranking.query, ranking.n_candidates
-    few = None if snapshot.few is None else np.array(snapshot.few, np.int64)
+    few = None if snapshot.few is None else _numbers(snapshot.few)
     matches = words.match(query.words, few)
     ranking.missing = matches.missing
     if few is not None:
@@ -62,7 +62,11 @@ def _of_few(
         few = few[_among(few, words.having([word for word in phrase if word not in SMART]))]
     if query.phrases or any(len(some) > 1 for some in query.without):
         few = _fitting(snapshot, few.tolist(), query)
-    candidates = _candidates(snapshot, matches, few)
+    known = {row: (id, code) for row, id, code in snapshot.few or ()}
+    pairs = zip(few.tolist(), matches.of(few).tolist(), strict=True)
+    candidates = [
+        Candidate(known[row][0], 0, check_code(known[row][1]), share) for row, share in pairs
+    ]
     ranking.wanted(candidates)
     return candidates
 

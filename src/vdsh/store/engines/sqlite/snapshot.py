@@ -19,7 +19,7 @@ PER_STATEMENT = 500  # ids looked up at a time
 LONGEST = 900_000  # characters of a condition; SQLite takes a million
 MANY_TRIED = 10_000  # nearest documents tried before a filter goes through all of them
 FEW = 2000  # documents that may pass a filter, when just those are looked at
-MOST_ENTRIES = 20_000  # of a test, to find them
+MOST_ENTRIES = 10_000  # of a test, to find them
 ONE_BY_ONE = 5  # times as long as in a row takes what is looked up
 
 Pairs = list[tuple[str, int]]  # id, distance
@@ -41,15 +41,15 @@ class Snapshot:
         self._filter = None if where is None else self._compile(where)
 
     @cached_property
-    def few(self) -> list[int] | None:
-        """The rows that match a filter, in order, where an index says that they are few."""
+    def few(self) -> list[tuple[int, str, bytes]] | None:
+        """Row, id and code of all that match, in order, where an index says that they are few."""
         rows = self._narrowed(MOST_ENTRIES)
-        if rows is None or len(rows) > FEW:
-            return None
-        return [row for row, _ in self.rows("id", rows.tolist())]
+        return None if rows is None or len(rows) > FEW else self.rows("id, code", rows.tolist())
 
     def count(self) -> int:
         """Count the documents."""
+        if self.few is not None:
+            return len(self.few)
         if self._filter is None:
             (n_documents,) = self._connection.execute("SELECT COUNT(*) FROM documents").fetchone()
             return int(n_documents)
@@ -111,7 +111,7 @@ class Snapshot:
 
     def all_rows(self) -> list[int]:
         """Return the numbers of all rows that match."""
-        return [row for (row,) in self._all("row")]
+        return [row for row, _, _ in self._all()]
 
     def fetch(self, pairs: Pairs) -> list[Found]:
         """Fetch documents that were found."""
@@ -123,20 +123,20 @@ class Snapshot:
         return [to_found(row) for row in self._look_up(COLUMNS, ids)]
 
     def _index_of_all(self, code: Codes) -> HammingIndex:
-        ids, codes = read_codes(self._all("id, code"), len(code))
+        ids, codes = read_codes([(id, code) for _, id, code in self._all()], len(code))
         return HammingIndex(codes, ids=ids)
 
-    def _all(self, columns: str) -> list[Any]:
-        """Look up columns of all rows that match, by an index or by reading all documents."""
+    def _all(self) -> list[tuple[int, str, bytes]]:
+        """Look up row, id and code of all that match, by an index or by reading all documents."""
         if self.few is not None:
-            return self._look_up(columns, self.few, by="row")
+            return self.few
         query = "SELECT IFNULL(MAX(row), 0) FROM documents"
         (newest,) = self._connection.execute(query).fetchone()
         rows = self._narrowed(newest // ONE_BY_ONE)
         if rows is not None:
-            return self._look_up(columns, rows.tolist(), self._filter, by="row")
+            return self.rows("id, code", rows.tolist())
         text, parameters = self._filter or Sql("1")
-        query = f"SELECT {columns} FROM documents WHERE {text}"
+        query = f"SELECT row, id, code FROM documents WHERE {text}"
         return self._connection.execute(query, parameters).fetchall()
 
     def _narrowed(self, most: int) -> Numbers | None:
