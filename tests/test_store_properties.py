@@ -304,6 +304,11 @@ class WordsMachine(RuleBasedStateMachine):
         self.reader.close()
         self.store, self.reader = open_store(self.path), open_store(self.path)
 
+    @precondition(lambda self: self.model)
+    @rule()
+    def index_a_field(self):
+        self.store.index_fields(["n"])
+
     @rule(how=st.sampled_from(sorted(BREAK)))
     def damage_the_word_index(self, how):
         self.reopen()

@@ -103,10 +103,8 @@ class FilterIndexes:
         return there, len(ours), self._count(cursor, WORTH) >= WORTH
 
     def _count(self, cursor: Any, most: int | None = None) -> int:
-        some = self._tables.sql(
-            "SELECT count(*) FROM (SELECT FROM {documents} LIMIT %s) AS counted"
-        )
-        return int(cursor.execute(some, (most,)).fetchone()[0])
+        query = "SELECT count(*) FROM (SELECT FROM {documents} LIMIT %s) AS counted"
+        return int(cursor.execute(self._tables.sql(query), (most,)).fetchone()[0])
 
     def _make(self, field: str, cursor: Any) -> None:
         cursor.execute(f"SET LOCAL lock_timeout = '{PATIENCE}s'")

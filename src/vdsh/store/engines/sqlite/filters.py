@@ -20,10 +20,10 @@ from vdsh.store.filters import LONGEST, MOST, WORTH, fields_of
 from vdsh.store.where import Tree
 
 SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS filter_fields"
-    "(field INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, last INTEGER NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS filters(field INTEGER NOT NULL, value NOT NULL,"
-    " row INTEGER NOT NULL, PRIMARY KEY (field, value, row)) WITHOUT ROWID",
+    "CREATE TABLE filter_fields(field INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL,"
+    " last INTEGER NOT NULL)",
+    "CREATE TABLE filters(field INTEGER NOT NULL, value NOT NULL, row INTEGER NOT NULL,"
+    " PRIMARY KEY (field, value, row)) WITHOUT ROWID",
 )
 NUL = "x'00'"
 BATCH = 100_000  # rows that are indexed in a transaction
@@ -53,6 +53,7 @@ class Field(NamedTuple):
 def list_fields(connection: sqlite3.Connection) -> list[Field]:
     """List the fields that have entries; none where there is no index, or it is not ours."""
     with suppress(sqlite3.OperationalError):
+        connection.execute("SELECT field, value, row FROM filters LIMIT 0")
         rows = connection.execute("SELECT field, name, last FROM filter_fields ORDER BY field")
         fields = [Field(*row) for row in rows]
         sound = all(isinstance(n, int) and isinstance(last, int) for n, _, last in fields)
@@ -124,8 +125,9 @@ def remove_entries(connection: sqlite3.Connection, rows: Sequence[int]) -> None:
 def index_anew(connection: sqlite3.Connection) -> None:
     """Make all entries anew."""
     with _forgotten_when_damaged(connection):
-        connection.execute("UPDATE filter_fields SET last = 0")
-        connection.execute("DELETE FROM filters")
+        if list_fields(connection):
+            connection.execute("UPDATE filter_fields SET last = 0")
+            connection.execute("DELETE FROM filters")
         for field in list_fields(connection):
             _add(connection, field, _newest(connection))
 
@@ -143,8 +145,10 @@ def missing_entries(connection: sqlite3.Connection) -> bool:
 
 def _catch_up(connection: sqlite3.Connection, names: Collection[str]) -> int:
     """Index some documents for the first field that lacks some; return how many rows are left."""
-    for statement in SCHEMA:
-        connection.execute(statement)
+    if not list_fields(connection):
+        _drop(connection)
+        for statement in SCHEMA:
+            connection.execute(statement)
     new = "INSERT OR IGNORE INTO filter_fields(name, last) VALUES (?, 0)"
     connection.executemany(new, [(name,) for name in names])
     newest = _newest(connection)
@@ -186,5 +190,9 @@ def _forgotten_when_damaged(connection: sqlite3.Connection) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         if getattr(error, "sqlite_errorname", "") != "SQLITE_ERROR":
             raise
-        for table in ("filter_fields", "filters"):
-            connection.execute(f"DROP TABLE IF EXISTS {table}")
+        _drop(connection)
+
+
+def _drop(connection: sqlite3.Connection) -> None:
+    for table in ("filter_fields", "filters"):
+        connection.execute(f"DROP TABLE IF EXISTS {table}")
