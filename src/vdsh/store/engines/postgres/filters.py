@@ -99,7 +99,7 @@ class FilterIndexes:
         )
         names = {name for (name,) in cursor.execute(query, (self._tables.all[0],)).fetchall()}
         there = {field for field in fields if names.issuperset(self._names(field))}
-        ours = [name for name in names if name.startswith(self._tables.filter_index(""))]
+        ours = {name[-6:] for name in names if name.startswith(self._tables.filter_index(""))}
         return there, len(ours), self._count(cursor, WORTH) >= WORTH
 
     def _count(self, cursor: Any, most: int | None = None) -> int:
