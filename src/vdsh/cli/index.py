@@ -21,6 +21,14 @@ def command(
     reference: Annotated[
         bool, typer.Option("--reference", help="Remember where the model is, do not copy it.")
     ] = False,
+    index_field: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Index a field, or label, for filters; may be given several times. From 20,000 "
+            "documents on, the first filter on a field does it.",
+            show_default=False,
+        ),
+    ] = None,
     reading: options.Reading = options.BY_DEFAULT,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -29,7 +37,7 @@ def command(
     from vdsh.documents.document import in_batches
     from vdsh.progress import reading_bar
     from vdsh.store import open_store, without_password
-    from vdsh.store.preparing import words_bar
+    from vdsh.store.preparing import bar
 
     keep = "reference" if reference else "inside"
     written = 0
@@ -44,8 +52,10 @@ def command(
                 first = next(in_batches(documents), [])  # what cannot be read makes no store
                 opened = stack.enter_context(open_store(store, model, keep_model=keep))
                 opened.upsert(chain(first, documents), progress=acknowledge)
-            with words_bar(enabled=not quiet) as show:  # of what an older version wrote
+            with bar("indexing words", enabled=not quiet) as show:  # of what an older version wrote
                 opened.prepare_words(show)
+            with bar("indexing fields", enabled=not quiet) as show:
+                opened.index_fields(index_field or (), show)
             total = opened.count()
     except (VdshError, KeyboardInterrupt):
         if written:

@@ -19,7 +19,7 @@ from vdsh.server.tls import Certificate
 from vdsh.server.tokens import Tokens
 from vdsh.server.workers import room_for_numbers, stop_without_parent, supervise
 from vdsh.store import open_store
-from vdsh.store.preparing import words_bar
+from vdsh.store.preparing import bar
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -80,7 +80,7 @@ def serve(
 def _prepare(path: str) -> int:
     """Make words ready once, before workers and clients wait for it; return the documents."""
     with open_store(path) as store:
-        with words_bar() as progress:
+        with bar("indexing words") as progress:
             store.prepare_words(progress)
         return store.count()
 

@@ -97,6 +97,17 @@ class Engine(ABC):
         Engines that can fetch only the documents that were chosen.
         """
 
+    def prepare_filter(  # noqa: B027  (not every engine needs to)
+        self, where: Tree, progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Index the fields of a filter, where documents are many and that can be done."""
+
+    def index_fields(
+        self, fields: Sequence[str], progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Index fields for filters; "labels" are one. What is written later is indexed too."""
+        raise InputError(f"'{self.shown}' has no index for filters. Leave --index-field out.")
+
     def prepare_words(self, progress: Callable[[int, int], None] | None = None) -> bool:
         """Bring the word index up to date, if need be; say whether there is one.
 

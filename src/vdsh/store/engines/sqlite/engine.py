@@ -13,7 +13,7 @@ from vdsh.errors import FolderError, OutputExistsError, VdshError, WriteError
 from vdsh.model import Model
 from vdsh.persistence import MANIFEST
 from vdsh.store.engine import REORDERS, WORDS_LATER, Engine, no_store
-from vdsh.store.engines.sqlite import care, reencoding
+from vdsh.store.engines.sqlite import care, filters, reencoding
 from vdsh.store.engines.sqlite.database import FILE, Database
 from vdsh.store.engines.sqlite.mirror import Mirror, check_codes, current_state, share_mirror
 from vdsh.store.engines.sqlite.relevant import find_candidates, fitting
@@ -112,6 +112,7 @@ class Sqlite(Engine):
             if rows.rows:  # their rows follow each other, up to the newest
                 first = current_state(connection).row - len(rows.rows) + 1
                 add_words(connection, words._replace(first=first))
+                filters.add_entries(connection, first, first + len(rows.rows) - 1)
             names = [(name,) for name in sorted(new)]
             connection.executemany("INSERT OR IGNORE INTO fields VALUES (?)", names)
         self._known_fields |= new
@@ -143,6 +144,18 @@ class Sqlite(Engine):
             if pairs is None:
                 pairs = snapshot.nearest_of_all_passing(code, n)
             return snapshot.fetch(pairs if choose is None else snapshot.choose(pairs, choose))
+
+    def prepare_filter(
+        self, where: Tree, progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Index the fields of a filter, where documents are many."""
+        filters.index_by_use(self._database, where, progress)
+
+    def index_fields(
+        self, fields: Sequence[str], progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Index fields for filters."""
+        filters.index_fields(self._database, fields, progress)
 
     def prepare_words(self, progress: Callable[[int, int], None] | None = None) -> bool:
         """Index the words of documents that an older version wrote, or of a damaged index."""
@@ -208,8 +221,7 @@ class Sqlite(Engine):
         with self._database.reading() as connection:
             snapshot = Snapshot(connection, where)
             with mirror.showing(connection) as index:
-                near = to_pairs(index.within(code, radius)) if len(index) else []
-            pairs = snapshot.passing(near)
+                pairs = snapshot.within(index, code, radius)
             return snapshot.fetch(pairs[:limit]), len(pairs)
 
     def page(self, after: str, size: int) -> list[Found]:
@@ -283,6 +295,8 @@ class Sqlite(Engine):
     def compact(self) -> None:
         """Write the database anew without the space of what was deleted; old models go too."""
         reencoding.forget_models(self._database)
+        with self._database.writing() as connection:
+            filters.index_anew(connection)
         self._database.vacuum()
 
     def is_in_place(self) -> bool:
@@ -385,5 +399,6 @@ def _delete(connection: Connection, ids: Sequence[str]) -> int:
     if n_removed:
         rows = [row for (row,) in connection.execute(f"SELECT row {these}", ids)]
         remove_words(connection, rows)
+        filters.remove_entries(connection, rows)
         connection.execute(f"DELETE {these}", ids)
     return n_removed
