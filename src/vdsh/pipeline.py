@@ -19,12 +19,14 @@ from vdsh.hashers import HASHERS, Hasher
 from vdsh.hashers.base import Progress
 from vdsh.model import Model
 from vdsh.model.card import describe_measure
-from vdsh.model.health import LEAST_TO_WARN, BitHealthWarning, describe
+from vdsh.model.health import LEAST_TO_WARN, BitHealthWarning, describe, sample
 from vdsh.model.model import EmptyDocumentWarning, warn_of_empty
+from vdsh.model.profile import AMONG, Profile, make_profile
 from vdsh.notebook import html_table
 from vdsh.persistence import jsonable
 from vdsh.progress import training_bar
 from vdsh.text import BagOfWords
+from vdsh.text.word_counter import check_texts
 
 __all__ = ["EmptyDocumentWarning", "TextHasher"]
 
@@ -137,6 +139,7 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         """
         vectorizer, hasher = self._parts()
         jsonable(self.get_params())  # what cannot be saved is refused before the work
+        texts = check_texts(texts)
         counts = vectorizer.fit_transform(texts)
         warn_of_empty(_count_empty(counts), counts.shape[0])
         held_out = _held_out(vectorizer, validation)
@@ -158,6 +161,7 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
             }
             | ({} if vectors is None else {"vectors": _about_vectors(vectors, vectors_source)})
         )
+        self.model_.profile = _profile(self.model_, texts, validation)
         warn_of_bits(hasher, counts.shape[0])
         return self
 
@@ -191,6 +195,7 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         facts = {"source": source, "documents": counts.shape[0], "created": _now()}
         kept = {name: fact for name, fact in self.model_.training.items() if name != "quality"}
         self.model_ = self._learned({**kept, "recalibrated": facts})
+        self.model_.profile = _profile(self.model_, texts, validation)
         return self
 
     def encode(self, texts: Sequence[str]) -> Codes:
@@ -321,6 +326,17 @@ def _count_empty(counts: csr_array) -> int:
 
 def _settings(kind: type) -> set[str]:
     return set(inspect.signature(kind).parameters)
+
+
+def _profile(model: Model, texts: Sequence[str], validation: Any) -> Profile | None:
+    """Note what documents that were held out look like, to tell later whether others differ."""
+    held_out = validation[0] if isinstance(validation, tuple) else validation
+    if held_out is None or not len(held_out):
+        return None
+    texts, held_out = check_texts(texts), check_texts(held_out)
+    return make_profile(
+        model, held_out, model.encode([texts[i] for i in sample(len(texts), AMONG)])
+    )
 
 
 def _held_out(vectorizer: BagOfWords, validation: Any) -> tuple[csr_array, Any] | None:

@@ -19,6 +19,8 @@ from prometheus_client.values import MultiProcessValue, MutexValue
 from starlette.types import Scope
 
 from vdsh.errors import WriteError
+from vdsh.model.drift import Drift
+from vdsh.server.drift import DriftWatch, gauges
 from vdsh.server.workers import FOLDER
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -56,6 +58,7 @@ class Metrics:
             registry=self._registry,
         )
 
+        self.drift = DriftWatch()
         self.running.set(0)  # a worker goes on with the numbers of the one it replaces
 
     def note(self, scope: Scope, method: str, status: int, seconds: float) -> None:
@@ -64,7 +67,7 @@ class Metrics:
         self._requests.labels(method if method in METHODS else "other", path, status).inc()
         self._seconds.labels(path).observe(seconds)
 
-    def text(self, n_documents: int) -> bytes:
+    def text(self, n_documents: int, drift: Drift | None = None) -> bytes:
         """Write all numbers in Prometheus' format."""
         registry = self._registry
         folder = os.environ.get(FOLDER)
@@ -73,18 +76,19 @@ class Metrics:
                 raise WriteError("There is no room for numbers in the temporary folder.")
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        return generate_latest(registry) + generate_latest(_documents(n_documents))
+        return generate_latest(registry) + generate_latest(_documents(n_documents, drift))
 
 
 class _Documents(Collector):
-    def __init__(self, n_documents: int) -> None:
-        self.n_documents = n_documents
+    def __init__(self, n_documents: int, drift: Drift | None) -> None:
+        self.n_documents, self.drift = n_documents, drift
 
     def collect(self) -> Iterator[Any]:
         yield GaugeMetricFamily("vdsh_documents", "Documents in the store.", self.n_documents)
+        yield from gauges(self.drift)
 
 
-def _documents(n_documents: int) -> CollectorRegistry:
+def _documents(n_documents: int, drift: Drift | None) -> CollectorRegistry:
     registry = CollectorRegistry()
-    registry.register(_Documents(n_documents))
+    registry.register(_Documents(n_documents, drift))
     return registry

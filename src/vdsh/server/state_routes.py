@@ -28,6 +28,8 @@ async def ready(ask: Ask) -> Json:
 @router.get("/metrics", response_class=Response)
 async def metrics(request: Request, ask: Ask) -> Response:
     """Give the numbers of all workers in Prometheus' text format."""
-    n_documents = await ask.pool.call(lambda store: store.count())
-    text = request.app.state.metrics.text(n_documents)
+    numbers = request.app.state.metrics
+    text = numbers.text(
+        *await ask.pool.call(lambda store: (store.count(), numbers.drift.look(store)))
+    )
     return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)
