@@ -87,6 +87,15 @@ def make_profile(model: "Model", texts: Sequence[str], others: Codes | None) -> 
     )
 
 
+def profile_held_out(model: "Model", texts: Sequence[str], held_out: Any) -> Profile | None:
+    """Look at documents that were held out, alone or with their labels, beside those learned."""
+    held_out = held_out[0] if isinstance(held_out, tuple) else held_out
+    if held_out is None or not len(held_out):
+        return None
+    others = model.encode([texts[i] for i in sample(len(texts), AMONG)])
+    return make_profile(model, list(held_out), others)
+
+
 def read_profile(parts: Mapping[str, Any] | None, n_bits: int) -> Profile | None:
     """Read what `to_json` wrote; raise a ValueError where it cannot be of such a model."""
     if parts is None:

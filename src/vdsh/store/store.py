@@ -300,6 +300,12 @@ class Store:
         except FolderError as error:
             return [*found, str(error)]
 
+    def sample(self, n: int) -> list[Document]:
+        """Return n documents at random, always the same ones; or all, where there are fewer."""
+        some = self._ask(lambda engine: engine.some_codes(check_count("n", n, 1)))
+        batches = in_batches([id for id, _ in some], BATCH)
+        return [found.document for ids in batches for found in self._look_up(ids)]
+
     def drift(self, documents: Iterable[Document] | None = None, *, recent: int = RECENT) -> Drift:
         """Say whether recent documents have moved away from the model; see `vdsh.model.drift`.
 
