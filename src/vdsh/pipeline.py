@@ -18,6 +18,7 @@ from vdsh.errors import InputError, suggest
 from vdsh.hashers import HASHERS, Hasher
 from vdsh.hashers.base import Progress
 from vdsh.hashers.vdsh.growth import Start
+from vdsh.hashers.vectors import check_vectors
 from vdsh.model import Model, as_model
 from vdsh.model.card import describe_measure
 from vdsh.model.health import LEAST_TO_WARN, BitHealthWarning, describe
@@ -154,8 +155,11 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         texts = check_texts(texts)
         if isinstance(validation, float | int):
             kept, rest = hold_out(len(texts), self.random_state, validation)
-            validation = (take(texts, rest), take(labels, rest)) if rest else None
-            texts, labels, vectors = take(texts, kept), take(labels, kept), take(vectors, kept)
+            validation = None
+            if rest and (labels is None or len(labels) == len(texts)):  # else the hasher complains
+                vectors = None if vectors is None else check_vectors(vectors, len(texts))
+                validation = take(texts, rest), take(labels, rest)
+                texts, labels, vectors = (take(part, kept) for part in (texts, labels, vectors))
         vectorizer = vectorizer.fit(texts) if words is None else vectorizer.know(list(words))
         if begin is not None:
             vectorizer.know(sorted({*vectorizer.vocabulary_, *begin.words}))

@@ -33,7 +33,6 @@ def hold_out(n_documents: int, seed: Any, share: float = 0.1) -> tuple[list[int]
 
 def take(values: Any, rows: Sequence[int]) -> Any:
     """Take some rows of an array or a list, of nothing nothing."""
-    if values is None or isinstance(values, np.ndarray):
-        return None if values is None else values[rows]
-    values = values if isinstance(values, Sequence) else list(values)
+    if values is None or hasattr(values, "ndim"):
+        return None if values is None else np.asarray(values)[rows]
     return [values[i] for i in rows]
