@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vdsh.codes import Codes, to_words, unpack
+from vdsh.codes import Bits, Codes, to_words, unpack
 from vdsh.model.health import entropy, sample
 
 if TYPE_CHECKING:
@@ -57,34 +57,68 @@ class Profile(NamedTuple):
         return {k: v._asdict() if isinstance(v, Histogram) else v for k, v in parts.items()}
 
 
-def make_profile(model: "Model", texts: Sequence[str], others: Codes | None) -> Profile:
-    """Look at documents, of many at a sample.
+class Looks(NamedTuple):
+    """What each of some documents looks like to a model.
+
+    Attributes
+    ----------
+    bits : uint8 ndarray of shape (n_docs, n_bits)
+    unknown : ndarray of shape (n_docs,)
+    sureness, nearest : ndarray of shape (n_docs,), or None
+    among : int
+    """
+
+    bits: Bits
+    unknown: NDArray[Any]
+    sureness: NDArray[Any] | None
+    nearest: NDArray[Any] | None
+    among: int
+
+    def take(self, rows: NDArray[Any]) -> "Looks":
+        """Choose documents by their row numbers."""
+        sure = None if self.sureness is None else self.sureness[rows]
+        near = None if self.nearest is None else self.nearest[rows]
+        return Looks(self.bits[rows], self.unknown[rows], sure, near, self.among)
+
+    def profile(self) -> Profile:
+        """Put them into histograms."""
+        n_docs, n_bits = self.bits.shape
+        distances = (-0.5, n_bits + 0.5)
+        return Profile(
+            n_docs,
+            self.bits.sum(axis=0, dtype=np.int64).tolist(),
+            _entropy(self.bits),
+            _histogram(self.unknown, (0, 1)),
+            None if self.sureness is None else _histogram(self.sureness, (0.5, 1)),
+            None if self.nearest is None else _histogram(self.nearest, distances, n_bits + 1),
+            self.among,
+        )
+
+
+def look_at(model: "Model", texts: Sequence[str], others: Codes | None) -> Looks:
+    """Look at documents, of which there must be one.
 
     Parameters
     ----------
     model : Model
     texts : sequence of str
-        Of which there must be one.
     others : uint8 ndarray of shape (n, n_bytes) or None
         Codes that the nearest is looked for among.
     """
-    texts = [texts[i] for i in sample(len(texts), MOST)]
     codes, chances = model.codes_and_chances(model.counts(texts))
-    bits, sure, near = unpack(codes), None, None
-    if model.knows_doubt:
-        sure = _histogram(np.maximum(chances, 1 - chances).mean(axis=1), (0.5, 1))
-    if others is not None and len(others):
-        edges = (-0.5, model.n_bits + 0.5)
-        near = _histogram(_nearest(codes, others), edges, model.n_bits + 1)
-    return Profile(
-        len(texts),
-        bits.sum(axis=0, dtype=np.int64).tolist(),
-        _entropy(bits),
-        _histogram(model.unknown_shares(texts), (0, 1)),
-        sure,
-        near,
+    others = others if others is not None and len(others) else None
+    return Looks(
+        unpack(codes),
+        model.unknown_shares(texts),
+        np.maximum(chances, 1 - chances).mean(axis=1) if model.knows_doubt else None,
+        None if others is None else _nearest(codes, others),
         0 if others is None else len(others),
     )
+
+
+def make_profile(model: "Model", texts: Sequence[str], others: Codes | None) -> Profile:
+    """Look at documents, of many at a sample; see `look_at`."""
+    return look_at(model, [texts[i] for i in sample(len(texts), MOST)], others).profile()
 
 
 def profile_held_out(model: "Model", texts: Sequence[str], held_out: Any) -> Profile | None:
