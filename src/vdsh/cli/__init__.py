@@ -17,7 +17,7 @@ from vdsh.errors import VdshError
 
 VERBS = """demo fit encode index search within delete duplicates info datasets evaluate recalibrate
     reproduce map serve explain sample copy export check backup restore
-    compact reindex""".split()
+    compact reindex drift""".split()
 _ASKING = ("search", "within", "info", "duplicates")
 
 

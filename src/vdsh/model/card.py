@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from vdsh import __version__
 from vdsh.codes import FIXED, plain_threshold
+from vdsh.model.changes import Changes
 from vdsh.model.health import describe
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ codes = hasher.encode(["a text", "another text"])   # uint8, shape (2, {n_bytes}
 
 ## Trained on
 - {documents:,} documents{source}, {words:.0f} counted words each, and {validation:,} to validate
-- vocabulary of {terms:,} terms
-- {labels}{vectors}
+- vocabulary of {terms:,} terms{sampled}
+- {labels}{vectors}{started}
 
 ## Quality
 - {quality}
@@ -57,12 +58,14 @@ def model_card(model: "Model") -> str:
         version=__version__,
         created=facts["created"],
         documents=facts["documents"],
+        sampled=_sampled(facts),
         source=f" of {facts['source']}" if facts["source"] else "",
         words=facts["words_per_document"],
         validation=facts["validation_documents"],
         terms=facts["terms"],
         labels=_labels(learned),
         vectors=_vectors(facts),
+        started=_started(facts),
         quality=_quality(model),
         epochs=_epochs(learned),
         thresholds=_thresholds(model),
@@ -86,6 +89,25 @@ def _vectors(facts: Mapping[str, Any]) -> str:
         return ""
     size, source = facts["vectors"]["dimensions"], facts["vectors"]["source"]
     return f"\n- taught by vectors of {size:,} dimensions{f' from {source}' if source else ''}"
+
+
+def _sampled(facts: Mapping[str, Any]) -> str:
+    """Say of how many documents these are a sample, where they are one."""
+    if "sampled_from" not in facts:
+        return ""
+    return f" of all {facts['sampled_from']:,} documents, of which those above are a random sample"
+
+
+def _started(facts: Mapping[str, Any]) -> str:
+    """Say which model it learned on from, where it did, and how far the codes are from that's."""
+    if "started" not in facts:
+        return ""
+    old = facts["started"]
+    text = (
+        f"\n- learned on from a model of {old['documents']:,} documents and {old['terms']:,} terms "
+        f"({old['fingerprint'][:12]})"
+    )
+    return text + (f"; {Changes(**old['changes']).describe()}" if "changes" in old else "")
 
 
 def describe_measure(quality: Mapping[str, Any]) -> str:

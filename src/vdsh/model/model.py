@@ -17,6 +17,7 @@ from vdsh.model.card import model_card
 from vdsh.model.encoders import ENCODERS, Encoder, Network, Posterior, normal_cdf
 from vdsh.model.learned import check_learned
 from vdsh.model.network import Decoder
+from vdsh.model.profile import Profile, read_profile
 from vdsh.persistence import (
     Folder,
     check_free,
@@ -68,6 +69,8 @@ class Model:
         The settings that a person gave, from which `TextHasher` can learn again.
     training : mapping
         What it was trained on, for the model card.
+    profile : Profile, optional
+        What documents that it was not trained on looked like then; see `vdsh.model.drift`.
 
     Attributes
     ----------
@@ -87,6 +90,7 @@ class Model:
         text_settings: Mapping[str, Any],
         given: Mapping[str, Any],
         training: Mapping[str, Any],
+        profile: Profile | None = None,
     ) -> None:
         self.name = name
         self.words = words
@@ -95,6 +99,7 @@ class Model:
         self.text_settings = text_settings
         self.given = given
         self.training = training
+        self.profile = profile
         self.n_bits = int(settings["n_bits"])
         self.thresholds: Scores = learned["thresholds_"]
         self.encoder: Encoder = ENCODERS[name].of(learned, settings)
@@ -127,6 +132,7 @@ class Model:
             text_settings=text_settings,
             given=given,
             training=manifest["training"],
+            profile=read_profile(manifest.get("profile"), settings["n_bits"]),
         )
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -141,6 +147,7 @@ class Model:
             "vectorizer": jsonable(self.text_settings),
             "fitted": jsonable({k: v for k, v in self.learned.items() if k not in arrays}),
             "training": self.training,
+            **({} if self.profile is None else {"profile": self.profile.to_json()}),
         }
         folder = Folder(manifest, arrays, list(self.words))
         write_folder(path, folder, model_card(self), force=force)
@@ -180,6 +187,10 @@ class Model:
     def unknown_words(self, text: str) -> list[str]:
         """List the words of a text that the model does not know, stop words left out."""
         return self._counter.unknown(text)
+
+    def unknown_shares(self, texts: Sequence[str]) -> Scores:
+        """Return the share of each text's words, stop words left out, that it does not know."""
+        return self._counter.unknown_shares(check_texts(texts))
 
     def scores(self, texts: Sequence[str]) -> Scores:
         """Compute the numbers that thresholds turn into bits, of shape (n_texts, n_bits)."""

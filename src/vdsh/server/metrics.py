@@ -1,6 +1,7 @@
 """Numbers for Prometheus; those of several workers are added up."""
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,6 +20,8 @@ from prometheus_client.values import MultiProcessValue, MutexValue
 from starlette.types import Scope
 
 from vdsh.errors import WriteError
+from vdsh.model.drift import Drift
+from vdsh.server.drift import DriftWatch, gauges
 from vdsh.server.workers import FOLDER
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -56,6 +59,7 @@ class Metrics:
             registry=self._registry,
         )
 
+        self.drift = defaultdict[str, DriftWatch](DriftWatch)  # of each store
         self.running.set(0)  # a worker goes on with the numbers of the one it replaces
 
     def note(self, scope: Scope, method: str, status: int, seconds: float) -> None:
@@ -66,8 +70,8 @@ class Metrics:
         self._requests.labels(method if method in METHODS else "other", path, status).inc()
         self._seconds.labels(path).observe(seconds)
 
-    def text(self, n_documents: Mapping[str, int]) -> bytes:
-        """Write all numbers in Prometheus' format, with the documents of each store."""
+    def text(self, stores: Mapping[str, tuple[int, Drift | None]]) -> bytes:
+        """Write all numbers in Prometheus' format, with documents and drift of each store."""
         registry = self._registry
         folder = os.environ.get(FOLDER)
         if folder is not None:
@@ -75,23 +79,24 @@ class Metrics:
                 raise WriteError("There is no room for numbers in the temporary folder.")
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        return generate_latest(registry) + generate_latest(_documents(n_documents))
+        return generate_latest(registry) + generate_latest(_documents(stores))
 
 
 class _Documents(Collector):
-    def __init__(self, n_documents: Mapping[str, int]) -> None:
-        self.n_documents = n_documents
+    def __init__(self, stores: Mapping[str, tuple[int, Drift | None]]) -> None:
+        self.stores = stores
 
     def collect(self) -> Iterator[Any]:
-        several = len(self.n_documents) > 1
+        several = len(self.stores) > 1
         labels = ["store"] if several else []
         gauge = GaugeMetricFamily("vdsh_documents", "Documents in the store.", labels=labels)
-        for name, number in self.n_documents.items():
+        for name, (number, _) in self.stores.items():
             gauge.add_metric([name] if several else [], number)
         yield gauge
+        yield from gauges({name: drift for name, (_, drift) in self.stores.items()})
 
 
-def _documents(n_documents: Mapping[str, int]) -> CollectorRegistry:
+def _documents(stores: Mapping[str, tuple[int, Drift | None]]) -> CollectorRegistry:
     registry = CollectorRegistry()
-    registry.register(_Documents(n_documents))
+    registry.register(_Documents(stores))
     return registry

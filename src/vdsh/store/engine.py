@@ -8,7 +8,8 @@ from typing import Any
 from vdsh.codes import Codes
 from vdsh.errors import EngineError, InputError, MissingFileError
 from vdsh.model import Model
-from vdsh.store.found import Choose, Found
+from vdsh.model.health import sample
+from vdsh.store.found import Choose, Found, pages
 from vdsh.store.ranking import ByRelevance, fits, reorder
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
@@ -19,6 +20,7 @@ class ModelChangedError(EngineError):
     """The store has got another model since it was opened: codes must be made anew."""
 
 
+PAGE = 10_000  # codes that are read at a time
 NEAREST = 1000  # documents that words re-order where there is no word index
 # What an engine may say about words, besides how it looks for all of them.
 REORDERS = f"re-orders the {NEAREST:,} nearest by code"
@@ -153,6 +155,22 @@ class Engine(ABC):
     @abstractmethod
     def code_page(self, after: str, size: int) -> list[tuple[str, bytes]]:
         """Do what `page` does, for ids and codes."""
+
+    def written(self, n: int, *, last: bool) -> list[Found]:
+        """Return the n documents that were written first, or last, in order."""
+        raise InputError(
+            f"'{self.shown}' does not know which documents are new. Give them: vdsh drift STORE "
+            "DOCS, or store.drift(documents)."
+        )
+
+    def some_codes(self, n: int) -> list[tuple[str, bytes]]:
+        """Return n ids with their codes, always the same ones at random; or all, where fewer."""
+        size = self.count(None)
+        wanted, first, found = set(sample(size, n).tolist()), 0, []
+        for page in pages(lambda after: self.code_page(after, PAGE), ""):
+            found += [pair for place, pair in enumerate(page, first) if place in wanted]
+            first += len(page)
+        return found
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:

@@ -14,9 +14,11 @@ from vdsh.documents import Document
 from vdsh.documents.document import BATCH, in_batches
 from vdsh.errors import FolderError, InputError, VdshError
 from vdsh.model import Model
+from vdsh.model.drift import Drift
 from vdsh.search.checks import check_count
 from vdsh.store.backup import write_backup
 from vdsh.store.care import describe, wrong_codes
+from vdsh.store.drift import RECENT, measure_drift
 from vdsh.store.duplicates import check_similarity, find_duplicates
 from vdsh.store.engine import Engine, ModelChangedError
 from vdsh.store.found import Found, Page, pages
@@ -309,6 +311,27 @@ class Store:
             return found + self._ask(lambda engine: wrong_codes(engine, self._model, ids, sample))
         except FolderError as error:
             return [*found, str(error)]
+
+    def sample(self, n: int) -> list[Document]:
+        """Return n documents at random, always the same ones; or all, where there are fewer."""
+        some = self._ask(lambda engine: engine.some_codes(check_count("n", n, 1)))
+        batches = in_batches([id for id, _ in some], BATCH)
+        return [found.document for ids in batches for found in self._look_up(ids)]
+
+    def drift(self, documents: Iterable[Document] | None = None, *, recent: int = RECENT) -> Drift:
+        """Say whether recent documents have moved away from the model; see `vdsh.model.drift`.
+
+        Parameters
+        ----------
+        documents : iterable of Document, optional
+            Recent documents, in the store or not; by default those that were written last.
+        recent : int, default=1000
+            How many of those, and half of the store at most.
+        """
+        n = check_count("recent", recent, 1)
+        given = None if documents is None else list(documents)
+        work = partial(measure_drift, model=self._model, documents=given, n=n)
+        return self._retry(lambda: self._ask(work))
 
     def back_up(
         self,

@@ -11,6 +11,7 @@ from typing import Any
 from vdsh.codes import Codes
 from vdsh.errors import FolderError, OutputExistsError, VdshError, WriteError
 from vdsh.model import Model
+from vdsh.model.health import sample
 from vdsh.persistence import MANIFEST
 from vdsh.store.engine import REORDERS, WORDS_LATER, Engine, no_store
 from vdsh.store.engines.sqlite import care, filters, reencoding
@@ -255,6 +256,25 @@ class Sqlite(Engine):
                 words = mirror.words.showing(connection)
             pairs = fitting(snapshot, words, snapshot.passing(near), query)
             return snapshot.fetch(pairs[:limit]), len(pairs)
+
+    def written(self, n: int, *, last: bool) -> list[Found]:
+        """Return the n documents that were written first, or last, in order."""
+        order = "DESC" if last else "ASC"
+        query = f"SELECT {COLUMNS} FROM documents ORDER BY row {order} LIMIT ?"
+        found = [to_found(row) for row in self._ask_for_codes(query, n)]
+        return found[::-1] if last else found
+
+    def some_codes(self, n: int) -> list[tuple[str, bytes]]:
+        """Return the codes of random rows; of all, where too many rows are gone."""
+        first, last = self._ask(
+            "SELECT coalesce(min(row), 0), coalesce(max(row), 0) FROM documents"
+        )[0]
+        rows = sample(last - first + 1, 4 * n) + first
+        some = f"row IN ({', '.join(map(str, rows))})"  # numbers of our own
+        found = self._ask_for_codes(f"SELECT id, code FROM documents WHERE {some} ORDER BY row")
+        if len(found) < n:
+            return super().some_codes(n)
+        return [found[i] for i in sample(len(found), n)]
 
     def facts(self) -> dict[str, Any]:
         """Say how words are looked for, and how many bytes there are."""
