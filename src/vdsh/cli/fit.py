@@ -25,8 +25,8 @@ _MODELS = (
 
 @options.reads_documents
 def command(
-    docs: options.Docs,
     out: Annotated[str, typer.Option(help="Folder to write the model to.", show_default=False)],
+    docs: options.OptionalDocs = None,
     model: Annotated[str, typer.Option(help=_MODELS)] = "vdsh",
     bits: Annotated[int, typer.Option(help="Length of the codes, a multiple of 8.")] = 32,
     preset: Annotated[
@@ -45,6 +45,14 @@ def command(
             "a field. The model needs none later.",
         ),
     ] = None,
+    no_text: Annotated[
+        bool,
+        typer.Option(
+            "--no-text",
+            help="Hash the vectors themselves (models vdsh, itq, sph, lsh). Texts, where there are "
+            "documents, only explain bits.",
+        ),
+    ] = False,
     setting: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Any other setting, see the docs."),
@@ -60,7 +68,9 @@ def command(
     quiet: options.Quiet = False,
 ) -> None:
     """Learn a model from documents and write it to a folder."""
+    from vdsh.cli.fit_vectors import fit_vectors
     from vdsh.codes import check_n_bits
+    from vdsh.errors import InputError
     from vdsh.persistence import check_free
     from vdsh.scale.cluster import Machines
     from vdsh.scale.training import Lesson, fit_on_ray, launched
@@ -68,6 +78,27 @@ def command(
     check_n_bits(bits)
     options.check_engine(engine, address, workers)
     check_free(out, force=force)
+    if no_text:
+        _check_no_text(vectors, preset, validation, engine)
+        settings = options.parse_settings(setting or []) | {"random_state": seed, "device": device}
+        settings |= {} if epochs is None else {"epochs": epochs}
+        fit_vectors(
+            vectors or "",
+            docs,
+            reading,
+            out,
+            model,
+            bits,
+            settings,
+            quiet=quiet,
+            force=force,
+            as_json=as_json,
+        )
+        return
+    if docs is None:
+        raise InputError(
+            "Give documents to learn from; or vectors alone: --vectors FILE --no-text."
+        )
     hasher = _make(model, bits, preset, epochs, setting or [], seed, device)
 
     with launched(model, docs) as first:
@@ -94,6 +125,15 @@ def command(
         typer.echo(f"Warning: {warning}", err=True)
     if fitted.learned.get("interrupted_"):
         raise typer.Exit(130)
+
+
+def _check_no_text(vectors: str | None, preset: str, validation: str | None, engine: str) -> None:
+    from vdsh.errors import InputError
+
+    if vectors is None:
+        raise InputError("--no-text hashes vectors: give them with --vectors FILE.")
+    if preset != "best" or validation is not None or engine != "local":
+        raise InputError("--preset, --validation and --engine are for models of texts.")
 
 
 def _check_documents(
@@ -127,7 +167,7 @@ def _taught(
 ) -> tuple[Any, str]:
     """Read the vectors of the documents to learn from, and say where they come from."""
     from vdsh.cli.vectors import read_vectors
-    from vdsh.hashers.vectors import check_vectors
+    from vdsh.model.vectors import check_vectors
 
     if vectors is None:
         return None, ""
