@@ -47,7 +47,7 @@ ARRAYS: dict[str, dict[str, str]] = {
         "frequencies_": "bits",
     },
     "sth": _LINEAR | {"agreement_": "bits"},
-    "itq": _LINEAR | {"rotation_": "bits bits"},
+    "itq": _LINEAR | {"rotation_": "components bits"},
 }
 NUMBERS = (int, float)
 # The rest of what is learned, as JSON has it; in a list, all of one type.

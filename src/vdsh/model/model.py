@@ -213,6 +213,18 @@ class Model:
         blocks = [vectors[first : first + _BLOCK] for first in (0, *starts)]
         return np.vstack([self.encode_counts(self.rows(block)) for block in blocks])
 
+    def codes_and_weights(self, rows: Counts) -> tuple[Codes, Scores]:
+        """Hash vectors, and give each bit a chance of being 1 by how large its score is.
+
+        Where a vector is asked with, its scores say more than its bits. A normal distribution
+        function makes chances of them, scaled by twice their mean size, which the posterior of
+        vdsh-v does worse and other methods do not have (`docs/vectors.md`).
+        """
+        scores = self.scores_of(rows)
+        apart = scores - self.thresholds
+        size = np.maximum(np.abs(apart).mean(axis=1, keepdims=True), np.finfo(np.float32).tiny)
+        return pack(binarize(scores, self.thresholds)), normal_cdf(apart / (2 * size))
+
     def unknown_words(self, text: str) -> list[str]:
         """List the words of a text that the model does not know, stop words left out."""
         return self._counter.unknown(text)

@@ -45,8 +45,7 @@ async def read_query(query: Query, rank: str | None, pool: StorePool) -> Asked:
     if query.vector is not None:
         given = VectorQuery(query.vector, query.text or "")
         asked = await pool.call(lambda store: read_vector(store.model, given, rank))
-        sure = rank is None and not pool.model.knows_doubt
-        return Asked(asked, "distance" if sure and not asked.is_text else rank_of(asked, rank))
+        return Asked(asked, rank_of(asked, rank))
     chosen = choose_rank(rank, is_text=True)
     if query.text is not None:
         (read,) = await pool.read(query.text, rank=chosen)

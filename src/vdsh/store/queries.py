@@ -96,7 +96,7 @@ def read_vector(model: Model, query: VectorQuery, rank: str | None) -> TextQuery
         raise InputError("A vector is looked for alone, or with a text. Leave the code out.")
     if not isinstance(vector, Sequence | np.ndarray) or np.ndim(vector[0] if len(vector) else 0):
         raise InputError("A vector to look for must be one list of numbers.")
-    codes, chances = model.codes_and_chances(model.rows([vector]))
+    codes, chances = model.codes_and_weights(model.rows([vector]))
     encoded = EncodedText(codes[0], chances[0], False, [], model.fingerprint)
     return TextQuery(read_words(text, rank or "relevance"), encoded, vector)
 
@@ -115,7 +115,7 @@ def read_queries(
     ]
     for query in given:
         chosen = rank_of(query, rank)
-        if rank == "expected":
+        if chosen == "expected" and not _has_vector(query):
             model.model.check_knows_doubt()
         if chosen != "relevance" or not by_words:
             _check_has_code(model, query)
@@ -133,6 +133,10 @@ def _check(model: StoreModel, query: Codes | TextQuery) -> Codes | TextQuery:
         read = read_vector(model.model, VectorQuery(query.vector), None)
         return query._replace(encoded=read.encoded)
     return TextQuery(query.words, encode_texts(model.model, [query.words.text])[0])
+
+
+def _has_vector(query: Any) -> bool:
+    return isinstance(query, TextQuery) and query.vector is not None
 
 
 def _check_has_code(model: StoreModel, query: Codes | TextQuery | str) -> None:

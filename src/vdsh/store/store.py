@@ -192,9 +192,8 @@ class Store:
             "relevance", the default for a text, takes words and codes together: all words of the
             documents count, known to the model or not. "distance", the default for a code, is
             that of the codes. "expected", the default for a vector, re-orders the nearest
-            documents (4k of them, 1000 at least) by the expected distance under the query's
-            posterior: the model knows how sure each bit is. It needs a text or a vector, and a
-            model with a posterior.
+            documents (4k of them, 1000 at least) by the expected distance: the query keeps how
+            sure each of its bits is. It needs a vector, or a text and a model with a posterior.
 
         Returns
         -------

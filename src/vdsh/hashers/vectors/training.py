@@ -1,9 +1,10 @@
 """Training on vectors: the network of VDSH, with a likelihood that fits dense input.
 
-A vector is no bag of words: it is taken as normal around a linear function of tanh(s), and beside
-it the place where walks along the graph of the nearest vectors lead (see `vdsh.related`). The first
-keeps who is near whom, the second who belongs together over several hops. Where there are texts,
-the code has to tell their words as well, so that bits can be explained.
+What a code has to tell is the vector, and beside it the place where walks along the graph of the
+nearest vectors lead (see `vdsh.related`): the one keeps who is near whom, the other who belongs
+together over several hops. Both are normal around c tanh(s) Q, where the rows of Q are orthonormal,
+those that lose least to signs (iterative quantisation): so the distance of codes is that of what
+they tell. The network begins as the linear map that comes nearest to it.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,11 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 from scipy.sparse import csr_array
 from torch import Tensor
 
 from vdsh.errors import InputError
 from vdsh.hashers.base import Progress, Report
+from vdsh.hashers.baselines.itq import improve, random_rotation
 from vdsh.hashers.vdsh.adam import Adam
 from vdsh.hashers.vdsh.meanings import reduce
 from vdsh.hashers.vdsh.network import Network
@@ -31,10 +34,13 @@ Floats = NDArray[np.float32]
 
 _MOST = 50_000  # vectors to learn from; more take longer and teach hardly more
 _JOINED = 10  # nearest vectors that the graph joins each with
-_VECTOR, _PLACE = 300.0, 60.0  # one over twice the variance of a vector, of a place: length 1
+_PLACE = 0.1  # squared length of a place beside that of a vector, which is 1
+_PRECISION = 300.0  # one over twice the variance of both
 _WORDS = 0.1  # weight of a word
 _KL = 0.01  # weight of the divergence
-_DROPOUT = 0.2
+_DROPOUT = 0.1
+_TURNS, _MOST_TO_TURN = 30, 10_000  # of iterative quantisation, and rows it looks at
+_GAIN, _SMALL = 2.0, 0.1  # of the first scores, and of weights that begin by chance
 _LAST = 0.1  # of the learning rate, with which training ends
 
 
@@ -46,10 +52,11 @@ class Trained(NamedTuple):
 
 
 class _Corpus(NamedTuple):
-    """What training knows, on the device: rows are documents."""
+    """What training knows: rows are documents."""
 
     inputs: Tensor  # (n_docs, d), centred and scaled
-    targets: Tensor  # (n_docs, d + P), vectors and places, scaled so that both have one variance
+    targets: Tensor  # (n_docs, K), what tanh(s) is to be
+    precision: float  # of the targets
     words: csr_array | None  # (n_docs, n_words), 1 where a document has a word
 
 
@@ -82,9 +89,10 @@ def train(
     device = choose_device(hasher.device)
     rows = sample(len(vectors), _MOST)
     scale = _Scale.of(vectors[rows])
-    corpus = _corpus(vectors[rows], None if words is None else words[rows], scale, device)
-    generator = torch.Generator(device).manual_seed(seed)
+    corpus = _corpus(hasher, vectors[rows], None if words is None else words[rows], scale, seed)
     network = _network(hasher, corpus, seed).to(device)
+    corpus = corpus._replace(inputs=corpus.inputs.to(device), targets=corpus.targets.to(device))
+    generator = torch.Generator(device).manual_seed(seed)
     optimizer = Adam(network.parameters(), hasher.learning_rate)
     history: list[dict[str, float | None]] = []
     for number in range(1, hasher.epochs_ + 1):
@@ -109,23 +117,39 @@ def train(
             )
         history.append({"loss": loss, "kl": kl_mean, "validation": None})
     weights = {name: value.cpu().numpy() for name, value in network.state_dict().items()}
-    del weights["P"], weights["b_places"]  # nobody asks for them afterwards
     return Trained(scale.into(weights), history)
 
 
 def _corpus(
-    vectors: Floats, words: csr_array | None, scale: _Scale, device: torch.device
+    hasher: "VDSH_V", vectors: Floats, words: csr_array | None, scale: _Scale, seed: int
 ) -> _Corpus:
-    """Find out where everybody lies, and put it on the device."""
+    """Find out where everybody lies, and what the codes are to be."""
     places = walk(nearest_vectors(reduce(vectors), _JOINED))
-    targets = np.hstack([np.sqrt(_VECTOR) * vectors, np.sqrt(_PLACE) * places])
+    told = _turn(np.hstack([vectors, np.sqrt(_PLACE) * places]), hasher.n_bits, seed)
+    size = float(np.abs(told).mean()) or 1.0  # that of a bit: c
     if words is not None:
         words = csr_array((np.ones_like(words.data), words.indices, words.indptr), words.shape)
+    inputs = torch.as_tensor((vectors - scale.mean) * scale.factor)
+    return _Corpus(inputs, torch.as_tensor(told / size), _PRECISION * size**2, words)
 
-    def tensor(array: NDArray[np.floating]) -> Tensor:
-        return torch.as_tensor(array).to(device, torch.float32)
 
-    return _Corpus(tensor((vectors - scale.mean) * scale.factor), tensor(targets), words)
+def _turn(rows: Floats, n_bits: int, seed: int) -> Floats:
+    """Give the main coordinates of rows, turned so that signs lose little: (n_docs, n_bits)."""
+    centred = rows - rows.mean(axis=0)
+    _, axes = _main_axes(centred, n_bits)
+    coordinates = centred @ axes
+    rotation = random_rotation(axes.shape[1], n_bits, np.random.RandomState(seed))
+    some = coordinates[sample(len(rows), _MOST_TO_TURN)]
+    for _ in range(_TURNS):
+        rotation = improve(some, rotation)
+    turned: Floats = (coordinates @ rotation).astype(np.float32)
+    return turned
+
+
+def _main_axes(centred: Floats, n: int) -> tuple[Floats, Floats]:
+    """Find the n directions in which rows vary most, and the sums of squares along them."""
+    squares, axes = eigh(centred.T @ centred)
+    return squares[::-1][:n], np.ascontiguousarray(axes[:, ::-1][:, :n])
 
 
 def _network(hasher: "VDSH_V", corpus: _Corpus, seed: int) -> Network:
@@ -135,7 +159,6 @@ def _network(hasher: "VDSH_V", corpus: _Corpus, seed: int) -> Network:
         hasher.hidden_size,
         hasher.n_bits,
         n_labels=0,
-        n_places=corpus.targets.shape[1],
         n_words=0 if words is None else words.shape[1],
         private=False,
         decoder_size=hasher.decoder_size,
@@ -143,11 +166,29 @@ def _network(hasher: "VDSH_V", corpus: _Corpus, seed: int) -> Network:
         dropout=_DROPOUT,
         generator=torch.Generator().manual_seed(seed),
     )
-    network.expect_places(corpus.targets.mean(0).cpu())
+    _begin(network, corpus)
     if words is not None:
         often = torch.as_tensor(np.asarray(words.sum(axis=0)).ravel() + 1, dtype=torch.float32)
         network.expect(often / often.sum(), torch.zeros(0))
     return network
+
+
+@torch.no_grad()
+def _begin(network: Network, corpus: _Corpus) -> None:
+    """Have the network begin as the linear map from inputs to targets, by least squares.
+
+    Pairs of nodes are relu(x) and relu(-x), whose difference is x.
+    """
+    x, y = corpus.inputs.numpy(), corpus.targets.numpy()
+    squares, axes = _main_axes(x, min(x.shape[1], len(network.b1) // 2))
+    m = axes.shape[1]
+    inverse = 1 / np.maximum(squares, 1e-6 * squares[:1])
+    found = torch.as_tensor(_GAIN * inverse[:, None] * (axes.T @ (x.T @ y)))  # (m, K)
+    for weights in (network.W2, network.W3, network.W4):
+        weights.mul_(_SMALL)
+    network.W1[:, : 2 * m] = torch.as_tensor(np.hstack([axes, -axes]))
+    network.W2[: 2 * m, : 2 * m] += torch.eye(2 * m)
+    network.W3[: 2 * m] = torch.cat([found, -found])
 
 
 def _bound(
@@ -156,7 +197,7 @@ def _bound(
     """Compute the lower bound and the divergence in it, means over the documents of a batch."""
     Q = network.posterior(network.above(corpus.inputs[rows] @ network.W1, generator))
     s = Q.sample(1, generator)  # (1, B, K)
-    value = -(network.place(s)[0] - corpus.targets[rows]).square().sum(1)
+    value = -corpus.precision * (torch.tanh(s[0]) - corpus.targets[rows]).square().sum(1)
     if corpus.words is not None:
         value = value + _WORDS * _word_log_likelihood(network, s, corpus.words, rows)
     kl = divergence(Q)

@@ -8,7 +8,6 @@ from sklearn.utils import check_random_state
 
 from vdsh.errors import InputError
 from vdsh.hashers.base import Examples, Hasher, Progress, trainer
-from vdsh.hashers.vdsh.defaults import default_settings
 from vdsh.model.encoders import Network
 from vdsh.text.weighting import inverse_document_frequency
 
@@ -38,7 +37,7 @@ class VDSH_V(Hasher):
     decoder_size: int = 200
     epochs: int | None = None
     batch_size: int = 200
-    learning_rate: float = 2e-3
+    learning_rate: float = 1e-3
     device: str = "auto"
 
     def fit(self, X: Any, y: Any = None, *, words: csr_array | None = None, **given: Any) -> Self:
@@ -55,7 +54,7 @@ class VDSH_V(Hasher):
             if value is not None and value < 1:
                 raise InputError(f"{name} must be at least 1. Got {value!r}.")
         n_docs = train.inputs.shape[0]
-        self.epochs_ = int(self.epochs or default_settings(n_docs).epochs)
+        self.epochs_ = int(self.epochs or _epochs(n_docs))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         vectors = train.inputs.toarray()
         trained = trainer("vectors.training").train(self, vectors, self._words, seed, progress)
@@ -64,3 +63,12 @@ class VDSH_V(Hasher):
         if self._words is not None:
             self.idf_ = inverse_document_frequency(self._words)
         self.history_ = trained.history
+
+
+def _epochs(n_docs: int) -> int:
+    """900 over the root of the number of vectors, from 4 to 12.
+
+    >>> [_epochs(n) for n in (1_000, 15_000, 50_000)]
+    [12, 7, 4]
+    """
+    return min(max(4, int(900 / n_docs**0.5)), 12)
