@@ -512,8 +512,8 @@ def test_any_text_is_answered(api, path, rank, text):
 @pytest.mark.parametrize(
     ("path", "body", "words"),
     [
-        ("search", {}, "Give one of text, code and id."),
-        ("search", {"text": "a", "code": "00"}, "Give one of text, code and id."),
+        ("search", {}, "Give one of text, code, id and vector."),
+        ("search", {"text": "a", "code": "00"}, "Give one of text, code, id and vector."),
         ("search", {"text": 3}, "text: Input should be a valid string. Got 3."),
         ("search", {"text": "a", "k": "10"}, "k: Input should be a valid integer. Got '10'."),
         ("search", {"text": "a", "k": 0}, "k: Input should be greater than or equal to 1. Got 0."),

@@ -15,6 +15,7 @@ _HOMES = {
     "Model": "vdsh.model",
     "TextHasher": "vdsh.pipeline",
     "VdshError": "vdsh.errors",
+    "VectorHasher": "vdsh.hashers",
     "open_store": "vdsh.store",
     "read_documents": "vdsh.documents",
 }
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from vdsh.documents import Document as Document
     from vdsh.documents import read_documents as read_documents
     from vdsh.errors import VdshError as VdshError
+    from vdsh.hashers import VectorHasher as VectorHasher
     from vdsh.model import Model as Model
     from vdsh.pipeline import TextHasher as TextHasher
     from vdsh.search import HammingIndex as HammingIndex

@@ -18,13 +18,13 @@ from vdsh.errors import InputError, suggest
 from vdsh.hashers import HASHERS, Hasher
 from vdsh.hashers.base import Progress
 from vdsh.hashers.vdsh.growth import Start
-from vdsh.hashers.vectors import check_vectors
 from vdsh.model import Model, as_model
 from vdsh.model.card import describe_measure
 from vdsh.model.health import LEAST_TO_WARN, BitHealthWarning, describe
 from vdsh.model.held_out import hold_out, take
 from vdsh.model.model import EmptyDocumentWarning, warn_of_empty
 from vdsh.model.profile import profile_held_out
+from vdsh.model.vectors import check_vectors
 from vdsh.notebook import html_table
 from vdsh.persistence import jsonable
 from vdsh.progress import training_bar

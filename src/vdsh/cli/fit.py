@@ -24,8 +24,8 @@ _MODELS = (
 
 @options.reads_documents
 def command(
-    docs: options.Docs,
     out: Annotated[str, typer.Option(help="Folder to write the model to.", show_default=False)],
+    docs: options.OptionalDocs = None,
     model: Annotated[str | None, typer.Option(help=f"{_MODELS}  [default: vdsh]")] = None,
     bits: Annotated[
         int | None, typer.Option(help="Length of the codes, a multiple of 8.  [default: 32]")
@@ -68,6 +68,14 @@ def command(
             "a field. The model needs none later.",
         ),
     ] = None,
+    no_text: Annotated[
+        bool,
+        typer.Option(
+            "--no-text",
+            help="Hash the vectors themselves (models vdsh, itq, sph, lsh). Texts, where there are "
+            "documents, only explain bits.",
+        ),
+    ] = False,
     setting: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Any other setting, see the docs."),
@@ -83,6 +91,7 @@ def command(
     quiet: options.Quiet = False,
 ) -> None:
     """Learn a model from documents and write it to a folder."""
+    from vdsh.cli.fit_vectors import fit_vectors
     from vdsh.cli.learning import (
         Size,
         changes,
@@ -91,6 +100,8 @@ def command(
         read_stored,
         read_taught,
     )
+    from vdsh.codes import check_n_bits
+    from vdsh.errors import InputError
     from vdsh.model import Model
     from vdsh.persistence import check_free
     from vdsh.scale.cluster import Machines
@@ -98,6 +109,27 @@ def command(
 
     options.check_engine(engine, address, workers)
     check_free(out, force=force)
+    if no_text:
+        _check_no_text(vectors, preset, validation, engine, start, sample or memory)
+        settings = options.parse_settings(setting or []) | {"random_state": seed, "device": device}
+        settings |= {} if epochs is None else {"epochs": epochs}
+        fit_vectors(
+            vectors or "",
+            docs,
+            reading,
+            out,
+            model or "vdsh",
+            check_n_bits(32 if bits is None else bits),
+            settings,
+            quiet=quiet,
+            force=force,
+            as_json=as_json,
+        )
+        return
+    if docs is None:
+        raise InputError(
+            "Give documents to learn from; or vectors alone: --vectors FILE --no-text."
+        )
     begin = None if start is None else Model.load(start)
     given = options.parse_settings(setting or [])
     given |= {} if device == "auto" else {"device": device}
@@ -136,6 +168,25 @@ def command(
         typer.echo(f"Warning: {warning}", err=True)
     if fitted.learned.get("interrupted_"):
         raise typer.Exit(130)
+
+
+def _check_no_text(
+    vectors: str | None,
+    preset: str,
+    validation: str | None,
+    engine: str,
+    start: str | None,
+    size: float | None,
+) -> None:
+    from vdsh.errors import InputError
+
+    if vectors is None:
+        raise InputError("--no-text hashes vectors: give them with --vectors FILE.")
+    others = (validation, start, size)
+    if preset != "best" or engine != "local" or any(each is not None for each in others):
+        raise InputError(
+            "--preset, --validation, --engine, --from, --sample and --memory are for texts."
+        )
 
 
 def _judge(hasher: "TextHasher", lesson: "Lesson", *, quiet: bool) -> dict[str, Any]:

@@ -164,7 +164,7 @@ def check_documents(
 def read_taught(vectors: str | None, chosen: Chosen) -> tuple[Any, str]:
     """Read the vectors of the documents to learn from, and say where they come from."""
     from vdsh.cli.vectors import read_vectors
-    from vdsh.hashers.vectors import check_vectors
+    from vdsh.model.vectors import check_vectors
 
     if vectors is None:
         return None, ""

@@ -20,14 +20,13 @@ if TYPE_CHECKING:
     from vdsh.codes import Codes
     from vdsh.documents import Document, DocumentReader
 
-Docs = Annotated[
-    str,
-    typer.Argument(
-        help="JSONL, CSV, TSV, Parquet or text file (gz or plain), a folder of text files, "
-        "or - for stdin.",
-        show_default=False,
-    ),
-]
+_DOCS = typer.Argument(
+    help="JSONL, CSV, TSV, Parquet or text file (gz or plain), a folder of text files, "
+    "or - for stdin.",
+    show_default=False,
+)
+Docs = Annotated[str, _DOCS]
+OptionalDocs = Annotated[str | None, _DOCS]
 Store = Annotated[str, typer.Argument(help="Folder or URL of the store.", show_default=False)]
 Words = Annotated[
     list[str] | None, typer.Argument(help="What to look for; or give --code.", show_default=False)

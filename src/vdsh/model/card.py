@@ -43,9 +43,58 @@ codes = hasher.encode(["a text", "another text"])   # uint8, shape (2, {n_bytes}
 {settings}
 """
 
+_CARD_OF_VECTORS = """\
+# A {n_bits}-bit {model} model of vectors
+
+Made by vdsh {version} on {created}. It turns a vector of {dimensions:,} dimensions into {n_bytes}
+bytes; vectors of high cosine get codes with few differing bits. It hashes no texts.
+
+## Use
+```python
+from vdsh import VectorHasher
+hasher = VectorHasher.load("FOLDER")
+codes = hasher.encode(vectors)   # uint8, shape (n, {n_bytes})
+```
+
+## Trained on
+- {documents:,} vectors of {dimensions:,} dimensions{source}
+- {words}
+
+## Quality
+- how good the codes are was not measured: it takes labels, or the vectors themselves
+- {balance}
+- {health}
+
+## Settings
+{settings}
+"""
+
 
 def model_card(model: "Model") -> str:
     """Write the card of a model."""
+    return _card_of_vectors(model) if model.takes_vectors else _card_of_texts(model)
+
+
+def _card_of_vectors(model: "Model") -> str:
+    facts, learned = model.training, model.learned
+    n_words = f"texts beside them: the decoder knows {facts['terms']:,} words"
+    return _CARD_OF_VECTORS.format(
+        model=model.name,
+        n_bits=model.n_bits,
+        n_bytes=model.n_bits // 8,
+        version=__version__,
+        created=facts["created"],
+        documents=facts["documents"],
+        dimensions=facts["dimensions"],
+        source=f" from {facts['source']}" if facts["source"] else "",
+        words=n_words if facts["terms"] else "no texts, so bits cannot be explained by words",
+        balance=_balance(learned),
+        health=describe(model.n_bits, learned["unused_bits_"], learned["duplicated_bits_"]),
+        settings="\n".join(f"- {name}: {value}" for name, value in sorted(model.given.items())),
+    )
+
+
+def _card_of_texts(model: "Model") -> str:
     facts, learned = model.training, model.learned
     settings = {**model.settings, **model.text_settings}
     for name, value in settings.items():

@@ -150,10 +150,10 @@ class Decoder:
         return cls(
             learned["G_"],
             learned["b_words_"],
-            (learned["D_"], learned["b_decoder_"]) if settings["decoder_size"] else None,
+            (learned["D_"], learned["b_decoder_"]) if "D_" in learned else None,
             (learned["U_"], learned["b_labels_"]) if "U_" in learned else None,
             list(learned.get("classes_", ())),
-            settings.get("label_weight", 0.0) / max(learned["kl_weight_"], _LEAST_KL),
+            settings.get("label_weight", 0.0) / max(learned.get("kl_weight_", 1.0), _LEAST_KL),
         )
 
     def hidden(self, s: NDArray[Any]) -> NDArray[Any]:

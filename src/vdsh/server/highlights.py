@@ -31,7 +31,7 @@ def highlighted(asked: Asked, hits: Sequence[Hit], pool: StorePool) -> dict[str,
     }
     if found.explanation is not None:
         answer["explanation"] = as_fields(found.explanation)
-    if text is not None and pool.has_map():
+    if text is not None and not pool.model.takes_vectors and pool.has_map():
         try:
             x, y = find_place(pool, text, asked.id)
             answer["place"] = {"x": x, "y": y}

@@ -9,8 +9,8 @@ from vdsh.store.filters import check_fields, fields_of
 from vdsh.store.found import Found
 from vdsh.store.hits import Hit, Hits, Within
 from vdsh.store.preparing import bar
-from vdsh.store.queries import TextQuery
-from vdsh.store.ranking import ByExpectedDistance, ByRelevance, choose_rank
+from vdsh.store.queries import TextQuery, rank_of
+from vdsh.store.ranking import ByExpectedDistance, ByRelevance
 from vdsh.store.where import Filter, Tree, parse
 from vdsh.words import WordQuery
 from vdsh.words.passages import words_in
@@ -23,7 +23,7 @@ def search(
     tree = to_tree(engine, where)
     if not isinstance(query, TextQuery):
         return Hits(map(to_hit, engine.nearest(query, k, tree)))
-    rank = choose_rank(rank, is_text=True)
+    rank = rank_of(query, rank)
     if rank == "relevance":
         return _by_relevance(engine, query, k, tree)
     code, chances, empty, unknown, _ = query.encoded
@@ -50,7 +50,7 @@ def within(
     if not isinstance(query, TextQuery):
         found, total = engine.within(query, radius, tree, limit)
         return Within(Hits(map(to_hit, found)), total)
-    words, (code, _, empty, unknown, _) = query
+    words, (code, _, empty, unknown, _), _ = query
     if empty:
         return Within(_nothing(engine, query, tree), 0)
     if words.phrases or words.without:
@@ -87,7 +87,7 @@ def to_hit(found: Found) -> Hit:
 
 
 def _by_relevance(engine: Engine, query: TextQuery, k: int, where: Tree | None) -> Hits:
-    words, (code, chances, empty, unknown, _) = query
+    words, (code, chances, empty, unknown, _), _ = query
     ranking = ByRelevance(words, code, None if empty else chances, k)
     with bar("indexing words") as progress:
         if engine.prepare_words(progress):

@@ -39,6 +39,8 @@ class Network(nn.Module):
         L; 0 leaves the label decoder out.
     n_places : int
         P; 0 leaves the decoder of places out.
+    n_words : int, optional
+        Words that are decoded, V by default; 0 leaves their decoder out.
     private : bool
         Whether there is a private latent vector v.
     decoder_size : int
@@ -61,6 +63,7 @@ class Network(nn.Module):
         *,
         n_labels: int,
         n_places: int = 0,
+        n_words: int | None = None,
         private: bool,
         decoder_size: int,
         bounded: bool,
@@ -70,6 +73,7 @@ class Network(nn.Module):
         super().__init__()
         self.bounded, self.keep, self.private = bounded, 1 - dropout, private
         self.deep = decoder_size > 0
+        n_words = n_terms if n_words is None else n_words
 
         def weights(rows: int, columns: int) -> nn.Parameter:
             return nn.Parameter(
@@ -86,9 +90,10 @@ class Network(nn.Module):
         if private:
             self.W5, self.b5 = weights(hidden_size, n_bits), bias(n_bits)  # mu of v
             self.W6, self.b6 = weights(hidden_size, n_bits), bias(n_bits)  # log sigma of v
-        if self.deep:
+        if self.deep and n_words:
             self.D, self.b_decoder = weights(n_bits, decoder_size), bias(decoder_size)
-        self.G, self.b_words = weights(decoder_size or n_bits, n_terms), bias(n_terms)
+        if n_words:
+            self.G, self.b_words = weights(decoder_size or n_bits, n_words), bias(n_words)
         if n_labels:
             self.U, self.b_labels = weights(n_bits, n_labels), bias(n_labels)
         if n_places:
@@ -122,7 +127,11 @@ class Network(nn.Module):
 
     def hidden(self, batch: Batch, generator: torch.Generator | None) -> Tensor:
         """Compute t2 of shape (B, H); with a generator, drop some of its nodes."""
-        t1 = torch.relu(batch.project(self.W1) + self.b1)  # (B, H)
+        return self.above(batch.project(self.W1), generator)
+
+    def above(self, projected: Tensor, generator: torch.Generator | None) -> Tensor:
+        """Compute t2 from what W1 makes of the inputs, of shape (B, H)."""
+        t1 = torch.relu(projected + self.b1)  # (B, H)
         t2 = torch.relu(torch.addmm(self.b2, t1, self.W2))  # (B, H)
         if generator is None or self.keep == 1:
             return t2
