@@ -14,6 +14,7 @@ import vdsh
 LAYERS = """
 errors          the exception tree
 files           files and folders that are whole or absent
+embed           vectors of texts by models that people have
 documents       files to documents
 jit             one way to compile and spread kernels
 text            texts to counts

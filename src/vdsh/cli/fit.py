@@ -68,6 +68,14 @@ def command(
             "a field. The model needs none later.",
         ),
     ] = None,
+    embed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PACKAGE:MODEL",
+            help="Make the vectors with model2vec:FOLDER or sentence-transformers:NAME; kept in "
+            "the cache. With --no-text, queries and documents are embedded too.",
+        ),
+    ] = None,
     no_text: Annotated[
         bool,
         typer.Option(
@@ -91,7 +99,7 @@ def command(
     quiet: options.Quiet = False,
 ) -> None:
     """Learn a model from documents and write it to a folder."""
-    from vdsh.cli.fit_vectors import fit_vectors
+    from vdsh.cli.fit_vectors import check_embedder, fit_vectors
     from vdsh.cli.learning import (
         Size,
         changes,
@@ -109,8 +117,10 @@ def command(
 
     options.check_engine(engine, address, workers)
     check_free(out, force=force)
+    if embed is not None:
+        check_embedder(embed, vectors, docs)
     if no_text:
-        _check_no_text(vectors, preset, validation, engine, start, sample or memory)
+        _check_no_text(vectors or embed, preset, validation, engine, start, sample or memory)
         settings = options.parse_settings(setting or []) | {"random_state": seed, "device": device}
         settings |= {} if epochs is None else {"epochs": epochs}
         fit_vectors(
@@ -121,6 +131,7 @@ def command(
             model or "vdsh",
             check_n_bits(32 if bits is None else bits),
             settings,
+            embedder=embed,
             quiet=quiet,
             force=force,
             as_json=as_json,
@@ -148,7 +159,7 @@ def command(
             options.texts_and_labels(chosen.documents),
             options.texts_and_labels(chosen.held_out) if chosen.held_out else None,
             source,
-            *read_taught(vectors, chosen),
+            *read_taught(vectors, embed, chosen, quiet=quiet),
             begin,
             chosen.words,
         )
@@ -181,7 +192,9 @@ def _check_no_text(
     from vdsh.errors import InputError
 
     if vectors is None:
-        raise InputError("--no-text hashes vectors: give them with --vectors FILE.")
+        raise InputError(
+            "--no-text hashes vectors: give them with --vectors FILE, or make them with --embed."
+        )
     others = (validation, start, size)
     if preset != "best" or engine != "local" or any(each is not None for each in others):
         raise InputError(

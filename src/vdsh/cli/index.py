@@ -49,7 +49,7 @@ def command(
     from vdsh.store.preparing import bar
 
     loaded = Model.load(model)
-    if loaded.takes_vectors and vectors is None:
+    if loaded.takes_vectors and vectors is None and not loaded.embedder:
         raise InputError(f"The model in '{model}' hashes vectors. Give them: --vectors FILE.")
     hasher, keep = (model, "reference") if reference else (loaded, "inside")
     written = 0

@@ -161,11 +161,18 @@ def check_documents(
         )
 
 
-def read_taught(vectors: str | None, chosen: Chosen) -> tuple[Any, str]:
-    """Read the vectors of the documents to learn from, and say where they come from."""
-    from vdsh.cli.vectors import read_vectors
+def read_taught(
+    vectors: str | None, embedder: str | None, chosen: Chosen, *, quiet: bool
+) -> tuple[Any, str]:
+    """Read or make the vectors of the documents to learn from, and say where they come from."""
+    from vdsh.cli.vectors import embed_with_bar, read_vectors
     from vdsh.model.vectors import check_vectors
 
+    if embedder is not None:
+        texts = [document.text for document in chosen.documents]
+        found = embed_with_bar(texts, embedder, quiet=quiet)
+        found[~found.any(axis=1)] = 1.0  # texts without a word that it knows: alike
+        return check_vectors(found, len(texts)), embedder
     if vectors is None:
         return None, ""
     found = read_vectors(vectors, chosen.documents, chosen.rows, chosen.total)

@@ -23,6 +23,16 @@ Vectors = Annotated[
 _ENDINGS = (".npy", ".parquet")
 
 
+def embed_with_bar(texts: "Sequence[str]", model: str, *, quiet: bool) -> Any:
+    """Embed texts, with a bar; what was embedded before is taken from the cache."""
+    from vdsh.embed import embed
+    from vdsh.progress import counting_bar
+
+    with counting_bar("embedding", len(texts), enabled=not quiet) as bar:
+        show = lambda done, total: bar.update(bar.task_ids[0], completed=done)  # noqa: E731
+        return embed(texts, model, progress=show)
+
+
 def read_file(given: str) -> Any:
     """Read all vectors of a file."""
     if not given.endswith(_ENDINGS):

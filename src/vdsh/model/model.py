@@ -12,6 +12,7 @@ import numpy as np
 
 from vdsh import __version__
 from vdsh.codes import Codes, Scores, binarize, pack, unpack
+from vdsh.embed import embed
 from vdsh.errors import InputError
 from vdsh.model.card import model_card
 from vdsh.model.encoders import ENCODERS, Encoder, Network, Posterior, normal_cdf
@@ -172,6 +173,11 @@ class Model:
         return f"<Model '{self.name}', {self.n_bits} bits, {self.n_inputs:,} {kind}>"
 
     @property
+    def embedder(self) -> str:
+        """The embedding model that makes vectors of texts, where it learned from such."""
+        return str(self.training.get("embedder", ""))
+
+    @property
     def knows_doubt(self) -> bool:
         """Whether it says how sure it is of a bit: whether it has a posterior."""
         return isinstance(self.encoder, Network)
@@ -197,13 +203,16 @@ class Model:
         return list(self.learned.get("classes_", ()))
 
     def counts(self, texts: Sequence[str]) -> Counts:
-        """Count the known words of texts."""
-        if self.takes_vectors:
+        """Count the known words of texts; embed them, where the model hashes vectors."""
+        if not self.takes_vectors:
+            return self._counter.count(check_texts(texts))
+        if not self.embedder:
             raise InputError(
                 f"This model hashes vectors of {self.n_inputs:,} dimensions, and no texts. Give "
                 "the vectors of the texts."
             )
-        return self._counter.count(check_texts(texts))
+        vectors = embed(check_texts(texts), self.embedder)
+        return as_rows(check_vectors(vectors, n_dimensions=self.n_inputs, zeros=True))
 
     def rows(self, vectors: Any) -> Counts:
         """Check vectors, and write them down as the rows that methods ending in `_of` take."""

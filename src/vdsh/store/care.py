@@ -33,7 +33,7 @@ def wrong_codes(engine: Engine, model: StoreModel, ids: Sequence[str], sample: i
 
     Of vectors a store keeps nothing but codes.
     """
-    if model.model.takes_vectors:
+    if model.model.takes_vectors and not model.model.embedder:
         return []
     chosen = engine.look_up(ids[:: max(1, len(ids) // sample)][:sample])
     codes = model.model.encode([found.document.text for found in chosen])

@@ -65,12 +65,13 @@ def encode_texts(model: Model, texts: Sequence[str]) -> list[EncodedText]:
     """Encode texts together, which costs hardly more than one."""
     if not texts:
         return []
-    if model.takes_vectors:  # words find documents without it
+    if model.takes_vectors and not model.embedder:  # words find documents without it
         nothing = np.zeros(model.n_bits // 8, np.uint8), np.full(model.n_bits, 0.5, np.float32)
         found = EncodedText(*nothing, True, [], model.fingerprint)
         return [found._replace(unknown=model.unknown_words(text)) for text in texts]
     counts = model.counts(texts)
-    codes, chances = model.codes_and_chances(counts)
+    of_vectors = model.takes_vectors
+    codes, chances = (model.codes_and_weights if of_vectors else model.codes_and_chances)(counts)
     empty = (np.diff(counts.indptr) == 0).tolist()
     unknown = map(model.unknown_words, texts)
     parts = zip(codes, chances, empty, unknown, strict=True)
@@ -141,7 +142,7 @@ def _has_vector(query: Any) -> bool:
 
 def _check_has_code(model: StoreModel, query: Codes | TextQuery | str) -> None:
     is_words = isinstance(query, str) or (isinstance(query, TextQuery) and query.encoded.empty)
-    if is_words and model.model.takes_vectors:
+    if is_words and model.model.takes_vectors and not model.model.embedder:
         raise InputError(
             "The model of this store hashes vectors, so a text has no code. Give its vector, or "
             "search by relevance: that looks for its words."
