@@ -83,6 +83,19 @@ def test_faiss_gives_the_answers_of_the_store(story):
     assert text.endswith("the same.\n")
 
 
+def test_a_store_is_a_retriever_of_langchain(story):
+    pytest.importorskip("langchain_core")
+    text = story("langchain_retriever")
+    assert text.startswith("turtle.TNavigator.circle: Draw a circle")
+    assert "Answer from these pages:\n['turtle." in text
+
+
+def test_a_store_is_a_retriever_of_llamaindex(story):
+    pytest.importorskip("llama_index.core")
+    found = re.findall(r"^  \d\.\d\d  (\w+)\.", story("llamaindex_retriever"), re.MULTILINE)
+    assert found == ["turtle"] * 3 + ["email"] * 3
+
+
 def test_methods_are_compared(story):
     text = story("compare_methods")
     found = numbers(text)

@@ -26,7 +26,7 @@ def run(page, folder, port=8765):
     """Run a page's commands in one shell; give what each printed."""
     scripts = re.findall(r"```python\n# (\w+\.py)\n(.*?)```", page.read_text(), re.DOTALL)
     for name, code in scripts:
-        (folder / name).write_text(code)
+        (folder / name).write_text(code.replace("8765", str(port)))
     bin = folder / ".bin"
     bin.mkdir(exist_ok=True)
     for name, rest in (("vdsh", ' -m vdsh "$@"'), ("python", ' "$@"')):
@@ -96,7 +96,7 @@ def test_a_how_to_page_works_on_the_files_of_the_tutorial(page, tutorial, tmp_pa
         copy = shutil.copytree if (folder / name).is_dir() else shutil.copy
         copy(folder / name, tmp_path / name)
     assert commands(page), "a how-to page shows commands"
-    done = run(page, tmp_path)
+    done = run(page, tmp_path, free_port())
     assert all(text.strip() for line, text in done if line.startswith("vdsh") and ">" not in line)
 
 
