@@ -9,9 +9,10 @@ from vdsh.codes import Codes
 from vdsh.errors import EngineError, InputError, MissingFileError
 from vdsh.model import Model
 from vdsh.store.found import Choose, Found
-from vdsh.store.ranking import ByRelevance, reorder
+from vdsh.store.ranking import ByRelevance, fits, reorder
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
+from vdsh.words import WordQuery
 
 
 class ModelChangedError(EngineError):
@@ -119,6 +120,17 @@ class Engine(ABC):
 
         With a limit only so many are fetched, where the engine can count the others.
         """
+
+    def within_fitting(
+        self, code: Codes, radius: int, where: Tree | None, limit: int | None, query: WordQuery
+    ) -> tuple[list[Found], int]:
+        """Do what `within` does for documents that have a query's phrases, and nothing it excludes.
+
+        Engines with a word index need not read all texts.
+        """
+        found, _ = self.within(code, radius, where)
+        found = [one for one in found if fits(query, one.document.text)]
+        return found[:limit], len(found)
 
     @abstractmethod
     def page(self, after: str, size: int) -> list[Found]:

@@ -9,7 +9,7 @@ from vdsh.store.found import Found
 from vdsh.store.hits import Hit, Hits, Within
 from vdsh.store.preparing import words_bar
 from vdsh.store.queries import TextQuery
-from vdsh.store.ranking import ByExpectedDistance, ByRelevance, choose_rank, fits
+from vdsh.store.ranking import ByExpectedDistance, ByRelevance, choose_rank
 from vdsh.store.where import Filter, Tree, parse
 from vdsh.words import WordQuery
 from vdsh.words.passages import words_in
@@ -53,12 +53,10 @@ def within(
     if empty:
         return Within(_nothing(engine, query, tree), 0)
     if words.phrases or words.without:
-        found, _ = engine.within(code, radius, tree)
-        found = [one for one in found if fits(words, one.document.text)]
-        total = len(found)
+        found, total = engine.within_fitting(code, radius, tree, limit, words)
     else:
         found, total = engine.within(code, radius, tree, limit)
-    return Within(Hits(map(to_hit, found[:limit]), unknown), total)
+    return Within(Hits(map(to_hit, found), unknown), total)
 
 
 def to_tree(engine: Engine, where: Filter | None) -> Tree | None:

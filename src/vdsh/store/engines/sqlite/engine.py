@@ -16,7 +16,7 @@ from vdsh.store.engine import REORDERS, WORDS_LATER, Engine, no_store
 from vdsh.store.engines.sqlite import care, reencoding
 from vdsh.store.engines.sqlite.database import FILE, Database
 from vdsh.store.engines.sqlite.mirror import Mirror, check_codes, current_state, share_mirror
-from vdsh.store.engines.sqlite.relevant import find_candidates
+from vdsh.store.engines.sqlite.relevant import find_candidates, fitting
 from vdsh.store.engines.sqlite.snapshot import Snapshot, to_found, to_pairs
 from vdsh.store.engines.sqlite.words import (
     Pending,
@@ -32,7 +32,7 @@ from vdsh.store.model import FOLDER, load_model
 from vdsh.store.ranking import ByRelevance
 from vdsh.store.rows import COLUMNS, Rows, read_labels
 from vdsh.store.where import Tree
-from vdsh.words import DamagedWordsError, Segment
+from vdsh.words import DamagedWordsError, Segment, WordQuery
 
 ALL_WORDS = "all words (BM25)"
 TURN, PAUSE = 1.0, 0.12  # seconds after which others may write: they look ten times a second
@@ -220,6 +220,28 @@ class Sqlite(Engine):
         """Return the lowest ids above `after` with their codes."""
         query = "SELECT id, code FROM documents WHERE id > ? ORDER BY id LIMIT ?"
         return self._ask_for_codes(query, after, size)
+
+    def within_fitting(
+        self, code: Codes, radius: int, where: Tree | None, limit: int | None, query: WordQuery
+    ) -> tuple[list[Found], int]:
+        """Read the texts of those documents that have the words, where that is less."""
+        left = self._pending()
+        if left is not None and not left.n_left:
+            with suppress(DamagedWordsError):
+                return self._within_fitting(code, radius, where, limit, query)
+        return super().within_fitting(code, radius, where, limit, query)
+
+    def _within_fitting(
+        self, code: Codes, radius: int, where: Tree | None, limit: int | None, query: WordQuery
+    ) -> tuple[list[Found], int]:
+        mirror = self._need_mirror()
+        with self._database.reading() as connection:
+            snapshot = Snapshot(connection, where)
+            with mirror.showing(connection) as index:
+                near = to_pairs(index.within(code, radius)) if len(index) else []
+                words = mirror.words.showing(connection)
+            pairs = fitting(snapshot, words, snapshot.passing(near), query)
+            return snapshot.fetch(pairs[:limit]), len(pairs)
 
     def facts(self) -> dict[str, Any]:
         """Say how words are looked for, and how many bytes there are."""

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.search import HammingIndex
-from vdsh.store.engines.sqlite.snapshot import MANY_TRIED, Snapshot
+from vdsh.store.engines.sqlite.snapshot import MANY_TRIED, Pairs, Snapshot
 from vdsh.store.found import Candidate
 from vdsh.store.ranking import ByRelevance, fits
 from vdsh.store.rows import check_code
@@ -46,6 +46,25 @@ def find_candidates(
         fitting = _fitting(snapshot, [row for row, _, _ in rows], query)
         found = {id: found[id] for row, id, _ in rows if row in fitting}
     return list((found | known).values())
+
+
+def fitting(snapshot: Snapshot, words: WordIndex, pairs: Pairs, query: WordQuery) -> Pairs:
+    """Leave out documents that lack a phrase, or have what the query excludes.
+
+    Texts are read of documents that have the words, or of all that are near: of the fewer.
+    """
+    asks = bool(query.phrases)
+    named = [
+        [word for word in some if word not in SMART] for some in query.phrases or query.without
+    ]
+    having = words.having(sum(named, [])) if asks else _any_of(map(words.having, named))
+    if len(having) > len(pairs):
+        found = [one.document for one in snapshot.look_up([id for id, _ in pairs])]
+        kept = {one.id for one in found if fits(query, one.text)}
+        return [pair for pair in pairs if pair[0] in kept]
+    rows = snapshot.rows("id, text", having.tolist())
+    told = {id for _, id, text in rows if fits(query, text) == asks}  # to keep, or to leave out
+    return [pair for pair in pairs if (pair[0] in told) == asks]
 
 
 def _best_by_words(
