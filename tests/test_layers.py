@@ -4,6 +4,7 @@ It is the list of the design, with the rooms that were added later (`docs/decisi
 """
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -53,9 +54,19 @@ def room_of(path):
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
+@cache
+def tree(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def imports(path):
-    """Yield every module that a file imports, also inside functions and for types only."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    """List every module that a file imports, also inside functions and for types only."""
+    return list(_imports(path))
+
+
+def _imports(path):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module == "vdsh":
@@ -93,7 +104,7 @@ def test_nobody_reaches_inside_an_estimator():  # #17
     reaching = {
         str(path.relative_to(SOURCE))
         for path in FILES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(tree(path))
         if isinstance(node, ast.Attribute) and node.attr in ("hasher_", "vectorizer_")
     }
     assert reaching == own
@@ -123,8 +134,9 @@ def test_rooms_that_serve_know_nothing_of_learning(room):  # #17
 
 def _for_types_only(path, module):
     """Say whether a module is imported for annotations alone."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    blocks = [n for n in tree.body if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test)]
+    blocks = [
+        n for n in tree(path).body if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test)
+    ]
     return any(
         isinstance(node, ast.ImportFrom) and node.module == module
         for block in blocks
