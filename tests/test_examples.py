@@ -2,9 +2,12 @@
 
 import re
 import runpy
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+from vdsh.datasets import docstrings
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -13,6 +16,8 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 def story(tmp_path, monkeypatch, capsys):
     """Run an example in an empty folder; give what it prints."""
 
+    monkeypatch.setattr(docstrings, "collect", collected)
+
     def run(name):
         monkeypatch.chdir(tmp_path)
         runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
@@ -20,6 +25,13 @@ def story(tmp_path, monkeypatch, capsys):
         return capsys.readouterr().out
 
     return run
+
+
+collect = cache(docstrings.collect)  # most examples begin with the same ones
+
+
+def collected(**options):
+    return list(collect(**options))
 
 
 def numbers(text):
