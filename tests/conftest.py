@@ -30,11 +30,22 @@ def toy_corpus(n_docs: int = 80, seed: int = 0) -> tuple[list[str], list[str]]:
 QUICK = {"epochs": 12, "hidden_size": 32, "batch_size": 16, "device": "cpu"}
 
 
+# Files that take half a minute or more by themselves, the longest first.
+LONGEST = """ray tutorial page server_live store hashers store_crash search_properties
+    store_properties store_engines examples torchrun reproduce server""".split()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that have slow tests, then many: side by side, they would end last."""
+    """Begin with the longest files, then those with slow tests, then many: no worker ends alone."""
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
     every = Counter(item.path for item in items)
-    items.sort(key=lambda item: (-slow[item.path], -every[item.path]))
+    turns = {f"test_{name}.py": turn for turn, name in enumerate(LONGEST)}
+
+    def order(item: pytest.Item) -> tuple[int, int, int]:
+        turn = turns.get(item.path.name, len(LONGEST))
+        return (turn, -slow[item.path], -every[item.path])
+
+    items.sort(key=order)
 
 
 def quick(model: str, **settings: object) -> dict[str, object]:

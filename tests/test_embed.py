@@ -47,9 +47,7 @@ def package(monkeypatch, tmp_path):
 def test_what_was_embedded_is_kept_and_an_interrupted_run_goes_on(package, monkeypatch):
     monkeypatch.setattr(embedding, "AT_ONCE", 50)
     seen = []
-    first = embed(
-        SOME, "model2vec:letters", progress=lambda *each: seen.append(each)
-    )
+    first = embed(SOME, "model2vec:letters", progress=lambda *each: seen.append(each))
     assert first.shape == (130, 16) and first.dtype == np.float32
     assert (package, seen) == ([50, 50, 30], [(50, 130), (100, 130), (130, 130)])
     file = next(embedding._kept("model2vec:letters").iterdir())
@@ -63,7 +61,7 @@ def test_what_was_embedded_is_kept_and_an_interrupted_run_goes_on(package, monke
 def test_names_that_cannot_be_loaded(package, monkeypatch):
     with pytest.raises(InputError, match="named model2vec:NAME or .* Got 'letters'"):
         embed(["a"], "letters")
-    with pytest.raises(InputError, match="model2vec could not load 'others': no such model Give"):
+    with pytest.raises(InputError, match="model2vec could not load 'others': no such model. Give"):
         embed(["a"], "model2vec:others")
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(MissingPackageError, match=r"pip install 'vdsh\[embed\]'"):

@@ -2,6 +2,7 @@
 
 import re
 import threading
+from functools import cache
 
 import numpy as np
 import pytest
@@ -434,6 +435,7 @@ def test_filters_of_any_size(years):
 # -- near-duplicates ------------------------------------------------------------------------------
 
 
+@cache
 def pairs_of_words(text):
     words = text.split()
     return {tuple(words[i : i + 2]) for i in range(max(1, len(words) - 1))}
