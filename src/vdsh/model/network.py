@@ -2,7 +2,7 @@
 
 A document's result does not depend on the documents around it, to the last bit, so that a text
 gets the same code alone and in a batch. The sparse layer goes row by row. BLAS takes other paths
-for other shapes, so it gets whole multiples of `_PAD` rows for the wide layer, where that is
+for other shapes, so it gets whole multiples of `_PAD` rows for the wide layers, where that is
 enough, and tiles of just `_PAD` rows for the narrow heads.
 """
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Scores
 from vdsh.jit import compiled, kernel, spread
+from vdsh.model.vectors import Rows
 from vdsh.text.counts import Sparse
 
 Floats = NDArray[np.float32]
@@ -76,7 +77,11 @@ def _hidden(
     n_docs = last - first
     t1 = np.zeros((-(-n_docs // _PAD) * _PAD, len(b1)), np.float32)
     pointers = inputs.indptr[first : last + 1]
-    if compiled(_PLAIN * (int(pointers[-1]) - int(pointers[0])) * len(b1)):
+    if isinstance(inputs, Rows):
+        x = np.zeros((len(t1), len(W1)), np.float32)
+        x[:n_docs] = inputs.block[first:last]
+        np.maximum(x @ W1 + b1, 0, out=t1)
+    elif compiled(_PLAIN * (int(pointers[-1]) - int(pointers[0])) * len(b1)):
         spread(
             lambda i, j: _sparse_relu(inputs.data, inputs.indices, pointers, W1, b1, t1, i, j),
             n_docs,
