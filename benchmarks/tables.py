@@ -12,7 +12,7 @@ from nearest_tables import approximate_table, nearest_table, tables_memory_table
 from quality_tables import SEEDS, goals_table, radius_table, time_table, wasted_table
 from reproduction_report import report
 from scaling_tables import billion_table, processes_table, ray_table, sizes_table, stores_table
-from vectors_tables import hops_table, teacher_table
+from vectors_tables import hops_table, only_table, teacher_table
 
 from vdsh.hashers import HASHERS
 from vdsh.paper.cells import Cell
@@ -53,7 +53,11 @@ def pages() -> dict[Path, str]:
             "billion": billion_table(),
         },
         "docs/ray.md": {"encoding": ray_table(), "training": processes_table()},
-        "docs/vectors.md": {"hops": hops_table(), "teacher": teacher_table()},
+        "docs/vectors.md": {
+            "hops": hops_table(),
+            "teacher": teacher_table(),
+            "only": only_table(),
+        },
         "docs/quality.md": {
             "goals": goals_table(CELLS),
             "radius": radius_table(CELLS),

@@ -1,4 +1,4 @@
-"""Embeddings of 512 bytes as codes of 8: what is lost, and what a query that keeps its numbers wins.
+"""Embeddings of 512 bytes as codes of 8: what is lost, and what a query with its numbers wins.
 
 The embeddings are latent semantic space, so that nothing has to be downloaded; yours will do.
 """
@@ -27,8 +27,10 @@ nearest = np.argsort(-(asking @ lying.T), axis=1)[:, :10]
 
 
 def share_found(distances: np.ndarray) -> float:
+    """Say how many of the ten nearest are among the first thirty."""
     first = np.argsort(distances, axis=1, kind="stable")[:, :30]
-    return float(np.mean([np.isin(true, some).mean() for true, some in zip(nearest, first)]))
+    pairs = zip(nearest, first, strict=True)
+    return float(np.mean([np.isin(true, some).mean() for true, some in pairs]))
 
 
 for model in ("lsh", "itq", "vdsh-v"):
