@@ -20,7 +20,7 @@ from scaling_tables import (
     sizes_table,
     stores_table,
 )
-from vectors_tables import hops_table, teacher_table
+from vectors_tables import hops_table, only_table, teacher_table
 
 from vdsh.hashers import HASHERS
 from vdsh.paper.cells import Cell
@@ -63,7 +63,11 @@ def pages() -> dict[Path, str]:
             "billion": billion_table(),
         },
         "docs/ray.md": {"encoding": ray_table(), "training": processes_table()},
-        "docs/vectors.md": {"hops": hops_table(), "teacher": teacher_table()},
+        "docs/vectors.md": {
+            "hops": hops_table(),
+            "teacher": teacher_table(),
+            "only": only_table(),
+        },
         "docs/quality.md": {
             "goals": goals_table(CELLS),
             "radius": radius_table(CELLS),

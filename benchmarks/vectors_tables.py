@@ -1,4 +1,4 @@
-"""The tables of docs/vectors.md, from `results/vectors.json`."""
+"""The tables of docs/vectors.md, from `results/vectors.json` and `results/vectors_only.json`."""
 
 from statistics import fmean
 
@@ -44,6 +44,32 @@ def teacher_table() -> str:
             found = [_mean(result, corpus, kind, bits) for bits in (32, 128)]
             rows.append([shown, *map(_shown, found)])
     return markdown(["test", "32 bits", "128 bits"], rows)
+
+
+WAYS = {
+    ("vdsh-v", "numbers"): "**vdsh-v, query with its numbers**",
+    ("vdsh-v", "code"): "**vdsh-v, code against code**",
+    ("faiss PQ", "numbers"): "faiss PQ, query with its numbers",
+    ("itq", "numbers"): "ITQ, query with its numbers",
+    ("itq", "code"): "ITQ",
+    ("sph", "code"): "spectral hashing",
+    ("sign of components", "code"): "sign of principal components",
+    ("lsh", "code"): "LSH",
+}
+
+
+def only_table() -> str:
+    """Label precision and true neighbours of vectors as codes of equal bytes."""
+    rows = read("vectors_only")["rows"]
+    found = {(r["way"], r["query"], r["bytes"]): _pair(r) for r in rows}
+    sizes = sorted({r["bytes"] for r in rows if (r["way"], r["query"]) in WAYS})
+    lines = [[name, *(found.get((*way, size), "–") for size in sizes)]
+             for way, name in WAYS.items()]  # fmt: skip
+    return markdown(["precision / neighbours", *(f"{size:.0f} bytes" for size in sizes)], lines)
+
+
+def _pair(row: dict) -> str:
+    return f"{row['precision']:.3f} / {row['neighbours']:.3f}"
 
 
 def _mean(result: dict, corpus: str, teacher: str, bits: int) -> float | None:

@@ -19,7 +19,7 @@ from vdsh.model.encoders import ENCODERS, Encoder, Network, Posterior, normal_cd
 from vdsh.model.learned import check_learned
 from vdsh.model.network import Decoder
 from vdsh.model.profile import Profile, read_profile
-from vdsh.model.vectors import as_rows, check_vectors
+from vdsh.model.vectors import Rows, as_rows, check_vectors
 from vdsh.persistence import (
     Folder,
     check_free,
@@ -214,7 +214,7 @@ class Model:
         vectors = embed(check_texts(texts), self.embedder)
         return as_rows(check_vectors(vectors, n_dimensions=self.n_inputs, zeros=True))
 
-    def rows(self, vectors: Any) -> Counts:
+    def rows(self, vectors: Any) -> Rows:
         """Check vectors, and write them down as the rows that methods ending in `_of` take."""
         if not self.takes_vectors:
             raise InputError(
@@ -304,7 +304,8 @@ class Model:
     def weigh(self, counts: Sparse) -> Counts:
         """Weigh the terms of counted documents as the encoder wants them."""
         values = weights(counts, self.weighting, self.idf)
-        return Counts(values, counts.indices, counts.indptr, counts.shape)
+        kind = Rows if isinstance(counts, Rows) else Counts
+        return kind(values, counts.indices, counts.indptr, counts.shape)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from vdsh.codes import Scores
 from vdsh.jit import compiled, kernel, spread
 from vdsh.model.products import Floats, dense_product, tiled_product
+from vdsh.model.vectors import Rows
 from vdsh.text.counts import Sparse
 
 Places = NDArray[np.int32]  # of entries in sparse rows
@@ -59,7 +60,9 @@ def _hidden(
     n_docs = last - first
     t1 = np.empty((n_docs, len(b1)), np.float32)
     pointers = inputs.indptr[first : last + 1]
-    if compiled(_PLAIN * (int(pointers[-1]) - int(pointers[0])) * len(b1)):
+    if isinstance(inputs, Rows):
+        np.maximum(dense_product(inputs.block[first:last], W1) + b1, 0, out=t1)
+    elif compiled(_PLAIN * (int(pointers[-1]) - int(pointers[0])) * len(b1)):
         spread(
             lambda i, j: _sparse_relu(inputs.data, inputs.indices, pointers, W1, b1, t1, i, j),
             n_docs,

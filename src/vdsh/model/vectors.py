@@ -61,8 +61,17 @@ def check_vectors(
     return rows
 
 
-def as_rows(vectors: NDArray[np.float32]) -> Counts:
-    """Write vectors down as sparse rows that leave nothing out, which every encoder takes.
+class Rows(Counts):
+    """Sparse rows that leave nothing out: vectors as every encoder takes them."""
+
+    @property
+    def block(self) -> NDArray[np.float32]:
+        """The vectors, of shape (n_docs, n_dimensions)."""
+        return self.data.reshape(self.shape)
+
+
+def as_rows(vectors: NDArray[np.float32]) -> Rows:
+    """Write vectors down as rows.
 
     >>> as_rows(np.array([[0.5, 0.0]], np.float32)).indices
     array([0, 1], dtype=int32)
@@ -71,7 +80,7 @@ def as_rows(vectors: NDArray[np.float32]) -> Counts:
     columns = np.tile(np.arange(n_dimensions, dtype=np.int32), n_docs)
     kind = np.int64 if vectors.size > 2**31 - 1 else np.int32
     starts = np.arange(0, vectors.size + 1, n_dimensions, dtype=kind)
-    return Counts(np.ascontiguousarray(vectors).ravel(), columns, starts, vectors.shape)
+    return Rows(np.ascontiguousarray(vectors).ravel(), columns, starts, vectors.shape)
 
 
 def _check_rows(marked: Any, what: str) -> None:
