@@ -198,7 +198,7 @@ class Chaos:
         phase, begin, status, connection = self.phase, time.perf_counter(), 0, await self.free.get()
         try:
             async with asyncio.timeout(PATIENCE):
-                if connection is None or connection[0].at_eof():
+                if connection is None or connection[0].at_eof() or connection[1].is_closing():
                     connection = await asyncio.open_connection(*self.place)
                 status, _ = await ask(connection, self.prepared(message))
         except (OSError, EOFError, TimeoutError) as error:
