@@ -153,6 +153,7 @@ class Chaos:
         texts = data.test.texts
         self.searches = [request("/v1/search", {"text": text[:2000], "k": 10}) for text in texts]
         self.answers = []  # phase, begin, end, status; 0 where there was none
+        self.problems = []  # why there was none
         self.peaks = {}
         self.written = []
         self.phase = ""
@@ -197,13 +198,18 @@ class Chaos:
         phase, begin, status, connection = self.phase, time.perf_counter(), 0, await self.free.get()
         try:
             async with asyncio.timeout(PATIENCE):
-                if connection is None or connection[0].at_eof():
+                if connection is None or connection[0].at_eof() or connection[1].is_closing():
                     connection = await asyncio.open_connection(*self.place)
-                status, _ = await ask(connection, message)
-        except (OSError, EOFError, TimeoutError):
+                status, _ = await ask(connection, self.prepared(message))
+        except (OSError, EOFError, TimeoutError) as error:
             connection = None
+            self.problems.append(f"{phase}: {error!r}")
         self.free.put_nowait(connection)
         self.answers.append((phase, begin, time.perf_counter(), status))
+
+    def prepared(self, message):
+        """Return a message as it is sent now."""
+        return message
 
     async def write(self):
         """Write a document now and then, on connections of its own."""

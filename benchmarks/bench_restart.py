@@ -64,6 +64,7 @@ def main() -> None:
         "searches": sum(row["searches"] for row in rows),
         "failed": sum(row["lost"] + row["not_200"] for row in rows),
         "phases": rows,
+        "problems": care.problems[:20],
         **care.facts,
         "load_before": busy,
         "wanted": {"failed": 0},
@@ -117,9 +118,9 @@ class Care(bench_chaos.Chaos):
         self.phases = [self.calm, self.stop_and_start, self.second_process]
         self.phases += [self.reindex, self.token_change]
 
-    async def search(self, message):
-        """Ask with the token of the day."""
-        await super().search(with_token(message, self.token))
+    def prepared(self, message):
+        """Add the token of the day."""
+        return with_token(message, self.token)
 
     async def write(self):
         """Write nothing."""

@@ -149,7 +149,10 @@ async def ask(connection, message):
     writer.write(message)
     head = await reader.readuntil(b"\r\n\r\n")
     size = int(re.search(rb"content-length: (\d+)", head)[1])
-    return int(head[9:12]), await reader.readexactly(size)
+    body = await reader.readexactly(size)
+    if b"\r\nconnection: close\r\n" in head:
+        writer.close()
+    return int(head[9:12]), body
 
 
 async def connect(address, n):

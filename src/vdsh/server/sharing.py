@@ -7,6 +7,7 @@ other workers look into the queues that are not theirs now and then and take who
 import asyncio
 import os
 import socket
+from contextlib import suppress
 from threading import Timer
 from types import FrameType
 from typing import Any
@@ -124,4 +125,5 @@ class SharingServer(Server):
                 config=self.config, server_state=self.server_state, app_state=self.lifespan.state
             )
 
-        await loop.connect_accepted_socket(protocol, client, ssl=self.config.ssl)
+        with suppress(OSError):  # the client speaks no TLS, or went away
+            await loop.connect_accepted_socket(protocol, client, ssl=self.config.ssl)
