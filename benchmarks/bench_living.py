@@ -1,7 +1,7 @@
 """A store that lives: a new model under it, killed in the middle, and copies while others write.
 
 Run: VDSH_DATA=path/to/data python benchmarks/bench_living.py [kills|large] [--documents 1000000]
-     [--kills 200] [--engine folder|postgres]
+     [--kills 200] [--engine folder|postgres|milvus]
 
 Documents are posts of 20 Newsgroups cut to twelve words and numbered. Models are random
 hyperplanes of 32 and 64 bits: what encodes fast leaves least to hide behind.
@@ -35,7 +35,8 @@ from common import markdown, read, save
 from vdsh import Document, TextHasher, open_store
 from vdsh.datasets import load
 from vdsh.model import as_model
-from vdsh.store import reindexing, restore_store
+from vdsh.store import restore_store
+from vdsh.store.engines.milvus import reencoding as in_milvus
 from vdsh.store.engines.postgres import reencoding as in_postgres
 from vdsh.store.engines.sqlite import reencoding as in_sqlite
 
@@ -56,7 +57,7 @@ def main() -> None:
     parser.add_argument("part", choices=["kills", "large"])
     parser.add_argument("--documents", type=int, default=1_000_000)
     parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--engine", choices=["folder", "postgres"], default="folder")
+    parser.add_argument("--engine", choices=["folder", "postgres", "milvus"], default="folder")
     options = parser.parse_args()
     texts = [" ".join(text.split()[:12]) for text in load("20newsgroups").train.texts]
     texts = [text for text in texts if len(text) > 20]
@@ -84,8 +85,8 @@ def main() -> None:
 @contextmanager
 def place_on(engine, folder):
     """Name a place for a store."""
-    if engine == "folder":
-        yield str(folder / "store")
+    if engine != "postgres":
+        yield str(folder / "store") if engine == "folder" else f"milvus-lite:{folder}/store.db"
         return
     server = PostgresServer()
     try:
@@ -99,7 +100,7 @@ def place_on(engine, folder):
 
 def kill_often(folder, options, models, texts):
     """Kill a run again and again; every process is forked from this one, which opens no store."""
-    in_sqlite.BATCH = in_postgres.BATCH = reindexing.BATCH = MOMENTS
+    in_sqlite.BATCH = in_postgres.BATCH = in_milvus.BATCH = MOMENTS
     codes = {model.fingerprint: model.encode(texts) for model in models}
     with place_on(options.engine, folder) as place:
         in_child(lambda: fill(place, models[0], texts))
