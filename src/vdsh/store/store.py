@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.documents.document import BATCH, in_batches
-from vdsh.errors import FolderError, InputError, VdshError
+from vdsh.errors import InputError, VdshError
 from vdsh.model import Model
 from vdsh.search.checks import check_count
 from vdsh.store.backup import write_backup
-from vdsh.store.care import describe, wrong_codes
+from vdsh.store.care import describe, find_problems
 from vdsh.store.duplicates import check_similarity, find_duplicates
 from vdsh.store.engine import Engine, ModelChangedError
 from vdsh.store.found import Found, Page, pages
@@ -294,12 +294,8 @@ class Store:
         The engine's own check, index and words against the documents, the model's checksum, and
         the codes of some documents made again.
         """
-        found = self._ask(lambda engine: list(engine.problems()))
-        try:
-            ids = [id for some, _ in self.codes() for id in some]
-            return found + self._ask(lambda engine: wrong_codes(engine, self._model, ids, sample))
-        except FolderError as error:
-            return [*found, str(error)]
+        find = partial(self._ask, lambda engine: find_problems(engine, self._model, sample))
+        return self._retry(find)
 
     def back_up(
         self,
