@@ -26,6 +26,7 @@ from relevance_rules import (
     K1,
     MOST_REPEATS,
     MOST_WORDS,
+    OPENING,
     SHARPNESS,
     VOTERS,
     WEIGHT,
@@ -105,6 +106,8 @@ def choose(name: str, folder: Path) -> list[dict[str, Any]]:
         "expected distance": (lambda query, bits, p, _: agreement(bits, p), (0.0,)),
         "the rule": (lambda query, bits, p, _: combine(query, bits, p), (WEIGHT,)),
     }
+    plain = Words(task.texts, opening=())
+    alike = [known(plain.ask(asked)) for asked in content_words(task.queries[:N_QUERIES])]
     rows = []
     for model in ("vdsh-32-0", "vdsh-s-32-0"):
         bits, chances = codes_of(arrays, model)
@@ -115,6 +118,9 @@ def choose(name: str, folder: Path) -> list[dict[str, Any]]:
                 row = {"task": name, "model": model, "rule": rule, "weight": weight}
                 rows.append(row | judge(np.array(near)))
                 print(rows[-1], flush=True)
+        near = [best_rows(combine(alike[q], bits, chances[q]), NEAREST) for q in judge.rows]
+        row = {"task": name, "model": model, "rule": "the rule, all words alike", "weight": WEIGHT}
+        rows.append(row | judge(np.array(near)))
     return rows
 
 
@@ -133,7 +139,7 @@ def measure(name: str, folder: Path) -> list[dict[str, Any]]:
         print({key: value for key, value in rows[-1].items() if key != "near"}, flush=True)
 
     add("BM25 (bm25s)", rank(library(task), judge.rows))
-    add("BM25 (FTS5)", rank(lambda q: queries[q].bm25, judge.rows))
+    add("BM25, opening first", rank(lambda q: queries[q].bm25, judge.rows))
     add("MiniLM", np.load(folder / "minilm.npz")[name][half])
     for model, bits in MODELS:
         for seed in range(3):
@@ -240,6 +246,7 @@ def main() -> None:
             "sharpness": SHARPNESS,
             "words": MOST_WORDS,
             "repeats": MOST_REPEATS,
+            "opening": OPENING,
         }
         save("relevance", {"rule": rule, "rows": rows, "chosen_on": choice})
         print(test_table(rows), choice_table(choice), sep="\n\n")

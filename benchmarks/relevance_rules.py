@@ -15,6 +15,7 @@ K1, B = 1.2, 0.75  # as SQLite's FTS5 has them
 CANDIDATES = 1000  # known by words
 WEIGHT, VOTERS, SHARPNESS = 0.25, 10, 6  # the rule's constants, chosen on the first half of queries
 MOST_WORDS, MOST_REPEATS = 32, 2  # of a query, by frequency in it and rarity
+OPENING = ((8, 2), (24, 1))  # the first so many words of a document count so much more
 
 
 class Query(NamedTuple):
@@ -25,10 +26,14 @@ class Query(NamedTuple):
 
 
 class Words:
-    """BM25 as SQLite's FTS5 computes it, over all words but stop words."""
+    """BM25 as SQLite's FTS5 computes it, over all words but stop words.
 
-    def __init__(self, texts: list[str]) -> None:
-        words = content_words(texts)
+    The opening of a document says what it is about: its words count as if they stood there more
+    often, unless told otherwise.
+    """
+
+    def __init__(self, texts: list[str], opening: tuple[tuple[int, int], ...] = OPENING) -> None:
+        words, self.opening = content_words(texts), opening
         self.columns: dict[str, int] = {}
         counts = self._count(words)
         self.frequencies = np.bincount(counts.indices, minlength=len(self.columns))
@@ -64,7 +69,11 @@ class Words:
         indices = [columns.setdefault(word, len(columns)) for words in documents for word in words]
         indptr = np.cumsum([0, *map(len, documents)])
         shape = (len(documents), len(columns))
-        counts = csr_array((np.ones(len(indices)), np.array(indices), indptr), shape=shape)
+        places = np.arange(len(indices)) - np.repeat(indptr[:-1], np.diff(indptr))
+        weights = np.ones(len(indices))
+        for first, more in self.opening:
+            weights += more * (places < first)
+        counts = csr_array((weights, np.array(indices), indptr), shape=shape)
         counts.sum_duplicates()
         return counts
 

@@ -56,6 +56,27 @@ def stores_table() -> str:
     return markdown(head, rows)
 
 
+def gpu_table() -> str:
+    """Show searches in a GPU's memory."""
+    head = ["codes", "bits", "k", "one query", "1,000 queries", "times the rate"]
+    rows = [
+        [
+            f"{row['n']:,}",
+            str(row["bits"]),
+            str(row["k"]),
+            f"{row['one_ms']:.2f} ms",
+            f"{row['batch_ms']:.0f} ms",
+            f"{row['ratio']:.1f}",
+        ]
+        for row in _on_gpu()
+    ]
+    return markdown(head, rows)
+
+
+def _on_gpu() -> list[dict[str, Any]]:
+    return [row for row in read("gpu")["rows"] if row["codes"] == "topics"]
+
+
 def billion_table() -> str:
     """Work out a billion documents from the measurements."""
     largest, store, text = read("scaling")["rows"][-1], _stores()[-1], read("text")
@@ -66,7 +87,8 @@ def billion_table() -> str:
     per_document = store["bytes_on_disk"] / store["documents"]
     rows = [
         ["codes in memory, 64 bits", f"{8 * BILLION / 1e9:.0f} GB; ids 4 or 8 GB more"],
-        ["one exact query, one machine, one core", f"{per_code * BILLION:.2f} s"],
+        ["one exact query, one machine, one core, by scan", f"{per_code * BILLION:.2f} s"],
+        *_measured_on_gpu(),
         [
             f"the same on {MACHINES} machines, {BILLION // MACHINES:,} codes each",
             f"{1e3 * per_code * BILLION / MACHINES:.0f} ms",
@@ -88,6 +110,18 @@ def billion_table() -> str:
         *_engines(),
     ]
     return markdown(["a billion documents", ""], rows)
+
+
+def _measured_on_gpu() -> list[list[str]]:
+    """Give what was not worked out but run."""
+    return [
+        [
+            f"the same on one H200, {row['bits']} bits (measured)",
+            f"{row['one_ms']:.1f} ms; at once {1e6 / row['batch_ms']:,.0f} queries a second",
+        ]
+        for row in _on_gpu()
+        if row["n"] == BILLION and row["k"] == 10
+    ]
 
 
 def ray_table() -> str:

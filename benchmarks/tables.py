@@ -12,7 +12,14 @@ from living_tables import kills_table, large_table
 from nearest_tables import approximate_table, nearest_table, tables_memory_table
 from quality_tables import SEEDS, goals_table, radius_table, time_table, wasted_table
 from reproduction_report import report
-from scaling_tables import billion_table, processes_table, ray_table, sizes_table, stores_table
+from scaling_tables import (
+    billion_table,
+    gpu_table,
+    processes_table,
+    ray_table,
+    sizes_table,
+    stores_table,
+)
 from vectors_tables import hops_table, teacher_table
 
 from vdsh.hashers import HASHERS
@@ -51,6 +58,7 @@ def pages() -> dict[Path, str]:
             "nearest": nearest_table(),
             "tables": tables_memory_table(),
             "approximate": approximate_table(),
+            "gpu": gpu_table(),
             "stores": stores_table(),
             "billion": billion_table(),
         },

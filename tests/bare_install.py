@@ -37,7 +37,7 @@ def use(folder: Path) -> None:
     """Encode and search with it; ask for what is not installed and read the answer."""
     installed = [name for name in EXTRAS if is_there(name)]
     assert not installed, f"not a base install: {installed}"
-    from vdsh import Document, HammingIndex, TextHasher, open_store
+    from vdsh import Client, Document, HammingIndex, TextHasher, open_store
 
     hasher = TextHasher.load(folder / "model")
     codes = hasher.encode(texts())
@@ -47,6 +47,7 @@ def use(folder: Path) -> None:
         rows = enumerate(texts())
         store.upsert(Document(str(i), text, (LABELS[i % 2],)) for i, text in rows)
         assert {hit.labels for hit in store.search("moon crew", k=5)} == {("space",)}
+    assert "cannot be reached" in repr(Client("http://127.0.0.1:9", wait=0))
     assert ask("search", folder / "store", "goal match", "-k", "3").count("sport") == 3
     assert "confidence" in ask("explain", folder / "model", "moon crew")
     (folder / "texts.txt").write_text("\n".join(texts()))

@@ -11,7 +11,11 @@ from vdsh.text.tokenizer import tokenize
 
 
 def bag_of(text):
-    return Counter(word for word in tokenize(text) if word not in SMART)
+    words = [word for word in tokenize(text) if word not in SMART]
+    bag = Counter()
+    for place, word in enumerate(words):
+        bag[word] += 4 if place < 8 else 2 if place < 24 else 1
+    return bag
 
 
 def word_shares(texts, words, *, most_counted=255, longest=65_534):

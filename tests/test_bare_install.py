@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import bare_install
+import vdsh
 
 ROOT = Path(__file__).parent.parent
 HIDE = f"""
@@ -59,7 +60,7 @@ def test_make_alone_lists_its_targets():
     assert {"install", "demo", "test", "lint", "docs", "smoke", "bench"} <= listed
 
 
-def test_types_and_page_are_shipped(tmp_path):
+def test_types_and_page_and_nothing_else_are_shipped(tmp_path):
     pytest.importorskip("setuptools")
     code = (
         "import setuptools, sys; sys.argv = ['setup.py', '-q', 'bdist_wheel', "
@@ -74,5 +75,12 @@ def test_types_and_page_are_shipped(tmp_path):
     subprocess.run([sys.executable, "-c", code], cwd=source, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert {"vdsh/py.typed", "vdsh/server/page/index.html", "vdsh/cli/fit.py"} <= names
-    assert not [name for name in names if name.startswith(("tests/", "examples/", "benchmarks/"))]
+    ours = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src/vdsh").rglob("*.*")
+            if path.is_file() and path.parent.name != "__pycache__"}  # fmt: skip
+    assert {"vdsh/py.typed", "vdsh/server/page/index.html", "vdsh/cli/fit.py"} <= ours
+    assert {name for name in names if ".dist-info/" not in name} == ours
+    assert wheel.name == f"vdsh-{vdsh.__version__}-py3-none-any.whl"
+
+
+def test_the_citation_names_the_version():
+    assert f"\nversion: {vdsh.__version__}\n" in (ROOT / "CITATION.cff").read_text()

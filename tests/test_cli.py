@@ -276,6 +276,22 @@ def test_every_verb_helps_with_an_example(verb, vdsh):
         )
 
 
+def test_completion_is_installed_and_completes(tmp_path):  # #20
+    program = tmp_path / "bin" / "vdsh"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m vdsh "$@"\n')
+    program.chmod(0o755)
+    asked = """vdsh --install-completion && . ~/.bashrc
+    COMP_WORDS=(vdsh rein) COMP_CWORD=1; _vdsh_completion vdsh; echo ${COMPREPLY[*]}"""
+    paths = {"HOME": str(tmp_path), "PATH": f"{program.parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "--norc", "-c", asked],
+        env=os.environ | paths, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.startswith("bash completion installed in"), done.stderr
+    assert done.stdout.endswith("\nreindex\n"), done.stderr
+
+
 def test_help_lists_the_verbs_and_wrong_usage_is_exit_2(vdsh):
     result = vdsh("--help")
     assert all(f"  {verb} " in result.stdout for verb in ("demo", "encode", "fit"))

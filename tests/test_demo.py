@@ -8,7 +8,14 @@ import pytest
 from vdsh import TextHasher
 from vdsh.datasets import docstrings
 
-PACKAGES = ("asyncio", "email", "scipy.stats", "sklearn")
+PACKAGES = (
+    "asyncio",
+    "email",
+    "scipy.stats",
+    "sklearn.ensemble",
+    "sklearn.linear_model",
+    "sklearn.metrics",
+)
 QUERIES = ("how to sort a list", "gradient descent optimizer", "read a csv file")
 
 

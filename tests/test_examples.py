@@ -2,9 +2,12 @@
 
 import re
 import runpy
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+from vdsh.datasets import docstrings
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -13,6 +16,8 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 def story(tmp_path, monkeypatch, capsys):
     """Run an example in an empty folder; give what it prints."""
 
+    monkeypatch.setattr(docstrings, "collect", collected)
+
     def run(name):
         monkeypatch.chdir(tmp_path)
         runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
@@ -20,6 +25,13 @@ def story(tmp_path, monkeypatch, capsys):
         return capsys.readouterr().out
 
     return run
+
+
+collect = cache(docstrings.collect)  # most examples begin with the same ones
+
+
+def collected(**options):
+    return list(collect(**options))
 
 
 def numbers(text):
@@ -81,6 +93,19 @@ def test_faiss_gives_the_answers_of_the_store(story):
     text = story("faiss_export")
     assert len(re.findall(r"^ +\d+  scipy\.signal", text, re.MULTILINE)) >= 3
     assert text.endswith("the same.\n")
+
+
+def test_a_store_is_a_retriever_of_langchain(story):
+    pytest.importorskip("langchain_core")
+    text = story("langchain_retriever")
+    assert text.startswith("turtle.TNavigator.circle: Draw a circle")
+    assert "Answer from these pages:\n['turtle." in text
+
+
+def test_a_store_is_a_retriever_of_llamaindex(story):
+    pytest.importorskip("llama_index.core")
+    found = re.findall(r"^  \d\.\d\d  (\w+)\.", story("llamaindex_retriever"), re.MULTILINE)
+    assert found == ["turtle"] * 3 + ["email"] * 3
 
 
 def test_methods_are_compared(story):

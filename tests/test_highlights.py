@@ -151,13 +151,21 @@ def test_one_search_brings_all_that_is_shown(api, fitted):
     assert found["place"] == api.post("/v1/map/place", json={"text": "moon orbit"}).json()
     for hit in found["hits"]:
         assert hit["title"] == hit["text"]
-        assert hit["passage"] == [0, len(hit["text"])]
+        assert (hit["passage"], hit["span"]) == (hit["text"], [0, len(hit["text"])])
         words = {hit["text"][i:j] for i, j, own in hit["marks"] if own}
         assert words == {"moon", "orbit"} & set(hit["text"].split()) == set(hit["words"])
     plain = search(api, **body)
-    names = {"title", "passage", "marks"}
+    names = {"title", "passage", "span", "marks"}
     bare = [{k: v for k, v in hit.items() if k not in names} for hit in found["hits"]]
     assert plain == {"code": found["code"], "hits": bare}
+
+
+def test_a_passage_is_a_text_as_on_the_command_line(api):
+    """#20: it was a pair of numbers here and a text there."""
+    (hit,) = search(api, text="moon crew", where={"id": "long"}, highlight=True)["hits"]
+    start, stop = hit["span"]
+    assert hit["passage"] == f"…{LONG[start:stop].strip()}…"
+    assert "The MOON's crew, in orbit." in hit["passage"]
 
 
 def test_a_radius_is_highlighted_too(api):
@@ -174,7 +182,8 @@ def test_what_has_no_words_is_highlighted_without_marks(api, fitted):
         found = search(api, **query, k=100, highlight=True)
         assert "explanation" not in found
         empty = next(hit for hit in found["hits"] if hit["id"] == "empty")
-        assert (empty["title"], empty["passage"], empty["marks"]) == ("empty", [0, 0], [])
+        assert (empty["title"], empty["passage"], empty["span"]) == ("empty", "", [0, 0])
+        assert empty["marks"] == []
     long = next(hit for hit in found["hits"] if hit["id"] == "long")
     assert long["title"] == "A title" and long["marks"]
 

@@ -27,3 +27,18 @@ def test_a_second_thread_waits_until_all_that_a_kernel_calls_is_made():
     first.join(10)
     second.join(10)
     assert waited and found == [("made", FunctionType)]
+
+
+def test_no_kernel_of_a_module_is_shown_before_all_are_made():
+    """A thread that found the first one changed called it, and numba met the second unmade."""
+    names, seen = {}, []
+
+    def make(function):
+        seen.append({name: isinstance(value, Lazy) for name, value in names.items()})
+        return function
+
+    for name in ("first", "second"):
+        names[name] = Lazy(FunctionType((lambda: "made").__code__, names), make)
+    assert names["first"]() == "made"
+    assert seen == [{"first": True, "second": True}] * 2
+    assert not any(isinstance(value, Lazy) for value in names.values())

@@ -4,6 +4,7 @@ It is the list of the design, with the rooms that were added later (`docs/decisi
 """
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import vdsh
 LAYERS = """
 errors          the exception tree
 files           files and folders that are whole or absent
+embed           vectors of texts by models that people have
 documents       files to documents
 jit             one way to compile and spread kernels
 text            texts to counts
@@ -29,6 +31,7 @@ pipeline        texts to codes
 explain         looking inside a model
 search          exact Hamming search
 store           documents and codes together
+client          a store on another machine
 export          codes and encoders for other programs
 datasets        corpora
 evaluation      the protocol of the paper, significance
@@ -44,7 +47,12 @@ SOURCE = Path(vdsh.__file__).parent
 FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path.name != "__main__.py"]
 VDSH = ("adam", "batches", "network", "objective", "processes", "training", "validation")
 WITH_TORCH = {f"hashers/vdsh/{name}.py" for name in VDSH}
-WITH_TORCH |= {"hashers/baselines/rbm_training.py", "metrics/on_device.py"}
+WITH_TORCH |= {
+    "hashers/vectors/training.py",
+    "hashers/baselines/rbm_training.py",
+    "metrics/on_device.py",
+}
+WITH_TORCH |= {f"search/gpu/{name}.py" for name in ("kernels", "layout", "rows", "scan")}
 WITH_TORCH |= {"paper/provenance.py", "paper/runner.py"}  # the GPU's name; threads of a worker
 
 
@@ -52,9 +60,19 @@ def room_of(path):
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
+@cache
+def tree(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def imports(path):
-    """Yield every module that a file imports, also inside functions and for types only."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    """List every module that a file imports, also inside functions and for types only."""
+    return list(_imports(path))
+
+
+def _imports(path):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module == "vdsh":
@@ -92,13 +110,23 @@ def test_nobody_reaches_inside_an_estimator():  # #17
     reaching = {
         str(path.relative_to(SOURCE))
         for path in FILES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(tree(path))
         if isinstance(node, ast.Attribute) and node.attr in ("hasher_", "vectorizer_")
     }
     assert reaching == own
 
 
-SERVING = ("model", "search", "store", "explain", "export", "server", "corpus_map", "persistence")
+SERVING = (
+    "model",
+    "search",
+    "store",
+    "client",
+    "explain",
+    "export",
+    "server",
+    "corpus_map",
+    "persistence",
+)
 
 
 @pytest.mark.parametrize("room", SERVING)
@@ -112,8 +140,9 @@ def test_rooms_that_serve_know_nothing_of_learning(room):  # #17
 
 def _for_types_only(path, module):
     """Say whether a module is imported for annotations alone."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    blocks = [n for n in tree.body if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test)]
+    blocks = [
+        n for n in tree(path).body if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test)
+    ]
     return any(
         isinstance(node, ast.ImportFrom) and node.module == module
         for block in blocks

@@ -15,6 +15,7 @@ from vdsh import TextHasher
 from vdsh.codes import unpack
 from vdsh.errors import InputError
 from vdsh.hashers import HASHERS
+from vdsh.hashers.vectors.vector_hasher import METHODS
 from vdsh.model import Model, as_model
 from vdsh.model.encoders import ENCODERS
 from vdsh.text.tokenizer import _character_classes, _class, find_tokens, tokenize
@@ -69,7 +70,8 @@ def test_the_network_gives_the_same_scores_without_kernels(monkeypatch):
 
 
 def test_every_method_has_the_encoder_that_serves_it():
-    assert {name: kind.encoder for name, kind in HASHERS.items()} == ENCODERS
+    kinds = HASHERS | METHODS
+    assert {name: kind.encoder for name, kind in kinds.items()} == ENCODERS
 
 
 def test_a_loaded_estimator_serves_and_learns_as_its_model():

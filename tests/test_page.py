@@ -66,10 +66,13 @@ def service(store):
 
 @pytest.fixture(scope="module")
 def guarded_and_empty(fitted, tmp_path_factory):
-    """A service that wants a token, on a store without documents or map."""
-    path = tmp_path_factory.mktemp("empty") / "store"
-    open_store(path, fitted).close()
-    process, address = serve("serve", path, VDSH_TOKEN=TOKEN)
+    """A service that wants a token, of a store without documents or map and another; it writes."""
+    folder = tmp_path_factory.mktemp("empty")
+    open_store(folder / "store", fitted).close()
+    with open_store(folder / "news", fitted) as opened:
+        opened.upsert([Document(f"n{i}", "moon orbit crew", ("space",), {}) for i in range(3)])
+    stores = (folder / "store", folder / "news", "--writable")
+    process, address = serve("serve", *stores, VDSH_TOKEN=TOKEN)
     yield address
     process.terminate()
     process.communicate(timeout=20)
@@ -673,6 +676,74 @@ def test_a_token_is_asked_for_and_an_empty_store_says_so(visit, guarded_and_empt
     page.get_by_text("This store is empty").wait_for()
     page.get_by_text("No map yet").wait_for()
     assert "vdsh map" in page.locator("#map-empty pre").inner_text()
+
+
+def enter(page):
+    page.get_by_label("Token", exact=True).fill(TOKEN)
+    page.get_by_role("button", name="Continue").click()
+
+
+@browser_only
+def test_a_store_is_chosen_and_the_address_says_which(visit, guarded_and_empty):
+    """#20 item 6."""
+    page = visit("/?q=moon", NARROW, guarded_and_empty)
+    enter(page)
+    page.get_by_text("This store is empty").wait_for()
+    assert page.url.endswith("/?store=store&q=moon")
+    page.get_by_label("Store", exact=True).select_option("news")
+    page.locator(".hit").first.wait_for()
+    assert page.url.endswith("/?store=news&q=moon")
+    page.get_by_text("has moon").first.wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.get_by_role("button", name="moon orbit crew").first.click()
+    page.locator("#panel .near b").first.wait_for()
+    page.go_back()
+    page.go_back()
+    page.get_by_text("This store is empty").wait_for()
+    assert page.get_by_label("Store", exact=True).input_value() == "store"
+    page.goto(guarded_and_empty + "/?store=none")
+    page.get_by_text("There is no store 'none'.").wait_for()
+
+
+@browser_only
+def test_a_file_is_uploaded_where_one_may_write(visit, guarded_and_empty):
+    """#20 item 6."""
+    page = visit("/?store=news&q=goal&where=label=sport", address=guarded_and_empty)
+    enter(page)
+    page.get_by_text("Nothing passes these filters").wait_for()
+    page.get_by_role("button", name="Add documents").click()
+
+    def add(name, content):
+        file = {"name": name, "mimeType": "text/plain", "buffer": content}
+        page.get_by_label("File").set_input_files(file)
+        page.locator("#upload-send").click()
+        page.locator("#upload-send:enabled").wait_for()
+        return page.locator("#upload-status").inner_text()
+
+    table = (
+        '\ufeffid;text;labels;year\r\na;"goal; ""match""\n";sport;1990\r\n;goal;"x; sport";007\n'
+    )
+    assert add("games.csv", table.encode()) == "2 documents added."
+    page.get_by_role("button", name="Close").click()
+    look_for(page, "goal match")
+    assert {hit.inner_text() for hit in page.locator(".hit h3").all()} == {'goal; "match"', "goal"}
+    told = Request(f"{guarded_and_empty}/v1/stores/news/documents/games.csv:2")
+    told.add_header("Authorization", f"Bearer {TOKEN}")
+    found = json.load(urlopen(told))
+    assert (found["labels"], found["metadata"]) == (["x", "sport"], {"year": "007"})
+    page.get_by_role("button", name="Add documents").click()
+    lines = b'{"id": "l1", "text": "goal"}\n' * 600
+    said = add("games.jsonl", lines + b'{"id": "l2", "text": ')
+    assert said.startswith("Record 601: broken JSON") and said.endswith(" 500 documents added.")
+    assert add("games.csv", b"text\n\xff\n") == "The file is not UTF-8. 0 documents added."
+
+
+@browser_only
+def test_nobody_is_offered_what_they_may_not_do(visit):
+    page = visit("/?q=moon")
+    page.locator(".hit").first.wait_for()
+    assert not page.get_by_role("button", name="Add documents").is_visible()
+    assert not page.get_by_label("Store", exact=True).is_visible()
 
 
 @browser_only

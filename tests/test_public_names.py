@@ -5,14 +5,14 @@ from importlib import import_module
 import pytest
 
 PUBLIC = {
-    "vdsh": """Document HammingIndex Model TextHasher VdshError __version__ open_store
-        read_documents""",
+    "vdsh": """Client Document HammingIndex Model TextHasher VdshError VectorHasher __version__
+        open_store read_documents""",
     "vdsh.documents": "Document DocumentReader read_documents",
     "vdsh.text": "BagOfWords SMART WEIGHTINGS inverse_document_frequency tokenize weigh",
     "vdsh.codes": """binarize check_n_bits check_threshold expected_distances from_hex pack
         plain_threshold thresholds to_bit_strings to_hex to_words unpack""",
     "vdsh.hashers": """HASHERS Hasher ITQ KSH LSH SHTTM SelfTaughtHashing SpectralHashing
-        StackedRBM VDSH VDSH_S VDSH_SP""",
+        StackedRBM VDSH VDSH_S VDSH_SP VectorHasher""",
     "vdsh.explain": """Agreement BitExplanation PairExplanation Sample SharedWord TextBit
         TextExplanation Word as_fields bit_probabilities check_bit confidence explain_bit
         explain_bits explain_pair explain_text sample""",

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from conftest import toy_corpus
-from vdsh import Document, TextHasher, open_store
+from vdsh import Document, TextHasher, VectorHasher, open_store
 from vdsh.cli import app
 from vdsh.codes import to_hex
 from vdsh.errors import FolderError, InputError, VdshError
@@ -224,7 +224,7 @@ def test_compacting_forgets_the_model_before(folder, newer):
         check_codes(store, newer)
 
 
-@pytest.mark.parametrize("kind", ["nothing", "broken", "untrained"])
+@pytest.mark.parametrize("kind", ["nothing", "broken", "untrained", "vectors"])
 def test_what_is_no_model_changes_nothing(folder, fitted, tmp_path, kind):
     given = tmp_path / "given"
     if kind == "broken":
@@ -232,6 +232,8 @@ def test_what_is_no_model_changes_nothing(folder, fitted, tmp_path, kind):
         (given / "weights.safetensors").write_bytes(b"half")
     if kind == "untrained":
         given = TextHasher()
+    if kind == "vectors":
+        given = VectorHasher(16, model="lsh").fit(np.random.default_rng(0).normal(size=(50, 8)))
     with open_store(folder) as store:
         with pytest.raises(VdshError):
             store.reindex(given)

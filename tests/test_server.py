@@ -22,10 +22,10 @@ from vdsh.codes import to_hex, unpack
 from vdsh.errors import VdshError
 from vdsh.server import examples
 from vdsh.server.app import create_app
-from vdsh.server.auth import read_token
 from vdsh.server.limits import Limits
 from vdsh.server.log import JsonLines
 from vdsh.server.pool import StorePool
+from vdsh.server.tokens import Token, read_tokens
 
 TOKEN = "correct-horse-battery-staple"
 CODE = np.array([[7, 200]], np.uint8)
@@ -512,8 +512,8 @@ def test_any_text_is_answered(api, path, rank, text):
 @pytest.mark.parametrize(
     ("path", "body", "words"),
     [
-        ("search", {}, "Give one of text, code and id."),
-        ("search", {"text": "a", "code": "00"}, "Give one of text, code and id."),
+        ("search", {}, "Give one of text, code, id and vector."),
+        ("search", {"text": "a", "code": "00"}, "Give one of text, code, id and vector."),
         ("search", {"text": 3}, "text: Input should be a valid string. Got 3."),
         ("search", {"text": "a", "k": "10"}, "k: Input should be a valid integer. Got '10'."),
         ("search", {"text": "a", "k": 0}, "k: Input should be greater than or equal to 1. Got 0."),
@@ -649,16 +649,18 @@ def test_a_token_comes_from_a_file_or_the_environment(tmp_path, monkeypatch):
     file = tmp_path / "token"
     file.write_text(f"{TOKEN}\n")
     monkeypatch.delenv("VDSH_TOKEN", raising=False)
-    assert read_token(None) is None
+    assert read_tokens(None) is None
     monkeypatch.setenv("VDSH_TOKEN", "x" * 20)
-    assert read_token(None) == "x" * 20
-    assert read_token(str(file)) == TOKEN
+    assert read_tokens(None).find(b"Bearer " + b"x" * 20) == Token(None, True, None)
+    of_file = read_tokens(str(file))
+    assert of_file.find(f"Bearer {TOKEN}".encode()) == Token(None, True, None)
+    assert of_file.find(b"Bearer " + b"x" * 20) is None
     for content in ("", "short", "two words of a token", "ü" * 20):
         file.write_text(content)
         with pytest.raises(VdshError, match="must hold a token"):
-            read_token(str(file))
+            read_tokens(str(file))
     with pytest.raises(VdshError, match="No file"):
-        read_token(str(tmp_path / "none"))
+        read_tokens(str(tmp_path / "none"))
 
 
 def test_no_web_page_elsewhere_is_let_in(api):
@@ -742,7 +744,7 @@ def test_calls_and_their_failures_are_described(api):
     assert set(described["paths"]) >= {
         "/v1/info", "/v1/search", "/v1/search_many", "/v1/within", "/v1/encode", "/v1/explain",
         "/v1/explain/bits", "/v1/explain/bits/{bit}", "/v1/documents", "/v1/documents/{id}",
-        "/health", "/ready", "/metrics",
+        "/health", "/ready", "/metrics", "/v1/stores",
     }  # fmt: skip
     for path, calls in described["paths"].items():
         for call in calls.values():

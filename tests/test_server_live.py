@@ -5,8 +5,10 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -123,6 +125,15 @@ def read_all(connection):
     return b"".join(parts)
 
 
+def read_until(end, connection):
+    answer = b""
+    while end not in answer:
+        part = connection.recv(65536)
+        assert part, answer
+        answer += part
+    return answer
+
+
 def test_a_client_that_does_not_send_its_body_is_told_so(pair):
     with pair.connect() as connection:
         connection.sendall(head("/v1/search", 100) + b'{"text"')
@@ -177,6 +188,40 @@ def test_a_head_without_end_is_refused_before_it_is_gathered(pair, flood):
         b'{"error":"The head of a request must be at most 65,536 bytes with 100 headers."}'
         in answer
     )
+
+
+STREAM = b"""POST /v1/documents HTTP/1.1\r\nHost: localhost\r
+Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"""
+
+
+def test_a_stream_that_is_cut_in_a_document_says_what_is_there(pair):
+    """#20: what was acknowledged is there, the rest is not, and the answer says so."""
+    lines = b"".join(b'{"id": "cut-%d", "text": "cut"}\n' % i for i in range(2001))
+    lines += b'{"id": "half", "te'
+    with pair.connect() as connection:
+        connection.sendall(STREAM + b"%x\r\n%s\r\n" % (len(lines), lines))
+        assert read_until(b'{"written":2000}\n', connection)  # while the stream goes on
+        connection.shutdown(socket.SHUT_WR)
+        answer = read_all(connection)
+    assert b'{"written":2000,"error":"The stream was cut before its end.' in answer
+    assert [pair.ask("GET", f"/v1/documents/cut-{i}")[0] for i in (0, 1999, 2000)] == [
+        200,
+        200,
+        404,
+    ]
+    with pair.connect() as connection:
+        connection.sendall(STREAM + b"%x\r\n%s" % (len(lines), lines[:50]))
+        answer = read_until(b"Nothing came for 3 s.", connection)
+    assert answer.startswith(b"HTTP/1.1 422 ")
+
+
+def test_a_request_that_is_cut_is_told_so(pair):
+    with pair.connect() as connection:
+        connection.sendall(head("/v1/search", 100) + b'{"text": "moon"}')
+        connection.shutdown(socket.SHUT_WR)
+        answer = read_all(connection)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"The request ended before its body did." in answer
 
 
 def test_a_body_in_small_pieces_is_no_flood(pair):
@@ -356,6 +401,64 @@ def test_it_stops_with_two_workers_and_refuses_connections_meanwhile(store):
     assert service.process.returncode == 0
 
 
+def make_certificate(folder):
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+               "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+               "subjectAltName=IP:127.0.0.1", "-keyout", "key.pem", "-out", "cert.pem"]  # fmt: skip
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return folder / "cert.pem", folder / "key.pem"
+
+
+# What systemd does: the socket is number 3 of the process, and the environment says so.
+PASS_ON = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.environ |= {"LISTEN_FDS": "1", "LISTEN_PID": str(os.getpid())}
+os.execv(sys.executable, [sys.executable, "-m", "vdsh", *sys.argv[2:]])
+"""
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="a certificate is made by openssl")
+def test_it_serves_two_stores_with_tls_at_a_socket_that_outlives_it(store, fitted, tmp_path):
+    """#20: who comes while it is stopped waits at the socket, and is answered by the next one."""
+    open_store(tmp_path / "empty", fitted).close()
+    cert, key = make_certificate(tmp_path)
+    options = ["serve", store, tmp_path / "empty", "--as", f"other={tmp_path / 'empty'}", "--quiet"]
+    options += ["--tls-cert", cert, "--tls-key", key]
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        trusting = ssl.create_default_context(cafile=cert)
+        waiting = http.client.HTTPSConnection(*listener.getsockname(), timeout=60, context=trusting)
+        stack.callback(waiting.close)
+        raw = stack.enter_context(socket.create_connection(listener.getsockname()))
+        words = [sys.executable, "-c", PASS_ON, listener.fileno(), *options]
+        process = stack.enter_context(
+            subprocess.Popen(
+                list(map(str, words)),
+                pass_fds=[listener.fileno()],
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        )
+        stack.callback(process.terminate)
+        said = [process.stdout.readline() for _ in range(3)]
+        assert said[0].startswith("Serving 2 stores at https://127.0.0.1:")
+        assert said[2].split()[:2] == ["/v1/stores/other/", "0"]
+        raw.sendall(b"GET /health HTTP/1.1\r\n\r\n")  # not TLS: hung up on
+        assert read_all(raw) == b""
+        waiting.request("GET", "/v1/stores/other/info")
+        assert json.loads(waiting.getresponse().read())["documents"] == 0
+        process.terminate()
+        closing = False
+        while not closing:  # what is on its way while it stops is answered, and told to go
+            waiting.request("GET", "/health")
+            answer = waiting.getresponse()
+            assert (answer.status, answer.read()) == (200, b'{"status":"ok"}')
+            closing = answer.getheader("connection") == "close"
+        assert process.wait(60) == 0
+        socket.create_connection(listener.getsockname()).close()  # waits, is not refused
+
+
 def is_refused(service):
     try:
         service.connect().close()
@@ -405,6 +508,12 @@ def test_what_keeps_it_from_starting_is_one_sentence(vdsh, store, tmp_path, monk
             ("--host", "0.0.0.0"): "a token is needed. Give one with --token-file or VDSH_TOKEN",
             ("--host", "no.such.host.invalid"): "a token is needed",
             ("--token-file", "none"): "No file 'none' to read a token from.",
+            ("--tls-cert", "cert.pem"): "give --tls-cert and --tls-key",
+            ("--tls-cert", "none", "--tls-key", "none"): "No file 'none'",
+            ("--tls-cert", __file__, "--tls-key", __file__): "not a certificate and its key",
+            ("--tls-cert", tmp_path, "--tls-key", tmp_path): "Cannot read",
+            ("--as", "news"): "--as takes NAME=STORE",
+            (store,): "Two stores are called 'store'",
         }
         for options, words in cases.items():
             result = vdsh("serve", store, *options)

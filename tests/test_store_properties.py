@@ -180,8 +180,21 @@ class StoreMachine(RuleBasedStateMachine):
                 document = self.model[hit.id][0]
                 assert Document(hit.id, hit.text, hit.labels, hit.metadata) == document
 
+    @precondition(lambda self: self.engine != "milvus-lite")
+    @rule(field=names | st.just("label"))
+    def index_a_field(self, field):
+        if field not in self.known:
+            with pytest.raises(InputError, match="No document has the field"):
+                self.store.index_fields([field])
+        elif self.engine == "local" and field in ('q"', "n\x00", "\\"):
+            with pytest.raises(InputError, match="cannot have an index"):
+                self.store.index_fields([field])
+        else:
+            self.store.index_fields([field])
+
     @rule()
     def reopen(self):
+        assert list(self.store._engine.problems()) == []
         self.store.close()
         self.store = open_store(self.path)
 
@@ -290,6 +303,11 @@ class WordsMachine(RuleBasedStateMachine):
         self.store.close()
         self.reader.close()
         self.store, self.reader = open_store(self.path), open_store(self.path)
+
+    @precondition(lambda self: self.model)
+    @rule()
+    def index_a_field(self):
+        self.store.index_fields(["n"])
 
     @rule(how=st.sampled_from(sorted(BREAK)))
     def damage_the_word_index(self, how):

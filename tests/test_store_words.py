@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from contextlib import closing
+from itertools import product
 
 import numpy as np
 import pytest
@@ -18,7 +19,9 @@ from vdsh.errors import InputError
 from vdsh.store import open_store
 from vdsh.store.engines.sqlite import engine as engine_module
 from vdsh.store.engines.sqlite import pieces as pieces_module
+from vdsh.store.engines.sqlite import relevant as relevant_module
 from vdsh.store.engines.sqlite import words as words_module
+from vdsh.store.ranking import fits
 from vdsh.words import read_query
 
 # Texts here have words that the model does not know.
@@ -681,3 +684,27 @@ def test_any_text_can_be_stored_and_found(filled, folder, text):
         assert "wild" in ids(filled.search(text.replace('"', " ").replace("-", " "), 70))
     filled.delete(["wild"])
     assert_whole(filled, folder)
+
+
+WITHIN = ('"few3 shuttle"', '"few3 shuttle" -own3', '"the own5 few5" moon', '"few3 moon" crew',
+          "moon -few3", "moon -few3 -few4", 'moon -"few3 shuttle"')  # fmt: skip
+
+
+@pytest.mark.parametrize("state", ["whole", "damaged", "old"])
+def test_phrases_within_a_radius_are_found_with_few_texts(filled, folder, state, monkeypatch):
+    """Those that have all words are read, or those that are near, whichever are fewer (#20)."""
+    if state == "old":
+        make_old(folder)
+    if state == "damaged":
+        change(folder, "UPDATE words SET data = x'00'")
+    read = []
+    monkeypatch.setattr(relevant_module, "fits", lambda q, t: read.append(t) or fits(q, t))
+    for query, radius, where in product(WITHIN, (0, 16), (None, {"id": {"!=": "d59"}})):
+        wanted = read_query(query)
+        near = filled.within(filled.model.encode([wanted.text])[0], radius, where=where)
+        hits = filled.within(query, radius, where=where)
+        assert ids(hits) == [hit.id for hit in near if fits(wanted, hit.text)], query
+        assert len(read) <= (min(len(near), 20) if state == "whole" else 0)
+        limited = filled.within_at_most(query, radius, 2, where=where)
+        assert (ids(limited.hits), limited.total) == (ids(hits)[:2], len(hits))
+        read.clear()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager, suppress
+from itertools import product
 
 import numpy as np
 import pytest
@@ -19,16 +20,21 @@ from vdsh.hashers.vdsh.processes import Processes
 QUICK = ["--bits", "16", "--epochs", "6", "--set", "hidden_size=32", "--set", "batch_size=16"]
 QUICK += ["--model", "vdsh-s", "--device", "cpu"]
 
-# What `vdsh fit` does, but every process leaves a model of its own.
+# `vdsh fit` without a seed, and every process leaves its model.
 REPLICAS = """
-import json, sys
+import os
 from vdsh import TextHasher
-from vdsh.scale.training import launched
-texts, labels = json.load(open("corpus.json"))
-with launched("vdsh-s", "corpus.json") as first:
-    hasher = TextHasher("vdsh-s", 16, epochs=6, hidden_size=32, batch_size=16, device="cpu")
-    hasher.fit(texts[40:], labels[40:], validation=(texts[:40], labels[:40]), progress=False)
-hasher.save("first" if first else "other")
+from vdsh.cli import main
+
+fit = TextHasher.fit
+
+def fit_and_save(self, *arguments, **options):
+    self.set_params(random_state=None)
+    fit(self, *arguments, **options).save(f"process-{os.environ['RANK']}")
+    return self
+
+TextHasher.fit = fit_and_save
+main()
 """
 
 
@@ -50,48 +56,56 @@ def torchrun(folder, *arguments):
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-@pytest.fixture
-def place(tmp_path):
+def write_docs(folder):
     texts, labels = toy_corpus(400)
     lines = [json.dumps({"text": t, "labels": y}) for t, y in zip(texts, labels, strict=True)]
-    (tmp_path / "docs.jsonl").write_text("\n".join(lines))
-    (tmp_path / "corpus.json").write_text(json.dumps([texts, labels]))
-    (tmp_path / "replicas.py").write_text(REPLICAS)
-    return tmp_path
+    (folder / "docs.jsonl").write_text("\n".join(lines))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The folder where two processes trained without a seed, and what they printed."""
+    folder = tmp_path_factory.mktemp("torchrun")
+    write_docs(folder)
+    (folder / "replicas.py").write_text(REPLICAS)
+    with torchrun(folder, "replicas.py", "fit", "docs.jsonl", "--out", "two", *QUICK) as process:
+        out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    return folder, out
 
 
 @pytest.mark.slow
-def test_two_processes_learn_one_model_as_good_as_that_of_one(place, vdsh):
-    with torchrun(place, "-m", "vdsh", "fit", "docs.jsonl", "--out", "two", *QUICK) as process:
-        out, err = process.communicate(timeout=300)
-    assert process.returncode == 0, err
+def test_two_processes_learn_one_model_as_good_as_that_of_one(trained, vdsh, tmp_path):
+    folder, out = trained
     assert out.count("The model is in two") == 1
-    assert vdsh("fit", "docs.jsonl", "--out", "one", *QUICK).returncode == 0
-    for name in ("one", "two"):
-        learned = TextHasher.load(place / name).hasher_
+    assert vdsh("fit", folder / "docs.jsonl", "--out", "one", *QUICK).returncode == 0
+    for path in (folder / "two", tmp_path / "one"):
+        learned = TextHasher.load(path).hasher_
         assert learned.history_[learned.best_epoch_ - 1]["validation"] > 0.97
 
 
 @pytest.mark.slow
-def test_the_processes_stay_identical_even_without_a_seed(place):
-    with torchrun(place, "replicas.py") as process:
-        _, err = process.communicate(timeout=300)
-    assert process.returncode == 0, err
-    first, other = (TextHasher.load(place / name).hasher_ for name in ("first", "other"))
-    for name in ("W1_", "W2_", "W3_", "W4_", "G_", "D_", "U_", "thresholds_"):
+def test_the_processes_stay_identical_even_without_a_seed(trained):
+    folder, _ = trained
+    names = ("process-0", "process-1", "two")
+    first, *others = (TextHasher.load(folder / name).hasher_ for name in names)
+    for name, other in product(
+        ("W1_", "W2_", "W3_", "W4_", "G_", "D_", "U_", "thresholds_"), others
+    ):
         np.testing.assert_array_equal(getattr(first, name), getattr(other, name))
-    assert first.history_ == other.history_
+    assert all(first.history_ == other.history_ for other in others)
 
 
 @pytest.mark.slow
-def test_a_process_killed_in_the_middle_leaves_no_model(place):
+def test_a_process_killed_in_the_middle_leaves_no_model(tmp_path):
+    write_docs(tmp_path)
     settings = [*QUICK[:2], "--epochs", "100000", *QUICK[4:], "--set", "patience=100000"]
-    before = sorted(os.listdir(place))
-    with torchrun(place, "-m", "vdsh", "fit", "docs.jsonl", "--out", "m", *settings) as process:
+    before = sorted(os.listdir(tmp_path))
+    with torchrun(tmp_path, "-m", "vdsh", "fit", "docs.jsonl", "--out", "m", *settings) as process:
         os.kill(_training_child(process.pid), signal.SIGKILL)
         process.communicate(timeout=100)
     assert process.returncode not in (0, None)
-    assert sorted(os.listdir(place)) == before
+    assert sorted(os.listdir(tmp_path)) == before
 
 
 def _training_child(parent):

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from warm import warm_vdsh
+
 DOCS = Path(__file__).parent.parent / "docs"
 MARK = "=== "
 
@@ -22,16 +24,25 @@ def commands(page):
     return [line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ ")]
 
 
-def run(page, folder, port=8765):
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory):
+    """A folder with `vdsh` and `python`; what imports torch starts warm, all else as it is."""
+    bin = tmp_path_factory.mktemp("bin")
+    with warm_vdsh(bin) as warm:
+        vdsh = (
+            f'case $1 in fit|evaluate) exec {warm} "$@";; esac\nexec {sys.executable} -m vdsh "$@"'
+        )
+        for name, line in (("vdsh", vdsh), ("python", f'exec {sys.executable} "$@"')):
+            (bin / name).write_text(f"#!/bin/sh\n{line}\n")
+            (bin / name).chmod(0o755)
+        yield bin
+
+
+def run(page, folder, bin, port):
     """Run a page's commands in one shell; give what each printed."""
     scripts = re.findall(r"```python\n# (\w+\.py)\n(.*?)```", page.read_text(), re.DOTALL)
     for name, code in scripts:
-        (folder / name).write_text(code)
-    bin = folder / ".bin"
-    bin.mkdir(exist_ok=True)
-    for name, rest in (("vdsh", ' -m vdsh "$@"'), ("python", ' "$@"')):
-        (bin / name).write_text(f"#!/bin/sh\nexec {sys.executable}{rest}\n")
-        (bin / name).chmod(0o755)
+        (folder / name).write_text(code.replace("8765", str(port)))
     lines = commands(page)
     marked = (f"printf '\\n{MARK}{i}\\n'\n{line}\n" for i, line in enumerate(lines))
     script = "set -e\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n"
@@ -58,12 +69,12 @@ def printed_by(done, beginning):
 
 
 @pytest.fixture(scope="module")
-def tutorial(tmp_path_factory):
+def tutorial(shell, tmp_path_factory):
     """The tutorial, done: its folder and what each command printed."""
     if not (shutil.which("bash") and shutil.which("curl")):
         pytest.skip("the tutorial uses bash and curl")
     folder = tmp_path_factory.mktemp("tutorial")
-    return folder, run(DOCS / "tutorial.md", folder, free_port())
+    return folder, run(DOCS / "tutorial.md", folder, shell, free_port())
 
 
 @pytest.mark.slow
@@ -90,13 +101,13 @@ def test_the_tutorial_measures_and_compares(tutorial):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", sorted((DOCS / "howto").glob("*.md")), ids=lambda page: page.stem)
-def test_a_how_to_page_works_on_the_files_of_the_tutorial(page, tutorial, tmp_path):
+def test_a_how_to_page_works_on_the_files_of_the_tutorial(page, tutorial, shell, tmp_path):
     folder, _ = tutorial
     for name in ("manual.csv", "manual-model", "manual-store"):
         copy = shutil.copytree if (folder / name).is_dir() else shutil.copy
         copy(folder / name, tmp_path / name)
     assert commands(page), "a how-to page shows commands"
-    done = run(page, tmp_path)
+    done = run(page, tmp_path, shell, free_port())
     assert all(text.strip() for line, text in done if line.startswith("vdsh") and ">" not in line)
 
 

@@ -22,7 +22,7 @@ PIECES = """moon orbit rocket the of moon's don't E-Mail Straße STRASSE über �
 3.14 İstanbul café cafe\u0301 \u1112\u1161\u11ab naïve O'Brien rock'n'roll \x00 \x1b[0m \u202e a
 "quoted" -dash «guillemets» {}; <b>bold</b> https://example.org/a?b=c&d=e \n\n \t""".split(" ")
 
-texts = st.lists(st.sampled_from(PIECES), max_size=12).map(" ".join) | st.text(max_size=30)
+texts = st.lists(st.sampled_from(PIECES), max_size=30).map(" ".join) | st.text(max_size=30)
 corpora = st.lists(texts, max_size=12)
 lightly = settings(max_examples=60, deadline=None)
 

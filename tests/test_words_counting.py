@@ -4,8 +4,7 @@ import numpy as np
 
 from vdsh.store.engines.milvus import tables
 from vdsh.store.engines.postgres import vectors
-from vdsh.words.counting import count_blocks
-from vdsh.words.query import content_words
+from vdsh.words.counting import count_blocks, document_words
 
 rng = np.random.default_rng(0)
 WORDS = [f"w{i}" for i in range(300)] + ["the", "o'neill", "moon\\", "密码学", "a"]
@@ -17,16 +16,16 @@ TEXTS += ["", "the of", "moon " * 300, " ".join(f"x{i}" for i in range(20_000)) 
 def test_vectors_of_many_texts_are_those_of_each():
     together = list(vectors._vectors(TEXTS, COUNTED))
     for text, (vector, n) in zip(TEXTS, together, strict=True):
-        alone, n_alone = vectors._vector(content_words(text))
+        alone, n_alone = vectors._vector(document_words(text))
         assert (sorted(vector.split()), n) == (sorted(alone.split()), n_alone)
-    assert together[-1] == vectors._vector(content_words(TEXTS[-1]))  # its first words are kept
+    assert together[-1] == vectors._vector(document_words(TEXTS[-1]))  # its first words are kept
 
 
 def test_words_for_milvus_are_those_of_each_text():
     together = list(tables._block_words(TEXTS, COUNTED))
     for text, words in zip(TEXTS, together, strict=True):
-        assert sorted(words.split()) == sorted(tables._words(content_words(text)).split())
-    assert together[-1] == tables._words(content_words(TEXTS[-1]))
+        assert sorted(words.split()) == sorted(tables._words(document_words(text)).split())
+    assert together[-1] == tables._words(document_words(TEXTS[-1]))
     assert len(together[-1]) <= tables.LONGEST
 
 

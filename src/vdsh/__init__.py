@@ -6,23 +6,27 @@ Names are imported when first used, so `import vdsh` stays fast and never loads 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
+    "Client": "vdsh.client",
     "Document": "vdsh.documents",
     "HammingIndex": "vdsh.search",
     "Model": "vdsh.model",
     "TextHasher": "vdsh.pipeline",
     "VdshError": "vdsh.errors",
+    "VectorHasher": "vdsh.hashers",
     "open_store": "vdsh.store",
     "read_documents": "vdsh.documents",
 }
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604
 
 if TYPE_CHECKING:
+    from vdsh.client import Client as Client
     from vdsh.documents import Document as Document
     from vdsh.documents import read_documents as read_documents
     from vdsh.errors import VdshError as VdshError
+    from vdsh.hashers import VectorHasher as VectorHasher
     from vdsh.model import Model as Model
     from vdsh.pipeline import TextHasher as TextHasher
     from vdsh.search import HammingIndex as HammingIndex

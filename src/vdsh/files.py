@@ -15,6 +15,13 @@ from pathlib import Path
 from vdsh.errors import OutputExistsError, VdshError, WriteError
 
 
+def cache_folder() -> Path:
+    """Give the folder of downloads: VDSH_CACHE, $XDG_CACHE_HOME/vdsh or ~/.cache/vdsh."""
+    if chosen := os.environ.get("VDSH_CACHE"):
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "vdsh"
+
+
 def check_new(path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Raise where a file is that should not be replaced."""
     if Path(path).exists() and not force:

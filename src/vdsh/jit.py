@@ -67,15 +67,26 @@ class Lazy:
     def made(self) -> Any:
         """Return what numba made of the function."""
         with _lock:
-            if self._made is None:
-                self._made = self._make(self._function)
-                # numba looks names up in the module: what they stand for must be made as well.
-                names = self._function.__globals__
-                for name, value in list(names.items()):
-                    if isinstance(value, Lazy):
-                        names[name] = value.made()
-                self._ready = self._made
-            return self._made
+            if self._ready is None:
+                _make_module(self._function.__globals__)
+                self._ready = self._made = self._made or self._make(self._function)
+            return self._ready
+
+    def _make_own(self) -> Any:
+        self._made = self._made or self._make(self._function)
+        return self._made
+
+
+def _make_module(names: dict[str, Any]) -> None:
+    """Make all kernels of a module, after those that it has from others.
+
+    numba looks names up in the module, so they must stand for what it made. They change in one
+    step: a thread that sees one of them changed may call it, and it calls the others.
+    """
+    lazy = {name: value for name, value in names.items() if isinstance(value, Lazy)}
+    others = {n: value for n, value in lazy.items() if value._function.__globals__ is not names}
+    made = {name: value.made() for name, value in others.items()}
+    names.update(made | {n: v._make_own() for n, v in lazy.items() if n not in others})
 
 
 def kernel(**options: Any) -> Callable[[F], F]:

@@ -17,14 +17,19 @@ from vdsh.codes import Bits, Codes, unpack
 from vdsh.errors import InputError, suggest
 from vdsh.hashers import HASHERS, Hasher
 from vdsh.hashers.base import Progress
-from vdsh.model import Model
+from vdsh.hashers.vdsh.growth import Start
+from vdsh.model import Model, as_model
 from vdsh.model.card import describe_measure
 from vdsh.model.health import LEAST_TO_WARN, BitHealthWarning, describe
+from vdsh.model.held_out import hold_out, take
 from vdsh.model.model import EmptyDocumentWarning, warn_of_empty
+from vdsh.model.profile import profile_held_out
+from vdsh.model.vectors import check_vectors
 from vdsh.notebook import html_table
 from vdsh.persistence import jsonable
 from vdsh.progress import training_bar
 from vdsh.text import BagOfWords
+from vdsh.text.word_counter import check_texts
 
 __all__ = ["EmptyDocumentWarning", "TextHasher"]
 
@@ -110,8 +115,10 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         texts: Sequence[str],
         labels: Sequence[Any] | None = None,
         *,
-        validation: tuple[Sequence[str], Sequence[Any] | None] | Sequence[str] | None = None,
+        validation: tuple[Sequence[str], Sequence[Any] | None] | Sequence[str] | float | None = 0.1,
         vectors: Any = None,
+        start: "TextHasher | Model | str | os.PathLike[str] | None" = None,
+        words: Sequence[str] | None = None,
         progress: Progress | bool = True,
         source: str = "",
         vectors_source: str = "",
@@ -124,11 +131,18 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         labels : sequence, optional
             Per text a label, a list of labels, or None where unknown. Unsupervised models use
             them only to measure precision on the validation texts.
-        validation : (texts, labels) or texts, optional
-            Held-out texts that choose the best epoch.
+        validation : (texts, labels), texts, or a share, default=0.1
+            Held-out texts, which choose the best epoch and tell drift later. A share of the texts
+            is drawn at random, where there are 100 at least; None holds none out.
         vectors : array of shape (n_texts, n_dimensions), optional
             A teacher: vectors of the texts, such as embeddings, that say in training which texts
             are alike. The trained model sees words alone.
+        start : TextHasher, Model or path of a model folder, optional
+            Learn on from a trained model of the same settings, in a third of the epochs. Its
+            vocabulary grows by the words of the texts. It forgets what it no longer sees: give
+            old texts too. For `vdsh` and its kin.
+        words : sequence of str, optional
+            The vocabulary, where it is known already.
         progress : bool or callable, default=True
             True draws a bar on standard error, or writes a line every 10 s where that is no
             terminal; a callable gets each `Report`.
@@ -137,10 +151,24 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         """
         vectorizer, hasher = self._parts()
         jsonable(self.get_params())  # what cannot be saved is refused before the work
-        counts = vectorizer.fit_transform(texts)
+        begin = None if start is None else self._check_start(start)
+        texts = check_texts(texts)
+        if isinstance(validation, float | int):
+            kept, rest = hold_out(len(texts), self.random_state, validation)
+            validation = None
+            if rest and (labels is None or len(labels) == len(texts)):  # else the hasher complains
+                vectors = None if vectors is None else check_vectors(vectors, len(texts))
+                validation = take(texts, rest), take(labels, rest)
+                texts, labels, vectors = (take(part, kept) for part in (texts, labels, vectors))
+        vectorizer = vectorizer.fit(texts) if words is None else vectorizer.know(list(words))
+        if begin is not None:
+            vectorizer.know(sorted({*vectorizer.vocabulary_, *begin.words}))
+        counts = vectorizer.transform(texts)
         warn_of_empty(_count_empty(counts), counts.shape[0])
         held_out = _held_out(vectorizer, validation)
         given = {"validation": held_out, "vectors": vectors}
+        if begin is not None:
+            given["start"] = Start.of(begin, vectorizer.vocabulary_)
         if callable(progress):
             hasher.fit(counts, labels, **given, progress=progress)
         else:
@@ -157,7 +185,9 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
                 "created": _now(),
             }
             | ({} if vectors is None else {"vectors": _about_vectors(vectors, vectors_source)})
+            | ({} if begin is None else {"started": _about_start(begin)})
         )
+        self.model_.profile = profile_held_out(self.model_, texts, validation)
         warn_of_bits(hasher, counts.shape[0])
         return self
 
@@ -183,6 +213,7 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
             Becomes the model's setting. "best" needs the labels.
         """
         check_is_fitted(self, "model_")
+        texts = check_texts(texts)
         counts = self.vectorizer_.transform(texts)
         warn_of_empty(_count_empty(counts), counts.shape[0])
         held_out = _held_out(self.vectorizer_, validation)
@@ -191,6 +222,7 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         facts = {"source": source, "documents": counts.shape[0], "created": _now()}
         kept = {name: fact for name, fact in self.model_.training.items() if name != "quality"}
         self.model_ = self._learned({**kept, "recalibrated": facts})
+        self.model_.profile = profile_held_out(self.model_, texts, validation)
         return self
 
     def encode(self, texts: Sequence[str]) -> Codes:
@@ -282,6 +314,20 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
                 self.settings = {**self.settings, name: value}
         return self
 
+    def _check_start(self, start: Any) -> Model:
+        """Take a model to learn on from; it must be of the same method."""
+        model = Model.load(start) if isinstance(start, str | os.PathLike) else as_model(start)
+        if model.name != self.model:
+            raise InputError(
+                f"The model to start from is '{model.name}', but this one is '{self.model}'. "
+                "Choose the same method, or learn from nothing."
+            )
+        return model
+
+    def bag_of_words(self) -> BagOfWords:
+        """Return the vectoriser of these settings, which has not seen any text yet."""
+        return self._parts()[0]
+
     def check_settings(self) -> None:
         """Raise when the model or a setting does not exist; values are checked by `fit`."""
         self._parts()
@@ -313,6 +359,14 @@ def _now() -> str:
 
 def _about_vectors(vectors: Any, source: str) -> dict[str, Any]:
     return {"source": source, "dimensions": len(vectors[0])}
+
+
+def _about_start(model: Model) -> dict[str, Any]:
+    return {
+        "fingerprint": model.fingerprint,
+        "documents": model.training["documents"],
+        "terms": len(model.words),
+    }
 
 
 def _count_empty(counts: csr_array) -> int:

@@ -17,7 +17,7 @@ from vdsh.errors import VdshError
 
 VERBS = """demo fit encode index search within delete duplicates info datasets evaluate recalibrate
     reproduce map serve explain sample copy export check backup restore
-    compact reindex""".split()
+    compact reindex drift""".split()
 _ASKING = ("search", "within", "info", "duplicates")
 
 
@@ -28,7 +28,7 @@ def make_app(verbs: Iterable[str] = VERBS) -> typer.Typer:
         help="Turn texts into compact binary codes that keep meaning, and search them.",
         epilog="Example: vdsh fit news.jsonl --model vdsh-s --bits 32 --out news-model",
         no_args_is_help=True,
-        add_completion=False,
+        add_completion=verbs is VERBS,  # asked for before a verb is named
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -80,7 +80,7 @@ def main() -> None:
     if verb in _ASKING:
         options.use_one_thread()
     try:
-        make_app([verb] if verb in VERBS else VERBS)()
+        make_app([verb] if verb in VERBS else VERBS)(prog_name="vdsh")
     finally:
         gc.freeze()  # all goes with the process: searching it for garbage took 0.3 s with numba
 

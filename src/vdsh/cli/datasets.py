@@ -67,7 +67,8 @@ def _facts(source: "Source", root: str | None) -> dict[str, Any]:
 
 
 def _whereabouts(source: "Source", root: str | None) -> Path | str | None:
-    from vdsh.datasets.base import cache_folder, data_folder
+    from vdsh.datasets.base import data_folder
+    from vdsh.files import cache_folder
 
     if not source.layout:
         return "this machine"
@@ -78,8 +79,8 @@ def _whereabouts(source: "Source", root: str | None) -> Path | str | None:
 
 
 def _file_facts(source: "Source", file: "File") -> dict[str, Any]:
-    from vdsh.datasets.base import cache_folder
     from vdsh.datasets.download import recorded_sum
+    from vdsh.files import cache_folder
 
     kept = cache_folder() / source.folder / file.name
     return {

@@ -10,6 +10,8 @@ import typer
 
 from vdsh.cli import options
 from vdsh.cli.output import output
+from vdsh.cli.vectors import Vectors, read_file, vectors_of
+from vdsh.documents.document import BATCH
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,13 +32,14 @@ Lines = Callable[[list[str], "Codes"], Iterator[str]]
 def command(
     model: Annotated[str, typer.Argument(help="Model folder.", show_default=False)],
     docs: Annotated[
-        str,
+        str | None,
         typer.Argument(
             help="Documents as for `fit`; or several Parquet files: a folder of them, a pattern "
             "in quotes, or a URI such as s3://bucket/*.parquet.",
             show_default=False,
         ),
-    ],
+    ] = None,
+    vectors: Vectors = None,
     out: Annotated[
         str | None,
         typer.Option(
@@ -54,7 +57,7 @@ def command(
     quiet: options.Quiet = False,
 ) -> None:
     """Print the id and the code of each document."""
-    if Path(docs).is_file() and Path(docs).stat().st_size < _SMALL:
+    if docs and Path(docs).is_file() and Path(docs).stat().st_size < _SMALL:
         options.use_one_thread()
     from vdsh.model import Model
     from vdsh.scale.cluster import Machines
@@ -63,6 +66,11 @@ def command(
     options.check_engine(engine, address, workers)
     loaded = Model.load(model)
     lines = _lines(bits=bits, as_json=as_json)
+    if vectors is not None:
+        _encode_vectors(loaded, vectors, docs, reading, lines, out, force=force, quiet=quiet)
+        return
+    if docs is None:
+        raise InputError("Give documents to encode; or, for a model of vectors, --vectors FILE.")
     if engine == "ray" or (reading.format in (None, "parquet") and is_several(docs)):
         if out and (bits or as_json):
             raise InputError("A folder of Parquet files holds bytes: leave out --bits and --json.")
@@ -72,6 +80,38 @@ def command(
         return
     reader = reading.reader(docs)
     _encode_documents(loaded, reader, lines, out, force=force, quiet=quiet)
+
+
+def _encode_vectors(
+    model: "Model",
+    vectors: str,
+    docs: str | None,
+    reading: options.Reading,
+    lines: Lines,
+    out: str | None,
+    *,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Encode vectors to lines, with the ids of documents or the numbers of rows."""
+    from vdsh.model.vectors import check_vectors
+    from vdsh.progress import counting_bar
+
+    if docs is None:
+        found = check_vectors(read_file(vectors))
+        ids = [str(number) for number in range(1, len(found) + 1)]
+    else:
+        documents = reading.documents(docs, quiet=quiet)
+        found, ids = vectors_of(vectors, documents), [each.id for each in documents]
+    model.rows(found[:1])  # what it cannot take makes no file
+    with (
+        output(out, force=force) as file,
+        counting_bar("encoding", len(ids), enabled=not quiet) as bar,
+    ):
+        for first in range(0, len(ids), BATCH):
+            some = slice(first, first + BATCH)
+            file.writelines(lines(ids[some], model.encode_vectors(found[some])))
+            bar.update(bar.task_ids[0], completed=min(first + BATCH, len(ids)))
 
 
 def _encode_documents(

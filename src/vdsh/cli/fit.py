@@ -1,7 +1,7 @@
 """`vdsh fit`: learn a model from documents."""
 
 import json
-import warnings
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +11,6 @@ from vdsh.cli import options
 from vdsh.cli.output import print_values
 
 if TYPE_CHECKING:
-    from vdsh.documents import Document
     from vdsh.model import Model
     from vdsh.pipeline import TextHasher
     from vdsh.scale.training import Lesson
@@ -25,10 +24,34 @@ _MODELS = (
 
 @options.reads_documents
 def command(
-    docs: options.Docs,
     out: Annotated[str, typer.Option(help="Folder to write the model to.", show_default=False)],
-    model: Annotated[str, typer.Option(help=_MODELS)] = "vdsh",
-    bits: Annotated[int, typer.Option(help="Length of the codes, a multiple of 8.")] = 32,
+    docs: options.OptionalDocs = None,
+    model: Annotated[str | None, typer.Option(help=f"{_MODELS}  [default: vdsh]")] = None,
+    bits: Annotated[
+        int | None, typer.Option(help="Length of the codes, a multiple of 8.  [default: 32]")
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="MODEL",
+            help="Learn on from this model, whose words and settings are kept; give old documents "
+            "too, or it forgets them.",
+        ),
+    ] = None,
+    store: Annotated[
+        str | None, typer.Option(help="With --from: say how many codes of this store would change.")
+    ] = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Learn from so many documents at random; words are counted in all."
+        ),
+    ] = None,
+    memory: Annotated[
+        float | None,
+        typer.Option(help="Most memory to take, in GB: a sample that fits is learned from."),
+    ] = None,
     preset: Annotated[
         str, typer.Option(help="`best` measured settings, or those of the `paper`.")
     ] = "best",
@@ -45,6 +68,22 @@ def command(
             "a field. The model needs none later.",
         ),
     ] = None,
+    embed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PACKAGE:MODEL",
+            help="Make the vectors with model2vec:FOLDER or sentence-transformers:NAME; kept in "
+            "the cache. With --no-text, queries and documents are embedded too.",
+        ),
+    ] = None,
+    no_text: Annotated[
+        bool,
+        typer.Option(
+            "--no-text",
+            help="Hash the vectors themselves (models vdsh, itq, sph, lsh). Texts, where there are "
+            "documents, only explain bits.",
+        ),
+    ] = False,
     setting: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Any other setting, see the docs."),
@@ -60,34 +99,80 @@ def command(
     quiet: options.Quiet = False,
 ) -> None:
     """Learn a model from documents and write it to a folder."""
+    from vdsh.cli.fit_vectors import check_embedder, fit_vectors
+    from vdsh.cli.learning import (
+        Size,
+        changes,
+        check_documents,
+        make_hasher,
+        read_stored,
+        read_taught,
+    )
     from vdsh.codes import check_n_bits
+    from vdsh.errors import InputError
+    from vdsh.model import Model
     from vdsh.persistence import check_free
     from vdsh.scale.cluster import Machines
     from vdsh.scale.training import Lesson, fit_on_ray, launched
 
-    check_n_bits(bits)
     options.check_engine(engine, address, workers)
     check_free(out, force=force)
-    hasher = _make(model, bits, preset, epochs, setting or [], seed, device)
+    if embed is not None:
+        check_embedder(embed, vectors, docs)
+    if no_text:
+        _check_no_text(vectors or embed, preset, validation, engine, start, sample or memory)
+        settings = options.parse_settings(setting or []) | {"random_state": seed, "device": device}
+        settings |= {} if epochs is None else {"epochs": epochs}
+        fit_vectors(
+            vectors or "",
+            docs,
+            reading,
+            out,
+            model or "vdsh",
+            check_n_bits(32 if bits is None else bits),
+            settings,
+            embedder=embed,
+            quiet=quiet,
+            force=force,
+            as_json=as_json,
+        )
+        return
+    if docs is None:
+        raise InputError(
+            "Give documents to learn from; or vectors alone: --vectors FILE --no-text."
+        )
+    begin = None if start is None else Model.load(start)
+    given = options.parse_settings(setting or [])
+    given |= {} if device == "auto" else {"device": device}
+    given |= {} if epochs is None else {"epochs": epochs}
+    hasher = make_hasher(begin, model, bits, preset, seed, given)
+    stored = read_stored(store, begin)
 
-    with launched(model, docs) as first:
+    with launched(hasher.model, docs) as first:
         quiet = quiet or not first
-        documents, held_out = reading.to_learn_from(docs, validation, seed, quiet=quiet)
-        _check_documents(documents, hasher, reading)
+        size = Size(sample, memory)
+        chosen = size.read(docs, reading, hasher, validation, seed, quiet=quiet)
+        check_documents(chosen.documents, hasher, reading)
         source = "standard input" if docs == "-" else docs
         lesson = Lesson(
             hasher,
-            options.texts_and_labels(documents),
-            None if held_out is None else options.texts_and_labels(held_out),
+            options.texts_and_labels(chosen.documents),
+            options.texts_and_labels(chosen.held_out) if chosen.held_out else None,
             source,
-            *(_taught(vectors, documents, held_out if validation is None else None, seed)),
+            *read_taught(vectors, embed, chosen, quiet=quiet),
+            begin,
+            chosen.words,
         )
         machines = Machines(address, workers) if engine == "ray" else None
         hasher = fit_on_ray(lesson, machines) if machines else lesson.fit(progress=not quiet)
     if not first:
         return
     fitted = hasher.model_
-    fitted.training = {**fitted.training, "quality": _judge(hasher, lesson, quiet=quiet)}
+    facts: dict[str, Any] = {"quality": _judge(hasher, lesson, quiet=quiet)}
+    facts |= {} if chosen.words is None else {"sampled_from": chosen.total}
+    if begin is not None:
+        facts["started"] = changes(begin, fitted, stored or lesson.train[0], store)
+    fitted.training = {**fitted.training, **facts}
     hasher.save(out, force=force)
     _print_result(fitted, out, as_json=as_json)
     for warning in fitted.training["quality"]["warnings"]:
@@ -96,70 +181,25 @@ def command(
         raise typer.Exit(130)
 
 
-def _check_documents(
-    documents: "list[Document]", hasher: "TextHasher", reading: options.Reading
+def _check_no_text(
+    vectors: str | None,
+    preset: str,
+    validation: str | None,
+    engine: str,
+    start: str | None,
+    size: float | None,
 ) -> None:
-    """Raise where labels are needed and there are none; warn of texts that look like HTML."""
-    from vdsh.documents.html import looks_like_html
     from vdsh.errors import InputError
-    from vdsh.hashers import HASHERS
-
-    if HASHERS[hasher.model].supervised and all(each.labels is None for each in documents):
-        others = sorted({name for document in documents[:1000] for name in document.metadata})
-        there = "Other fields are " + ", ".join(f"'{name}'" for name in others)
-        there = there if others else "There is no other field"
-        raise InputError(
-            f"The model '{hasher.model}' learns from labels, and no document has any in "
-            f"'{reading.labels_field}'. {there}: name the one that holds them with "
-            "--labels-field, or choose an unsupervised model (vdsh)."
-        )
-    n_pages = 0 if reading.html else sum(looks_like_html(each.text) for each in documents)
-    if 2 * n_pages > len(documents):
-        warnings.warn(
-            f"{n_pages:,} of {len(documents):,} documents look like HTML, whose tags count as "
-            "words. Leave them out with --html, here and in `vdsh index`.",
-            stacklevel=2,
-        )
-
-
-def _taught(
-    vectors: str | None, documents: "list[Document]", held_out: "list[Document] | None", seed: int
-) -> tuple[Any, str]:
-    """Read the vectors of the documents to learn from, and say where they come from."""
-    from vdsh.cli.vectors import read_vectors
-    from vdsh.hashers.vectors import check_vectors
 
     if vectors is None:
-        return None, ""
-    n = len(documents) + len(held_out or ())
-    rows = options.hold_out(n, seed)[0] if held_out else list(range(n))
-    found = read_vectors(vectors, documents, rows, n)
-    return check_vectors(found, len(documents)), vectors
-
-
-def _make(
-    model: str,
-    bits: int,
-    preset: str,
-    epochs: int | None,
-    pairs: list[str],
-    seed: int,
-    device: str,
-) -> "TextHasher":
-    from vdsh.errors import InputError
-    from vdsh.paper.settings import paper_settings
-    from vdsh.pipeline import TextHasher
-
-    if preset not in ("best", "paper"):
-        raise InputError(f"--preset must be best or paper. Got '{preset}'.")
-    settings: dict[str, Any] = paper_settings(model) if preset == "paper" else {}
-    settings |= {} if device == "auto" else {"device": device}
-    settings |= {} if epochs is None else {"epochs": epochs}
-    hasher = TextHasher(
-        model, bits, random_state=seed, **(settings | options.parse_settings(pairs))
-    )
-    hasher.check_settings()
-    return hasher
+        raise InputError(
+            "--no-text hashes vectors: give them with --vectors FILE, or make them with --embed."
+        )
+    others = (validation, start, size)
+    if preset != "best" or engine != "local" or any(each is not None for each in others):
+        raise InputError(
+            "--preset, --validation, --engine, --from, --sample and --memory are for texts."
+        )
 
 
 def _judge(hasher: "TextHasher", lesson: "Lesson", *, quiet: bool) -> dict[str, Any]:
@@ -199,6 +239,18 @@ def _print_result(model: "Model", out: str, *, as_json: bool) -> None:
     if "values" in quality:
         typer.echo(f"{describe_measure(quality)}:")
         print_values(quality["values"], model.n_bits)
+    if "started" in facts:
+        typer.echo(_started(facts, out))
     typer.echo(f"The model is in {out}. Next: vdsh index {out} DOCS --store STORE")
     if model.name in ("vdsh-s", "vdsh-sp"):
         typer.echo("It sorts by class; to search by typed words, --model vdsh is better.")
+
+
+def _started(facts: Mapping[str, Any], out: str) -> str:
+    """Say how far it is from the model that it learned on from."""
+    from vdsh.model.changes import Changes
+
+    old, store = facts["started"], facts["started"]["store"]
+    found = Changes(**old["changes"]).describe()
+    next_step = f" To put it there: vdsh reindex {store} --model {out}" if store else ""
+    return f"It has {facts['terms'] - old['terms']:,} new words; {found}.{next_step}"

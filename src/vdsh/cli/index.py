@@ -1,14 +1,21 @@
 """`vdsh index`: documents into a store."""
 
 import json
+from collections.abc import Callable
 from contextlib import ExitStack
 from itertools import chain
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from vdsh.cli import options
-from vdsh.errors import VdshError
+from vdsh.cli.vectors import Vectors, vectors_of, without_field
+from vdsh.documents.document import BATCH
+from vdsh.errors import InputError, VdshError
+
+if TYPE_CHECKING:
+    from vdsh.documents import Document
+    from vdsh.store import Store
 
 EXAMPLE = "Example: vdsh index news-model news.jsonl --store news-store"
 
@@ -21,17 +28,30 @@ def command(
     reference: Annotated[
         bool, typer.Option("--reference", help="Remember where the model is, do not copy it.")
     ] = False,
+    index_field: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Index a field, or label, for filters; may be given several times. From 20,000 "
+            "documents on, the first filter on a field does it.",
+            show_default=False,
+        ),
+    ] = None,
+    vectors: Vectors = None,
     reading: options.Reading = options.BY_DEFAULT,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Add documents to a store, made when it is not there; the same id replaces."""
     from vdsh.documents.document import in_batches
+    from vdsh.model import Model
     from vdsh.progress import reading_bar
     from vdsh.store import open_store, without_password
-    from vdsh.store.preparing import words_bar
+    from vdsh.store.preparing import bar
 
-    keep = "reference" if reference else "inside"
+    loaded = Model.load(model)
+    if loaded.takes_vectors and vectors is None and not loaded.embedder:
+        raise InputError(f"The model in '{model}' hashes vectors. Give them: --vectors FILE.")
+    hasher, keep = (model, "reference") if reference else (loaded, "inside")
     written = 0
 
     def acknowledge(committed: int) -> None:
@@ -40,12 +60,21 @@ def command(
 
     try:
         with ExitStack() as stack:
-            with reading_bar(reading.reader(docs), "indexing", enabled=not quiet) as documents:
-                first = next(in_batches(documents), [])  # what cannot be read makes no store
-                opened = stack.enter_context(open_store(store, model, keep_model=keep))
-                opened.upsert(chain(first, documents), progress=acknowledge)
-            with words_bar(enabled=not quiet) as show:  # of what an older version wrote
+            if vectors is not None:
+                every = reading.documents(docs, quiet=quiet)
+                found = vectors_of(vectors, every)
+                loaded.rows(found[:1])  # what it cannot take makes no store
+                opened = stack.enter_context(open_store(store, hasher, keep_model=keep))
+                _write(opened, without_field(every, vectors), found, acknowledge, quiet=quiet)
+            else:
+                with reading_bar(reading.reader(docs), "indexing", enabled=not quiet) as documents:
+                    first = next(in_batches(documents), [])  # what cannot be read makes no store
+                    opened = stack.enter_context(open_store(store, hasher, keep_model=keep))
+                    opened.upsert(chain(first, documents), progress=acknowledge)
+            with bar("indexing words", enabled=not quiet) as show:  # of what an older version wrote
                 opened.prepare_words(show)
+            with bar("indexing fields", enabled=not quiet) as show:
+                opened.index_fields(index_field or (), show)
             total = opened.count()
     except (VdshError, KeyboardInterrupt):
         if written:
@@ -57,3 +86,22 @@ def command(
     else:
         typer.echo(f"Wrote {written:,} documents; the store {shown} holds {total:,}.")
         typer.echo(f"Next: vdsh search {shown} SOME WORDS")
+
+
+def _write(
+    store: "Store",
+    documents: list["Document"],
+    vectors: Any,
+    acknowledge: Callable[[int], None],
+    *,
+    quiet: bool,
+) -> None:
+    """Write documents with their vectors, some at a time."""
+    from vdsh.progress import counting_bar
+
+    with counting_bar("indexing", len(documents), enabled=not quiet) as bar:
+        for first in range(0, len(documents), BATCH):
+            some = documents[first : first + BATCH]
+            store.upsert(some, vectors=vectors[first : first + BATCH])
+            acknowledge(first + len(some))
+            bar.update(bar.task_ids[0], completed=first + len(some))

@@ -20,16 +20,13 @@ if TYPE_CHECKING:
     from vdsh.codes import Codes
     from vdsh.documents import Document, DocumentReader
 
-LEAST_TO_HOLD_OUT = 100  # with fewer documents every one is needed to learn from
-
-Docs = Annotated[
-    str,
-    typer.Argument(
-        help="JSONL, CSV, TSV, Parquet or text file (gz or plain), a folder of text files, "
-        "or - for stdin.",
-        show_default=False,
-    ),
-]
+_DOCS = typer.Argument(
+    help="JSONL, CSV, TSV, Parquet or text file (gz or plain), a folder of text files, "
+    "or - for stdin.",
+    show_default=False,
+)
+Docs = Annotated[str, _DOCS]
+OptionalDocs = Annotated[str | None, _DOCS]
 Store = Annotated[str, typer.Argument(help="Folder or URL of the store.", show_default=False)]
 Words = Annotated[
     list[str] | None, typer.Argument(help="What to look for; or give --code.", show_default=False)
@@ -101,23 +98,14 @@ class Reading(NamedTuple):
         self, docs: str, validation: str | None, seed: int, *, quiet: bool
     ) -> "tuple[list[Document], list[Document] | None]":
         """Read documents and held-out ones, by default a random tenth of the documents."""
+        from vdsh.model.held_out import hold_out
+
         documents = self.documents(docs, quiet=quiet)
         if validation is not None:
             return documents, self.documents(validation, quiet=quiet)
         kept, rest = hold_out(len(documents), seed)
         held_out = [documents[i] for i in rest] if rest else None
         return [documents[i] for i in kept], held_out
-
-
-def hold_out(n_documents: int, seed: int) -> tuple[list[int], list[int]]:
-    """Choose the rows to learn from, and a random tenth to validate with; of few, none."""
-    import numpy as np
-
-    if n_documents < LEAST_TO_HOLD_OUT:
-        return list(range(n_documents)), []
-    order = np.random.RandomState(seed).permutation(n_documents)
-    cut = n_documents // 10
-    return np.sort(order[cut:]).tolist(), order[:cut].tolist()
 
 
 BY_DEFAULT = Reading()

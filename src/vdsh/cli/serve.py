@@ -1,10 +1,9 @@
-"""`vdsh serve`: a store over HTTP."""
+"""`vdsh serve`: stores over HTTP."""
 
 from typing import Annotated
 
 import typer
 
-from vdsh.cli import options
 from vdsh.errors import missing_package
 
 EXAMPLE = "Example: vdsh serve news-store --workers 2"
@@ -12,7 +11,18 @@ PACKAGES = ("fastapi", "uvicorn", "httptools", "prometheus_client", "fastapi_off
 
 
 def command(
-    store: options.Store,
+    stores: Annotated[
+        list[str], typer.Argument(help="Folders or URLs of stores.", show_default=False)
+    ],
+    names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--as",
+            help="NAME=STORE: what a store is called in paths and on the page, by default as its "
+            "folder. May be given for each.",
+            show_default=False,
+        ),
+    ] = None,
     host: Annotated[
         str, typer.Option(help="Where to listen; a token is needed unless it is this machine.")
     ] = "127.0.0.1",
@@ -23,8 +33,15 @@ def command(
     ] = False,
     token_file: Annotated[
         str | None,
-        typer.Option(help="File with the token that clients must send; or set VDSH_TOKEN."),
+        typer.Option(
+            help="File with the token that clients must send, or a line for each: NAME read|write "
+            "TOKEN [DAY]. It may change at any time. Or set VDSH_TOKEN."
+        ),
     ] = None,
+    tls_cert: Annotated[
+        str | None, typer.Option(help="Certificate in PEM format, to serve HTTPS.")
+    ] = None,
+    tls_key: Annotated[str | None, typer.Option(help="Its key, without a password.")] = None,
     max_k: Annotated[int, typer.Option(min=1, help="Most hits of a search.")] = 1000,
     max_batch: Annotated[int, typer.Option(min=1, help="Most texts of a call.")] = 1000,
     max_text: Annotated[int, typer.Option(min=1, help="Most characters of a text.")] = 200_000,
@@ -35,14 +52,18 @@ def command(
     ] = 20,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not log requests.")] = False,
 ) -> None:
-    """Serve a store over HTTP: search, encode and explain as JSON, and a page.
+    """Serve stores over HTTP: search, encode and explain as JSON, and a page.
+
+    Each is asked under /v1/stores/NAME/, the first under /v1/ too.
 
     Requests are logged to standard error as JSON lines.
     """
     check_packages()
-    from vdsh.server.auth import read_token
     from vdsh.server.limits import Limits
     from vdsh.server.run import Settings, serve
+    from vdsh.server.stores import name_stores
+    from vdsh.server.tls import check_tls
+    from vdsh.server.tokens import read_tokens
     from vdsh.store import without_password
 
     limits = Limits(
@@ -53,12 +74,19 @@ def command(
         seconds=timeout,
         client_seconds=client_timeout,
     )
-    settings = Settings(store, writable, read_token(token_file), limits, not quiet)
+    named = name_stores(stores, names or [])
+    tokens, tls = read_tokens(token_file), check_tls(tls_cert, tls_key)
+    settings = Settings(named, writable, tokens, limits, not quiet, tls)
 
-    shown = without_password(store)
-
-    def started(address: str, n_documents: int) -> None:
-        typer.echo(f"Serving {n_documents:,} documents of '{shown}' at {address}")
+    def started(address: str, n_documents: dict[str, int]) -> None:
+        shown = {name: f"'{without_password(store)}'" for name, store in named.items()}
+        if len(named) == 1:
+            for name, number in n_documents.items():
+                typer.echo(f"Serving {number:,} documents of {shown[name]} at {address}")
+        else:
+            typer.echo(f"Serving {len(named)} stores at {address}")
+            for name, number in n_documents.items():
+                typer.echo(f"  /v1/stores/{name}/  {number:,} documents of {shown[name]}")
         typer.echo("The page is at /, the API at /docs. Ctrl-C stops.")
 
     serve(settings, host=host, port=port, workers=workers, started=started)

@@ -1,13 +1,68 @@
 """Vectors of `--vectors`: a file of them, or a field of the documents."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from vdsh.errors import InputError, missing_package
 
 if TYPE_CHECKING:
     from vdsh.documents import Document
+
+Vectors = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|FIELD",
+        help="For a model of vectors: those of the documents, a .npy or .parquet file with one "
+        "row a document, or a field.",
+    ),
+]
+_ENDINGS = (".npy", ".parquet")
+
+
+def embed_with_bar(texts: "Sequence[str]", model: str, *, quiet: bool) -> Any:
+    """Embed texts, with a bar; what was embedded before is taken from the cache."""
+    from vdsh.embed import embed
+    from vdsh.progress import counting_bar
+
+    with counting_bar("embedding", len(texts), enabled=not quiet) as bar:
+        show = lambda done, total: bar.update(bar.task_ids[0], completed=done)  # noqa: E731
+        return embed(texts, model, progress=show)
+
+
+def read_file(given: str) -> Any:
+    """Read all vectors of a file."""
+    if not given.endswith(_ENDINGS):
+        raise InputError(
+            f"'{given}' is no file of vectors: give one that ends in .npy or .parquet, or the "
+            "documents whose field it is."
+        )
+    if not Path(given).is_file():
+        raise InputError(f"There is no file '{given}'. Give one, or a field of the documents.")
+    return _of_array(given) if given.endswith(".npy") else _of_parquet(given)
+
+
+def vectors_of(given: str, documents: "Sequence[Document]") -> Any:
+    """Read and check the vectors of all documents that were read."""
+    from vdsh.model.vectors import check_vectors
+
+    n = len(documents)
+    if not n:
+        raise InputError(f"There are no documents for the vectors of '{given}'. Give some.")
+    return check_vectors(read_vectors(given, documents, range(n), n), n)
+
+
+def without_field(documents: "Iterable[Document]", given: str) -> "list[Document]":
+    """Leave out the field that holds vectors: a store has no use for it."""
+    if given.endswith(_ENDINGS):
+        return list(documents)
+    return [
+        replace(each, metadata={n: v for n, v in each.metadata.items() if n != given})
+        for each in documents
+    ]
 
 
 def read_vectors(given: str, documents: "Sequence[Document]", rows: Sequence[int], n: int) -> Any:
@@ -25,17 +80,15 @@ def read_vectors(given: str, documents: "Sequence[Document]", rows: Sequence[int
     n : int
         How many were read.
     """
-    if not given.endswith((".npy", ".parquet")):
+    if not given.endswith(_ENDINGS):
         return _of_field(given, documents)
-    if not Path(given).is_file():
-        raise InputError(f"There is no file '{given}'. Give one, or a field of the documents.")
-    found = _of_array(given) if given.endswith(".npy") else _of_parquet(given)
+    found = read_file(given)
     if len(found) != n:
         raise InputError(
             f"Got {n:,} documents but {len(found):,} vectors in '{given}'. Give one per document, "
             "in order."
         )
-    return found[list(rows)]
+    return found if len(rows) == n else found[list(rows)]
 
 
 def _of_field(name: str, documents: "Sequence[Document]") -> list[Any]:

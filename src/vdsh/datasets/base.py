@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from vdsh.datasets.download import File, fetch
 from vdsh.documents import Document
 from vdsh.errors import InputError, MissingFileError
+from vdsh.files import cache_folder
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -178,13 +179,6 @@ def data_folder(root: str | os.PathLike[str] | None) -> Path | None:
     """Settle the data folder: what was given, else the environment variable VDSH_DATA."""
     chosen = root or os.environ.get("VDSH_DATA")
     return Path(chosen) if chosen else None
-
-
-def cache_folder() -> Path:
-    """Give the folder of downloads: VDSH_CACHE, $XDG_CACHE_HOME/vdsh or ~/.cache/vdsh."""
-    if chosen := os.environ.get("VDSH_CACHE"):
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "vdsh"
 
 
 def locate(source: Source, root: str | os.PathLike[str] | None, *, quiet: bool) -> Path:

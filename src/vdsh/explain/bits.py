@@ -36,7 +36,14 @@ def explain_bits(
     check_n_words(n_words)
     model = as_model(hasher)
     state = _trained(model) if texts is None else _measured(model, texts)
-    response = _both_sides(encoder_effects(model), model.words, n_words)
+    response: list[Any] = [([], [])] * model.n_bits  # where it sees no words
+    if not model.takes_vectors:
+        response = _both_sides(encoder_effects(model), model.words, n_words)
+    elif model.decoder is None:
+        raise InputError(
+            "This model hashes vectors and knows no words to explain bits with. Learn it again "
+            "with the texts of the vectors beside them."
+        )
     decoded: list[Any] = [(None, None)] * model.n_bits
     if model.decoder is not None:
         decoded = _both_sides(decoder_effects(model, model.decoder), model.words, n_words)

@@ -76,6 +76,9 @@ def highlight(
         Words of the query that belong together: the passage is where they are.
     """
     model, query = as_model(hasher), query or ""
+    if model.takes_vectors:  # it knows no words: those of the query are marked
+        typed = content_words(query[:LONGEST])
+        return Highlights(None, [_show(text[:LONGEST], {}, typed, phrases) for text in texts])
     counts, bits = model.counts([query]), unpack(code[None])[0]
     asked = None if counts.n_empty else all_pushes(model, counts)[0]
     wanted = content_words(query[:LONGEST])

@@ -9,6 +9,7 @@ from vdsh.hashers.baselines.selftaught import SelfTaughtHashing
 from vdsh.hashers.baselines.shttm import SHTTM
 from vdsh.hashers.baselines.spectral import SpectralHashing
 from vdsh.hashers.vdsh import VDSH, VDSH_S, VDSH_SP
+from vdsh.hashers.vectors import VectorHasher
 
 HASHERS: dict[str, type[Hasher]] = {
     "vdsh": VDSH,
@@ -36,4 +37,5 @@ __all__ = [
     "SelfTaughtHashing",
     "SpectralHashing",
     "StackedRBM",
+    "VectorHasher",
 ]

@@ -25,11 +25,11 @@ from vdsh.codes import (
 )
 from vdsh.errors import InputError, missing_package
 from vdsh.hashers.thresholds import calibrate
-from vdsh.hashers.vectors import check_vectors
 from vdsh.labels import Labels, read_labels
 from vdsh.metrics.by_threshold import ValidationSearch
 from vdsh.model.encoders import Encoder, Network
 from vdsh.model.health import bit_health, sample
+from vdsh.model.vectors import check_vectors
 from vdsh.text.weighting import inverse_document_frequency, weigh
 
 _NOTHING = 1e-30  # a smaller count is none: one over it would be more than a float can hold
@@ -115,6 +115,9 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     supervised: ClassVar[bool] = False
     taught: ClassVar[bool] = False  # whether vectors may say which documents are alike
+    signed: ClassVar[bool] = (
+        False  # whether X may be vectors: weighting "given", or "tf" (length 1)
+    )
     encoder: ClassVar[type[Encoder]]  # what makes scores of the arrays that were learned
 
     n_bits: int = 32
@@ -130,6 +133,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         *,
         validation: Any = None,
         vectors: Any = None,
+        start: Any = None,
         progress: Progress | None = None,
     ) -> Self:
         """Learn from documents.
@@ -137,7 +141,8 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         Parameters
         ----------
         X : array or sparse matrix of shape (n_docs, n_terms)
-            Word counts; not negative.
+            Word counts; not negative. For `LSH`, `ITQ` and `SpectralHashing` with weighting
+            "given" or "tf" also vectors.
         y : sequence, optional
             Per document a label, a list of labels, or None where unknown. An unsupervised hasher
             never learns from them but may use them to measure itself on the validation data.
@@ -147,6 +152,8 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         vectors : array of shape (n_docs, n_dimensions), optional
             A teacher, such as embeddings of the documents: together with the words it says in
             training which documents are alike. Hashing needs none. For `VDSH` and its kin.
+        start : vdsh.hashers.vdsh.growth.Start, optional
+            A trained model to learn on from. For `VDSH` and its kin.
         progress : callable, optional
             Called with a `Report` now and then.
         """
@@ -160,7 +167,10 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
             self.idf_ = inverse_document_frequency(counts)
         train = Examples(self._weigh(counts), counts, labels, self._check_vectors(vectors, counts))
         held_out = self._validation_examples(validation, labels)
-        self._fit(train, held_out, progress)
+        if start is None:
+            self._fit(train, held_out, progress)
+        else:
+            self._fit_on(start, train, held_out, progress)
         scores = self._scores(train.inputs)
         search = None
         if self.threshold == "best":
@@ -229,6 +239,15 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
         """Learn everything but the thresholds."""
 
+    def _fit_on(
+        self, start: Any, train: Examples, validation: Examples | None, progress: Progress | None
+    ) -> None:
+        """Learn on from a trained model, where the method can."""
+        raise InputError(
+            f"{type(self).__name__} cannot learn on from a model. Learn from nothing, or choose "
+            "one that can (vdsh)."
+        )
+
     def _scores(self, inputs: csr_array) -> Scores:
         """Compute scores from weighted terms."""
         return self._encoder().scores(inputs)
@@ -246,13 +265,21 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     def _validate(self, X: Any, *, reset: bool) -> csr_array:
         X = validate_data(
-            self, X, accept_sparse="csr", dtype=np.float32, ensure_non_negative=True, reset=reset
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=np.float32,
+            ensure_non_negative=not self._takes_vectors(),
+            reset=reset,
         )
         counts = _canonical(csr_array(X))
         if counts.nnz < 2**31:  # slicing columns leaves wide indices, which few libraries take
             counts.indices = counts.indices.astype(np.int32, copy=False)
             counts.indptr = counts.indptr.astype(np.int32, copy=False)
         return counts
+
+    def _takes_vectors(self) -> bool:
+        return self.signed and self.weighting in ("given", "tf")
 
     def _forget(self) -> None:
         """Remove what an earlier fit learned, so that nothing of it outlives other settings."""
@@ -338,7 +365,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
+        tags.input_tags.positive_only = not self._takes_vectors()
         tags.target_tags.required = self.supervised
         tags.transformer_tags.preserves_dtype = []
         return tags
@@ -359,11 +386,11 @@ def _canonical(counts: csr_array) -> csr_array:
 
     A matrix that needs none of this stays as it is; any other is copied, for it is the caller's.
     """
-    if counts.has_canonical_format and (counts.data > _NOTHING).all():
+    if counts.has_canonical_format and (np.abs(counts.data) > _NOTHING).all():
         return counts
     counts = counts.copy()
     counts.sum_duplicates()
-    counts.data[counts.data <= _NOTHING] = 0
+    counts.data[np.abs(counts.data) <= _NOTHING] = 0
     counts.eliminate_zeros()
     return counts
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from vdsh import __version__
 from vdsh.codes import FIXED, plain_threshold
+from vdsh.model.changes import Changes
 from vdsh.model.health import describe
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ codes = hasher.encode(["a text", "another text"])   # uint8, shape (2, {n_bytes}
 
 ## Trained on
 - {documents:,} documents{source}, {words:.0f} counted words each, and {validation:,} to validate
-- vocabulary of {terms:,} terms
-- {labels}{vectors}
+- vocabulary of {terms:,} terms{sampled}
+- {labels}{vectors}{started}
 
 ## Quality
 - {quality}
@@ -42,9 +43,58 @@ codes = hasher.encode(["a text", "another text"])   # uint8, shape (2, {n_bytes}
 {settings}
 """
 
+_CARD_OF_VECTORS = """\
+# A {n_bits}-bit {model} model of vectors
+
+Made by vdsh {version} on {created}. It turns a vector of {dimensions:,} dimensions into {n_bytes}
+bytes; vectors of high cosine get codes with few differing bits. It hashes no texts.
+
+## Use
+```python
+from vdsh import VectorHasher
+hasher = VectorHasher.load("FOLDER")
+codes = hasher.encode(vectors)   # uint8, shape (n, {n_bytes})
+```
+
+## Trained on
+- {documents:,} vectors of {dimensions:,} dimensions{source}
+- {words}
+
+## Quality
+- how good the codes are was not measured: it takes labels, or the vectors themselves
+- {balance}
+- {health}
+
+## Settings
+{settings}
+"""
+
 
 def model_card(model: "Model") -> str:
     """Write the card of a model."""
+    return _card_of_vectors(model) if model.takes_vectors else _card_of_texts(model)
+
+
+def _card_of_vectors(model: "Model") -> str:
+    facts, learned = model.training, model.learned
+    n_words = f"texts beside them: the decoder knows {facts['terms']:,} words"
+    return _CARD_OF_VECTORS.format(
+        model=model.name,
+        n_bits=model.n_bits,
+        n_bytes=model.n_bits // 8,
+        version=__version__,
+        created=facts["created"],
+        documents=facts["documents"],
+        dimensions=facts["dimensions"],
+        source=f" from {facts['source']}" if facts["source"] else "",
+        words=n_words if facts["terms"] else "no texts, so bits cannot be explained by words",
+        balance=_balance(learned),
+        health=describe(model.n_bits, learned["unused_bits_"], learned["duplicated_bits_"]),
+        settings="\n".join(f"- {name}: {value}" for name, value in sorted(model.given.items())),
+    )
+
+
+def _card_of_texts(model: "Model") -> str:
     facts, learned = model.training, model.learned
     settings = {**model.settings, **model.text_settings}
     for name, value in settings.items():
@@ -57,12 +107,14 @@ def model_card(model: "Model") -> str:
         version=__version__,
         created=facts["created"],
         documents=facts["documents"],
+        sampled=_sampled(facts),
         source=f" of {facts['source']}" if facts["source"] else "",
         words=facts["words_per_document"],
         validation=facts["validation_documents"],
         terms=facts["terms"],
         labels=_labels(learned),
         vectors=_vectors(facts),
+        started=_started(facts),
         quality=_quality(model),
         epochs=_epochs(learned),
         thresholds=_thresholds(model),
@@ -86,6 +138,25 @@ def _vectors(facts: Mapping[str, Any]) -> str:
         return ""
     size, source = facts["vectors"]["dimensions"], facts["vectors"]["source"]
     return f"\n- taught by vectors of {size:,} dimensions{f' from {source}' if source else ''}"
+
+
+def _sampled(facts: Mapping[str, Any]) -> str:
+    """Say of how many documents these are a sample, where they are one."""
+    if "sampled_from" not in facts:
+        return ""
+    return f" of all {facts['sampled_from']:,} documents, of which those above are a random sample"
+
+
+def _started(facts: Mapping[str, Any]) -> str:
+    """Say which model it learned on from, where it did, and how far the codes are from that's."""
+    if "started" not in facts:
+        return ""
+    old = facts["started"]
+    text = (
+        f"\n- learned on from a model of {old['documents']:,} documents and {old['terms']:,} terms "
+        f"({old['fingerprint'][:12]})"
+    )
+    return text + (f"; {Changes(**old['changes']).describe()}" if "changes" in old else "")
 
 
 def describe_measure(quality: Mapping[str, Any]) -> str:

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Scores
-from vdsh.model.network import Floats, encode, tiled_product
+from vdsh.model.network import encode
+from vdsh.model.products import Floats, tiled_product
 from vdsh.text.counts import Counts, Sparse, to_csr
 
 LENGTH = 100.0  # words that a document is scaled to by `Layers`
@@ -140,7 +141,7 @@ class Anchors(Encoder):
 
 @dataclass(frozen=True)
 class Network(Encoder):
-    """Two ReLU layers and the mean of Q(s | d): VDSH, VDSH-S and VDSH-SP (section 3 of the paper).
+    """Two ReLU layers and the mean of Q(s | d): the VDSH family (section 3 of the paper).
 
     `W4` and `b4` give the deviation, `W5` to `b6` the private latent vector of VDSH-SP.
     """
@@ -153,7 +154,7 @@ class Network(Encoder):
     b3: Floats
     W4: Floats
     b4: Floats
-    log_variance: str
+    log_variance: str = "bounded"
     W5: Floats | None = None
     b5: Floats | None = None
     W6: Floats | None = None
@@ -186,6 +187,7 @@ ENCODERS: dict[str, type[Encoder]] = {
     "vdsh": Network,
     "vdsh-s": Network,
     "vdsh-sp": Network,
+    "vdsh-v": Network,
     "rbm": Layers,
     "ksh": Anchors,
     "shttm": Linear,

@@ -21,12 +21,15 @@ _NETWORK = {"W1_": "terms hidden", "b1_": "hidden", "W2_": "hidden hidden", "b2_
 _NETWORK |= {"W3_": "hidden bits", "b3_": "bits"}
 _VDSH = _NETWORK | {"W4_": "hidden bits", "b4_": "bits", "G_": "decoder terms", "b_words_": "terms"}
 _VDSH |= {"D_": "bits decoder", "b_decoder_": "decoder"}
+_WORDS = {"G_": "decoder words", "b_words_": "words", "idf_": "words"}  # of a model of vectors
+_WORDS |= {"D_": "bits decoder", "b_decoder_": "decoder"}
 _VDSH_S = _VDSH | {"U_": "bits labels", "b_labels_": "labels"}
 _VDSH_SP = {"W5_": "hidden bits", "b5_": "bits", "W6_": "hidden bits", "b6_": "bits"}
 ARRAYS: dict[str, dict[str, str]] = {
     "vdsh": _VDSH,
     "vdsh-s": _VDSH_S,
     "vdsh-sp": _VDSH_S | _VDSH_SP,
+    "vdsh-v": _NETWORK | {"W4_": "hidden bits", "b4_": "bits"} | _WORDS,
     "rbm": _NETWORK,
     "ksh": {
         "anchor_values_": "entries",
@@ -44,7 +47,7 @@ ARRAYS: dict[str, dict[str, str]] = {
         "frequencies_": "bits",
     },
     "sth": _LINEAR | {"agreement_": "bits"},
-    "itq": _LINEAR | {"rotation_": "bits bits"},
+    "itq": _LINEAR | {"rotation_": "components bits"},
 }
 NUMBERS = (int, float)
 # The rest of what is learned, as JSON has it; in a list, all of one type.
@@ -65,7 +68,11 @@ VALUES: dict[str, Any] = {
 
 
 def check_learned(
-    name: str, settings: Mapping[str, Any], arrays: Arrays, values: Mapping[str, Any]
+    name: str,
+    settings: Mapping[str, Any],
+    arrays: Arrays,
+    values: Mapping[str, Any],
+    n_words: int = 0,
 ) -> None:
     """Raise a ValueError unless a method of these settings can have learned this."""
     n_bits = check_n_bits(settings["n_bits"])
@@ -76,10 +83,10 @@ def check_learned(
         _check_value(settings, key, value)
     if name == "ksh" and not values["bandwidth_"] > 0:
         raise ValueError(f"bandwidth_ is {values['bandwidth_']}")
-    wanted = _wanted(name, settings)
+    wanted = _wanted(name, settings, n_words)
     if set(arrays) != set(wanted):
         raise ValueError(f"its weights are {sorted(arrays)} instead of {sorted(wanted)}")
-    sizes = {"bits": n_bits, "terms": values["n_features_in_"]}
+    sizes = {"bits": n_bits, "terms": values["n_features_in_"], "words": n_words}
     sizes["decoder"] = settings.get("decoder_size") or n_bits
     if "classes_" in values:
         sizes["labels"] = len(values["classes_"])
@@ -88,7 +95,10 @@ def check_learned(
     _check_indices(arrays, sizes)
 
 
-def _wanted(name: str, settings: Mapping[str, Any]) -> dict[str, str]:
+def _wanted(name: str, settings: Mapping[str, Any], n_words: int) -> dict[str, str]:
+    if name == "vdsh-v":  # it decodes words where it was given texts
+        wanted = _ALL | ARRAYS[name]
+        return wanted if n_words else {key: wanted[key] for key in wanted.keys() - _WORDS.keys()}
     absent = set() if settings["weighting"] == "tfidf" else {"idf_"}
     if not settings.get("decoder_size"):
         absent |= {"D_", "b_decoder_"}

@@ -12,11 +12,14 @@ import numpy as np
 
 from vdsh import __version__
 from vdsh.codes import Codes, Scores, binarize, pack, unpack
+from vdsh.embed import embed
 from vdsh.errors import InputError
 from vdsh.model.card import model_card
 from vdsh.model.encoders import ENCODERS, Encoder, Network, Posterior, normal_cdf
 from vdsh.model.learned import check_learned
 from vdsh.model.network import Decoder
+from vdsh.model.profile import Profile, read_profile
+from vdsh.model.vectors import as_rows, check_vectors
 from vdsh.persistence import (
     Folder,
     check_free,
@@ -30,6 +33,9 @@ from vdsh.text.counts import Counts, Sparse
 from vdsh.text.stopwords import stop_words
 from vdsh.text.weighting import weights
 from vdsh.text.word_counter import WordCounter, check_texts
+
+_OF_VECTORS = "VectorHasher"
+_BLOCK = 10_000  # vectors at a time: some megabytes
 
 
 class EmptyDocumentWarning(UserWarning):
@@ -48,16 +54,17 @@ def warn_of_empty(n_empty: int, n_documents: int) -> None:
 
 
 class Model:
-    """A trained model: texts in, codes out.
+    """A trained model: texts in, or vectors, and codes out.
 
-    `TextHasher` learns one; stores, the service and the command line use it.
+    `TextHasher` learns one, `VectorHasher` one of vectors; stores, the service and the command
+    line use it.
 
     Parameters
     ----------
     name : str
         The method, such as "vdsh".
     words : sequence of str
-        The vocabulary, in column order.
+        The vocabulary, in column order; of a model of vectors, the words that its decoder knows.
     learned : mapping
         What the hasher learned, by attribute name: arrays and plain values.
     settings : mapping
@@ -68,10 +75,16 @@ class Model:
         The settings that a person gave, from which `TextHasher` can learn again.
     training : mapping
         What it was trained on, for the model card.
+    profile : Profile, optional
+        What documents that it was not trained on looked like then; see `vdsh.model.drift`.
+    takes_vectors : bool
+        Whether it hashes vectors, and no texts.
 
     Attributes
     ----------
     n_bits : int
+    n_inputs : int
+        Columns of what it hashes: words of the vocabulary, or dimensions of vectors.
     thresholds : ndarray of shape (n_bits,)
     decoder : Decoder or None
         Words and labels from latent vectors; None where the method only encodes.
@@ -87,6 +100,8 @@ class Model:
         text_settings: Mapping[str, Any],
         given: Mapping[str, Any],
         training: Mapping[str, Any],
+        profile: Profile | None = None,
+        takes_vectors: bool = False,
     ) -> None:
         self.name = name
         self.words = words
@@ -95,11 +110,14 @@ class Model:
         self.text_settings = text_settings
         self.given = given
         self.training = training
+        self.profile = profile
+        self.takes_vectors = takes_vectors
+        self.n_inputs = int(learned["n_features_in_"])
         self.n_bits = int(settings["n_bits"])
         self.thresholds: Scores = learned["thresholds_"]
         self.encoder: Encoder = ENCODERS[name].of(learned, settings)
         self.decoder = Decoder.of(learned, settings)
-        self._counter = WordCounter(words, stop_words(text_settings["stop_words"]))
+        self._counter = WordCounter(words, stop_words(text_settings.get("stop_words")))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Model":
@@ -116,8 +134,10 @@ class Model:
         parts = ("params", "hasher", "vectorizer", "fitted")
         given, settings, text_settings, values = (from_json(manifest[part]) for part in parts)
         words, name = folder.vocabulary or [], given["model"]
-        check_learned(name, settings, folder.weights, values)
-        if values["n_features_in_"] != len(words) or given["n_bits"] != settings["n_bits"]:
+        takes_vectors = manifest["class"] == _OF_VECTORS
+        check_learned(name, settings, folder.weights, values, len(words))
+        fits = takes_vectors or values["n_features_in_"] == len(words)
+        if not fits or given["n_bits"] != settings["n_bits"]:
             raise ValueError("vocabulary, settings and weights do not belong together")
         return cls(
             name,
@@ -127,6 +147,8 @@ class Model:
             text_settings=text_settings,
             given=given,
             training=manifest["training"],
+            profile=read_profile(manifest.get("profile"), settings["n_bits"]),
+            takes_vectors=takes_vectors,
         )
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -134,19 +156,26 @@ class Model:
         check_free(path, force=force)
         arrays = {k: v for k, v in self.learned.items() if isinstance(v, np.ndarray)}
         manifest = {
-            "class": "TextHasher",
+            "class": _OF_VECTORS if self.takes_vectors else "TextHasher",
             "vdsh": __version__,
             "params": jsonable(self.given),
             "hasher": jsonable(self.settings),
             "vectorizer": jsonable(self.text_settings),
             "fitted": jsonable({k: v for k, v in self.learned.items() if k not in arrays}),
             "training": self.training,
+            **({} if self.profile is None else {"profile": self.profile.to_json()}),
         }
         folder = Folder(manifest, arrays, list(self.words))
         write_folder(path, folder, model_card(self), force=force)
 
     def __repr__(self) -> str:
-        return f"<Model '{self.name}', {self.n_bits} bits, {len(self.words):,} words>"
+        kind = "dimensions" if self.takes_vectors else "words"
+        return f"<Model '{self.name}', {self.n_bits} bits, {self.n_inputs:,} {kind}>"
+
+    @property
+    def embedder(self) -> str:
+        """The embedding model that makes vectors of texts, where it learned from such."""
+        return str(self.training.get("embedder", ""))
 
     @property
     def knows_doubt(self) -> bool:
@@ -174,12 +203,51 @@ class Model:
         return list(self.learned.get("classes_", ()))
 
     def counts(self, texts: Sequence[str]) -> Counts:
-        """Count the known words of texts."""
-        return self._counter.count(check_texts(texts))
+        """Count the known words of texts; embed them, where the model hashes vectors."""
+        if not self.takes_vectors:
+            return self._counter.count(check_texts(texts))
+        if not self.embedder:
+            raise InputError(
+                f"This model hashes vectors of {self.n_inputs:,} dimensions, and no texts. Give "
+                "the vectors of the texts."
+            )
+        vectors = embed(check_texts(texts), self.embedder)
+        return as_rows(check_vectors(vectors, n_dimensions=self.n_inputs, zeros=True))
+
+    def rows(self, vectors: Any) -> Counts:
+        """Check vectors, and write them down as the rows that methods ending in `_of` take."""
+        if not self.takes_vectors:
+            raise InputError(
+                f"This model hashes texts, and no vectors: it knows {self.n_inputs:,} words. Give "
+                "texts, or learn a model of vectors (VectorHasher, vdsh fit --no-text)."
+            )
+        return as_rows(check_vectors(vectors, n_dimensions=self.n_inputs))
+
+    def encode_vectors(self, vectors: Any) -> Codes:
+        """Hash vectors of shape (n, n_dimensions) to packed codes of shape (n, n_bits // 8)."""
+        starts = range(_BLOCK, len(vectors), _BLOCK)
+        blocks = [vectors[first : first + _BLOCK] for first in (0, *starts)]
+        return np.vstack([self.encode_counts(self.rows(block)) for block in blocks])
+
+    def codes_and_weights(self, rows: Counts) -> tuple[Codes, Scores]:
+        """Hash vectors, and give each bit a chance of being 1 by how large its score is.
+
+        Where a vector is asked with, its scores say more than its bits. A normal distribution
+        function makes chances of them, scaled by twice their mean size, which the posterior of
+        vdsh-v does worse and other methods do not have (`docs/vectors.md`).
+        """
+        scores = self.scores_of(rows)
+        apart = scores - self.thresholds
+        size = np.maximum(np.abs(apart).mean(axis=1, keepdims=True), np.finfo(np.float32).tiny)
+        return pack(binarize(scores, self.thresholds)), normal_cdf(apart / (2 * size))
 
     def unknown_words(self, text: str) -> list[str]:
         """List the words of a text that the model does not know, stop words left out."""
         return self._counter.unknown(text)
+
+    def unknown_shares(self, texts: Sequence[str]) -> Scores:
+        """Return the share of each text's words, stop words left out, that it does not know."""
+        return self._counter.unknown_shares(check_texts(texts))
 
     def scores(self, texts: Sequence[str]) -> Scores:
         """Compute the numbers that thresholds turn into bits, of shape (n_texts, n_bits)."""

@@ -1,9 +1,8 @@
 """The trained encoder and decoder in numpy and numba, without torch.
 
 A document's result does not depend on the documents around it, to the last bit, so that a text
-gets the same code alone and in a batch. The sparse layer goes row by row. BLAS takes other paths
-for other shapes, so it gets whole multiples of `_PAD` rows for the wide layer, where that is
-enough, and tiles of just `_PAD` rows for the narrow heads.
+gets the same code alone and in a batch. The sparse layer goes row by row, the dense ones by
+`products`.
 """
 
 from collections.abc import Mapping
@@ -16,13 +15,12 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Scores
 from vdsh.jit import compiled, kernel, spread
+from vdsh.model.products import Floats, dense_product, tiled_product
 from vdsh.text.counts import Sparse
 
-Floats = NDArray[np.float32]
 Places = NDArray[np.int32]  # of entries in sparse rows
 
 _BLOCK = 512  # documents at a time: their hidden layers stay in the cache
-_PAD = 16
 _PLAIN = 1.5e-9  # seconds a product in numpy
 _LEAST_KL = 0.01
 
@@ -50,31 +48,16 @@ def encode(
         last = min(first + _BLOCK, n_docs)
         t2 = _hidden(inputs, first, last, W1, b1, W2, b2)
         for output, (W, b) in zip(outputs, heads, strict=True):
-            output[first:last] = tiled_product(t2, W)[: last - first]
+            output[first:last] = tiled_product(t2, W)
             output[first:last] += b
     return outputs
-
-
-def tiled_product(a: Floats, W: Floats) -> Floats:
-    """Compute `a @ W` so that no row's result depends on the rows around it, to the last bit.
-
-    Parameters
-    ----------
-    a : ndarray of shape (n, m)
-    W : ndarray of shape (m, n_out)
-    """
-    short = -len(a) % _PAD
-    padded = np.pad(a, ((0, short), (0, 0))) if short else a
-    tiles = padded.reshape(-1, _PAD, a.shape[1])
-    product: Floats = (tiles @ W).reshape(len(padded), -1)[: len(a)]
-    return product
 
 
 def _hidden(
     inputs: Sparse, first: int, last: int, W1: Floats, b1: Floats, W2: Floats, b2: Floats
 ) -> Floats:
     n_docs = last - first
-    t1 = np.zeros((-(-n_docs // _PAD) * _PAD, len(b1)), np.float32)
+    t1 = np.empty((n_docs, len(b1)), np.float32)
     pointers = inputs.indptr[first : last + 1]
     if compiled(_PLAIN * (int(pointers[-1]) - int(pointers[0])) * len(b1)):
         spread(
@@ -84,7 +67,7 @@ def _hidden(
         )
     else:
         _plain_relu(inputs.data, inputs.indices, pointers, W1, b1, t1)
-    t2: Floats = t1 @ W2
+    t2 = dense_product(t1, W2)
     t2 += b2
     np.maximum(t2, 0, out=t2)
     return t2
@@ -167,10 +150,10 @@ class Decoder:
         return cls(
             learned["G_"],
             learned["b_words_"],
-            (learned["D_"], learned["b_decoder_"]) if settings["decoder_size"] else None,
+            (learned["D_"], learned["b_decoder_"]) if "D_" in learned else None,
             (learned["U_"], learned["b_labels_"]) if "U_" in learned else None,
             list(learned.get("classes_", ())),
-            settings.get("label_weight", 0.0) / max(learned["kl_weight_"], _LEAST_KL),
+            settings.get("label_weight", 0.0) / max(learned.get("kl_weight_", 1.0), _LEAST_KL),
         )
 
     def hidden(self, s: NDArray[Any]) -> NDArray[Any]:

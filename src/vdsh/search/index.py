@@ -3,13 +3,13 @@
 from os import PathLike
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Codes
-from vdsh.errors import InputError
+from vdsh.errors import InputError, missing_package
 from vdsh.search.checks import check_codes, check_count, check_queries
 from vdsh.search.id_kinds import GivenIds, check_ids, check_kind, make_ids, show
 from vdsh.search.ids import CountedIds, IdArray
@@ -18,6 +18,9 @@ from vdsh.search.memory import check_memory
 from vdsh.search.nearest import Rows
 from vdsh.search.rows import Mask, RowIndex
 from vdsh.search.scan import RowHits
+
+if TYPE_CHECKING:
+    from vdsh.search.gpu import GpuRows
 
 WORTH_COMPACTING = 1024
 
@@ -44,6 +47,9 @@ class HammingIndex:
         One id a code, all different; row numbers by default.
     threads : int, optional
         Threads of a search; all CPUs by default.
+    device : str, default="cpu"
+        Where codes are kept and searched: "cuda" is a GPU, for which torch must be installed.
+        Answers are the same.
 
     Examples
     --------
@@ -53,32 +59,51 @@ class HammingIndex:
     (['b', 'a', 'c'], [0, 1, 1])
     """
 
-    def __init__(self, codes: Codes, *, ids: Any | None = None, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        codes: Codes,
+        *,
+        ids: Any | None = None,
+        threads: int | None = None,
+        device: str = "cpu",
+    ) -> None:
         codes = check_codes(codes)
-        check_memory(f"{len(codes):,} codes", codes.nbytes)
+        if device == "cpu":
+            check_memory(f"{len(codes):,} codes", codes.nbytes)
         threads = None if threads is None else check_count("threads", threads, 1)
         given = _check_new_ids(ids, len(codes))
         self._ids = make_ids(given, len(codes))
         self._next_id = len(codes) if given is None else None
-        self._rows = RowIndex(codes, threads=threads)
+        on_cpu = device == "cpu"
+        self._rows = RowIndex(codes, threads=threads) if on_cpu else _on_gpu(codes, device)
         self._lock = Lock()
         self._ids_changed()
 
     @classmethod
-    def open(cls, path: str | PathLike[str], *, threads: int | None = None) -> "HammingIndex":
-        """Map a saved index into memory; codes are read from disk as searches need them."""
+    def open(
+        cls, path: str | PathLike[str], *, threads: int | None = None, device: str = "cpu"
+    ) -> "HammingIndex":
+        """Map a saved index into memory; codes are read from disk as searches need them.
+
+        With `device="cuda"` they are all brought to the GPU at once.
+        """
         threads = None if threads is None else check_count("threads", threads, 1)
         index = cls.__new__(cls)
         index._lock = Lock()
-        index._rows, index._ids, index._next_id = from_arrays(Path(path), threads)
+        rows, index._ids, index._next_id = from_arrays(Path(path), threads)
+        index._rows = rows
         index._ids_changed()
-        index._keys_stale = False
+        index._keys_stale = device != "cpu"
+        if device != "cpu":
+            index._rows = _on_gpu(rows.codes(), device)
+            index._rows.remove(np.flatnonzero(~rows.alive))
         return index
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the index to one file, replacing an old one only when all is written."""
         self._order_ties()
-        facts, arrays = to_arrays(self._rows, self._ids, self._next_id)
+        rows = self._rows if isinstance(self._rows, RowIndex) else self._rows.on_cpu()
+        facts, arrays = to_arrays(rows, self._ids, self._next_id)
         write_arrays(Path(path), facts, arrays)
 
     def __len__(self) -> int:
@@ -157,7 +182,8 @@ class HammingIndex:
             All different and none in the index yet.
         """
         codes = check_codes(codes, self._rows.n_bytes)
-        check_memory(f"{len(codes):,} more codes", codes.nbytes)
+        if isinstance(self._rows, RowIndex):
+            check_memory(f"{len(codes):,} more codes", codes.nbytes)
         given = _check_new_ids(ids, len(codes))
         next_id = None
         if given is None:
@@ -250,6 +276,14 @@ class HammingIndex:
             if self._keys_stale:
                 self._rows.keys = self._ids.keys()
                 self._keys_stale = False
+
+
+def _on_gpu(codes: Codes, device: str) -> "GpuRows":
+    try:
+        from vdsh.search.gpu import GpuRows
+    except ImportError:
+        raise missing_package("A search on a GPU", "torch", "train") from None
+    return GpuRows(codes, device)
 
 
 def _check_new_ids(ids: Any | None, n_codes: int) -> GivenIds | None:

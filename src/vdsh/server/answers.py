@@ -40,8 +40,11 @@ class FoundDocument(StoredDocument):
         None, description="The query's words that the document has, where ranked by them."
     )
     title: str | SkipJsonSchema[None] = None
-    passage: tuple[int, int] | SkipJsonSchema[None] = Field(
-        None, description="Where the best stretch of the text begins and ends, in characters."
+    passage: str | SkipJsonSchema[None] = Field(
+        None, description="The best stretch of the text, in one line."
+    )
+    span: tuple[int, int] | SkipJsonSchema[None] = Field(
+        None, description="Where the passage begins and ends in the text, in characters."
     )
     marks: list[tuple[int, int, bool]] | SkipJsonSchema[None] = Field(
         None,
@@ -193,6 +196,8 @@ class InfoAnswer(Answer):
     """What the service offers."""
 
     version: str
+    store: str = Field(description="The name of this store.")
+    stores: list[str] = Field(description="The names of all stores of the service.")
     documents: int
     bits: int
     words: str | None = Field(description="How words are searched, in a sentence.")
@@ -238,4 +243,4 @@ ASKED = _failures(
     }
 )
 NOT_THERE = _failures({404: "No such document"})
-READ_ONLY = _failures({403: "The service was not started with --writable"})
+READ_ONLY = _failures({403: "The service, or the token, is for reading only"})

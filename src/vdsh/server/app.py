@@ -1,8 +1,8 @@
 """`create_app`: the service as an ASGI application, without a socket."""
 
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.responses import FileResponse
 from starlette.staticfiles import StaticFiles
 
+from vdsh.errors import InputError
 from vdsh.server import (
     document_routes,
     explain_routes,
@@ -25,31 +26,35 @@ from vdsh.server.guard import Guard
 from vdsh.server.limits import Limits
 from vdsh.server.metrics import Metrics
 from vdsh.server.pool import StorePool
-from vdsh.server.service import Service
+from vdsh.server.service import READ_ONLY, Service
+from vdsh.server.stores import NAME, ByName, name_stores
+from vdsh.server.tokens import Tokens, one_token
 from vdsh.store import Store
 
 PAGE = Path(__file__).parent / "page"
+Source = str | os.PathLike[str] | Store
 
 
 def create_app(
-    store: str | os.PathLike[str] | Store,
+    store: Source | Mapping[str, Source],
     *,
     writable: bool = False,
-    token: str | None = None,
+    token: str | Tokens | None = None,
     limits: Limits | None = None,
     logged: bool = False,
 ) -> FastAPI:
-    """Make the service of a store.
+    """Make the service of a store, or of several.
 
     Parameters
     ----------
-    store : path or Store
-        A path is opened when the application starts; an open store stays open.
+    store : path or Store, or dict of them by name
+        A path is opened when the application starts; an open store stays open. Each is asked under
+        `/v1/stores/NAME/`, the first one under `/v1/` too.
     writable : bool, default=False
         Whether documents may be written and deleted.
-    token : str, optional
-        What clients send as `Authorization: Bearer TOKEN`. Without one, only requests to a name
-        of this machine are answered.
+    token : str or Tokens, optional
+        What clients send as `Authorization: Bearer TOKEN`; `read_tokens` reads several from a file.
+        Without one, only requests to a name of this machine are answered.
     limits : Limits, optional
     logged : bool, default=False
         Whether each request is logged.
@@ -57,27 +62,51 @@ def create_app(
     Returns
     -------
     FastAPI
-        `app.state.service` is a `Service`.
+        `app.state.service` is the `Service` of the first store.
     """
-    limits = limits or Limits()
-    pool, metrics = StorePool(store), Metrics()
+    limits, metrics = limits or Limits(), Metrics()
+    tokens = one_token(token) if isinstance(token, str) else token
+    services = _services(_named(store), limits, None if writable else READ_ONLY)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        pool.open()
-        yield
-        pool.close()
+        with ExitStack() as stack:
+            for service in services.values():
+                stack.callback(service.pool.close)
+                service.pool.open()
+            yield
 
     app = FastAPI(title="vdsh", docs_url=None, redoc_url=None, lifespan=lifespan, responses=ALWAYS)
-    app.state.service = Service(pool, limits, writable)
+    app.state.services, app.state.service = services, next(iter(services.values()))
     app.state.metrics = metrics
     for part in (routes, document_routes, explain_routes, map_routes, state_routes, manual):
         app.include_router(part.router)
     _add_page(app)
     add_error_handlers(app)
-    app.add_middleware(Guard, limits=limits, token=token, metrics=metrics, logged=logged)
-    app.openapi = lambda: manual.describe(app, limits, token=token is not None)  # type: ignore[method-assign]
+    app.add_middleware(ByName, names=services)
+    app.add_middleware(Guard, limits=limits, tokens=tokens, metrics=metrics, logged=logged)
+    app.openapi = lambda: manual.describe(app, limits, token=tokens is not None)  # type: ignore[method-assign]
     return app
+
+
+def _named(store: Source | Mapping[str, Source]) -> dict[str, Source]:
+    if not isinstance(store, Mapping):
+        path = "store" if isinstance(store, Store) else os.fspath(store)
+        return {next(iter(name_stores([path]))): store}
+    for name in store:
+        if not NAME.fullmatch(name):
+            raise InputError(f"A store's name must be letters, digits, dots, dashes. Got '{name}'.")
+    if not store:
+        raise InputError("There is no store to serve.")
+    return dict(store)
+
+
+def _services(stores: dict[str, Source], limits: Limits, refusal: str | None) -> dict[str, Service]:
+    names = tuple(stores)
+    return {
+        name: Service(StorePool(store), limits, refusal, name, names)
+        for name, store in stores.items()
+    }
 
 
 class _PageFiles(StaticFiles):

@@ -1,4 +1,4 @@
-"""What was asked: a text, a code in hex or a stored document becomes what a store looks for."""
+"""What was asked: a text, a code, a vector or a stored document as what a store looks for."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from vdsh.server.bodies import Query
 from vdsh.server.errors import NotFound
 from vdsh.server.pool import StorePool
 from vdsh.store import Hit
-from vdsh.store.queries import TextQuery
+from vdsh.store.queries import TextQuery, VectorQuery, rank_of, read_vector
 from vdsh.store.ranking import choose_rank
 
 
@@ -28,8 +28,9 @@ class Asked(NamedTuple):
 
     @property
     def text(self) -> str | None:
-        """The query's text without words to leave out; None where it is a code."""
-        return self.query.words.text if isinstance(self.query, TextQuery) else None
+        """The query's text without words to leave out; None where it is a code or a vector."""
+        is_text = isinstance(self.query, TextQuery) and self.query.is_text
+        return self.query.words.text if is_text else None  # type: ignore[union-attr]
 
     @property
     def phrases(self) -> Sequence[Sequence[str]]:
@@ -41,6 +42,10 @@ async def read_query(query: Query, rank: str | None, pool: StorePool) -> Asked:
     """Read a query; None ranks texts and documents by relevance, codes by distance."""
     if query.code is not None:
         return Asked(from_hex([query.code])[0], choose_rank(rank, is_text=False))
+    if query.vector is not None:
+        given = VectorQuery(query.vector, query.text or "")
+        asked = await pool.call(lambda store: read_vector(store.model, given, rank))
+        return Asked(asked, rank_of(asked, rank))
     chosen = choose_rank(rank, is_text=True)
     if query.text is not None:
         (read,) = await pool.read(query.text, rank=chosen)

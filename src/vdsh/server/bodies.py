@@ -27,6 +27,7 @@ from vdsh.store.where_text import parse_where
 
 MOST_PARTS = 100  # of a filter
 MOST_VALUES = 10_000  # in the lists of a filter
+MOST_DIMENSIONS = 65_536  # of a vector
 MOST_METADATA = 100_000  # bytes of a document's metadata, as JSON
 
 _KEYWORDS = {"integer": "maximum", "string": "maxLength", "array": "maxItems"}
@@ -129,6 +130,16 @@ Text = Annotated[str, Limited("text")]
 EachText = Annotated[str, Limited("text", "Each text")]
 Texts = Annotated[list[EachText], Field(fail_fast=True), Limited("batch", "The number of texts")]
 Id = Annotated[str, Field(min_length=1, max_length=4096)]
+Vector = Annotated[
+    list[float],
+    Field(
+        fail_fast=True,
+        min_length=1,
+        max_length=MOST_DIMENSIONS,
+        description="Where the store's model is one of vectors; with a text, whose words are "
+        "looked for too.",
+    ),
+]
 K = Annotated[int, Field(ge=1), Limited("k")]
 Rank = Annotated[
     Literal["relevance", "distance", "expected"] | SkipJsonSchema[None],
@@ -157,20 +168,30 @@ Highlight = Annotated[
 
 
 class Query(Body):
-    """A text, a code in hex, or the id of a stored document."""
+    """A text, a code in hex, the id of a stored document, or a vector, alone or with its text."""
 
     model_config = ConfigDict(
-        json_schema_extra={"oneOf": [{"required": [name]} for name in ("text", "code", "id")]}
+        json_schema_extra={
+            "oneOf": [
+                {"required": ["text"]},
+                {"required": ["code"]},
+                {"required": ["id"]},
+                {"required": ["vector"], "not": {"required": ["text"]}},
+            ]
+        }
     )
 
     text: Text | SkipJsonSchema[None] = None
     code: Annotated[str, Field(pattern="^([0-9a-fA-F]{2})+$")] | SkipJsonSchema[None] = None
     id: Id | SkipJsonSchema[None] = None
+    vector: Vector | SkipJsonSchema[None] = None
 
     @model_validator(mode="after")
     def _check_one(self) -> Self:
-        if sum(value is not None for value in (self.text, self.code, self.id)) != 1:
-            raise ValueError("Give one of text, code and id")
+        text = None if self.vector is not None else self.text
+        given = (text, self.code, self.id, self.vector)
+        if sum(value is not None for value in given) != 1:
+            raise ValueError("Give one of text, code, id and vector")
         return self
 
 

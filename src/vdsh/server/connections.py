@@ -12,6 +12,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD, READING, LEAVING = "head", "reading", "leaving"
+GRACE = 1.0  # seconds in which a request that is on its way is taken when the service stops
 LINGER = 2.0  # seconds to read on after a head that is too large, so that the client sees why
 MOST_HEADERS = 100
 MOST_BYTES = 2**16  # of a head, and of what comes along with a body
@@ -23,9 +24,10 @@ TOO_LARGE = (
 
 
 class PatientConfig(uvicorn.Config):
-    """Settings of uvicorn, and how long a client may take."""
+    """Settings of uvicorn, how long a client may take, and whether the service stops."""
 
     client_seconds: float = 20.0
+    stopping: bool = False
 
 
 class PatientProtocol(HttpToolsProtocol):
@@ -43,6 +45,8 @@ class PatientProtocol(HttpToolsProtocol):
         """Expect a request soon."""
         super().connection_made(transport)
         self._expect(HEAD, self.config.client_seconds)
+        if self.config.stopping:  # it stood at the socket until now
+            self.shutdown()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Expect nothing more."""
@@ -77,7 +81,7 @@ class PatientProtocol(HttpToolsProtocol):
         """Start with the request."""
         self._came(HEAD)
         super().on_headers_complete()
-        if self._n_requests >= MOST_REQUESTS:
+        if self._n_requests >= MOST_REQUESTS or self.config.stopping:
             self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
@@ -94,6 +98,32 @@ class PatientProtocol(HttpToolsProtocol):
         """Refuse what is not HTTP, unless the request was refused before."""
         if LEAVING not in self._timers:
             super().send_400_response(msg)
+
+    def eof_received(self) -> bool | None:  # type: ignore[override]
+        """Let a request that was cut be answered: who sends no more may still read."""
+        cycle = self.cycle
+        running = cycle is not None and cycle.more_body and not cycle.response_complete
+        if not running or not self.transport.can_write_eof():
+            return None
+        cycle.scope["cut"] = True  # type: ignore[typeddict-unknown-key]
+        cycle.more_body = cycle.keep_alive = False
+        cycle.message_event.set()
+        return True
+
+    def shutdown(self) -> None:
+        """Answer what was asked and what is on its way, then hang up.
+
+        A connection that is closed at once may have a request in it already, which would be lost.
+        """
+        if self.cycle is None or self.cycle.response_complete:
+            self.loop.call_later(GRACE, self._leave)
+        else:
+            self.cycle.keep_alive = False
+            self.cycle.scope["stopping"] = True  # type: ignore[typeddict-unknown-key]
+
+    def _leave(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.close()
 
     def pause_writing(self) -> None:
         """Expect the client to read soon: it has not taken what was sent."""
@@ -114,7 +144,8 @@ class PatientProtocol(HttpToolsProtocol):
         head = "HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\n"
         head += f"content-type: application/json\r\ncontent-length: {len(content)}\r\n\r\n"
         self.transport.write(head.encode() + content)
-        self.transport.write_eof()
+        if self.transport.can_write_eof():  # not with TLS
+            self.transport.write_eof()
 
     def _expect(self, what: str, seconds: float) -> None:
         if what not in self._timers:

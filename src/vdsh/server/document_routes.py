@@ -1,9 +1,10 @@
 """The calls under /v1/documents: read, write and delete documents."""
 
+from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 from warnings import catch_warnings, simplefilter
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Request, Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from vdsh.documents import Document
@@ -11,9 +12,10 @@ from vdsh.model.model import EmptyDocumentWarning
 from vdsh.server import answers
 from vdsh.server.answers import ASKED, NOT_THERE, READ_ONLY
 from vdsh.server.bodies import DocumentsBody
+from vdsh.server.bulk import BulkAnswer, is_stream
 from vdsh.server.errors import Forbidden, NotFound
 from vdsh.server.json_routes import Json, JsonRoute
-from vdsh.server.service import Ask, Service
+from vdsh.server.service import Ask, Service, service_of
 from vdsh.store import Store
 
 
@@ -24,7 +26,24 @@ class _AnyConvertor(StringConvertor):
 register_url_convertor("any", _AnyConvertor())
 Id = Annotated[str, Path(description="May hold any character; percent-encode it.")]
 
-router = APIRouter(prefix="/v1/documents", route_class=JsonRoute, tags=["documents"])
+
+class _DocumentsRoute(JsonRoute):
+    """A route that takes documents as a stream too."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def choose(request: Request) -> Response:
+            if is_stream(request.scope):
+                ask = service_of(request)
+                _check_writable(ask)
+                return BulkAnswer(ask)
+            return await handle(request)
+
+        return choose
+
+
+router = APIRouter(prefix="/v1/documents", route_class=_DocumentsRoute, tags=["documents"])
 
 
 @router.get("/{id:any}", response_model=answers.StoredDocument, responses=NOT_THERE)
@@ -39,7 +58,12 @@ async def get(id: Id, ask: Ask) -> Json:
 
 @router.post("", response_model=answers.WrittenAnswer, responses=ASKED | READ_ONLY)
 async def upsert(body: DocumentsBody, ask: Ask) -> Json:
-    """Write documents; one whose id is there already replaces the old one."""
+    """Write documents; one whose id is there already replaces the old one.
+
+    With `Content-Type: application/x-ndjson` the body is a stream of any length, a document a line
+    as `vdsh index` reads them, and so is the answer: `{"written": 2000}` for each batch that is on
+    disk, and at last `{"written": 4321, "done": true}`, or what went wrong as `error`.
+    """
     _check_writable(ask)
 
     def work(store: Store) -> int:
@@ -65,5 +89,5 @@ async def delete(id: Id, ask: Ask) -> Json:
 
 
 def _check_writable(ask: Service) -> None:
-    if not ask.writable:
-        raise Forbidden("This service only reads. Start it with --writable to change documents.")
+    if ask.refusal is not None:
+        raise Forbidden(ask.refusal)

@@ -2,6 +2,7 @@
 
 import logging
 import re
+from collections.abc import Iterable
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -24,10 +25,10 @@ class Forbidden(VdshError, PermissionError):
 _STATUS = ((NotFound, 404), (Forbidden, 403), (InputError, 422), (WriteError, 503))
 
 
-def _without_path(request: Request, sentence: str) -> str:
-    """Call the store "the store": where it lies is not the business of a client."""
-    path = re.escape(request.app.state.service.pool.path)
-    return re.sub(f"'(?:{path})[^']*'", "the store", sentence) if path else sentence
+def without_paths(sentence: str, paths: Iterable[str]) -> str:
+    """Call a store "the store": where it lies is not the business of a client."""
+    some = "|".join(re.escape(path) for path in paths if path)
+    return re.sub(f"'(?:{some})[^']*'", "the store", sentence) if some else sentence
 
 
 def add_error_handlers(app: FastAPI) -> None:
@@ -36,7 +37,8 @@ def add_error_handlers(app: FastAPI) -> None:
     async def ours(request: Request, error: Exception) -> Response:
         for kind, status in _STATUS:
             if isinstance(error, kind):
-                return failure(status, _without_path(request, str(error)))
+                paths = [service.pool.path for service in request.app.state.services.values()]
+                return failure(status, without_paths(str(error), paths))
         return await unexpected(request, error)
 
     async def invalid(request: Request, error: Exception) -> Response:
@@ -46,9 +48,10 @@ def add_error_handlers(app: FastAPI) -> None:
 
     async def http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        path = request.scope.get("asked", request.url.path)
         sentences = {
-            404: f"There is nothing at {request.url.path}. See /docs.",
-            405: f"{request.method} is not for {request.url.path}. See /docs.",
+            404: f"There is nothing at {path}. See /docs.",
+            405: f"{request.method} is not for {path}. See /docs.",
         }
         headers = dict(error.headers) if error.headers else None
         return failure(

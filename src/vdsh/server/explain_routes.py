@@ -1,7 +1,6 @@
 """The calls under /v1/explain: words behind bits, bits behind texts."""
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 
@@ -10,11 +9,9 @@ from vdsh.server.answers import ASKED, NOT_THERE
 from vdsh.server.bodies import ExplainBody
 from vdsh.server.errors import NotFound
 from vdsh.server.json_routes import Json, JsonRoute
+from vdsh.server.pool import StorePool
 from vdsh.server.service import Ask
 from vdsh.store import Store
-
-if TYPE_CHECKING:
-    from vdsh.model import Model
 
 router = APIRouter(prefix="/v1/explain", route_class=JsonRoute, tags=["explain"])
 
@@ -37,23 +34,23 @@ async def explain(body: ExplainBody, ask: Ask) -> Json:
 @router.get("/bits", response_model=answers.BitsAnswer)
 async def bits(ask: Ask) -> Json:
     """Say for every bit which words push it to 1 and to 0."""
-    return Json({"bits": await ask.pool.call(lambda _: _bits(ask.pool.model))})
+    return Json({"bits": await ask.pool.call(lambda _: _bits(ask.pool))})
 
 
 @router.get("/bits/{bit}", response_model=answers.BitAnswer, responses=ASKED | NOT_THERE)
 async def bit(bit: Annotated[int, Path(ge=0)], ask: Ask) -> Json:
     """Say which words push a bit to 1 and to 0, and how healthy it is."""
-    all_bits = await ask.pool.call(lambda _: _bits(ask.pool.model))
+    all_bits = await ask.pool.call(lambda _: _bits(ask.pool))
     if bit >= len(all_bits):
         raise NotFound(f"There is no bit {bit}. They are counted from 0 to {len(all_bits) - 1}.")
     return Json(all_bits[bit])
 
 
-@lru_cache(maxsize=4)
-def _bits(model: "Model") -> list[Any]:
+def _bits(pool: StorePool) -> list[Any]:
     from vdsh.explain import as_fields, explain_bits
 
-    return [as_fields(bit) for bit in explain_bits(model)]
+    model = pool.model
+    return pool.memo.get("bits", model, lambda: [as_fields(bit) for bit in explain_bits(model)])
 
 
 def _text(store: Store, text: str | None, id: str | None) -> str:

@@ -9,11 +9,13 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from vdsh.server.auth import is_loopback, is_open, is_token, without_port
+from vdsh.server.auth import is_loopback, is_open, without_port
+from vdsh.server.bulk import is_stream
 from vdsh.server.json_routes import Json, failure
 from vdsh.server.limits import Limits
 from vdsh.server.log import log_request
 from vdsh.server.metrics import Metrics
+from vdsh.server.tokens import Tokens
 
 LINGER = 2.0  # seconds to read on after a body that is too large, so that the client sees why
 HEADERS = [
@@ -38,7 +40,7 @@ class Guard:
     ----------
     app : ASGI application
     limits : Limits
-    token : str or None
+    tokens : Tokens or None
         None lets only this machine ask: the Host header must be a loopback name, since otherwise
         a web page could reach the service under a name of its own (DNS rebinding).
     metrics : Metrics
@@ -47,11 +49,17 @@ class Guard:
     """
 
     def __init__(
-        self, app: ASGIApp, *, limits: Limits, token: str | None, metrics: Metrics, logged: bool
+        self,
+        app: ASGIApp,
+        *,
+        limits: Limits,
+        tokens: Tokens | None,
+        metrics: Metrics,
+        logged: bool,
     ) -> None:
         self.app = app
         self.limits = limits
-        self.token = token
+        self.tokens = tokens
         self.metrics = metrics
         self.logged = logged
         self.n_running = 0
@@ -76,23 +84,27 @@ class Guard:
     async def _handle(self, scope: Scope, receive: Receive, answer: "_Sender") -> None:
         headers = dict(scope["headers"])
         refusal = self._refuse(scope, headers)
-        if refusal is None:
-            body = await self._read(headers, receive)
+        if refusal is None and is_stream(scope):
+            refusal = await self._answer(scope, receive, answer, seconds=None)
+        elif refusal is None:
+            body = await self._read(scope, headers, receive)
             if isinstance(body, bytes):
-                refusal = await self._answer(scope, _replay(body, receive), answer)
+                again = _replay(body, receive)
+                refusal = await self._answer(scope, again, answer, seconds=self.limits.seconds)
             else:
                 refusal = body
         if refusal is not None and not answer.status:
             await refusal(scope, receive, answer)
 
-    async def _answer(self, scope: Scope, receive: Receive, answer: "_Sender") -> Json | None:
-        """Let the application answer; return what to say where it does not."""
+    async def _answer(
+        self, scope: Scope, receive: Receive, answer: "_Sender", *, seconds: float | None
+    ) -> Json | None:
+        """Let the application answer in time; return what to say where it does not."""
         try:
-            async with asyncio.timeout(self.limits.seconds):
+            async with asyncio.timeout(seconds):
                 await self.app(scope, receive, answer)
         except TimeoutError:
-            seconds = f"{self.limits.seconds:g} s"
-            return failure(504, f"It took more than {seconds}. Ask for less, or try again later.")
+            return failure(504, f"It took more than {seconds:g} s. Ask for less, or later.")
         except Exception as error:
             if answer.status:
                 raise
@@ -102,26 +114,28 @@ class Guard:
 
     def _refuse(self, scope: Scope, headers: MutableMapping[bytes, bytes]) -> Json | None:
         host = headers.get(b"host", b"").decode("latin-1")
-        if self.token is None and not is_loopback(without_port(host)):
+        if self.tokens is None and not is_loopback(without_port(host)):
             return failure(
                 400, "The Host header is not a name of this machine. Ask at http://127.0.0.1."
             )
-        given = headers.get(b"authorization", b"")
-        if self.token and not is_open(scope["path"]) and not is_token(given, self.token):
-            return failure(
-                401,
-                "The token is missing or wrong. Send it as: Authorization: Bearer TOKEN",
-                {"WWW-Authenticate": "Bearer"},
-            )
+        if self.tokens and not is_open(scope["path"]):
+            token = scope["token"] = self.tokens.find(headers.get(b"authorization", b""))
+            if token is None or token.has_expired():
+                sentence = "The token is missing or wrong. Send it as: Authorization: Bearer TOKEN"
+                if token:
+                    sentence = f"The token '{token.name}' has expired. Ask for a new one."
+                return failure(401, sentence, {"WWW-Authenticate": "Bearer"})
         if self.n_running > self.limits.waiting:
             return failure(503, "The service is too busy. Try again soon.", {"Retry-After": "1"})
-        if scope["method"] in ("POST", "PUT", "PATCH"):
+        if scope["method"] in ("POST", "PUT", "PATCH") and not is_stream(scope):
             kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
             if kind != b"application/json":
                 return failure(415, "Send JSON, with the header Content-Type: application/json.")
         return None
 
-    async def _read(self, headers: MutableMapping[bytes, bytes], receive: Receive) -> bytes | Json:
+    async def _read(
+        self, scope: Scope, headers: MutableMapping[bytes, bytes], receive: Receive
+    ) -> bytes | Json:
         """Read the body, or say why not."""
         most, body = self.limits.body, bytearray()
         declared = headers.get(b"content-length", b"")
@@ -141,15 +155,16 @@ class Guard:
             await _linger(receive, 4 * most)
             sentence = f"The body must be at most {most:,} bytes. Send fewer or shorter texts."
             return failure(413, sentence, {"Connection": "close"})
+        if scope.get("cut"):
+            return failure(400, "The request ended before its body did.", {"Connection": "close"})
         return bytes(body)
 
     def _note(self, scope: Scope, answer: "_Sender") -> None:
         seconds = time.perf_counter() - answer.start
         self.metrics.note(scope, answer.method, answer.status, seconds)
         if self.logged:
-            log_request(
-                answer.method, scope["path"], answer.status, seconds, answer.n_bytes, answer.id
-            )
+            token = scope.get("token")
+            log_request(answer, seconds, token.name if token else None)
 
 
 class _Sender:
@@ -162,7 +177,7 @@ class _Sender:
         self.n_bytes = 0
         self.method: str = scope["method"]
         self._send = send
-        self._path: str = scope["path"]
+        self.path: str = scope["path"]
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -175,9 +190,9 @@ class _Sender:
         await self._send(message)
 
     def _headers(self) -> list[tuple[bytes, bytes]]:
-        is_manual = self._path.startswith("/docs")
+        is_manual = self.path.startswith("/docs")
         headers = [(b"content-security-policy", DOCS_POLICY if is_manual else POLICY)]
-        if self._path.startswith("/v1/"):
+        if self.path.startswith("/v1/"):
             headers.append((b"cache-control", b"no-store"))
         return [*headers, (b"x-request-id", self.id.encode()), *HEADERS]
 

@@ -5,7 +5,7 @@ import os
 import sys
 import traceback
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
@@ -40,15 +40,27 @@ def set_up_log(*, requests: bool) -> None:
     log.disabled = not requests
 
 
-def log_request(method: str, path: str, status: int, seconds: float, n_bytes: int, id: str) -> None:
-    """Log one request."""
-    fields = {
-        "method": method,
-        "path": path,
-        "status": status,
+class Answered(Protocol):
+    """What was sent in answer to a request."""
+
+    method: str
+    path: str
+    status: int
+    n_bytes: int
+    id: str
+
+
+def log_request(answer: Answered, seconds: float, token: str | None = None) -> None:
+    """Log one request, with the name of its token."""
+    fields: dict[str, Any] = {
+        "method": answer.method,
+        "path": answer.path,
+        "status": answer.status,
         "ms": round(1000 * seconds, 2),
-        "bytes": n_bytes,
-        "id": id,
+        "bytes": answer.n_bytes,
+        "id": answer.id,
         "pid": os.getpid(),
     }
+    if token is not None:
+        fields["token"] = token
     log.info("request", fields)

@@ -13,7 +13,11 @@ from vdsh.server.auth import is_open
 from vdsh.server.bodies import name_limits
 from vdsh.server.limits import Limits
 
-DESCRIPTION = "Search documents by their words and learned codes. Errors are sentences."
+DESCRIPTION = (
+    "Search documents by their words and learned codes. Errors are sentences. Where there are "
+    "several stores, `/v1/` asks the first; `/v1/stores/NAME/search`, and all other calls under "
+    "`/v1/stores/NAME/`, ask the one of that name."
+)
 FILES = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
 PAGE = """<!doctype html>
 <html lang="en">

@@ -1,7 +1,6 @@
 """The calls under /v1/map: the documents on a plane, and where a text belongs among them."""
 
 import gzip
-from functools import lru_cache
 from pathlib import Path
 from typing import Self
 
@@ -58,7 +57,7 @@ class PlaceBody(Body):
 async def whole_map(request: Request, ask: Ask) -> Response:
     """Give the map that `vdsh map` made: where the documents lie, their labels and titles."""
     packed = "gzip" in request.headers.get("accept-encoding", "")
-    content = await ask.pool.call(lambda _: _answer(*_version(ask.pool), packed))
+    content = await ask.pool.call(lambda _: _answer(ask.pool, packed=packed))
     headers = {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if packed else {})
     return Response(content, media_type="application/json", headers=headers)
 
@@ -82,7 +81,7 @@ def _place(body: PlaceBody, store: Store, pool: StorePool) -> tuple[float, float
 
 def find_place(pool: StorePool, text: str, id: str | None = None) -> tuple[float, float]:
     """Return where a text belongs on the map, or where the document of that id is."""
-    found = _read(*_version(pool))
+    found = _read(pool)
     point = None if id is None else found.point(id)
     return point or found.place(pool.model.scores([text])[0])
 
@@ -96,8 +95,12 @@ def _version(pool: StorePool) -> tuple[Path, int, Model]:
         raise NotFound("This store has no map. Make one: vdsh map STORE") from None
 
 
-@lru_cache(maxsize=2)
-def _read(path: Path, version: int, model: Model) -> CorpusMap:
+def _read(pool: StorePool) -> CorpusMap:
+    version = _version(pool)
+    return pool.memo.get("map", version, lambda: _load(version[0], version[2]))
+
+
+def _load(path: Path, model: Model) -> CorpusMap:
     try:
         found = corpus_map.load(path)
     except (FolderError, MissingFileError) as error:
@@ -107,11 +110,18 @@ def _read(path: Path, version: int, model: Model) -> CorpusMap:
     return found
 
 
-@lru_cache(maxsize=2)
-def _answer(path: Path, version: int, model: Model, packed: bool) -> bytes:
+def _answer(pool: StorePool, *, packed: bool) -> bytes:
+    version = _version(pool)
     if packed:
-        return gzip.compress(_answer(path, version, model, False), 6, mtime=0)
-    found = _read(path, version, model)
+        return pool.memo.get(
+            "packed map",
+            version,
+            lambda: gzip.compress(_answer(pool, packed=False), 6, mtime=0),
+        )
+    return pool.memo.get("map as JSON", version, lambda: _written(_read(pool)))
+
+
+def _written(found: CorpusMap) -> bytes:
     x, y = found.points.round(4).T.tolist()
     fields = {"ids": found.ids, "x": x, "y": y, "label": found.label.tolist()}
     fields |= {"labels": found.labels, "titles": found.titles}

@@ -1,7 +1,8 @@
 """Numbers for Prometheus; those of several workers are added up."""
 
 import os
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from prometheus_client import (
@@ -19,6 +20,8 @@ from prometheus_client.values import MultiProcessValue, MutexValue
 from starlette.types import Scope
 
 from vdsh.errors import WriteError
+from vdsh.model.drift import Drift
+from vdsh.server.drift import DriftWatch, gauges
 from vdsh.server.workers import FOLDER
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -56,16 +59,19 @@ class Metrics:
             registry=self._registry,
         )
 
+        self.drift = defaultdict[str, DriftWatch](DriftWatch)  # of each store
         self.running.set(0)  # a worker goes on with the numbers of the one it replaces
 
     def note(self, scope: Scope, method: str, status: int, seconds: float) -> None:
         """Count a request; paths are those of the routes, so ids make no new series."""
         path = getattr(scope.get("route"), "path", "other")
+        if "store" in scope and path != "other":
+            path = f"/v1/stores/{scope['store']}{path.removeprefix('/v1')}"
         self._requests.labels(method if method in METHODS else "other", path, status).inc()
         self._seconds.labels(path).observe(seconds)
 
-    def text(self, n_documents: int) -> bytes:
-        """Write all numbers in Prometheus' format."""
+    def text(self, stores: Mapping[str, tuple[int, Drift | None]]) -> bytes:
+        """Write all numbers in Prometheus' format, with documents and drift of each store."""
         registry = self._registry
         folder = os.environ.get(FOLDER)
         if folder is not None:
@@ -73,18 +79,24 @@ class Metrics:
                 raise WriteError("There is no room for numbers in the temporary folder.")
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        return generate_latest(registry) + generate_latest(_documents(n_documents))
+        return generate_latest(registry) + generate_latest(_documents(stores))
 
 
 class _Documents(Collector):
-    def __init__(self, n_documents: int) -> None:
-        self.n_documents = n_documents
+    def __init__(self, stores: Mapping[str, tuple[int, Drift | None]]) -> None:
+        self.stores = stores
 
     def collect(self) -> Iterator[Any]:
-        yield GaugeMetricFamily("vdsh_documents", "Documents in the store.", self.n_documents)
+        several = len(self.stores) > 1
+        labels = ["store"] if several else []
+        gauge = GaugeMetricFamily("vdsh_documents", "Documents in the store.", labels=labels)
+        for name, (number, _) in self.stores.items():
+            gauge.add_metric([name] if several else [], number)
+        yield gauge
+        yield from gauges({name: drift for name, (_, drift) in self.stores.items()})
 
 
-def _documents(n_documents: int) -> CollectorRegistry:
+def _documents(stores: Mapping[str, tuple[int, Drift | None]]) -> CollectorRegistry:
     registry = CollectorRegistry()
-    registry.register(_Documents(n_documents))
+    registry.register(_Documents(stores))
     return registry

@@ -14,6 +14,7 @@ from typing import TypeVar
 from vdsh import corpus_map
 from vdsh.jit import load_kernels
 from vdsh.model import Model
+from vdsh.server.memo import Memo
 from vdsh.server.text_queue import TextQueue
 from vdsh.store import Store, open_store
 from vdsh.store.engine import ModelChangedError
@@ -48,6 +49,10 @@ class StorePool:
         Encodes single texts with it.
     path : str
         The store's folder.
+    memo : Memo
+        What was made of it and is asked for again.
+    bulk : asyncio.Lock
+        Streams write one after the other, as the store does: searches find a free handle.
     """
 
     model: Model
@@ -55,6 +60,8 @@ class StorePool:
     path: str = ""
 
     def __init__(self, source: str | os.PathLike[str] | Store, *, handles: int = HANDLES) -> None:
+        self.memo = Memo()
+        self.bulk = asyncio.Lock()
         self._source = source
         # The threads of an open store take turns: a second handle would wait for the first.
         self._n_handles = 1 if isinstance(source, Store) else handles

@@ -29,6 +29,8 @@ async def info(ask: Ask) -> Json:
         facts, model = store.info(), ask.pool.model
         return {
             "version": __version__,
+            "store": ask.name,
+            "stores": ask.names,
             "documents": facts["documents"],
             "bits": facts["bits"],
             "words": facts.get("words"),

@@ -14,10 +14,12 @@ from vdsh.server.auth import check_exposure
 from vdsh.server.connections import PatientConfig, PatientProtocol
 from vdsh.server.limits import Limits
 from vdsh.server.log import set_up_log
-from vdsh.server.sharing import BACKLOG, SharingServer, listen
+from vdsh.server.sharing import BACKLOG, SharingServer, inherited, listen
+from vdsh.server.tls import Certificate
+from vdsh.server.tokens import Tokens
 from vdsh.server.workers import room_for_numbers, stop_without_parent, supervise
 from vdsh.store import open_store
-from vdsh.store.preparing import words_bar
+from vdsh.store.preparing import bar
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -26,11 +28,12 @@ if TYPE_CHECKING:
 class Settings(NamedTuple):
     """What a worker needs to know."""
 
-    store: str
+    stores: dict[str, str]  # by name
     writable: bool = False
-    token: str | None = None
+    tokens: Tokens | None = None
     limits: Limits = Limits()
     logged: bool = True
+    tls: Certificate | None = None
 
 
 def serve(
@@ -39,44 +42,52 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     workers: int = 1,
-    started: Callable[[str, int], None] | None = None,
+    started: Callable[[str, dict[str, int]], None] | None = None,
 ) -> None:
-    """Serve a store until the process is told to stop; running requests are finished.
+    """Serve stores until the process is told to stop; running requests are finished.
 
     Parameters
     ----------
     settings : Settings
     host, port
-        Where to listen; without a token only names of this machine, port 0 is any free one.
+        Where to listen; without a token only names of this machine, port 0 is any free one. Where
+        the process was given sockets, as systemd does, it listens at those.
     workers : int, default=1
-        Processes; each opens the store.
+        Processes; each opens the stores.
     started : callable, optional
-        Called with the address and the number of documents when requests are taken.
+        Called with the address and the documents of each store when requests are taken.
     """
-    check_exposure(host, settings.token)
-    with open_store(settings.store) as store:
-        n_documents = store.count()
-        with words_bar() as progress:
-            store.prepare_words(progress)  # once, before workers and clients wait for it
-    sockets = listen(host, port, workers)
+    given = inherited()
+    check_exposure(given[0].getsockname()[0] if given else host, settings.tokens)
+    n_documents = {name: _prepare(store) for name, store in settings.stores.items()}
+    sockets = given or listen(host, port, workers)
     set_up_log(requests=settings.logged)
     if started is not None:
-        started(_address(sockets[0]), n_documents)
+        started(_address(sockets[0], "https" if settings.tls else "http"), n_documents)
     if workers == 1:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         could_start = run_worker(settings, sockets)
     else:
         with room_for_numbers(workers):
-            could_start = supervise(_work, (settings, sockets), workers, sockets)
+            tick = settings.tokens.look_again if settings.tokens else None
+            could_start = supervise(_work, (settings, sockets), workers, sockets, tick)
     for one in sockets:
         one.close()
     if not could_start:
         raise FolderError("The service could not start. The lines above say why.")
 
 
-def _address(listener: socket.socket) -> str:
+def _prepare(path: str) -> int:
+    """Make words ready once, before workers and clients wait for it; return the documents."""
+    with open_store(path) as store:
+        with bar("indexing words") as progress:
+            store.prepare_words(progress)
+        return store.count()
+
+
+def _address(listener: socket.socket, scheme: str) -> str:
     host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def _work(place: int, settings: Settings, sockets: list[socket.socket]) -> None:
@@ -103,6 +114,8 @@ def run_worker(settings: Settings, sockets: list[socket.socket]) -> bool:
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=int(limits.seconds + limits.client_seconds) + 1,
+        ssl_certfile=settings.tls and settings.tls.cert,
+        ssl_keyfile=settings.tls and settings.tls.key,
     )
     config.client_seconds = limits.client_seconds
     # uvicorn raises the signal that stopped it again when all is done; that is no error.
@@ -122,5 +135,10 @@ def _make_app(settings: Settings) -> "FastAPI":
 
     # A single text is a small product: a second BLAS thread that is busy elsewhere delays it.
     threadpool_limits(1)
-    options = settings._asdict()
-    return create_app(options.pop("store"), **options)
+    return create_app(
+        settings.stores,
+        writable=settings.writable,
+        token=settings.tokens,
+        limits=settings.limits,
+        logged=settings.logged,
+    )

@@ -6,27 +6,52 @@ from fastapi import Depends, Request
 
 from vdsh.server.limits import Limits
 from vdsh.server.pool import StorePool
+from vdsh.server.tokens import Token
+
+READ_ONLY = "This service only reads. Start it with --writable to change documents."
 
 
 class Service(NamedTuple):
-    """What an application serves: `request.app.state.service`, or an argument of type `Ask`.
+    """A store that an application serves: an argument of type `Ask`.
+
+    `app.state.service` is the first one, `app.state.services` has all by name.
 
     Attributes
     ----------
     pool : StorePool
     limits : Limits
-    writable : bool
-        Whether documents may be changed.
+    refusal : str or None
+        Why the one who asks may not change documents; None who may.
+    name : str
+    names : tuple of str
+        Of all stores.
     """
 
     pool: StorePool
     limits: Limits
-    writable: bool
+    refusal: str | None = None
+    name: str = "store"
+    names: tuple[str, ...] = ("store",)
+
+    @property
+    def writable(self) -> bool:
+        """Whether the one who asks may change documents."""
+        return self.refusal is None
 
 
-async def _of(request: Request) -> Service:
-    service: Service = request.app.state.service  # async, or FastAPI would start a thread for it
+def service_of(request: Request) -> Service:
+    """Return the store that a request asks, by the name in its path, else the first."""
+    state = request.app.state
+    service: Service = state.services.get(request.scope.get("store"), state.service)
+    token: Token | None = request.scope.get("token")
+    if service.writable and token is not None and not token.may_write:
+        sentence = f"The token '{token.name}' is for reading. Ask with one that may write."
+        return service._replace(refusal=sentence)
     return service
+
+
+async def _of(request: Request) -> Service:  # async, or FastAPI would start a thread for it
+    return service_of(request)
 
 
 Ask = Annotated[Service, Depends(_of)]

@@ -14,10 +14,29 @@ from typing import Any
 from uvicorn import Server
 
 from vdsh.errors import InputError
+from vdsh.server.connections import PatientConfig
 
 BACKLOG = 2048
 PATIENCE = 0.05  # seconds that a client stands at the socket of another worker
+FIRST = 3  # the number of the first socket that is inherited, as systemd has it
 LAST = 5.0  # seconds to give the store back after the last request
+
+
+def inherited() -> list[socket.socket]:
+    """Return the sockets that systemd, or whoever else started this process, opened for it.
+
+    They outlive the process: who comes between two of them waits, and is not refused.
+    """
+    if os.environ.get("LISTEN_PID") != str(os.getpid()):
+        return []
+    try:
+        n_sockets = int(os.environ.get("LISTEN_FDS", "0"))
+        sockets = [socket.socket(fileno=FIRST + i) for i in range(n_sockets)]
+    except (OSError, ValueError) as error:
+        raise InputError(f"LISTEN_FDS does not name sockets that are open: {error}.") from error
+    if any(one.family not in (socket.AF_INET, socket.AF_INET6) for one in sockets):
+        raise InputError("A socket that the service is given must be one of TCP.")
+    return sockets
 
 
 def listen(host: str, port: int, n_sockets: int) -> list[socket.socket]:
@@ -54,6 +73,8 @@ def listen(host: str, port: int, n_sockets: int) -> list[socket.socket]:
 class SharingServer(Server):
     """A server at one of several sockets; it helps out at the others, and ends in time."""
 
+    config: PatientConfig
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Take clients at the first socket, and those left standing at the others."""
         own, *self._others = sockets or []
@@ -69,6 +90,7 @@ class SharingServer(Server):
         for other in self._others:
             loop.remove_reader(other)
         self._others = []
+        self.config.stopping = True
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -102,4 +124,4 @@ class SharingServer(Server):
                 config=self.config, server_state=self.server_state, app_state=self.lifespan.state
             )
 
-        await loop.connect_accepted_socket(protocol, client)
+        await loop.connect_accepted_socket(protocol, client, ssl=self.config.ssl)

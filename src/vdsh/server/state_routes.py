@@ -1,13 +1,33 @@
-"""How the service is: alive, ready, and its numbers."""
+"""How the service is: alive, ready, its stores and its numbers."""
+
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
+from pydantic.json_schema import SkipJsonSchema
 
 from vdsh.server import answers
+from vdsh.server.answers import Answer
 from vdsh.server.json_routes import Json, failure
-from vdsh.server.service import Ask
+from vdsh.server.service import Service
 
 router = APIRouter(tags=["state"])
+
+
+class StoreAnswer(Answer):
+    """A store of the service, or what is wrong with it."""
+
+    name: str
+    documents: int | SkipJsonSchema[None] = None
+    bits: int | SkipJsonSchema[None] = None
+    model: str | SkipJsonSchema[None] = None
+    trouble: str | SkipJsonSchema[None] = None
+
+
+class StoresAnswer(Answer):
+    """All stores; the first is asked under /v1/ too."""
+
+    stores: list[StoreAnswer]
 
 
 @router.get("/health", response_model=answers.StatusAnswer)
@@ -17,17 +37,49 @@ async def health() -> Json:
 
 
 @router.get("/ready", response_model=answers.StatusAnswer)
-async def ready(ask: Ask) -> Json:
-    """Say that the store is open, where it was, and answers soon."""
-    trouble = ask.pool.trouble()
-    if trouble is not None:
-        return failure(503, trouble)
+async def ready(request: Request) -> Json:
+    """Say that each store is open, where it was, and answers soon."""
+    for service in request.app.state.services.values():
+        trouble = service.pool.trouble()
+        if trouble is not None:
+            return failure(503, trouble)
     return Json({"status": "ok"})
 
 
+@router.get("/v1/stores", response_model=StoresAnswer)
+async def stores(request: Request) -> Json:
+    """List the stores: all calls under /v1/ are there for each of them, under /v1/stores/NAME/.
+
+    The first is the one that /v1/ asks.
+    """
+    services = request.app.state.services
+    return Json({"stores": [await _describe(service) for service in services.values()]})
+
+
 @router.get("/metrics", response_class=Response)
-async def metrics(request: Request, ask: Ask) -> Response:
+async def metrics(request: Request) -> Response:
     """Give the numbers of all workers in Prometheus' text format."""
-    n_documents = await ask.pool.call(lambda store: store.count())
-    text = request.app.state.metrics.text(n_documents)
+    numbers = request.app.state.metrics
+    stores = {}
+    for name, service in request.app.state.services.items():
+        watch = numbers.drift[name]
+        stores[name] = await service.pool.call(
+            lambda store, watch=watch: (store.count(), watch.look(store))
+        )
+    text = numbers.text(stores)
     return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+
+async def _describe(service: Service) -> dict[str, Any]:
+    """Describe a store, or say what is wrong with it: the others are listed all the same."""
+    trouble = service.pool.trouble()
+    if trouble is not None:
+        return {"name": service.name, "trouble": trouble}
+    n_documents = await service.pool.call(lambda store: store.count())
+    model = service.pool.model
+    return {
+        "name": service.name,
+        "documents": n_documents,
+        "bits": model.n_bits,
+        "model": model.name,
+    }

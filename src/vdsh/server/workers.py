@@ -31,11 +31,13 @@ def supervise(
     arguments: tuple[Any, ...],
     n_workers: int,
     sockets: list[socket],
+    tick: Callable[[], None] | None = None,
 ) -> bool:
     """Run `work(place, *arguments)` in processes until SIGTERM or SIGINT; False if none can start.
 
     Each has a place, a number from 0 on, which its replacement takes over. The sockets are closed
-    when it stops, before the workers have finished. uvicorn has such a supervisor; it talks to its
+    when it stops, before the workers have finished. `tick` is called now and then, so that what a
+    replacement is given is of now. uvicorn has such a supervisor; it talks to its
     workers through pipes, and where one is killed in the middle of a word it waits in vain, and
     neither replaces it nor stops.
     """
@@ -47,6 +49,8 @@ def supervise(
     born = time.monotonic()
     while could_start and not stop.is_set():
         wait([worker.sentinel for worker in workers], timeout=TICK)
+        if tick is not None:
+            tick()
         for place, worker in enumerate(workers):
             if worker.is_alive() or stop.is_set():
                 continue

@@ -8,16 +8,19 @@ from typing import Any
 from vdsh.codes import Codes
 from vdsh.errors import EngineError, InputError, MissingFileError
 from vdsh.model import Model
-from vdsh.store.found import Choose, Found
-from vdsh.store.ranking import ByRelevance, reorder
+from vdsh.model.health import sample
+from vdsh.store.found import Choose, Found, pages
+from vdsh.store.ranking import ByRelevance, fits, reorder
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
+from vdsh.words import WordQuery
 
 
 class ModelChangedError(EngineError):
     """The store has got another model since it was opened: codes must be made anew."""
 
 
+PAGE = 10_000  # codes that are read at a time
 NEAREST = 1000  # documents that words re-order where there is no word index
 # What an engine may say about words, besides how it looks for all of them.
 REORDERS = f"re-orders the {NEAREST:,} nearest by code"
@@ -96,6 +99,17 @@ class Engine(ABC):
         Engines that can fetch only the documents that were chosen.
         """
 
+    def prepare_filter(  # noqa: B027  (not every engine needs to)
+        self, where: Tree, progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Index the fields of a filter, where documents are many and that can be done."""
+
+    def index_fields(
+        self, fields: Sequence[str], progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Index fields for filters; "labels" are one. What is written later is indexed too."""
+        raise InputError(f"'{self.shown}' has no index for filters. Leave --index-field out.")
+
     def prepare_words(self, progress: Callable[[int, int], None] | None = None) -> bool:
         """Bring the word index up to date, if need be; say whether there is one.
 
@@ -120,6 +134,17 @@ class Engine(ABC):
         With a limit only so many are fetched, where the engine can count the others.
         """
 
+    def within_fitting(
+        self, code: Codes, radius: int, where: Tree | None, limit: int | None, query: WordQuery
+    ) -> tuple[list[Found], int]:
+        """Do what `within` does for documents that have a query's phrases, and nothing it excludes.
+
+        Engines with a word index need not read all texts.
+        """
+        found, _ = self.within(code, radius, where)
+        found = [one for one in found if fits(query, one.document.text)]
+        return found[:limit], len(found)
+
     @abstractmethod
     def page(self, after: str, size: int) -> list[Found]:
         """Return some of the documents with the lowest ids above `after`, in order, up to `size`.
@@ -130,6 +155,22 @@ class Engine(ABC):
     @abstractmethod
     def code_page(self, after: str, size: int) -> list[tuple[str, bytes]]:
         """Do what `page` does, for ids and codes."""
+
+    def written(self, n: int, *, last: bool) -> list[Found]:
+        """Return the n documents that were written first, or last, in order."""
+        raise InputError(
+            f"'{self.shown}' does not know which documents are new. Give them: vdsh drift STORE "
+            "DOCS, or store.drift(documents)."
+        )
+
+    def some_codes(self, n: int) -> list[tuple[str, bytes]]:
+        """Return n ids with their codes, always the same ones at random; or all, where fewer."""
+        size = self.count(None)
+        wanted, first, found = set(sample(size, n).tolist()), 0, []
+        for page in pages(lambda after: self.code_page(after, PAGE), ""):
+            found += [pair for place, pair in enumerate(page, first) if place in wanted]
+            first += len(page)
+        return found
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:

@@ -2,15 +2,16 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vdsh.codes import Codes
-from vdsh.errors import FolderError
+from vdsh.errors import FolderError, InputError
 from vdsh.model import Model, as_model
 from vdsh.model.model import warn_of_empty
+from vdsh.model.vectors import check_vectors
 
 if TYPE_CHECKING:
     from vdsh.store.engine import Engine
@@ -95,6 +96,16 @@ class StoreModel:
         if self.n_empty:
             warn_of_empty(self.n_empty, n_documents)
             self.n_empty = 0
+
+
+def encode_given(
+    model: StoreModel, vectors: Any, documents: Iterable[Any], codes: Codes | None
+) -> Codes:
+    """Hash the vectors of documents, all of which are looked at before anything is written."""
+    if codes is not None:
+        raise InputError("Give codes or vectors, and not both.")
+    n_docs = len(documents) if isinstance(documents, Sequence) else None
+    return model.model.encode_vectors(check_vectors(vectors, n_docs))
 
 
 def store_model(

@@ -19,20 +19,23 @@ VOTERS, SHARPNESS = 10, 6
 LEAST_CANDIDATES = 100  # by words, and as many by code
 
 
-def choose_rank(rank: Any, *, is_text: bool) -> str:
-    """Return how hits are ranked, or say why they cannot be; None is the best for the query."""
+def choose_rank(rank: Any, *, is_text: bool, is_vector: bool = False) -> str:
+    """Return how hits are ranked, or say why they cannot be; None is the best for the query.
+
+    What is neither a text nor a vector is a code.
+    """
     if rank is None:
-        return "relevance" if is_text else "distance"
+        return "relevance" if is_text else "expected" if is_vector else "distance"
     if rank not in RANKS:
         raise InputError(f'rank must be "relevance", "distance" or "expected". Got {rank!r}.')
-    if rank == "expected" and not is_text:
+    if rank == "expected" and not is_text and not is_vector:
         raise InputError(
             'rank="expected" needs a text: a code does not say how sure its bits are. '
             'Give the text, or use rank="distance".'
         )
     if rank == "relevance" and not is_text:
         raise InputError(
-            'rank="relevance" needs a text: a code has no words. '
+            f'rank="relevance" needs a text: a {"vector" if is_vector else "code"} has no words. '
             'Give the text, or use rank="distance".'
         )
     return str(rank)

@@ -1,15 +1,16 @@
 """How a query is answered: which order, which engine call, and what hits say."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from vdsh.codes import Codes
 from vdsh.search.checks import check_count
 from vdsh.store.engine import Engine
+from vdsh.store.filters import check_fields, fields_of
 from vdsh.store.found import Found
 from vdsh.store.hits import Hit, Hits, Within
-from vdsh.store.preparing import words_bar
-from vdsh.store.queries import TextQuery
-from vdsh.store.ranking import ByExpectedDistance, ByRelevance, choose_rank, fits
+from vdsh.store.preparing import bar
+from vdsh.store.queries import TextQuery, rank_of
+from vdsh.store.ranking import ByExpectedDistance, ByRelevance
 from vdsh.store.where import Filter, Tree, parse
 from vdsh.words import WordQuery
 from vdsh.words.passages import words_in
@@ -22,7 +23,7 @@ def search(
     tree = to_tree(engine, where)
     if not isinstance(query, TextQuery):
         return Hits(map(to_hit, engine.nearest(query, k, tree)))
-    rank = choose_rank(rank, is_text=True)
+    rank = rank_of(query, rank)
     if rank == "relevance":
         return _by_relevance(engine, query, k, tree)
     code, chances, empty, unknown, _ = query.encoded
@@ -49,21 +50,33 @@ def within(
     if not isinstance(query, TextQuery):
         found, total = engine.within(query, radius, tree, limit)
         return Within(Hits(map(to_hit, found)), total)
-    words, (code, _, empty, unknown, _) = query
+    words, (code, _, empty, unknown, _), _ = query
     if empty:
         return Within(_nothing(engine, query, tree), 0)
     if words.phrases or words.without:
-        found, _ = engine.within(code, radius, tree)
-        found = [one for one in found if fits(words, one.document.text)]
-        total = len(found)
+        found, total = engine.within_fitting(code, radius, tree, limit, words)
     else:
         found, total = engine.within(code, radius, tree, limit)
-    return Within(Hits(map(to_hit, found[:limit]), unknown), total)
+    return Within(Hits(map(to_hit, found), unknown), total)
 
 
 def to_tree(engine: Engine, where: Filter | None) -> Tree | None:
-    """Read a filter."""
-    return None if where is None else parse(where, engine.fields())
+    """Read a filter, and have its fields indexed where that is worth it."""
+    if where is None:
+        return None
+    tree = parse(where, engine.fields())
+    with bar(f"indexing {', '.join(sorted(fields_of(tree)))}") as progress:
+        engine.prepare_filter(tree, progress)
+    return tree
+
+
+def index_fields(
+    engine: Engine, fields: Iterable[str], progress: Callable[[int, int], None] | None
+) -> None:
+    """Index fields for filters; one that no document has is an error."""
+    names = check_fields(fields, engine.fields())
+    if names:
+        engine.index_fields(names, progress)
 
 
 def to_hit(found: Found) -> Hit:
@@ -74,9 +87,9 @@ def to_hit(found: Found) -> Hit:
 
 
 def _by_relevance(engine: Engine, query: TextQuery, k: int, where: Tree | None) -> Hits:
-    words, (code, chances, empty, unknown, _) = query
+    words, (code, chances, empty, unknown, _), _ = query
     ranking = ByRelevance(words, code, None if empty else chances, k)
-    with words_bar() as progress:
+    with bar("indexing words") as progress:
         if engine.prepare_words(progress):
             found = engine.relevant(ranking, where)
         else:

@@ -14,17 +14,20 @@ from vdsh.documents import Document
 from vdsh.documents.document import BATCH, in_batches
 from vdsh.errors import InputError, VdshError
 from vdsh.model import Model
+from vdsh.model.drift import Drift
 from vdsh.search.checks import check_count
 from vdsh.store.backup import write_backup
 from vdsh.store.care import describe, find_problems
+from vdsh.store.drift import RECENT, measure_drift
 from vdsh.store.duplicates import check_similarity, find_duplicates
 from vdsh.store.engine import Engine, ModelChangedError
 from vdsh.store.found import Found, Page, pages
 from vdsh.store.hits import Duplicates, Hit, Hits, Within
-from vdsh.store.model import load_model, store_model
-from vdsh.store.queries import Query, read_queries
+from vdsh.store.model import encode_given, load_model, store_model
+from vdsh.store.queries import Query, VectorQuery, read_queries
+from vdsh.store.reindexing import check_model
 from vdsh.store.rows import check_codes, check_id, read_codes, to_rows
-from vdsh.store.searching import search, to_hit, to_tree, within
+from vdsh.store.searching import index_fields, search, to_hit, to_tree, within
 from vdsh.store.table import describe_store
 from vdsh.store.where import Filter
 
@@ -103,6 +106,7 @@ class Store:
         documents: Iterable[Document],
         codes: Codes | None = None,
         *,
+        vectors: Any = None,
         progress: Callable[[int], None] | None = None,
     ) -> int:
         """Add documents; one whose id is there already replaces the old one.
@@ -113,6 +117,8 @@ class Store:
             Read as a stream, in batches of up to 2,000, each committed before the next is read.
         codes : ndarray of uint8 of shape (n_docs, n_bytes), optional
             Their codes, where they are known; texts are then not encoded.
+        vectors : array of shape (n_docs, n_dimensions), optional
+            Their vectors, which a model of vectors needs; texts are kept, and their words found.
         progress : callable, optional
             Called with the number of documents committed so far. Those are safe from then on.
 
@@ -121,6 +127,8 @@ class Store:
         int
             How many documents were written; one given twice counts twice.
         """
+        if vectors is not None:
+            codes = encode_given(self._model, vectors, documents, codes)
         if codes is not None:
             check_codes(codes, documents, self._model.n_bits)
         n_written = 0
@@ -163,9 +171,15 @@ class Store:
         return self._ask(lambda engine: engine.labels())
 
     def search(
-        self, query: Query, k: int = 10, *, where: Filter | None = None, rank: str | None = None
+        self,
+        query: Query = "",
+        k: int = 10,
+        *,
+        vector: Any = None,
+        where: Filter | None = None,
+        rank: str | None = None,
     ) -> Hits:
-        """Find the k best documents for a text, or the k nearest to a code.
+        """Find the k best documents for a text, or the k nearest to a code or a vector.
 
         Parameters
         ----------
@@ -173,14 +187,17 @@ class Store:
             In a text of one line and up to 32 words, a phrase in quotes must be in a document as
             it is, and a word behind a dash must not: `"red planet" -rover`.
         k : int, default=10
+        vector : array of shape (n_dimensions,), optional
+            What to look for where the model is one of vectors; with a text, whose words are
+            looked for too, or alone. Without it, words alone find documents.
         where : dict, optional
             Which documents may be found, see `vdsh.store.where`.
         rank : {"relevance", "distance", "expected"}, optional
             "relevance", the default for a text, takes words and codes together: all words of the
             documents count, known to the model or not. "distance", the default for a code, is
-            that of the codes. "expected" re-orders the nearest documents (4k of them, 1000 at
-            least) by the expected distance under the query's posterior: the model knows how sure
-            each bit is. It needs a text and a model with a posterior.
+            that of the codes. "expected", the default for a vector, re-orders the nearest
+            documents (4k of them, 1000 at least) by the expected distance: the query keeps how
+            sure each of its bits is. It needs a vector, or a text and a model with a posterior.
 
         Returns
         -------
@@ -189,7 +206,8 @@ class Store:
             `unknown` has the words of a text that had no effect. A text without any word that is
             known finds nothing, and `warning` says so.
         """
-        return self.search_many([query], k, where=where, rank=rank)[0]
+        asked = query if vector is None else VectorQuery(vector, query)
+        return self.search_many([asked], k, where=where, rank=rank)[0]
 
     def search_many(
         self,
@@ -283,6 +301,15 @@ class Store:
         """
         return self._ask(lambda engine: engine.prepare_words(progress))
 
+    def index_fields(
+        self, fields: Iterable[str], progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Index metadata fields, or "label", so that a filter need not read all documents.
+
+        From 20,000 documents on it happens by itself when a filter first names a field.
+        """
+        self._ask(lambda engine: index_fields(engine, fields, progress))
+
     def info(self) -> dict[str, Any]:
         """Describe the store: how it searches, documents, bits, model, fields, labels, bytes."""
         tell = partial(self._ask, lambda engine: describe(engine, self._meta, self._model))
@@ -296,6 +323,30 @@ class Store:
         """
         find = partial(self._ask, lambda engine: find_problems(engine, self._model, sample))
         return self._retry(find)
+
+    def sample(self, n: int) -> list[Document]:
+        """Return n documents at random, always the same ones; or all, where there are fewer."""
+        some = self._ask(lambda engine: engine.some_codes(check_count("n", n, 1)))
+        batches = in_batches([id for id, _ in some], BATCH)
+        return [found.document for ids in batches for found in self._look_up(ids)]
+
+    def drift(self, documents: Iterable[Document] | None = None, *, recent: int = RECENT) -> Drift:
+        """Say whether recent documents have moved away from the model; see `vdsh.model.drift`.
+
+        Parameters
+        ----------
+        documents : iterable of Document, optional
+            Recent documents, in the store or not; by default those that were written last.
+        recent : int, default=1000
+            How many of those, and half of the store at most.
+        """
+        n = check_count("recent", recent, 1)
+        given = None if documents is None else list(documents)
+
+        def work(engine: Engine) -> Drift:
+            return measure_drift(engine, model=self._model, documents=given, n=n)
+
+        return self._retry(partial(self._ask, work))
 
     def back_up(
         self,
@@ -339,6 +390,7 @@ class Store:
             Called with the number of documents of each batch.
         """
         model = self._engine.previous_model() if hasher is None else load_model(hasher)
+        check_model(self._engine.shown, model)
         self._ask(lambda engine: engine.reencode(model, restart=restart, progress=progress))
         self._follow(model)
 
@@ -401,7 +453,7 @@ class Store:
 
     def _within(self, query: Query, radius: int, limit: int | None, where: Filter | None) -> Within:
         def work() -> Within:
-            (asked,) = read_queries(self._model, [query], None)
+            (asked,) = read_queries(self._model, [query], None, by_words=False)
             ask = partial(within, query=asked, radius=radius, where=where, limit=limit)
             return self._ask(ask)
 

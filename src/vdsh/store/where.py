@@ -150,7 +150,7 @@ def _part(key: Any, value: Any, fields: Collection[str], depth: int) -> Tree:
         return Not(_filter(value, fields, depth))
     if not isinstance(key, str):
         raise InputError(f"A field's name must be a string. Got {short(key)}. {EXAMPLE}")
-    _check_field(key, fields)
+    check_field(key, fields)
     tests = value if isinstance(value, Mapping) else {"=": value}
     if not tests:
         raise InputError(f"The filter on '{key}' is empty. {EXAMPLE}")
@@ -161,7 +161,8 @@ def _all(parts: list[Tree]) -> Tree:
     return parts[0] if len(parts) == 1 else All(tuple(parts))
 
 
-def _check_field(name: str, fields: Collection[str]) -> None:
+def check_field(name: str, fields: Collection[str]) -> None:
+    """Raise where no document has a field."""
     if name in RESERVED or name in fields:
         return
     known = sorted({"id", "label", *fields})

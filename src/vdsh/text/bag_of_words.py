@@ -1,6 +1,6 @@
 """`BagOfWords`: texts to a sparse matrix of word counts, fast."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -59,8 +59,13 @@ class BagOfWords(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Iterable[str], y: Any = None) -> Self:
         """Learn the vocabulary of the texts `X`."""
         texts = check_texts(X)
-        n_docs, frequencies = len(texts), _document_frequencies(texts)
-        stop = stop_words(self.stop_words)
+        frequencies: dict[bytes, int] = {}
+        add_frequencies(frequencies, texts)
+        return self.know(self.choose(frequencies, len(texts)))
+
+    def choose(self, frequencies: Mapping[bytes, int], n_docs: int) -> list[str]:
+        """Choose the vocabulary by the number of documents that have each word, of n_docs."""
+        stop = {word.encode(errors="replace") for word in stop_words(self.stop_words)}
         low, high = _bound(self.min_df, n_docs, "min_df"), _bound(self.max_df, n_docs, "max_df")
         if self.vocabulary_size < 1:
             raise InputError(f"vocabulary_size must be at least 1. Got {self.vocabulary_size}.")
@@ -70,8 +75,8 @@ class BagOfWords(BaseEstimator):  # type: ignore[misc]
                 f"No word is left to count in {n_docs} documents with {len(frequencies)} distinct "
                 f"words: check stop_words, min_df={self.min_df} and max_df={self.max_df}."
             )
-        kept.sort(key=lambda word: (-frequencies[word], word))
-        return self.know(sorted(kept[: self.vocabulary_size]))
+        kept.sort(key=lambda word: (-frequencies[word], word))  # UTF-8 keeps the order of letters
+        return [word.decode() for word in sorted(kept[: self.vocabulary_size])]
 
     def know(self, words: Sequence[str]) -> Self:
         """Take a vocabulary as it is: column j counts word j."""
@@ -117,10 +122,11 @@ def _bound(value: float, n_docs: int, name: str) -> float:
     return value * n_docs if share else value
 
 
-def _document_frequencies(texts: Sequence[str]) -> dict[str, int]:
-    """Count in how many texts each word occurs."""
-    total: dict[bytes, int] = {}
+def add_frequencies(total: dict[bytes, int], texts: Sequence[str]) -> int:
+    """Add to each word's number of texts; return the sum of what was added."""
+    added = 0
     for block in over_blocks(texts, document_frequencies):
         for word, n in block.items():
             total[word] = total.get(word, 0) + n
-    return {word.decode(): n for word, n in total.items()}
+            added += n
+    return added

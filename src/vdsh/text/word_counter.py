@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vdsh.errors import InputError
 from vdsh.jit import compiled, spread
@@ -51,6 +52,22 @@ class WordCounter:
         words = (word for word in dict.fromkeys(tokenize(text)) if word not in self._columns)
         return [word for word in words if word not in self.stop_words]
 
+    def unknown_shares(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return for each text the share of its words, stop words left out, that are not counted.
+
+        A text without any other words has none.
+        """
+
+        def words(tokens: Tokens) -> NDArray[np.int64]:
+            """Say how many words texts have, and how many of those are counted."""
+            n_words = np.diff(tokens.documents)
+            n_known, n_stop = (_totals(count_terms(tokens, t)) for t in (self._table, self._stop))
+            return np.stack([n_words - n_stop, n_known])
+
+        parts = over_blocks(texts, words)
+        all_words, known = np.hstack(parts) if parts else np.zeros((2, 0))
+        return ((all_words - known) / np.maximum(all_words, 1)).astype(np.float32)
+
     @cached_property
     def _columns(self) -> dict[str, int]:
         return {word: column for column, word in enumerate(self.words)}
@@ -59,11 +76,24 @@ class WordCounter:
     def _table(self) -> WordTable:
         return build_table(list(self.words))
 
+    @cached_property
+    def _stop(self) -> WordTable:
+        known = set(self.words)
+        return build_table([word for word in sorted(self.stop_words) if word not in known])
+
     def _count_plainly(self, text: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         found = Counter(tokenize(text))
         row = sorted((self._columns[word], n) for word, n in found.items() if word in self._columns)
         pairs = np.array(row, np.int32).reshape(-1, 2)
         return pairs[:, 1], pairs[:, 0], np.array([len(row)], np.int32)
+
+
+def _totals(counted: tuple[NDArray[Any], NDArray[Any], NDArray[Any]]) -> NDArray[np.int64]:
+    """Add up the counts of each row."""
+    data, _, lengths = counted
+    ends = np.cumsum(lengths)
+    sums = np.concatenate([[0], np.cumsum(data, dtype=np.int64)])
+    return sums[ends] - sums[ends - lengths]  # type: ignore[no-any-return]
 
 
 def over_blocks(texts: Sequence[str], count: Callable[[Tokens], T]) -> list[T]:

@@ -105,8 +105,11 @@ class WordIndex:
         """What BM25 adds to a word's count, by the length of each document."""
         return [for_length(segment.lengths, self._mean_length) for segment in self.segments]
 
-    def match(self, words: Mapping[str, int]) -> Matches:
-        """Score the documents that have words of a query, given how often it has each."""
+    def match(self, words: Mapping[str, int], among: Numbers | None = None) -> Matches:
+        """Score the documents that have words of a query, given how often it has each.
+
+        With `among`, numbers in order, others are passed over; their words count as ever.
+        """
         names = sorted(words)
         hashes = hash_plainly(names)
         found = [_find(segment, hashes) for segment in self.segments]
@@ -115,7 +118,7 @@ class WordIndex:
         missing = [name for name, n in zip(names, df, strict=True) if not n]
         chosen, weights = weigh([words[name] for name in names], df, self.n_docs)
         parts = [
-            self._score(i, starts[chosen], stops[chosen], weights)
+            self._score(i, starts[chosen], stops[chosen], weights, among)
             for i, (starts, stops) in enumerate(found)
         ]
         numbers = np.concatenate([np.zeros(0, np.int64), *(part[0] for part in parts)])
@@ -137,15 +140,22 @@ class WordIndex:
         return np.concatenate(parts)
 
     def _score(
-        self, i: int, starts: Numbers, stops: Numbers, weights: NDArray[np.float64]
+        self,
+        i: int,
+        starts: Numbers,
+        stops: Numbers,
+        weights: NDArray[np.float64],
+        among: Numbers | None,
     ) -> tuple[Numbers, NDArray[Any]]:
-        segment, sizes = self.segments[i], stops - starts
-        spans = [slice(*span) for span in zip(starts, stops, strict=True) if span[0] < span[1]]
-        if not spans:
+        segment, spans = self.segments[i], list(map(slice, starts, stops))
+        entries = spans if among is None else _of_some(segment, spans, among)
+        parts = [segment.places[some] for some in entries]
+        if not any(map(len, parts)):
             return np.zeros(0, np.int64), np.zeros(0)
-        places = np.concatenate([segment.places[span] for span in spans])
-        counts = np.concatenate([segment.counts[span] for span in spans])
-        values = np.repeat(weights, sizes) * (counts / (counts + self._lengths[i][places]))
+        places = np.concatenate(parts)
+        counts = np.concatenate([segment.counts[some] for some in entries])
+        weighed = np.repeat(weights, [len(part) for part in parts])
+        values = weighed * (counts / (counts + self._lengths[i][places]))
         if FEW * len(places) < len(segment.lengths):
             few, positions = np.unique(places, return_inverse=True)
             scores = np.bincount(positions, values)
@@ -153,6 +163,20 @@ class WordIndex:
         scores = np.bincount(places, values)
         found = np.flatnonzero(scores)
         return segment.first + found, scores[found]
+
+
+def _of_some(segment: Segment, spans: Sequence[slice], among: Numbers) -> list[Any]:
+    """Tell which entries of words are of some documents."""
+    ends = segment.first, segment.first + len(segment.lengths)
+    first, last = np.searchsorted(among, ends)
+    wanted = (among[first:last] - segment.first).astype(segment.places.dtype)
+    entries = []
+    for span in spans:
+        places = segment.places[span]
+        at = np.searchsorted(places, wanted)
+        there = at[at < len(places)]
+        entries.append(span.start + there[places[there] == wanted[: len(there)]])
+    return entries
 
 
 def _find(segment: Segment, hashes: NDArray[np.uint64]) -> tuple[Numbers, Numbers]:

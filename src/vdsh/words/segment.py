@@ -19,12 +19,13 @@ from vdsh.jit import compiled
 from vdsh.text.stopwords import SMART
 from vdsh.text.tokenizer import hash_plainly, tokenize
 from vdsh.text.word_counter import over_blocks
+from vdsh.words.counting import weigh_places
 
 MOST = 1 << 16  # documents
 ABSENT = MOST - 1  # the length of a document that is not there
 # Sign, check sum, documents, words, entries; and what numpy needs to search without a copy.
 _HEADER = struct.Struct("<4sIIII4x")
-_SIGN = b"vdw1"
+_SIGN = b"vdw2"  # the first one counted all words alike
 _PLAIN = 1e-6  # seconds a character without kernels
 
 
@@ -47,9 +48,9 @@ class Segment(NamedTuple):
     places : ndarray of uint16 of shape (n_entries,)
         Documents, counted from the first.
     counts : ndarray of uint8 of shape (n_entries,)
-        How often the document has the word, 255 at most.
+        How much of the word the document has, 255 at most: more than once in its opening.
     lengths : ndarray of uint16 of shape (n_docs,)
-        Words of each document, 65,534 at most; `ABSENT` for one that is not there.
+        The sum of each document's words, 65,534 at most; `ABSENT` for one that is not there.
     """
 
     first: int
@@ -66,7 +67,7 @@ class Segment(NamedTuple):
 
     @property
     def n_words(self) -> int:
-        """How many words all documents have together."""
+        """How much all words of all documents count together."""
         return int(self.lengths[self.lengths != ABSENT].sum(dtype=np.int64))
 
     @classmethod
@@ -75,12 +76,13 @@ class Segment(NamedTuple):
         if len(texts) > MOST:
             raise ValueError(f"a segment has at most {MOST:,} documents, not {len(texts):,}")
         hashes, places = _hashed_words(texts)
-        lengths = np.minimum(np.bincount(places, minlength=len(texts)), ABSENT - 1)
+        weights = weigh_places(np.bincount(places, minlength=len(texts)))
+        lengths = np.bincount(places, weights, minlength=len(texts)).clip(max=ABSENT - 1)
         order = np.argsort(hashes, kind="stable")
         hashes, places = hashes[order], places[order]
         new_word = np.diff(hashes, prepend=hashes[:1] ^ np.uint64(1)) != 0
         starts = np.flatnonzero(new_word | (np.diff(places, prepend=-1) != 0))
-        counts = np.diff(starts, append=len(hashes))
+        counts = np.add.reduceat(weights[order], starts) if len(starts) else starts
         firsts = np.flatnonzero(new_word[starts])
         return cls(
             first,

@@ -5,6 +5,7 @@ CVPR 2011: minimise ||B - V R||^2 over the signs B and the rotation R in turns (
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,8 @@ class ITQ(Hasher):
     n_bits : int, default=32
         Length of the codes, a multiple of 8.
     weighting : {"tfidf", "tf", "binary", "given"}, default="tfidf"
-        What the components are of; "given" takes the values as they are.
+        What the components are of; "given" takes the values as they are,
+        which may be vectors; "tf" scales vectors to unit length.
     threshold : {"median", "sign"}, default="sign"
         Where the rotated components are cut; "sign" is the paper's.
     n_iterations : int, default=50
@@ -49,6 +51,7 @@ class ITQ(Hasher):
         ||B - V R||^2 per document before each turn and after the last.
     """
 
+    signed: ClassVar[bool] = True
     encoder = Linear
 
     threshold: str = "sign"

@@ -8,6 +8,7 @@ Hashing Scheme Based on p-Stable Distributions", SoCG 2004.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -25,7 +26,8 @@ class LSH(Hasher):
     n_bits : int, default=32
         Length of the codes, a multiple of 8.
     weighting : {"tfidf", "tf", "binary", "given"}, default="tfidf"
-        What is projected; "given" takes the values as they are.
+        What is projected; "given" takes the values as they are,
+        which may be vectors; "tf" scales vectors to unit length.
     threshold : {"median", "sign"}, default="median"
         "sign" puts the hyperplanes through the origin, as the papers do. No count is negative, so
         that leaves many bits nearly always 0 or 1; "median" shifts each hyperplane to halve the
@@ -39,6 +41,7 @@ class LSH(Hasher):
         Their normal vectors.
     """
 
+    signed: ClassVar[bool] = True
     encoder = Hyperplanes
 
     def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:

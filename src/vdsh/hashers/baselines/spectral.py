@@ -6,7 +6,7 @@ smallest eigenvalues, and cut them at zero.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,8 @@ class SpectralHashing(Hasher):
     n_bits : int, default=32
         Length of the codes, a multiple of 8.
     weighting : {"tfidf", "tf", "binary", "given"}, default="tfidf"
-        What the components are of; "given" takes the values as they are.
+        What the components are of; "given" takes the values as they are,
+        which may be vectors; "tf" scales vectors to unit length.
     threshold : {"median", "sign"}, default="sign"
         Where the waves are cut; "sign" is the paper's, "median" finds more on most corpora of
         text, whose documents lie far from evenly in the box.
@@ -92,6 +93,7 @@ class SpectralHashing(Hasher):
         k pi / (b - a) of each bit.
     """
 
+    signed: ClassVar[bool] = True
     encoder = Waves
 
     threshold: str = "sign"

@@ -41,6 +41,15 @@ def settle(params: Mapping[str, Any], n_docs: int, labelled: float = 0.0) -> dic
     return {n: rules.get(n) if value is None else value for n, value in params.items()}
 
 
+def learning_on(epochs: int) -> int:
+    """Give a model that learns on a third of the epochs, and 2 at least.
+
+    >>> [learning_on(n) for n in (5, 35)]
+    [2, 12]
+    """
+    return max(2, -(-epochs // 3))
+
+
 def are_many(labelled: float) -> bool:
     """Tell whether this share of labelled documents is enough to lead, and to judge epochs by."""
     return labelled >= 0.3

@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from vdsh.codes import Scores
 from vdsh.errors import InputError
 from vdsh.hashers.base import Examples, Hasher, Progress, trainer
-from vdsh.hashers.vdsh.defaults import Defaults, settle
+from vdsh.hashers.vdsh.defaults import Defaults, learning_on, settle
+from vdsh.hashers.vdsh.growth import Start, check_shape, grow
 from vdsh.hashers.vdsh.related import MOST_NEIGHBOURS
 from vdsh.model.encoders import Network, Posterior, normal_cdf
 
@@ -42,7 +43,7 @@ class VDSH(Hasher):
         of s.
     epochs : int, optional
         Passes over the training documents, at most. By default 3,500 over the root of the number
-        of documents, from 5 to 50.
+        of documents, from 5 to 50; a third of that where it learns on from a trained model.
     patience : int, default=10
         Stop after so many epochs without a better validation score.
     selection : {"precision", "bound"}, default="precision"
@@ -137,9 +138,24 @@ class VDSH(Hasher):
         return normal_cdf((mu - self.thresholds_) / sigma)
 
     def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
+        self._fit_on(None, train, validation, progress)
+
+    def _fit_on(
+        self,
+        start: Start | None,
+        train: Examples,
+        validation: Examples | None,
+        progress: Progress | None,
+    ) -> None:
         self._check_settings()
         labelled = train.labels.known.mean() if self.supervised and train.labels else 0.0
         settled = settle(self.get_params(), train.counts.shape[0], float(labelled))
+        weights = None
+        if start is not None:
+            check_shape(start, settled)
+            weights = grow(start, train.inputs, getattr(self, "classes_", ()))
+            if self.epochs is None:
+                settled["epochs"] = learning_on(settled["epochs"])
         for name in Defaults._fields:
             setattr(self, f"{name}_", np.asarray(settled[name]).item())
         if train.vectors is not None and not self.neighbor_share_:
@@ -149,7 +165,7 @@ class VDSH(Hasher):
                 stacklevel=3,
             )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        trained = trainer("vdsh.training").train(self, train, validation, seed, progress)
+        trained = trainer("vdsh.training").train(self, train, validation, seed, progress, weights)
         for name, array in trained.weights.items():
             setattr(self, f"{name}_", array)
         self.history_ = trained.history
@@ -213,10 +229,16 @@ class VDSH_S(VDSH):
     threshold: str = "best"
     label_weight: float = 100.0
 
-    def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
+    def _fit_on(
+        self,
+        start: Start | None,
+        train: Examples,
+        validation: Examples | None,
+        progress: Progress | None,
+    ) -> None:
         assert train.labels is not None
         self.classes_ = list(train.labels.names)
-        super()._fit(train, validation, progress)
+        super()._fit_on(start, train, validation, progress)
 
 
 class VDSH_SP(VDSH_S):

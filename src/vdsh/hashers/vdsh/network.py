@@ -4,9 +4,12 @@ Letters follow the paper where it has them: `t1`, `t2` hidden layers, `mu`, `s`,
 Shapes: B documents, V terms, H hidden nodes, K bits, L labels, P dimensions of places, M samples.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vdsh.hashers.vdsh.batches import Batch
@@ -36,6 +39,8 @@ class Network(nn.Module):
         L; 0 leaves the label decoder out.
     n_places : int
         P; 0 leaves the decoder of places out.
+    n_words : int, optional
+        Words that are decoded, V by default; 0 leaves their decoder out.
     private : bool
         Whether there is a private latent vector v.
     decoder_size : int
@@ -58,6 +63,7 @@ class Network(nn.Module):
         *,
         n_labels: int,
         n_places: int = 0,
+        n_words: int | None = None,
         private: bool,
         decoder_size: int,
         bounded: bool,
@@ -67,6 +73,7 @@ class Network(nn.Module):
         super().__init__()
         self.bounded, self.keep, self.private = bounded, 1 - dropout, private
         self.deep = decoder_size > 0
+        n_words = n_terms if n_words is None else n_words
 
         def weights(rows: int, columns: int) -> nn.Parameter:
             return nn.Parameter(
@@ -83,9 +90,10 @@ class Network(nn.Module):
         if private:
             self.W5, self.b5 = weights(hidden_size, n_bits), bias(n_bits)  # mu of v
             self.W6, self.b6 = weights(hidden_size, n_bits), bias(n_bits)  # log sigma of v
-        if self.deep:
+        if self.deep and n_words:
             self.D, self.b_decoder = weights(n_bits, decoder_size), bias(decoder_size)
-        self.G, self.b_words = weights(decoder_size or n_bits, n_terms), bias(n_terms)
+        if n_words:
+            self.G, self.b_words = weights(decoder_size or n_bits, n_words), bias(n_words)
         if n_labels:
             self.U, self.b_labels = weights(n_bits, n_labels), bias(n_labels)
         if n_places:
@@ -109,9 +117,21 @@ class Network(nn.Module):
         if hasattr(self, "b_places"):
             self.b_places.copy_(mean)
 
+    @torch.no_grad()
+    def begin_with(self, weights: Mapping[str, NDArray[np.float32]]) -> None:
+        """Take trained weights, where they are numbers; see `growth`."""
+        for name, value in weights.items():
+            own = self.get_parameter(name)
+            given = torch.as_tensor(value).to(own.device)
+            own.copy_(torch.where(given.isnan(), own, given))
+
     def hidden(self, batch: Batch, generator: torch.Generator | None) -> Tensor:
         """Compute t2 of shape (B, H); with a generator, drop some of its nodes."""
-        t1 = torch.relu(batch.project(self.W1) + self.b1)  # (B, H)
+        return self.above(batch.project(self.W1), generator)
+
+    def above(self, projected: Tensor, generator: torch.Generator | None) -> Tensor:
+        """Compute t2 from what W1 makes of the inputs, of shape (B, H)."""
+        t1 = torch.relu(projected + self.b1)  # (B, H)
         t2 = torch.relu(torch.addmm(self.b2, t1, self.W2))  # (B, H)
         if generator is None or self.keep == 1:
             return t2

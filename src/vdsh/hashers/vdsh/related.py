@@ -70,20 +70,20 @@ def related(
     about = meanings(words)
     if vectors is not None:
         given = reduce(vectors)
-        candidates = np.hstack([candidates, _nearest_vectors(given, MOST_NEIGHBOURS)])
+        candidates = np.hstack([candidates, nearest_vectors(given, MOST_NEIGHBOURS)])
         about = np.hstack([about, given])
     show(0.8)
     places, joined = about, None
     for _ in range(_ROUNDS):
         joined = _choose(words, places, candidates, _JOINED, joined)
-        places = np.hstack([about, _walk(joined)])
+        places = np.hstack([about, walk(joined)])
     k = max(0, min(k, MOST_NEIGHBOURS, counts.shape[0] - 1))
     neighbours = _choose(words, places, candidates, k, joined)
     show(1.0)
     return Related(neighbours, unit(places))
 
 
-def _nearest_vectors(vectors: Floats, k: int) -> Ids:
+def nearest_vectors(vectors: Floats, k: int) -> Ids:
     """Find the k documents whose vectors, of unit length, are nearest to each one's."""
     n_docs = len(vectors)
     k = max(0, min(k, n_docs - 1))
@@ -96,7 +96,7 @@ def _nearest_vectors(vectors: Floats, k: int) -> Ids:
     return ids
 
 
-def _walk(joined: Ids) -> Floats:
+def walk(joined: Ids) -> Floats:
     """Place documents by where random walks along the graph lead: rows of unit length.
 
     These are the leading eigenvectors of the walk, found by taking many steps at once with a few

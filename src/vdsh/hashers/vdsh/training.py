@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from vdsh.hashers.vdsh import VDSH
 
 
+Arrays = dict[str, NDArray[np.float32]]
 _ONLY_TRAINING = ("P", "b_places")  # weights that nobody asks for afterwards
 
 
@@ -75,11 +76,12 @@ def train(
     validation: Examples | None,
     seed: int,
     progress: Progress | None,
+    start: Arrays | None = None,
 ) -> Trained:
-    """Fit the network of `hasher` to a corpus."""
+    """Fit the network of `hasher` to a corpus, from random weights or those of `start`."""
     device = choose_device(hasher.device)
     with _fast_products(device):
-        return _train(hasher, train, validation, seed, progress, device)
+        return _train(hasher, train, validation, seed, progress, device, start)
 
 
 def _train(
@@ -89,13 +91,14 @@ def _train(
     seed: int,
     progress: Progress | None,
     device: torch.device,
+    start: Arrays | None,
 ) -> Trained:
     processes = Processes()
     seed = processes.agree(lambda: seed)
     generator = torch.Generator(device).manual_seed(seed + processes.rank)
     others = processes.agree(lambda: _related(hasher, train, progress))
     documents = Documents.of(train, hasher.target, device, *(others or ()))
-    network = _network(hasher, documents, seed).to(device)
+    network = _network(hasher, documents, seed, start).to(device)
     optimizer = Adam(network.parameters(), hasher.learning_rate)
     step = _Step(hasher, network, optimizer, generator, processes)
     run_epoch = _graphed_epochs if device.type == "cuda" and processes.size == 1 else _plain_epochs
@@ -182,7 +185,9 @@ def _related(hasher: "VDSH", train: Examples, progress: Progress | None) -> Rela
     return related(train.counts, min(hasher.n_neighbors, most), train.vectors, progress=show)
 
 
-def _network(hasher: "VDSH", documents: Documents, seed: int) -> Network:
+def _network(
+    hasher: "VDSH", documents: Documents, seed: int, start: Arrays | None = None
+) -> Network:
     network = Network(
         documents.n_terms,
         hasher.hidden_size,
@@ -198,6 +203,7 @@ def _network(hasher: "VDSH", documents: Documents, seed: int) -> Network:
     if network.deep:
         network.expect(documents.word_frequencies(), documents.label_frequencies())
     network.expect_places(documents.places.mean(0))
+    network.begin_with(start or {})
     return network
 
 

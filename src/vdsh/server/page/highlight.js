@@ -32,6 +32,6 @@ export function highlight(text, marks, [from, to] = [0, Infinity]) {
 }
 
 export function passage(hit) {
-  const [from, to] = hit.passage;
+  const [from, to] = hit.span;
   return [from ? "… " : "", ...highlight(hit.text, hit.marks, [from, to]), to < hit.text.length ? " …" : ""];
 }

@@ -32,6 +32,7 @@ class CorpusMap {
 
   load(answer) {
     this.points = new Points(answer);
+    this.picked = null;
     this.pick();
     this.mark();
     this.select(this.wanted);
@@ -147,6 +148,7 @@ class CorpusMap {
 }
 
 const map = new CorpusMap($("canvas"));
+let loading = new AbortController(); // the map that is on its way
 
 export const isOnMap = (id) => map.points?.row(id) >= 0;
 
@@ -175,8 +177,10 @@ function showAbsence(error) {
 }
 
 export async function loadMap() {
+  loading.abort(); // of another store
+  const { signal } = (loading = new AbortController());
   try {
-    const answer = await ask("v1/map", null, { arrived: showWaiting() });
+    const answer = await ask("v1/map", null, { arrived: showWaiting(), signal });
     setColours(answer.labels.length ? answer.labels : info.labels);
     map.load(answer);
     showLegend(map.points);
@@ -187,6 +191,8 @@ export async function loadMap() {
     $("map-note").textContent = `${of}${plural(info.documents, "document")}`;
     announce("map", map);
   } catch (error) {
+    if (error.name === "AbortError") return;
+    map.points = null;
     if (error.status === 401) $("map-empty").hidden = true;
     else showAbsence(error);
   }

@@ -12,19 +12,25 @@ import { setColours } from "./labels.js";
 import { setUpLink } from "./link.js";
 import { loadMap, setUpMap } from "./map.js";
 import { closePanel, fillPanel, heading } from "./panel.js";
-import { search, searchChanged, setUpResults } from "./results.js";
-import { announce, found, go, info, on, setInfo, state } from "./state.js";
+import { clearHits, search, searchChanged, setUpResults } from "./results.js";
+import { announce, found, go, info, nameStore, on, setInfo, state, STEP } from "./state.js";
 import { setUpToken } from "./token.js";
+import { setUpUpload } from "./upload.js";
 
 let searching = Promise.resolve(); // until the hits are there
+let starting = 0; // the last of several starts counts
 let reading = new AbortController(); // what the panel waits for
 
 async function start() {
+  const mine = (starting += 1);
   $("note").replaceChildren();
   try {
-    setInfo(await ask("v1/info"));
+    const answer = await ask("v1/info");
+    if (mine !== starting) return; // another store was chosen meanwhile
+    setInfo(answer);
+    nameStore();
   } catch (error) {
-    return showFailure(error, start);
+    return mine === starting && showFailure(error, start);
   }
   $("facts").textContent = `${plural(info.documents, "document")} · ${info.bits} bits · ${info.model.name}`;
   $("facts").title = info.words || "";
@@ -38,6 +44,11 @@ function show(before) {
   document.body.dataset.view = state.view;
   document.title = state.q ? `${state.q.slice(0, 60)} – vdsh` : "vdsh";
   for (const button of $("views").children) button.setAttribute("aria-pressed", button.dataset.view === state.view);
+  if (before && before.store !== state.store) {
+    closePanel();
+    clearHits();
+    return start();
+  }
   if (!info) return;
   const other = searchChanged(before);
   if (other) searching = search();
@@ -74,13 +85,23 @@ function setUpTheme() {
   });
 }
 
+// Of several stores one is chosen; words go along, filters do not.
+function setUpStores() {
+  on("info", () => {
+    const { store, stores } = info;
+    $("store").replaceChildren(...stores.map((name) => el("option", { selected: name === store }, name)));
+    document.body.classList.toggle("several", stores.length > 1);
+  });
+  $("store").addEventListener("change", () => go({ store: $("store").value, id: "", where: [], doc: "", bit: null, k: STEP }));
+}
+
 addEventListener("keydown", (event) => {
   if (event.key === "/" && !/^(TEXTAREA|INPUT|SELECT)$/.test(event.target.tagName)) {
     event.preventDefault();
     go({ view: "search" });
     $("q").focus();
   }
-  if (event.key !== "Escape" || $("token").open) return;
+  if (event.key !== "Escape" || $("token").open || $("upload").open) return;
   if (!$("filter-form").hidden && $("filter-form").contains(document.activeElement)) openFilter(false);
   else if (state.bit !== null && state.doc) go({ bit: null });
   else if (!$("panel").hidden) go({ doc: "", bit: null });
@@ -91,7 +112,7 @@ $("views").addEventListener("click", (event) => {
 });
 
 on("change", show);
-for (const setUp of [setUpTheme, setUpBox, setUpFilters, setUpResults, setUpMap, setUpLink, setUpToken]) setUp();
+for (const setUp of [setUpTheme, setUpBox, setUpFilters, setUpResults, setUpMap, setUpLink, setUpToken, setUpStores, setUpUpload]) setUp();
 on("found", () => found && state.bit !== null && showPanel()); // which of the query's words set the bit
 on("restart", start);
 show(null);

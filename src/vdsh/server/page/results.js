@@ -46,7 +46,7 @@ function call() {
   return ["v1/search", { ...body, k: wanted(), rank: rank() }];
 }
 
-function clearHits() {
+export function clearHits() {
   setFound(null);
   $("more").hidden = $("key").hidden = true;
   $("rank").hidden = !hasQuery();

@@ -31,6 +31,7 @@ function whole(text) {
 function readUrl() {
   const given = new URLSearchParams(location.search);
   return {
+    store: given.get("store") || "", // "" is the first one
     q: given.get("q") || "",
     id: given.get("id") || "",
     where: given.getAll("where"), // as `vdsh search --where` takes them; the service reads them
@@ -45,7 +46,7 @@ function readUrl() {
 
 function url(of) {
   const parts = new URLSearchParams();
-  for (const name of ["q", "id", "doc"]) if (of[name]) parts.set(name, of[name]);
+  for (const name of ["store", "q", "id", "doc"]) if (of[name]) parts.set(name, of[name]);
   for (const filter of of.where) parts.append("where", filter);
   for (const name of ["radius", "bit"]) if (of[name] !== null) parts.set(name, of[name]);
   if (of.rank !== RANKS[0]) parts.set("rank", of.rank);
@@ -60,6 +61,13 @@ export function go(changes, { replace = false } = {}) {
   state = { ...state, ...changes };
   if (url(state) !== url(before)) history[replace ? "replaceState" : "pushState"](null, "", url(state));
   announce("change", before);
+}
+
+// Of several stores, the address names the one it is about.
+export function nameStore() {
+  if (state.store || info.stores.length < 2) return;
+  state = { ...state, store: info.store };
+  history.replaceState(null, "", url(state));
 }
 
 addEventListener("popstate", () => {

@@ -24,8 +24,7 @@ from vdsh.store.engines.milvus.driver import DataType, Function, FunctionType, M
 from vdsh.store.engines.milvus.keys import from_key, to_key
 from vdsh.store.engines.milvus.where import fields_of
 from vdsh.store.rows import Row
-from vdsh.words.counting import Counted, count_blocks, worth_counting
-from vdsh.words.query import content_words
+from vdsh.words.counting import Counted, count_blocks, document_words, worth_counting
 
 LONGEST = 65_535  # bytes of a text in Milvus
 PIECE = 16_000  # characters of a piece: at most 64,000 bytes
@@ -109,11 +108,11 @@ def to_entry(row: Row, document: Document, words: str | None) -> Entry:
 def to_words(texts: Sequence[str]) -> list[str]:
     """Write the words of each text with spaces between; of a long one each once, as many as fit.
 
-    >>> to_words(["The moon, a moon"])
-    ['. moon moon']
+    >>> to_words(["The moon"])
+    ['. moon moon moon moon']
     """
     if not worth_counting(texts):
-        return [_words(content_words(text)) for text in texts]
+        return [_words(document_words(text)) for text in texts]
     return [words for some in count_blocks(texts) for words in _block_words(*some)]
 
 
@@ -122,7 +121,7 @@ def _block_words(texts: Sequence[str], counted: Counted) -> Iterator[str]:
     parts = [" ".join([counted.words[i]] * n) for i, n in pairs]
     for text, (i, j) in zip(texts, pairwise(counted.ends), strict=True):
         written = " ".join([".", *parts[i:j]])
-        yield written if len(written) <= LONGEST // 4 else _words(content_words(text))
+        yield written if len(written) <= LONGEST // 4 else _words(document_words(text))
 
 
 def _words(counts: Mapping[str, int]) -> str:

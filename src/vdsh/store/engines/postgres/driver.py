@@ -5,8 +5,8 @@ from vdsh.errors import missing_package
 try:
     import psycopg
     from psycopg import Connection, Cursor
-    from psycopg.sql import SQL, Composed, Identifier
+    from psycopg.sql import SQL, Composed, Identifier, Literal
 except ImportError as _error:
     raise missing_package("A store in PostgreSQL", "psycopg", "postgres") from _error
 
-__all__ = ["SQL", "Composed", "Connection", "Cursor", "Identifier", "psycopg"]
+__all__ = ["SQL", "Composed", "Connection", "Cursor", "Identifier", "Literal", "psycopg"]

@@ -14,13 +14,14 @@ from vdsh.errors import FolderError, InputError
 from vdsh.model import Model
 from vdsh.store.addresses import Address
 from vdsh.store.engine import Engine
+from vdsh.store.engines.postgres.filters import FilterIndexes
 from vdsh.store.engines.postgres.reencoding import Reencoding, hold_codes
-from vdsh.store.engines.postgres.relevant import Relevant
+from vdsh.store.engines.postgres.relevant import Counted, Relevant
 from vdsh.store.engines.postgres.rows import to_batch, to_bits, to_code, to_found, to_pieces
 from vdsh.store.engines.postgres.session import NotAllowedError, Session
 from vdsh.store.engines.postgres.tables import Tables, Vector
 from vdsh.store.engines.postgres.upgrade import MEMORY, WordColumns, take_turns
-from vdsh.store.engines.postgres.where import escape, to_sql, unescape
+from vdsh.store.engines.postgres.where import Sql, escape, to_sql, unescape
 from vdsh.store.found import Choose, Found, choose_from
 from vdsh.store.model import FOLDER, to_files
 from vdsh.store.ranking import ByRelevance
@@ -49,6 +50,8 @@ class Postgres(Engine):
         self._reencoding = Reencoding(self._session, self._tables, self.shown)
         self._codes = ""  # which codes the store has: `reencode` gives it others
         self._model_name = FOLDER
+        self._filters = FilterIndexes(self._session, self._tables)
+        self._counted = Counted()
         try:
             self._version, self._vector = self._look_at_server()
         except BaseException:
@@ -122,7 +125,7 @@ class Postgres(Engine):
 
     def count(self, where: Tree | None) -> int:
         """Count documents."""
-        text, parameters = to_sql(where)
+        text, parameters = self._condition(where)
         rows = self._ask(f"SELECT count(*) FROM {{documents}} WHERE {text}", *parameters)
         return int(rows[0][0])
 
@@ -133,6 +136,18 @@ class Postgres(Engine):
         self._need_graph()
         found = self._run(lambda cursor: self._nearest(cursor, code, n, where))
         return choose_from(found, choose)
+
+    def prepare_filter(
+        self, where: Tree, progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Index the fields of a filter, where documents are many and that is allowed."""
+        self._filters.prepare(where, progress)
+
+    def index_fields(
+        self, fields: Sequence[str], progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Index fields for filters."""
+        self._filters.make(fields, progress)
 
     def prepare_words(self, progress: Callable[[int, int], None] | None = None) -> bool:
         """Give documents of before their words; say no where the tables may not be changed."""
@@ -147,7 +162,10 @@ class Postgres(Engine):
 
         def work(cursor: Any) -> tuple[list[Found], ByRelevance]:
             attempt = copy(ranking)  # which learns from what it sees
-            relevant = Relevant(cursor, self._tables, to_sql(where), nearest)
+            condition = self._condition(where)
+            narrow = condition != to_sql(where)
+            parts = (cursor, self._tables, condition, nearest, self._counted)
+            relevant = Relevant(*parts, narrow=narrow)
             hold_codes(cursor, self._tables, self._codes)
             return relevant.find(attempt), attempt
 
@@ -250,10 +268,13 @@ class Postgres(Engine):
             self._has_graph = False
         return meta
 
+    def _condition(self, where: Tree | None) -> Sql:
+        return self._filters.narrow(where, to_sql(where))
+
     def _search(
         self, cursor: Any, query: str, code: Codes, where: Tree | None, *more: Any
     ) -> list[Any]:
-        condition, bits = to_sql(where), to_bits(code.tobytes())
+        condition, bits = self._condition(where), to_bits(code.tobytes())
         composed = self._tables.search(query, self._vector, condition.text, len(bits))
         rows: list[Any] = cursor.execute(composed, (bits, *condition.parameters, *more)).fetchall()
         return rows

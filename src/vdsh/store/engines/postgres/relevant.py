@@ -26,7 +26,9 @@ from vdsh.words.index import K1, LEAST_IDF, MOST_WORDS, B, for_length, weigh
 MOST_TIES = 1000  # documents that match as well as the last of the best
 MOST_TRIED = 10_000  # of the best by words, where phrases may refuse some
 FIRST_COUNTED = 1000  # documents of each word of a long query, before it is known which matter
+FEW = 1000  # documents that pass a filter, when just those are looked at
 FEW_SCORED = 2000  # documents that are scored at once
+MOST_COUNTED = 100_000  # words that are remembered
 MANY_COUNTED = 100_000  # words of documents, before common ones find no more
 SETTINGS = (
     "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;"
@@ -36,6 +38,11 @@ DOCUMENT_COUNTS = """
 SELECT (SELECT count(*) FROM
   (SELECT FROM {documents} WHERE words @@ word::tsquery LIMIT %s) AS having_it)
 FROM unnest(%s::text[]) WITH ORDINALITY AS asked(word, place) ORDER BY place
+"""
+
+TOTALS = """
+SELECT sum(documents), sum(words), string_agg(format('%%s %%s', xmin, ctid), ',' ORDER BY ctid)
+FROM {totals}
 """
 
 Nearest = Callable[[Any, Codes, int], list[Found]]
@@ -60,6 +67,23 @@ class Weighed(NamedTuple):
         return (scores / max(self.weights.sum(), LEAST_IDF)).tolist()  # type: ignore[no-any-return]
 
 
+class Counted:
+    """How many documents have words, as it was counted in the last state of the store.
+
+    Each change leaves another row in the totals, so those tell one state from another.
+    """
+
+    def __init__(self) -> None:
+        self._state = ""
+        self._known: dict[str, int] = {}
+
+    def of(self, state: str) -> dict[str, int]:
+        """Return what is known in a state, to be added to."""
+        if state != self._state or len(self._known) > MOST_COUNTED:
+            self._state, self._known = state, {}
+        return self._known
+
+
 class Relevant:
     """Looks for documents in one transaction.
 
@@ -70,21 +94,41 @@ class Relevant:
     tables : Tables
     condition : Sql
         What documents have to pass.
+    narrow : bool
+        Whether an index knows which documents may pass.
     nearest : callable
         Gives the n nearest to a code, in a transaction.
+    counted : Counted
+        What was counted before.
     """
 
-    def __init__(self, cursor: Any, tables: Tables, condition: Sql, nearest: Nearest) -> None:
+    def __init__(
+        self,
+        cursor: Any,
+        tables: Tables,
+        condition: Sql,
+        nearest: Nearest,
+        counted: Counted,
+        *,
+        narrow: bool,
+    ) -> None:
         cursor.connection.execute(SETTINGS)
         self._cursor = cursor
         self._tables = tables
         self._condition = condition
         self._nearest = nearest
+        self._counted = counted
+        self._narrow = narrow
+        self._known: dict[str, int] = {}
 
     def find(self, ranking: ByRelevance) -> list[Found]:
         """Return the documents that a ranking chooses, best first."""
         weighed = self._weigh(ranking)
         query, n = ranking.query, ranking.n_candidates
+        few = self._few(weighed, query) if self._narrow else None
+        if few is not None:
+            ranking.wanted(few)
+            return self._fetch(ranking(few))
         found = {one.id: one for one in self._best(weighed, n, query)}
         wanted = ranking.wanted(list(found.values()))
         if not query.phrases:
@@ -96,7 +140,8 @@ class Relevant:
 
     def _weigh(self, ranking: ByRelevance) -> Weighed:
         """Choose the words that count; of a long query the most telling."""
-        n_docs, n_words = self._ask("SELECT sum(documents), sum(words) FROM {totals}")[0]
+        n_docs, n_words, state = self._ask(TOTALS)[0]
+        self._known = self._counted.of(str(state))
         n_docs, n_words = int(n_docs or 0), int(n_words or 0)
         asked = ranking.query.words
         names = sorted(asked)
@@ -118,10 +163,22 @@ class Relevant:
 
     def _count(self, words: Sequence[str], limit: int | None) -> NDArray[np.int64]:
         """Count the documents that have each word, up to a limit."""
-        if not words:
-            return np.zeros(0, np.int64)
-        rows = self._ask(DOCUMENT_COUNTS, limit, [quote(word) for word in words])
-        return np.array([n for (n,) in rows], np.int64)
+        new = [word for word in words if word not in self._known]
+        rows = self._ask(DOCUMENT_COUNTS, limit, [quote(word) for word in new]) if new else []
+        found = {word: n for word, (n,) in zip(new, rows, strict=True)}
+        self._known.update((word, n) for word, n in found.items() if n != limit)
+        numbers = [found[word] if word in found else self._known[word] for word in words]
+        return np.array(numbers, np.int64)
+
+    def _few(self, weighed: Weighed, query: WordQuery) -> list[Candidate] | None:
+        """Return all documents that pass, where they are few and no text has to be read."""
+        if not weighed.words or query.phrases or query.without:
+            return None
+        text, parameters = self._condition
+        terms = [quote(word) for word in weighed.words]
+        select = f"SELECT id, code, n_words, {_counts(weighed)} FROM {{documents}}"
+        rows = self._ask(f"{select} WHERE {text} LIMIT {FEW + 1}", *terms, *parameters)
+        return _candidates(rows, weighed) if len(rows) <= FEW else None
 
     def _best(self, weighed: Weighed, n: int, query: WordQuery) -> list[Candidate]:
         """Return the n best by words, with those that tie with the last."""

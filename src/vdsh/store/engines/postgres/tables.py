@@ -116,6 +116,7 @@ class Tables:
             )
         *schema, table = parts
         self.name = name
+        self._table = table
         self._names = [Identifier(*schema, table + ending) for ending in PARTS]
         self._graph = Identifier(f"{table}_hnsw")
         self._more = {
@@ -126,6 +127,10 @@ class Tables:
         }
         self.graph = Identifier(*schema, f"{table}_hnsw").as_string(None)
         self.all = [name.as_string(None) for name in self._names]
+
+    def filter_index(self, ending: str) -> str:
+        """Name an index for filters."""
+        return f"{self._table}_f{ending}"
 
     def sql(self, query: str, **more: Any) -> Composed:
         """Put the tables' names into a statement."""

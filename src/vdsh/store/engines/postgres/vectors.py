@@ -1,6 +1,6 @@
 """Words as PostgreSQL's text search has them; our tokenizer makes them, in every language.
 
-A text becomes a `tsvector`. A word that it has n times is at the positions 1 to n, which say
+A text becomes a `tsvector`. A word that counts n times is at the positions 1 to n, which say
 nothing else. PostgreSQL has no function for their number, but ranks one word by the sum of
 1/1² + 1/2² + … + 1/n², from which n can be told.
 """
@@ -8,8 +8,7 @@ nothing else. PostgreSQL has no function for their number, but ranks one word by
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from vdsh.words.counting import Counted, count_blocks, worth_counting
-from vdsh.words.query import content_words
+from vdsh.words.counting import Counted, count_blocks, document_words, worth_counting
 from vdsh.words.segment import ABSENT
 
 MOST_COUNTED = 255  # of a word, as in the word index of a folder; PostgreSQL keeps 256 positions
@@ -28,11 +27,11 @@ _POSITIONS += [":" + ",".join(map(str, range(1, n + 1))) for n in range(2, MOST_
 def to_vectors(texts: Sequence[str]) -> list[tuple[str, int]]:
     """Write the words of each text as a tsvector, and count them; stop words are left out.
 
-    >>> to_vectors(["The moon, a moon"])
-    [("'moon':1,2", 2)]
+    >>> to_vectors(["The moon"])
+    [("'moon':1,2,3,4", 4)]
     """
     if not worth_counting(texts):
-        return [_vector(content_words(text)) for text in texts]
+        return [_vector(document_words(text)) for text in texts]
     return [vector for some in count_blocks(texts) for vector in _vectors(*some)]
 
 
@@ -44,7 +43,7 @@ def _vectors(texts: Sequence[str], counted: Counted) -> Iterator[tuple[str, int]
         if j - i <= ALWAYS_FIT:
             yield " ".join(parts[i:j]), min(sum(counted.counts[i:j]), LONGEST)
         else:  # the first words of a text are kept
-            yield _vector(content_words(text))
+            yield _vector(document_words(text))
 
 
 def _vector(counts: Mapping[str, int]) -> tuple[str, int]:

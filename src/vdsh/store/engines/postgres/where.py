@@ -85,9 +85,9 @@ def _comparable(value: Any) -> Any:
 def _condition(tree: Tree) -> Sql:
     match tree:
         case All(parts):
-            return _join(" AND ", [_condition(part) for part in parts])
+            return join(" AND ", [_condition(part) for part in parts])
         case Some(parts):
-            return _join(" OR ", [_condition(part) for part in parts])
+            return join(" OR ", [_condition(part) for part in parts])
         case Not(part):
             text, parameters = _condition(part)
             return Sql(f"NOT ({text})", parameters)
@@ -109,7 +109,7 @@ def _metadata(field: str, operator: str, values: Sequence[Any]) -> Sql:
     """Compare with values of each kind on its own."""
     parts = []
     for kind, type_name in TYPES.items():
-        same = [_parameter(value) for value in values if kind_of(value) == kind]
+        same = [to_parameter(value) for value in values if kind_of(value) == kind]
         is_type = "jsonb_typeof(fields -> %s::text)"
         if same and kind == "null":
             test = Sql(f"COALESCE({is_type} = 'null', false)", (field,))
@@ -120,7 +120,7 @@ def _metadata(field: str, operator: str, values: Sequence[Any]) -> Sql:
             # CASE keeps the cast away from values of another type.
             test_text = f"CASE {is_type} WHEN '{type_name}' THEN {inner.text} ELSE false END"
             parts.append(Sql(test_text, (field, *inner.parameters)))
-    return _join(" OR ", parts)
+    return join(" OR ", parts)
 
 
 def _compare(value: Sql, type_name: str, operator: str, others: list[Any]) -> Sql:
@@ -135,7 +135,7 @@ def _texts(values: Sequence[Any]) -> list[str]:
     return [escape(value) for value in values if isinstance(value, str)]
 
 
-def _parameter(value: Any) -> Any:
+def to_parameter(value: Any) -> Any:
     """Give a value in a form that keeps it whole: numbers as texts."""
     if isinstance(value, bool):
         return int(value)
@@ -149,7 +149,7 @@ def _parameter(value: Any) -> Any:
     return escape(value) if isinstance(value, str) else value
 
 
-def _join(word: str, parts: Sequence[Sql]) -> Sql:
+def join(word: str, parts: Sequence[Sql]) -> Sql:
     """Join conditions; none are true together, and false as a choice."""
     if not parts:
         return NEVER if word == " OR " else ALWAYS

@@ -10,6 +10,7 @@ import numpy as np
 
 from vdsh.search import HammingIndex
 from vdsh.store.engines.sqlite.database import Database
+from vdsh.store.engines.sqlite.filters import missing_entries
 from vdsh.store.engines.sqlite.mirror import Mirror
 from vdsh.store.engines.sqlite.words import pending
 from vdsh.words import DamagedWordsError
@@ -30,6 +31,8 @@ def problems(database: Database, mirror: Mirror) -> Iterator[str]:
                 yield f"SQLite says: {complaint}. Restore a backup."
         with mirror.showing(connection) as index:
             yield from _index_problems(connection, index)
+        if missing_entries(connection):
+            yield "The index for filters lacks documents. vdsh compact makes it anew."
         left = pending(connection)
         if left is None or left.n_left:
             yield "Not all words are indexed yet. The next search does it, or vdsh index."

@@ -11,12 +11,13 @@ from typing import Any
 from vdsh.codes import Codes
 from vdsh.errors import FolderError, OutputExistsError, VdshError, WriteError
 from vdsh.model import Model
+from vdsh.model.health import sample
 from vdsh.persistence import MANIFEST
 from vdsh.store.engine import REORDERS, WORDS_LATER, Engine, no_store
-from vdsh.store.engines.sqlite import care, reencoding
+from vdsh.store.engines.sqlite import care, filters, reencoding
 from vdsh.store.engines.sqlite.database import FILE, Database
 from vdsh.store.engines.sqlite.mirror import Mirror, check_codes, current_state, share_mirror
-from vdsh.store.engines.sqlite.relevant import find_candidates
+from vdsh.store.engines.sqlite.relevant import find_candidates, fitting
 from vdsh.store.engines.sqlite.snapshot import Snapshot, to_found, to_pairs
 from vdsh.store.engines.sqlite.words import (
     Pending,
@@ -33,7 +34,7 @@ from vdsh.store.ranking import ByRelevance
 from vdsh.store.reindexing import NAME as MODEL_NAME
 from vdsh.store.rows import COLUMNS, Rows, read_labels
 from vdsh.store.where import Tree
-from vdsh.words import DamagedWordsError, Segment
+from vdsh.words import DamagedWordsError, Segment, WordQuery
 
 ALL_WORDS = "all words (BM25)"
 TURN, PAUSE = 1.0, 0.12  # seconds after which others may write: they look ten times a second
@@ -113,6 +114,7 @@ class Sqlite(Engine):
             if rows.rows:  # their rows follow each other, up to the newest
                 first = current_state(connection).row - len(rows.rows) + 1
                 add_words(connection, words._replace(first=first))
+                filters.add_entries(connection, first, first + len(rows.rows) - 1)
             names = [(name,) for name in sorted(new)]
             connection.executemany("INSERT OR IGNORE INTO fields VALUES (?)", names)
         self._known_fields |= new
@@ -144,6 +146,18 @@ class Sqlite(Engine):
             if pairs is None:
                 pairs = snapshot.nearest_of_all_passing(code, n)
             return snapshot.fetch(pairs if choose is None else snapshot.choose(pairs, choose))
+
+    def prepare_filter(
+        self, where: Tree, progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Index the fields of a filter, where documents are many."""
+        filters.index_by_use(self._database, where, progress)
+
+    def index_fields(
+        self, fields: Sequence[str], progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Index fields for filters."""
+        filters.index_fields(self._database, fields, progress)
 
     def prepare_words(self, progress: Callable[[int, int], None] | None = None) -> bool:
         """Index the words of documents that an older version wrote, or of a damaged index."""
@@ -209,8 +223,7 @@ class Sqlite(Engine):
         with self._database.reading() as connection:
             snapshot = Snapshot(connection, where)
             with mirror.showing(connection) as index:
-                near = to_pairs(index.within(code, radius)) if len(index) else []
-            pairs = snapshot.passing(near)
+                pairs = snapshot.within(index, code, radius)
             return snapshot.fetch(pairs[:limit]), len(pairs)
 
     def page(self, after: str, size: int) -> list[Found]:
@@ -222,6 +235,47 @@ class Sqlite(Engine):
         """Return the lowest ids above `after` with their codes."""
         query = "SELECT id, code FROM documents WHERE id > ? ORDER BY id LIMIT ?"
         return self._ask_for_codes(query, after, size)
+
+    def within_fitting(
+        self, code: Codes, radius: int, where: Tree | None, limit: int | None, query: WordQuery
+    ) -> tuple[list[Found], int]:
+        """Read the texts of those documents that have the words, where that is less."""
+        left = self._pending()
+        if left is not None and not left.n_left:
+            with suppress(DamagedWordsError):
+                return self._within_fitting(code, radius, where, limit, query)
+        return super().within_fitting(code, radius, where, limit, query)
+
+    def _within_fitting(
+        self, code: Codes, radius: int, where: Tree | None, limit: int | None, query: WordQuery
+    ) -> tuple[list[Found], int]:
+        mirror = self._need_mirror()
+        with self._database.reading() as connection:
+            snapshot = Snapshot(connection, where)
+            with mirror.showing(connection) as index:
+                near = to_pairs(index.within(code, radius)) if len(index) else []
+                words = mirror.words.showing(connection)
+            pairs = fitting(snapshot, words, snapshot.passing(near), query)
+            return snapshot.fetch(pairs[:limit]), len(pairs)
+
+    def written(self, n: int, *, last: bool) -> list[Found]:
+        """Return the n documents that were written first, or last, in order."""
+        order = "DESC" if last else "ASC"
+        query = f"SELECT {COLUMNS} FROM documents ORDER BY row {order} LIMIT ?"
+        found = [to_found(row) for row in self._ask_for_codes(query, n)]
+        return found[::-1] if last else found
+
+    def some_codes(self, n: int) -> list[tuple[str, bytes]]:
+        """Return the codes of random rows; of all, where too many rows are gone."""
+        first, last = self._ask(
+            "SELECT coalesce(min(row), 0), coalesce(max(row), 0) FROM documents"
+        )[0]
+        rows = sample(last - first + 1, 4 * n) + first
+        some = f"row IN ({', '.join(map(str, rows))})"  # numbers of our own
+        found = self._ask_for_codes(f"SELECT id, code FROM documents WHERE {some} ORDER BY row")
+        if len(found) < n:
+            return super().some_codes(n)
+        return [found[i] for i in sample(len(found), n)]
 
     def facts(self) -> dict[str, Any]:
         """Say how words are looked for, and how many bytes there are."""
@@ -262,6 +316,8 @@ class Sqlite(Engine):
     def compact(self) -> None:
         """Write the database anew without the space of what was deleted; old models go too."""
         reencoding.forget_models(self._database)
+        with self._database.writing() as connection:
+            filters.index_anew(connection)
         self._database.vacuum()
 
     def is_in_place(self) -> bool:
@@ -365,5 +421,6 @@ def _delete(connection: Connection, ids: Sequence[str]) -> int:
     if n_removed:
         rows = [row for (row,) in connection.execute(f"SELECT row {these}", ids)]
         remove_words(connection, rows)
+        filters.remove_entries(connection, rows)
         connection.execute(f"DELETE {these}", ids)
     return n_removed

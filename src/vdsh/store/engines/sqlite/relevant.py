@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.search import HammingIndex
-from vdsh.store.engines.sqlite.snapshot import MANY_TRIED, Snapshot
+from vdsh.store.engines.sqlite.snapshot import MANY_TRIED, Pairs, Snapshot
 from vdsh.store.found import Candidate
 from vdsh.store.ranking import ByRelevance, fits
 from vdsh.store.rows import check_code
@@ -24,8 +24,11 @@ def find_candidates(
 ) -> list[Candidate]:
     """Find the best by words, and the nearest to the code that those want."""
     query, n = ranking.query, ranking.n_candidates
-    matches = words.match(query.words)
+    few = None if snapshot.few is None else _numbers(snapshot.few)
+    matches = words.match(query.words, few)
     ranking.missing = matches.missing
+    if few is not None:
+        return _of_few(snapshot, words, ranking, few, matches)
     left_out = _any_of(words.having(some) for some in query.without if len(some) == 1)
     matches = matches.only(~_among(matches.numbers, left_out))
     for phrase in query.phrases:
@@ -46,6 +49,45 @@ def find_candidates(
         fitting = _fitting(snapshot, [row for row, _, _ in rows], query)
         found = {id: found[id] for row, id, _ in rows if row in fitting}
     return list((found | known).values())
+
+
+def fitting(snapshot: Snapshot, words: WordIndex, pairs: Pairs, query: WordQuery) -> Pairs:
+    """Leave out documents that lack a phrase, or have what the query excludes.
+
+    Texts are read of documents that have the words, or of all that are near: of the fewer.
+    """
+    asks = bool(query.phrases)
+    named = [
+        [word for word in some if word not in SMART] for some in query.phrases or query.without
+    ]
+    having = words.having(sum(named, [])) if asks else _any_of(map(words.having, named))
+    if len(having) > len(pairs):
+        found = [one.document for one in snapshot.look_up([id for id, _ in pairs])]
+        kept = {one.id for one in found if fits(query, one.text)}
+        return [pair for pair in pairs if pair[0] in kept]
+    rows = snapshot.rows("id, text", having.tolist())
+    told = {id for _, id, text in rows if fits(query, text) == asks}  # to keep, or to leave out
+    return [pair for pair in pairs if (pair[0] in told) == asks]
+
+
+def _of_few(
+    snapshot: Snapshot, words: WordIndex, ranking: ByRelevance, few: Numbers, matches: Matches
+) -> list[Candidate]:
+    """Take all of few documents that pass a filter, if they fit the query."""
+    query = ranking.query
+    for some in query.without:
+        few = few[~_among(few, words.having(some))] if len(some) == 1 else few
+    for phrase in query.phrases:
+        few = few[_among(few, words.having([word for word in phrase if word not in SMART]))]
+    if query.phrases or any(len(some) > 1 for some in query.without):
+        few = _fitting(snapshot, few.tolist(), query)
+    known = {row: (id, code) for row, id, code in snapshot.few or ()}
+    pairs = zip(few.tolist(), matches.of(few).tolist(), strict=True)
+    candidates = [
+        Candidate(known[row][0], 0, check_code(known[row][1]), share) for row, share in pairs
+    ]
+    ranking.wanted(candidates)
+    return candidates
 
 
 def _best_by_words(

@@ -2,12 +2,14 @@
 
 import sqlite3
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from vdsh.codes import Codes
 from vdsh.errors import FolderError, InputError
 from vdsh.search import HammingIndex
 from vdsh.search.id_kinds import show
+from vdsh.store.engines.sqlite.narrowing import Narrowing, Numbers
 from vdsh.store.engines.sqlite.where import Sql, to_sql
 from vdsh.store.found import Candidate, Choose, Found
 from vdsh.store.rows import COLUMNS, check_code, read_codes, to_document
@@ -16,6 +18,9 @@ from vdsh.store.where import Tree
 PER_STATEMENT = 500  # ids looked up at a time
 LONGEST = 900_000  # characters of a condition; SQLite takes a million
 MANY_TRIED = 10_000  # nearest documents tried before a filter goes through all of them
+FEW = 2000  # documents that may pass a filter, when just those are looked at
+MOST_ENTRIES = 10_000  # of a test, to find them
+ONE_BY_ONE = 5  # times as long as in a row takes what is looked up
 
 Pairs = list[tuple[str, int]]  # id, distance
 
@@ -32,14 +37,23 @@ class Snapshot:
 
     def __init__(self, connection: sqlite3.Connection, where: Tree | None = None) -> None:
         self._connection = connection
+        self._where = where
         self._filter = None if where is None else self._compile(where)
+
+    @cached_property
+    def few(self) -> list[tuple[int, str, bytes]] | None:
+        """Row, id and code of all that match, in order, where an index says that they are few."""
+        rows = self._narrowed(MOST_ENTRIES)
+        return None if rows is None or len(rows) > FEW else self.rows("id, code", rows.tolist())
 
     def count(self) -> int:
         """Count the documents."""
-        condition = self._filter or Sql("1")
-        query = f"SELECT COUNT(*) FROM documents WHERE {condition.text}"
-        (n_documents,) = self._connection.execute(query, condition.parameters).fetchone()
-        return int(n_documents)
+        if self.few is not None:
+            return len(self.few)
+        if self._filter is None:
+            (n_documents,) = self._connection.execute("SELECT COUNT(*) FROM documents").fetchone()
+            return int(n_documents)
+        return len(self.all_rows())
 
     def nearest(self, index: HammingIndex, code: Codes, k: int) -> Pairs | None:
         """Return the k nearest documents, or None where the index cannot tell.
@@ -50,7 +64,7 @@ class Snapshot:
         if self._filter is None:
             return to_pairs(index.search(code, k)) if len(index) else []
         n_tried = 16 * k + 64
-        while n_tried < min(len(index), MANY_TRIED):
+        while self.few is None and n_tried < min(len(index), MANY_TRIED):
             passed = self.passing(to_pairs(index.search(code, n_tried)))
             if len(passed) >= k:
                 return passed[:k]
@@ -65,14 +79,16 @@ class Snapshot:
         return [pair for pair in pairs if pair[0] in passing]
 
     def nearest_of_all_passing(self, code: Codes, k: int) -> Pairs:
-        """Return the k nearest of the documents that match, by looking at all documents."""
-        condition = self._filter or Sql("1")
-        query = f"SELECT id, code FROM documents WHERE {condition.text}"
-        rows = self._connection.execute(query, condition.parameters).fetchall()
-        if not rows:
-            return []
-        ids, codes = read_codes(rows, len(code))
-        return to_pairs(HammingIndex(codes, ids=ids).search(code, k))
+        """Return the k nearest of the documents that match, by looking at all of those."""
+        index = self._index_of_all(code)
+        return to_pairs(index.search(code, k)) if len(index) else []
+
+    def within(self, index: HammingIndex, code: Codes, radius: int) -> Pairs:
+        """Return the documents that match within a radius."""
+        if self.few is None:
+            return self.passing(to_pairs(index.within(code, radius)) if len(index) else [])
+        index = self._index_of_all(code)
+        return to_pairs(index.within(code, radius)) if len(index) else []
 
     def choose(self, pairs: Pairs, choose: Choose) -> Pairs:
         """Look up the codes of documents that were found, and have some chosen."""
@@ -94,10 +110,8 @@ class Snapshot:
         return self._look_up("row, id, code", ids)
 
     def all_rows(self) -> list[int]:
-        """Return the numbers of all rows that match, by looking at all documents."""
-        text, parameters = self._filter or Sql("1")
-        query = f"SELECT row FROM documents WHERE {text}"
-        return [row for (row,) in self._connection.execute(query, parameters)]
+        """Return the numbers of all rows that match."""
+        return [row for row, _, _ in self._all()]
 
     def fetch(self, pairs: Pairs) -> list[Found]:
         """Fetch documents that were found."""
@@ -107,6 +121,26 @@ class Snapshot:
     def look_up(self, ids: Sequence[str]) -> list[Found]:
         """Fetch those documents that are there."""
         return [to_found(row) for row in self._look_up(COLUMNS, ids)]
+
+    def _index_of_all(self, code: Codes) -> HammingIndex:
+        ids, codes = read_codes([(id, code) for _, id, code in self._all()], len(code))
+        return HammingIndex(codes, ids=ids)
+
+    def _all(self) -> list[tuple[int, str, bytes]]:
+        """Look up row, id and code of all that match, by an index or by reading all documents."""
+        if self.few is not None:
+            return self.few
+        query = "SELECT IFNULL(MAX(row), 0) FROM documents"
+        (newest,) = self._connection.execute(query).fetchone()
+        rows = self._narrowed(newest // ONE_BY_ONE)
+        if rows is not None:
+            return self.rows("id, code", rows.tolist())
+        text, parameters = self._filter or Sql("1")
+        query = f"SELECT row, id, code FROM documents WHERE {text}"
+        return self._connection.execute(query, parameters).fetchall()
+
+    def _narrowed(self, most: int) -> Numbers | None:
+        return None if self._where is None else Narrowing(self._connection).rows(self._where, most)
 
     def _compile(self, where: Tree) -> Sql:
         condition = to_sql(where)

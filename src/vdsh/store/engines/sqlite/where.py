@@ -49,7 +49,7 @@ def to_sql(tree: Tree) -> Sql:
 def json_value(document: str, name: str) -> Scalar:
     """Return a metadata value for comparing: the SQL function for what json_extract cannot do."""
     value = json.loads(document).get(name)
-    return None if isinstance(value, dict | list) else _number(value)
+    return None if isinstance(value, dict | list) else to_sqlite(value)
 
 
 def json_kind(document: str, name: str) -> str | None:
@@ -91,7 +91,7 @@ def _metadata(field: str, operator: str, values: Sequence[Any]) -> Sql:
     """Compare with values of each kind on its own."""
     parts = []
     for kind, types in KINDS.items():
-        same = [_number(value) for value in values if kind_of(value) == kind]
+        same = [to_sqlite(value) for value in values if kind_of(value) == kind]
         if same and kind == "null":
             parts.append(_of_type(field, types) if operator in ("=", "in") else NEVER)
         elif same:
@@ -117,30 +117,31 @@ def _is_there(field: str) -> Sql:
 
 
 def _of_type(field: str, types: str) -> Sql:
-    look_up = "json_type" if _plain(field) else "json_kind"
-    return Sql(f"IFNULL({look_up}(metadata, ?), '') IN {types}", (_key(field),))
+    look_up = "json_type" if is_plain(field) else "json_kind"
+    return Sql(f"IFNULL({look_up}(metadata, ?), '') IN {types}", (json_path(field),))
 
 
 def _value(field: str, kind: str) -> tuple[str, tuple[Scalar, ...]]:
     """Return the SQL of a metadata value and its parameters."""
-    if not _plain(field):
+    if not is_plain(field):
         return "json_value(metadata, ?)", (field,)
     if kind != "text":
-        return "json_extract(metadata, ?)", (_key(field),)
+        return "json_extract(metadata, ?)", (json_path(field),)
     careful = f"CASE {HAS_NUL} WHEN 0 THEN json_extract(metadata, ?) ELSE json_value(metadata, ?)"
-    return f"{careful} END", (_key(field), field)
+    return f"{careful} END", (json_path(field), field)
 
 
-def _plain(field: str) -> bool:
+def is_plain(field: str) -> bool:
     """Say whether SQLite can look the name up: older versions know no escapes in a path."""
     return bool(field) and not any(c in '"\\' or c < " " for c in field)
 
 
-def _key(field: str) -> str:
-    return f'$."{field}"' if _plain(field) else field
+def json_path(field: str) -> str:
+    """Give the path of a field as SQLite looks it up; the name itself where it cannot."""
+    return f'$."{field}"' if is_plain(field) else field
 
 
-def _number(value: Any) -> Any:
+def to_sqlite(value: Any) -> Any:
     """Return the value as SQLite can hold it: large integers become floats, as in its JSON."""
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         try:

@@ -1,0 +1,170 @@
+"""The service while it is looked after: stopped, replaced, given a new model and new tokens.
+
+Run: VDSH_DATA=path/to/data python benchmarks/bench_restart.py [--seconds 60] [--rate 100]
+
+`vdsh serve --workers 2` serves 20 Newsgroups to searches at a fixed rate on kept-alive connections.
+Its socket is opened by this script and passed on, as systemd does with a `.socket` unit. Meanwhile
+it is stopped and started again, so that for a while nobody serves; a second process is started and
+then the first is stopped; `vdsh reindex` gives the store another model; and the file of tokens gets
+a second token, becomes garbage, and loses the first one. A search has failed where no answer comes
+or one that is not 200. Its time counts from when it was due, so those who wait for a start show.
+"""
+
+import argparse
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import bench_chaos
+from bench_server import request
+from common import markdown, save
+
+from vdsh import TextHasher
+from vdsh.datasets import load
+
+OLD, NEW = "the-token-of-yesterday", "the-token-of-tomorrow"
+LOOK_AGAIN = 1.5  # seconds after which a new file of tokens has been read
+# What systemd does: the socket is number 3 of the process, and the environment says so.
+PASS_ON = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.environ |= {"LISTEN_FDS": "1", "LISTEN_PID": str(os.getpid())}
+os.execv(sys.executable, [sys.executable, "-m", "vdsh", *sys.argv[2:]])
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--rate", type=float, default=100)
+    parser.add_argument("--patience", type=float, default=30, help="seconds for an answer")
+    options = parser.parse_args()
+    bench_chaos.PATIENCE = options.patience
+    data = load("20newsgroups")
+    busy = round(os.getloadavg()[0], 2)  # of other work
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        bench_chaos.make_store(folder / "store", data.train)
+        other = TextHasher("lsh", n_bits=32, random_state=1).fit(data.train.texts)
+        other.save(folder / "other-model")
+        with Service(folder) as service:
+            care = Care(service, folder, data)
+            asyncio.run(care.run(options.seconds, options.rate))
+            rows = care.rows()
+    result = {
+        "documents": len(data.train.texts),
+        "searches_per_second": options.rate,
+        "patience_s": options.patience,
+        "searches": sum(row["searches"] for row in rows),
+        "failed": sum(row["lost"] + row["not_200"] for row in rows),
+        "phases": rows,
+        **care.facts,
+        "load_before": busy,
+        "wanted": {"failed": 0},
+    }
+    print(markdown(bench_chaos.HEAD, [[str(value) for value in row.values()] for row in rows]))
+    print({name: value for name, value in result.items() if name != "phases"})
+    save("restart", result)
+
+
+class Service(bench_chaos.Service):
+    """A service at a socket that outlives its processes."""
+
+    def __init__(self, folder):
+        self.folder, self.log = folder, (folder / "log").open("w+")
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
+        host, port = self.listener.getsockname()
+        self.address = SimpleNamespace(hostname=host, port=port)
+        self.write_tokens(f"ann read {OLD}")
+        self.process = self.start()
+
+    def start(self):
+        """Start a process; return it when it says that it serves."""
+        words = ["serve", self.folder / "store", "--workers", "2", "--quiet"]
+        words += ["--token-file", self.folder / "tokens"]
+        process = subprocess.Popen(
+            [sys.executable, "-c", PASS_ON, str(self.listener.fileno()), *map(str, words)],
+            pass_fds=[self.listener.fileno()],
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
+        )
+        assert "Serving" in process.stdout.readline()
+        return process
+
+    def write_tokens(self, *lines):
+        """Put a whole file in the place of the old one."""
+        draft = self.folder / "draft"
+        draft.write_text("\n".join(lines))
+        draft.chmod(0o600)
+        draft.rename(self.folder / "tokens")
+
+
+class Care(bench_chaos.Chaos):
+    """Searches at a fixed rate with the token of the day, and one kind of care after the other."""
+
+    def __init__(self, service, folder, data):
+        super().__init__(service, folder / "store", None, data)
+        self.folder, self.token, self.facts = folder, OLD, {}
+        texts = [" ".join(text.split()[:20]) for text in data.test.texts]
+        self.searches = [request("/v1/search", {"text": text, "k": 10}) for text in texts]
+        self.phases = [self.calm, self.stop_and_start, self.second_process]
+        self.phases += [self.reindex, self.token_change]
+
+    async def search(self, message):
+        """Ask with the token of the day."""
+        await super().search(with_token(message, self.token))
+
+    async def write(self):
+        """Write nothing."""
+
+    async def stop_and_start(self, seconds):
+        """Stop the service and start it again: in between nobody is there."""
+        begin = time.perf_counter()
+        await asyncio.to_thread(self.service.stop)
+        stopped = time.perf_counter()
+        self.service.process = await asyncio.to_thread(self.service.start)
+        self.facts["seconds_to_stop"] = round(stopped - begin, 1)
+        self.facts["seconds_to_start"] = round(time.perf_counter() - stopped, 1)
+
+    async def second_process(self, seconds):
+        """Start another process at the same socket, then stop the first."""
+        second = await asyncio.to_thread(self.service.start)
+        await asyncio.sleep(0.4 * seconds)  # its workers open the store
+        await asyncio.to_thread(self.service.stop)
+        self.service.process = second
+
+    async def reindex(self, seconds):
+        """Encode all documents with another model, of other bits."""
+        words = ["reindex", self.path, "--model", self.folder / "other-model", "--quiet"]
+        command = [sys.executable, "-m", "vdsh", *map(str, words)]
+        begin = time.perf_counter()
+        done = await asyncio.to_thread(subprocess.run, command, check=True)
+        self.facts["seconds_to_reindex"] = round(time.perf_counter() - begin, 1)
+        assert done.returncode == 0
+
+    async def token_change(self, seconds):
+        """Add a token, ruin the file, mend it without the old one."""
+        self.service.write_tokens(f"ann read {OLD}", f"ann read {NEW} 2999-12-31")
+        await asyncio.sleep(LOOK_AGAIN)
+        self.token = NEW
+        self.service.write_tokens("garbage")
+        await asyncio.sleep(LOOK_AGAIN)
+        self.service.write_tokens(f"ann read {NEW} 2999-12-31")
+        await asyncio.sleep(LOOK_AGAIN)
+        old = await self.once(with_token(self.searches[0], OLD))
+        self.facts["status_with_the_old_token"] = old
+
+
+def with_token(message, token):
+    return message.replace(b"\r\n", f"\r\nAuthorization: Bearer {token}\r\n".encode(), 1)
+
+
+if __name__ == "__main__":
+    main()

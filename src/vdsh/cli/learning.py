@@ -1,0 +1,204 @@
+"""What `vdsh fit` learns from: all documents or a sample, a model to start from, vectors."""
+
+import warnings
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from vdsh.cli import options
+from vdsh.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vdsh.documents import Document
+    from vdsh.model import Model
+    from vdsh.pipeline import TextHasher
+
+STORED = 10_000  # documents of a store that are encoded anew
+
+
+class Chosen(NamedTuple):
+    """The documents to learn from.
+
+    Attributes
+    ----------
+    documents, held_out : list of Document
+    rows : list of int
+        Which of all documents those to learn from are.
+    total : int
+        How many there are.
+    words : list of str or None
+        The vocabulary of all of them, where these are a sample.
+    """
+
+    documents: "list[Document]"
+    held_out: "list[Document]"
+    rows: list[int]
+    total: int
+    words: list[str] | None = None
+
+
+class Size(NamedTuple):
+    """How much may be learned from."""
+
+    sample: int | None
+    memory: float | None  # in GB
+
+    def read(
+        self,
+        docs: str,
+        reading: options.Reading,
+        hasher: "TextHasher",
+        validation: str | None,
+        seed: int,
+        *,
+        quiet: bool,
+    ) -> Chosen:
+        """Read all documents, or read them twice and keep a sample."""
+        if self.sample is not None or self.memory is not None:
+            return self._sample(docs, reading, hasher, validation, seed, quiet=quiet)
+        documents, held_out = reading.to_learn_from(docs, validation, seed, quiet=quiet)
+        total = len(documents) + (len(held_out or ()) if validation is None else 0)
+        rows = _rows(total, len(documents), seed)
+        return Chosen(documents, held_out or [], rows, total)
+
+    def _sample(
+        self,
+        docs: str,
+        reading: options.Reading,
+        hasher: "TextHasher",
+        validation: str | None,
+        seed: int,
+        *,
+        quiet: bool,
+    ) -> Chosen:
+        from vdsh.progress import reading_bar
+        from vdsh.scale.sampling import sample_documents
+
+        if docs == "-":
+            raise InputError(
+                "--sample and --memory read the documents twice, which standard input does not "
+                "allow. Give a file."
+            )
+
+        def read(why: str) -> "AbstractContextManager[Iterator[Document]]":
+            return reading_bar(reading.reader(docs), why, enabled=not quiet)
+
+        found = sample_documents(
+            read,
+            hasher.bag_of_words(),
+            n=self.sample,
+            memory=None if self.memory is None else self.memory * 1e9,
+            share=0.1 if validation is None else 0.0,
+            seed=seed,
+        )
+        held_out = found.held_out
+        if validation is not None:
+            held_out = reading.documents(validation, quiet=quiet)
+        return Chosen(found.documents, held_out, found.rows.tolist(), found.total, found.words)
+
+
+def _rows(total: int, n_documents: int, seed: int) -> list[int]:
+    from vdsh.model.held_out import hold_out
+
+    return hold_out(total, seed)[0] if n_documents < total else list(range(total))
+
+
+def make_hasher(
+    start: "Model | None",
+    model: str | None,
+    bits: int | None,
+    preset: str,
+    seed: int,
+    given: dict[str, Any],
+) -> "TextHasher":
+    """Make a hasher with the settings that were given; the others are those of `start`."""
+    from vdsh.codes import check_n_bits
+    from vdsh.paper.settings import paper_settings
+    from vdsh.pipeline import TextHasher
+
+    if preset not in ("best", "paper"):
+        raise InputError(f"--preset must be best or paper. Got '{preset}'.")
+    settings: dict[str, Any] = {}
+    if start is not None:
+        for option, value, own in (("model", model, start.name), ("bits", bits, start.n_bits)):
+            if value not in (None, own):
+                raise InputError(
+                    f"The model to start from has --{option} {own}. Got {value}: leave it out."
+                )
+        model, bits = start.name, start.n_bits
+        passed = ("model", "n_bits", "random_state", "epochs", "device")
+        settings = {name: value for name, value in start.given.items() if name not in passed}
+    model, bits = model or "vdsh", check_n_bits(32 if bits is None else bits)
+    settings |= paper_settings(model) if preset == "paper" else {}
+    hasher = TextHasher(model, bits, random_state=seed, **(settings | given))
+    hasher.check_settings()
+    return hasher
+
+
+def check_documents(
+    documents: "list[Document]", hasher: "TextHasher", reading: options.Reading
+) -> None:
+    """Raise where labels are needed and there are none; warn of texts that look like HTML."""
+    from vdsh.documents.html import looks_like_html
+    from vdsh.hashers import HASHERS
+
+    if HASHERS[hasher.model].supervised and all(each.labels is None for each in documents):
+        others = sorted({name for document in documents[:1000] for name in document.metadata})
+        there = "Other fields are " + ", ".join(f"'{name}'" for name in others)
+        there = there if others else "There is no other field"
+        raise InputError(
+            f"The model '{hasher.model}' learns from labels, and no document has any in "
+            f"'{reading.labels_field}'. {there}: name the one that holds them with "
+            "--labels-field, or choose an unsupervised model (vdsh)."
+        )
+    n_pages = 0 if reading.html else sum(looks_like_html(each.text) for each in documents)
+    if 2 * n_pages > len(documents):
+        warnings.warn(
+            f"{n_pages:,} of {len(documents):,} documents look like HTML, whose tags count as "
+            "words. Leave them out with --html, here and in `vdsh index`.",
+            stacklevel=2,
+        )
+
+
+def read_taught(
+    vectors: str | None, embedder: str | None, chosen: Chosen, *, quiet: bool
+) -> tuple[Any, str]:
+    """Read or make the vectors of the documents to learn from, and say where they come from."""
+    from vdsh.cli.vectors import embed_with_bar, read_vectors
+    from vdsh.model.vectors import check_vectors
+
+    if embedder is not None:
+        texts = [document.text for document in chosen.documents]
+        found = embed_with_bar(texts, embedder, quiet=quiet)
+        found[~found.any(axis=1)] = 1.0  # texts without a word that it knows: alike
+        return check_vectors(found, len(texts)), embedder
+    if vectors is None:
+        return None, ""
+    found = read_vectors(vectors, chosen.documents, chosen.rows, chosen.total)
+    return check_vectors(found, len(chosen.documents)), vectors
+
+
+def read_stored(store: str | None, start: "Model | None") -> list[str] | None:
+    """Read some texts of the store whose codes would change."""
+    if store is None:
+        return None
+    if start is None:
+        raise InputError("--store belongs to --from: it tells how many codes would change.")
+    from vdsh.store import open_store
+
+    with open_store(store) as opened:
+        if opened.model.fingerprint != start.fingerprint:
+            raise InputError(
+                f"The store '{store}' was made with another model than the one to start from. "
+                f"Start from its own, in '{opened.info()['model']['path']}'."
+            )
+        return [document.text for document in opened.sample(STORED)]
+
+
+def changes(start: "Model", new: "Model", texts: Any, store: str | None) -> dict[str, Any]:
+    """Say for the model card how many codes would change."""
+    from vdsh.model.changes import count_changes
+
+    found = count_changes(start, new, texts)
+    return {**new.training["started"], "store": store, "changes": found._asdict()}

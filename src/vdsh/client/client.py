@@ -1,0 +1,241 @@
+"""`Client`: the verbs of a `Store`, asked of a service."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Self
+from urllib.parse import quote
+
+import numpy as np
+
+from vdsh.client.connection import Connection, NoDocumentError
+from vdsh.client.messages import bodies, query_fields, read_hit, read_hits, to_json, write_document
+from vdsh.codes import Codes, from_hex
+from vdsh.documents import Document
+from vdsh.errors import InputError, VdshError
+from vdsh.search.checks import check_count
+from vdsh.store.hits import Hit, Hits, Within
+from vdsh.store.rows import check_id
+from vdsh.store.where import Filter
+
+
+class Client:
+    """A store that `vdsh serve` serves, with the verbs of `Store` and the same answers.
+
+    Requests that get lost, or meet a service that is busy or starts again, are sent once more:
+    each may safely be sent twice. Threads may share a client; they take turns. Use it as a context
+    manager, or call `close`.
+
+    Parameters
+    ----------
+    url : str
+        Where the service is, as `http://127.0.0.1:8000` or `https://search.example/vdsh`.
+    token : str, optional
+        The token, where the service asks for one.
+    store : str, optional
+        The store's name, where the service has several; the first by default.
+    timeout : float, default=60
+        Seconds to wait for an answer.
+    wait : float, default=10
+        Seconds to go on trying where the service cannot be reached or is busy; 0 for not at all.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        store: str | None = None,
+        timeout: float = 60,
+        wait: float = 10,
+    ) -> None:
+        self._connection = Connection(url, token, timeout, wait)
+        self._at = "/v1" if store is None else f"/v1/stores/{quote(check_id(store), safe='')}"
+
+    def __repr__(self) -> str:
+        at = self._connection.url + self._at
+        try:
+            facts = self.info()
+        except VdshError as error:
+            return f"<Client '{at}': {error}>"
+        return f"<Client '{at}', {facts['documents']:,} documents, {facts['bits']} bits>"
+
+    def __len__(self) -> int:
+        return self.count()
+
+    def __bool__(self) -> bool:
+        return True  # also when it is empty
+
+    def __contains__(self, id: object) -> bool:
+        return isinstance(id, str) and id != "" and self.find(id) is not None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def info(self) -> dict[str, Any]:
+        """Describe the store and the limits of the service."""
+        facts: dict[str, Any] = self._connection.ask("GET", f"{self._at}/info")
+        return facts
+
+    def count(self) -> int:
+        """Count all documents."""
+        return int(self.info()["documents"])
+
+    def labels(self) -> list[str]:
+        """List the labels that documents have, in order."""
+        return list(self.info()["labels"])
+
+    def search(
+        self,
+        query: str | Codes,
+        k: int = 10,
+        *,
+        where: Filter | None = None,
+        rank: str | None = None,
+    ) -> Hits:
+        """Find the k best documents for a text, or the k nearest to a code. See `Store.search`."""
+        asked = {"k": check_count("k", k, 1), "where": where, "rank": rank}
+        return read_hits(self._post("search", query_fields(query) | asked))
+
+    def search_many(
+        self,
+        queries: Sequence[str | Codes],
+        k: int = 10,
+        *,
+        where: Filter | None = None,
+        rank: str | None = None,
+    ) -> list[Hits]:
+        """Search for several texts or codes; texts are sent and encoded together."""
+        if isinstance(queries, str):
+            raise InputError(f"queries must be a list. Got one string: [{queries!r}] is a list.")
+        k, texts = check_count("k", k, 1), [query for query in queries if isinstance(query, str)]
+        asked = _given({"k": k, "where": where, "rank": rank})
+        most = max(1, self._limits["k"] // k) if texts else 1
+        found: list[Any] = []
+        for answer in self._send("search_many", "texts", map(to_json, texts), most, asked):
+            found += answer["answers"]
+        answers = iter(found)
+        return [
+            read_hits(next(answers))
+            if isinstance(query, str)
+            else self.search(query, k, where=where, rank=rank)
+            for query in queries
+        ]
+
+    def within(self, query: str | Codes, radius: int = 2, *, where: Filter | None = None) -> Hits:
+        """Find every document within `radius` bits of a text or a code, nearest first.
+
+        Where there are more than the service gives at once it is an error: none is left out.
+        """
+        hits, total = self.within_at_most(query, radius, self._limits["k"], where=where)
+        if total > len(hits):
+            raise InputError(
+                f"There are {total:,} documents within {radius} bits, and the service gives "
+                f"{len(hits):,} at most. Take a smaller radius, or within_at_most."
+            )
+        return hits
+
+    def within_at_most(
+        self, query: str | Codes, radius: int, limit: int, *, where: Filter | None = None
+    ) -> Within:
+        """Find the `limit` nearest documents within a radius, and count all of them."""
+        asked = {"radius": check_count("radius", radius, 0), "where": where}
+        asked["limit"] = check_count("limit", limit, 1)
+        answer = self._post("within", query_fields(query) | asked)
+        return Within(read_hits(answer), int(answer["total"]))
+
+    def encode(self, texts: Sequence[str]) -> Codes:
+        """Hash texts with the store's model, into codes of shape (n_docs, n_bytes)."""
+        if isinstance(texts, str):
+            raise InputError(f"texts must be a list. Got one string: [{texts!r}] is a list.")
+        sent = self._send("encode", "texts", map(to_json, texts))
+        codes = [code for answer in sent for code in answer["codes"]]
+        return from_hex(codes) if codes else np.zeros((0, self.info()["bits"] // 8), np.uint8)
+
+    def get(self, id: str) -> Document | None:
+        """Return a document, or None where there is none of that id."""
+        hit = self.find(id)
+        return None if hit is None else Document(hit.id, hit.text, hit.labels, hit.metadata)
+
+    def find(self, id: str) -> Hit | None:
+        """Return a document with its code, as a hit of distance 0, or None where there is none."""
+        try:
+            return read_hit(self._connection.ask("GET", self._path_of(id)))
+        except NoDocumentError:
+            return None
+
+    def upsert(
+        self, documents: Iterable[Document], *, progress: Callable[[int], None] | None = None
+    ) -> int:
+        """Add documents; one whose id is there already replaces the old one.
+
+        Parameters
+        ----------
+        documents : iterable of Document
+            Read as a stream, and sent in batches that the service takes.
+        progress : callable, optional
+            Called with the number of documents written so far. Those are safe from then on.
+
+        Returns
+        -------
+        int
+            How many documents were written; one given twice counts twice.
+        """
+        n_written = 0
+        for answer in self._send("documents", "documents", map(write_document, documents)):
+            n_written += answer["written"]
+            if progress is not None:
+                progress(n_written)
+        return n_written
+
+    def delete(self, ids: Iterable[str]) -> int:
+        """Delete documents; return how many were there.
+
+        Where an answer got lost and the request was sent again, its document was gone by then and
+        is not counted.
+        """
+        if isinstance(ids, str):
+            raise InputError(f"ids must be a list of ids. Got one string: [{ids!r}] is a list.")
+        n_deleted = 0
+        for id in ids:
+            try:
+                self._connection.ask("DELETE", self._path_of(id))
+                n_deleted += 1
+            except NoDocumentError:
+                pass
+        return n_deleted
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    @cached_property
+    def _limits(self) -> dict[str, int]:
+        limits: dict[str, int] = self.info()["limits"]
+        return limits
+
+    def _path_of(self, id: str) -> str:
+        return f"{self._at}/documents/{quote(check_id(id), safe='')}"
+
+    def _post(self, verb: str, fields: Mapping[str, Any]) -> Any:
+        return self._connection.ask("POST", f"{self._at}/{verb}", to_json(_given(fields)))
+
+    def _send(
+        self,
+        verb: str,
+        name: str,
+        items: Iterable[bytes],
+        most: int | None = None,
+        fields: Mapping[str, Any] | None = None,
+    ) -> Iterator[Any]:
+        """Send items in as few requests as the service's limits allow; yield each answer."""
+        limits = self._limits
+        most = min(limits["batch"], most or limits["batch"])
+        for body in bodies(name, items, most, limits["body"], fields):
+            yield self._connection.ask("POST", f"{self._at}/{verb}", body)
+
+
+def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}

@@ -1,0 +1,146 @@
+"""Vectors of texts by embedding models that people have: `model2vec:…`, `sentence-transformers:…`.
+
+None of these packages is a dependency (extra `embed`). What was embedded once is kept in the cache
+folder, a thousand texts a file, so that a second run, or one that was interrupted, goes on there.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.errors import InputError, missing_package
+from vdsh.files import cache_folder, new_file
+
+AT_ONCE = 1000  # texts that are embedded and kept together
+FEWER = 64  # are not worth a file: queries
+
+Vectors = NDArray[np.float32]
+
+
+def embed(
+    texts: Sequence[str],
+    model: str,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> Vectors:
+    """Embed texts.
+
+    Parameters
+    ----------
+    texts : sequence of str
+    model : str
+        The package and what it loads: "model2vec:FOLDER", "sentence-transformers:NAME".
+    progress : callable, optional
+        Called with the number of texts done, and of all.
+
+    Returns
+    -------
+    ndarray of float32 of shape (n_texts, n_dimensions)
+    """
+    kind, name = parse(model)
+    if len(texts) < FEWER:
+        return _checked(_load(kind, name)(list(texts)), len(texts), model)
+    folder = _kept(model)
+    parts = []
+    for i in range(0, len(texts), AT_ONCE):
+        parts.append(_embed_some(list(texts[i : i + AT_ONCE]), kind, name, model, folder))
+        if progress is not None:
+            progress(min(len(texts), i + AT_ONCE), len(texts))
+    return np.concatenate(parts)
+
+
+def parse(model: str) -> tuple[str, str]:
+    """Split a name into package and what it loads.
+
+    >>> parse("model2vec:models/potion")
+    ('model2vec', 'models/potion')
+    """
+    kind, _, name = model.partition(":")
+    if kind not in _LOADERS or not name:
+        kinds = " or ".join(f"{kind}:NAME" for kind in _LOADERS)
+        raise InputError(
+            f"An embedding model is named {kinds}, NAME may be a folder. Got '{model}'."
+        )
+    return kind, name
+
+
+def _embed_some(texts: list[str], kind: str, name: str, model: str, folder: Path) -> Vectors:
+    digest = hashlib.sha256()
+    for text in texts:
+        encoded = text.encode("utf-8", "surrogatepass")
+        digest.update(f"{len(encoded)}:".encode() + encoded)
+    file = folder / f"{digest.hexdigest()[:32]}.npy"
+    try:
+        found: Vectors = np.load(file, allow_pickle=False)
+        if found.ndim == 2 and len(found) == len(texts) and found.dtype == np.float32:
+            return found
+    except (OSError, ValueError, EOFError):
+        pass  # not there, or cut short
+    found = _checked(_load(kind, name)(texts), len(texts), model)
+    _keep(file, found)
+    return found
+
+
+def _keep(file: Path, vectors: Vectors) -> None:
+    """Write vectors for the next time; where that cannot be, they are embedded again."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with new_file(file) as draft, open(draft, "wb") as out:
+            np.save(out, vectors)
+    except OSError:  # such as a full disk
+        pass
+
+
+def _kept(model: str) -> Path:
+    """Give the folder of a model's vectors; a folder of weights that changed has another."""
+    _, name = parse(model)
+    state = model
+    if os.path.isdir(name):
+        files = sorted(Path(name).rglob("*"))
+        facts = [(str(f), f.stat().st_size, f.stat().st_mtime_ns) for f in files if f.is_file()]
+        state += repr(facts)
+    return cache_folder() / "embeddings" / hashlib.sha256(state.encode()).hexdigest()[:16]
+
+
+def _checked(found: Any, n_texts: int, model: str) -> Vectors:
+    vectors = np.asarray(found, np.float32)
+    if vectors.ndim != 2 or len(vectors) != n_texts:
+        raise InputError(f"'{model}' gave an array of {vectors.shape} for {n_texts:,} texts.")
+    return np.where(np.isfinite(vectors), vectors, np.float32(0))
+
+
+@cache
+def _load(kind: str, name: str) -> Callable[[list[str]], Any]:
+    try:
+        return _LOADERS[kind](name)
+    except ImportError as error:
+        raise missing_package(f"Embedding with {kind}:", kind, "embed") from error
+    except Exception as error:  # each package has its own; what it says is said
+        told = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise InputError(
+            f"{kind} could not load '{name}': {told} Give a folder with the model, or its name "
+            "while online once."
+        ) from error
+
+
+def _model2vec(name: str) -> Callable[[list[str]], Any]:
+    from model2vec import StaticModel
+
+    model = StaticModel.from_pretrained(name)
+    return lambda texts: model.encode(texts)
+
+
+def _sentence_transformers(name: str) -> Callable[[list[str]], Any]:
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(name)
+    return lambda texts: model.encode(texts, show_progress_bar=False)
+
+
+_LOADERS = {"model2vec": _model2vec, "sentence-transformers": _sentence_transformers}

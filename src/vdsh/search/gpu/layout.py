@@ -1,0 +1,83 @@
+"""How codes lie in the memory of a GPU, and which of them one scan reads.
+
+Codes lie in planes: one of the first four bytes of all codes, one of the next four, and so on, so
+that neighbouring threads read neighbouring words.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from vdsh.codes import Codes
+
+UNIT = 4096  # codes that are read together; a sample is made of such units
+CHUNK = 1 << 24  # codes that travel at a time
+NOTHING = torch.iinfo(torch.int64).max  # where nothing was found
+PLACE_BITS = 40  # of what is found: the place below, the distance above
+
+
+class Span(NamedTuple):
+    """Units of codes from a first one on, `step` places from one to the next, up to a stop."""
+
+    first: int
+    stop: int
+    step: int = UNIT
+
+    @property
+    def n_units(self) -> int:
+        """How many units are read."""
+        return -(-(self.stop - self.first) // self.step)
+
+
+class Queries(NamedTuple):
+    """Queries on the device, as 32-bit words."""
+
+    words: Tensor  # (n_queries, n_words)
+
+    @property
+    def n_queries(self) -> int:
+        """How many there are."""
+        return len(self.words)
+
+    def signs(self, n_bits: int, multiple: int) -> Tensor:
+        """Write bits as -1 and 1, with rows for a multiple of queries; none of them is 1 there."""
+        n_rows = -(-self.n_queries // multiple) * multiple
+        shifts = torch.arange(32, device=self.words.device, dtype=torch.int32)
+        bits = (self.words[:, :, None] >> shifts & 1).flatten(1)
+        signs = bits.new_full((n_rows, n_bits), -1, dtype=torch.int8)
+        signs[: self.n_queries, : bits.shape[1]] = (2 * bits - 1).to(torch.int8)
+        return signs
+
+
+def n_words(n_bytes: int) -> int:
+    """Say how many words a code takes."""
+    return -(-n_bytes // 4)
+
+
+def to_words(codes: Codes, device: torch.device) -> Tensor:
+    """Bring codes to the device as words, shape (n, n_words)."""
+    n, n_bytes = codes.shape
+    given = torch.from_numpy(np.ascontiguousarray(codes)).to(device)
+    if n_bytes % 4:
+        wide = given.new_zeros((n, 4 * n_words(n_bytes)))
+        wide[:, :n_bytes] = given
+        given = wide
+    return given.view(torch.int32)
+
+
+def fill(planes: Tensor, first: int, codes: Codes) -> None:
+    """Write codes into planes from a place on."""
+    for i in range(0, len(codes), CHUNK):
+        words = to_words(codes[i : i + CHUNK], planes.device)
+        planes[:, first + i : first + i + len(words)] = words.T
+
+
+def to_codes(planes: Tensor, n_bytes: int) -> Codes:
+    """Bring codes back."""
+    codes = np.empty((planes.shape[1], n_bytes), np.uint8)
+    for i in range(0, len(codes), CHUNK):
+        words = planes[:, i : i + CHUNK].T.contiguous().view(torch.uint8)
+        codes[i : i + CHUNK] = words[:, :n_bytes].cpu().numpy()
+    return codes

@@ -1,0 +1,286 @@
+"""`GpuRows`: exact Hamming search over numbered rows in the memory of a GPU."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from vdsh.codes import Codes
+from vdsh.errors import InputError
+from vdsh.search.gpu.layout import (
+    NOTHING,
+    PLACE_BITS,
+    UNIT,
+    Queries,
+    Span,
+    fill,
+    n_words,
+    to_codes,
+    to_words,
+)
+from vdsh.search.gpu.scan import scan
+from vdsh.search.memory import in_words
+from vdsh.search.nearest import Rows
+from vdsh.search.rows import Mask, RowIndex
+from vdsh.search.scan import RowHits
+
+FIRST_SAMPLE = 1 << 14  # codes; each sample bounds what the next has to keep
+GROWTH, GROWTH_OF_MANY = 1 << 6, 1 << 3  # from one to the next, for few queries and for many
+MANY = 12  # queries
+LEAST_KEPT = 1 << 16  # of a query, in one scan
+LOOKED_AT = 1 << 13  # of a sample's hits: any of them bound the distance
+MOST_KEPT = 1 << 27  # of all queries together
+MOST_QUERIES = 1024  # at a time
+
+
+class GpuRows:
+    """What `RowIndex` is on a CPU; answers are the same to the last tie.
+
+    Codes lie in the order of their keys, so that of equal distances the first place is the first
+    answer. A search goes up through samples: the k-th distance in a small one bounds what has to
+    be kept of a larger one, and the last scan reads all codes once.
+
+    Parameters
+    ----------
+    codes : ndarray of uint8 of shape (n, n_bytes)
+    device : str
+        As torch names it.
+    """
+
+    def __init__(self, codes: Codes, device: str = "cuda") -> None:
+        self.device = _check_device(device)
+        self.n_bytes = int(codes.shape[1])
+        self.n_rows = 0
+        self._planes = self._new_planes(len(codes))
+        self._alive: Mask | None = None  # made when a row is removed
+        self._n_removed = 0
+        self._order: NDArray[np.int64] | None = None  # the row at each place, if not the same
+        self._keys: NDArray[np.int64] | None = None
+        self._mask: Tensor | None = None
+        self.append(codes)
+
+    def __len__(self) -> int:
+        return self.n_rows - self._n_removed
+
+    @property
+    def n_bits(self) -> int:
+        """Length of a code in bits."""
+        return 8 * self.n_bytes
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the GPU's memory for codes."""
+        return int(self._planes.nbytes)
+
+    @property
+    def alive(self) -> Mask:
+        """Which rows are still there, shape (n_rows,)."""
+        return np.ones(self.n_rows, np.bool_) if self._alive is None else self._alive
+
+    @property
+    def keys(self) -> NDArray[np.int64] | None:
+        """What orders equal distances; None means row numbers."""
+        return self._keys
+
+    @keys.setter
+    def keys(self, keys: NDArray[np.int64] | None) -> None:
+        self._keys = keys
+        if keys is None and self._order is None:
+            return
+        wanted = np.arange(self.n_rows) if keys is None else np.argsort(keys, kind="stable")
+        places = np.empty_like(wanted)
+        places[np.arange(self.n_rows) if self._order is None else self._order] = np.arange(
+            self.n_rows
+        )
+        moves = places[wanted]
+        if np.any(moves != np.arange(self.n_rows)):
+            at = torch.from_numpy(moves).to(self.device)
+            for plane in self._planes:
+                plane[: self.n_rows] = plane[at]
+        self._order = None if np.array_equal(wanted, np.arange(self.n_rows)) else wanted
+        self._mask = None
+
+    def append(self, codes: Codes) -> range:
+        """Add codes and return their row numbers."""
+        first, n_rows = self.n_rows, self.n_rows + len(codes)
+        if n_rows > self._planes.shape[1]:
+            planes = self._new_planes(max(n_rows, self._planes.shape[1] * 5 // 4))
+            planes[:, :first] = self._planes[:, :first]
+            self._planes = planes
+        fill(self._planes, first, codes)
+        self.n_rows = n_rows
+        if self._alive is not None:
+            self._alive = np.append(self._alive, np.ones(len(codes), np.bool_))
+        if self._order is not None:
+            self._order = np.append(self._order, np.arange(first, n_rows))
+        self._mask = None
+        return range(first, n_rows)
+
+    def remove(self, rows: Rows) -> None:
+        """Remove rows; those removed before are passed over."""
+        if not len(rows):
+            return
+        self._alive = self.alive
+        self._alive[rows] = False
+        self._n_removed = int(np.count_nonzero(~self._alive))
+        self._mask = None
+
+    def has(self, rows: Rows) -> Mask:
+        """Say which rows are still there."""
+        return np.ones(len(rows), np.bool_) if self._alive is None else self._alive[rows]
+
+    def codes(self) -> Codes:
+        """Return the codes of all rows, removed ones included, in row order."""
+        codes = to_codes(self._planes[:, : self.n_rows], self.n_bytes)
+        if self._order is None:
+            return codes
+        ordered = np.empty_like(codes)
+        ordered[self._order] = codes
+        return ordered
+
+    def compact(self) -> Rows:
+        """Forget removed rows, numbering the others anew; return their old numbers in order."""
+        kept, keys, codes = np.flatnonzero(self.alive), self._keys, self.codes()
+        self.__init__(codes[kept], str(self.device))  # type: ignore[misc]
+        self.keys = None if keys is None else keys[kept]
+        return kept
+
+    def on_cpu(self) -> RowIndex:
+        """Make the same index in main memory."""
+        rows = RowIndex(self.codes())
+        rows.remove(np.flatnonzero(~self.alive))
+        rows.keys = self._keys
+        return rows
+
+    def search(self, queries: Codes, k: int, *, allowed: Mask | None = None) -> RowHits:
+        """Find the k nearest rows of each query, ties by key; see `RowIndex.search`."""
+        mask, n_allowed = self._allowed(allowed)
+        k = min(k, n_allowed)
+        if k == 0 or not len(queries):
+            shape = len(queries), k
+            return RowHits(np.empty(shape, np.int64), np.empty(shape, np.int32))
+        kept = min(_power_of_two(256 * k), _power_of_two(self.n_rows + UNIT))
+        kept = max(LEAST_KEPT, kept)
+        parts = [self._nearest(asked, k, kept, mask) for asked in self._batches(queries, kept)]
+        return self._hits(torch.cat(parts))
+
+    def within(self, queries: Codes, radius: int, *, allowed: Mask | None = None) -> list[RowHits]:
+        """Find every row within `radius` of each query, nearest first, ties by key."""
+        mask, _ = self._allowed(allowed)
+        hits: list[RowHits] = []
+        for asked in self._batches(queries, LEAST_KEPT):
+            bounds = self._planes.new_full((asked.n_queries,), min(radius, self.n_bits))
+            parts = [found for found, _ in self._spans(asked, bounds, LEAST_KEPT, mask)]
+            parts.append(self._nothing(asked))
+            found = torch.cat(parts, dim=1).sort(dim=1).values
+            n_found = (found != NOTHING).sum(1).tolist()
+            hits += [self._hits(one[:n]) for one, n in zip(found, n_found, strict=True)]
+        return hits
+
+    def _nearest(self, asked: Queries, k: int, kept: int, mask: Tensor | None) -> Tensor:
+        """Return the k nearest of each query, packed, nearest first."""
+        bounds = self._planes.new_full((asked.n_queries,), self.n_bits)
+        size, growth = FIRST_SAMPLE, GROWTH if asked.n_queries < MANY else GROWTH_OF_MANY
+        while 4 * size <= self.n_rows:
+            if 4 * k <= size:
+                step = -(-self.n_rows // UNIT) // (size // UNIT) * UNIT
+                span = Span(0, self.n_rows, step)
+                found, _ = scan(self._planes, asked, bounds, span, kept, mask)
+                seen = found[:, : max(LOOKED_AT, 4 * k)]
+                bounds = self._bound(seen.topk(k, dim=1, largest=False).values[:, -1], bounds)
+            size *= growth
+        best = self._nothing(asked)
+        for found, is_last in self._spans(asked, bounds, kept, mask):
+            best = torch.cat([best, found], dim=1)
+            best = best.topk(min(k, best.shape[1]), dim=1, largest=False).values
+            if not is_last and best.shape[1] == k:  # in place: those that tie come later
+                bounds.copy_(self._bound(best[:, -1], bounds + 1) - 1)
+        return best
+
+    def _spans(
+        self, asked: Queries, bounds: Tensor, kept: int, mask: Tensor | None
+    ) -> Iterator[tuple[Tensor, bool]]:
+        """Scan all codes, at once or, where many are within the bounds, in parts."""
+        first, size = 0, self.n_rows
+        while first < self.n_rows:
+            stop = min(self.n_rows, first + size)
+            found, counts = scan(self._planes, asked, bounds, Span(first, stop), kept, mask)
+            most = int(counts.max())
+            if most > kept:
+                size = max(1, size * kept // (2 * most) // UNIT) * UNIT
+                continue
+            yield found[:, :most], stop == self.n_rows
+            first, size = stop, self.n_rows - stop
+
+    def _nothing(self, asked: Queries) -> Tensor:
+        return self._planes.new_empty((asked.n_queries, 0), dtype=torch.int64)
+
+    def _bound(self, packed: Tensor, bounds: Tensor) -> Tensor:
+        """Lower bounds to the distance of the k-th hit, where there is one."""
+        found = torch.where(packed == NOTHING, self.n_bits + 1, packed >> PLACE_BITS)
+        return torch.minimum(bounds, found.to(bounds.dtype))
+
+    def _batches(self, queries: Codes, kept: int) -> Iterator[Queries]:
+        at_once = max(1, min(MOST_QUERIES, MOST_KEPT // kept))
+        for i in range(0, len(queries), at_once):
+            yield Queries(to_words(queries[i : i + at_once], self.device))
+
+    def _hits(self, packed: Tensor) -> RowHits:
+        found = packed.cpu().numpy()
+        places = found & ((1 << PLACE_BITS) - 1)
+        rows = places if self._order is None else self._order[places]
+        return RowHits(rows, (found >> PLACE_BITS).astype(np.int32))
+
+    def _allowed(self, allowed: Mask | None) -> tuple[Tensor | None, int]:
+        """Bring to the device which places may be found, and count them."""
+        if allowed is None:
+            if self._alive is None:
+                return None, self.n_rows
+            if self._mask is None:
+                self._mask = self._to_places(self._alive)
+            return self._mask, len(self)
+        both = allowed if self._alive is None else allowed & self._alive
+        return self._to_places(both), int(np.count_nonzero(both))
+
+    def _to_places(self, mask: Mask) -> Tensor:
+        ordered = mask if self._order is None else mask[self._order]
+        return torch.from_numpy(ordered.view(np.uint8)).to(self.device)
+
+    def _new_planes(self, n_rows: int) -> Tensor:
+        """Take memory for some codes, in whole units; say what would fit where it does not."""
+        size = -(-n_rows // UNIT) * UNIT
+        words = n_words(self.n_bytes)
+        if self.device.type == "cuda":
+            free, _ = torch.cuda.mem_get_info(self.device)
+            if 4 * words * size > free:
+                needed, fit = in_words(4 * words * size), free // (4 * words)
+                raise InputError(
+                    f"{n_rows:,} codes of {self.n_bits} bits need {needed} of the GPU's memory "
+                    f"and {in_words(free)} are free: {fit:,} codes would fit. "
+                    'Divide them, or search on the CPU (device="cpu").'
+                )
+        return torch.zeros((words, size), dtype=torch.int32, device=self.device)
+
+
+def _check_device(name: str) -> torch.device:
+    try:
+        device = torch.device(name)
+    except (RuntimeError, TypeError):
+        raise InputError(f'device must be "cpu" or "cuda". Got {name!r}.') from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise InputError(
+            f"device={name!r} was asked for, but torch finds no GPU here. "
+            "Leave device out to search on the CPU."
+        )
+    return device
+
+
+def _power_of_two(n: int) -> int:
+    """Return the least power of two that is not smaller.
+
+    >>> _power_of_two(5), _power_of_two(8)
+    (8, 8)
+    """
+    return 1 << (n - 1).bit_length()

@@ -1,0 +1,215 @@
+"""Documents as a stream: lines of JSON, written batch by batch while they arrive.
+
+Each batch that is on disk is answered with a line, `{"written": 2000}`, which counts from the
+beginning of the stream. The last line has `"done": true`, or the `error` that ended it: then all
+that was counted is in the store and nothing after it.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+from warnings import catch_warnings, simplefilter
+
+import orjson
+from fastapi import Response
+from pydantic import ValidationError
+from starlette.types import Receive, Scope, Send
+
+from vdsh.documents import Document, DocumentReader
+from vdsh.errors import InputError, VdshError, WriteError
+from vdsh.model.model import EmptyDocumentWarning
+from vdsh.server.bodies import NewDocument
+from vdsh.server.errors import without_paths
+from vdsh.server.json_routes import HANDLES, complaint
+from vdsh.server.limits import Limits
+from vdsh.server.service import Service
+from vdsh.store import Store
+from vdsh.store.engine import ModelChangedError
+
+KIND = "application/x-ndjson"
+BATCH = 2000  # documents that are written and answered together
+BYTES = 8 * 2**20  # that end a batch sooner
+LINGER = 2.0  # seconds
+AGAIN = "Send what was not written again."
+_READER = DocumentReader("the stream", "jsonl", "id", ("text",), "labels")  # as `vdsh index` reads
+
+log = logging.getLogger("vdsh.server")
+
+
+class Cut(InputError):
+    """The stream ended before it was whole."""
+
+
+def is_stream(scope: Scope) -> bool:
+    """Say whether a request brings documents line by line."""
+    if scope["method"] != "POST" or not scope["path"].endswith("/documents"):
+        return False
+    kinds = [value for name, value in scope["headers"] if name == b"content-type"]
+    return any(kind.partition(b";")[0].strip().lower() == KIND.encode() for kind in kinds)
+
+
+class BulkAnswer(Response):
+    """Reads the body of its request while it answers."""
+
+    def __init__(self, ask: Service) -> None:
+        super().__init__()
+        self.ask = ask
+        self.n_lines = self.n_written = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Write what comes, and say so; a batch is read while the one before is written."""
+        say, limits = _Sayer(send), self.ask.limits
+        incoming = _Incoming(scope, receive, limits.client_seconds)
+        batches: asyncio.Queue[list[bytes] | VdshError | None] = asyncio.Queue(1)
+        reading = asyncio.create_task(_read_into(batches, incoming, limits.body))
+        try:
+            while (batch := await batches.get()) is not None:
+                if isinstance(batch, VdshError):
+                    raise batch
+                self.n_written += await self._write(batch)
+                await say({"written": self.n_written})
+        except VdshError as error:
+            log.warning("A stream ended early: %d documents were written.", self.n_written)
+            if not say.started:
+                raise  # there is still a status to give
+            sentence = without_paths(str(error), [self.ask.pool.path])
+            await say({"written": self.n_written, "error": sentence})
+            reading.cancel()
+            await asyncio.wait([reading])
+            await incoming.linger()
+            await say(last=True)
+        else:
+            await say({"written": self.n_written, "done": True}, last=True)
+        finally:
+            reading.cancel()
+
+    async def _write(self, lines: Sequence[bytes]) -> int:
+        first, limits = self.n_lines + 1, self.ask.limits
+        self.n_lines += len(lines)
+
+        def work(store: Store) -> int:
+            documents = read_lines(lines, first, limits)
+            with catch_warnings():  # a document without a known word is no mistake of the service
+                simplefilter("ignore", EmptyDocumentWarning)
+                return store.upsert(documents)
+
+        try:
+            async with self.ask.pool.bulk, asyncio.timeout(limits.seconds):
+                for _ in range(HANDLES):  # each of which may meet a new model of the store
+                    with suppress(ModelChangedError):
+                        return await self.ask.pool.call(work)
+                return await self.ask.pool.call(work)
+        except TimeoutError:
+            raise WriteError(f"Writing took more than {limits.seconds:g} s.") from None
+
+
+def read_lines(lines: Sequence[bytes], first: int, limits: Limits) -> list[Document]:
+    """Read documents as `vdsh index` does; the first line has that number."""
+    return [
+        _document(line, number, limits) for number, line in enumerate(lines, first) if line.strip()
+    ]
+
+
+def _document(line: bytes, number: int, limits: Limits) -> Document:
+    place = f"line {number:,}"
+    try:
+        fields = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        _READER.fail(place, f"broken JSON, {error.msg}. Was it cut?")
+    if not isinstance(fields, dict) or fields.get("id") in (None, "") or "text" not in fields:
+        _READER.fail(place, 'must have an id and a text, such as {"id": "a", "text": "b"}.')
+    inner = fields.pop("metadata") if isinstance(fields.get("metadata"), dict) else {}
+    read = _READER.document(number, place, fields)
+    read = replace(read, metadata=read.metadata | inner)
+    labels = None if read.labels is None else list(read.labels)
+    given = {"id": read.id, "text": read.text, "labels": labels, "metadata": read.metadata}
+    try:
+        NewDocument.model_validate(given, context=limits)  # within the limits of one that is alone
+    except ValidationError as error:
+        _READER.fail(place, complaint(error.errors(include_url=False)[0]))
+    return read
+
+
+class _Incoming:
+    """The body of a request as it comes."""
+
+    def __init__(self, scope: Scope, receive: Receive, seconds: float) -> None:
+        self.scope = scope
+        self.more = True
+        self._receive = receive
+        self._seconds = seconds
+
+    async def read(self) -> bytes:
+        """Return what came next; raise where the body will never be whole."""
+        try:
+            async with asyncio.timeout(self._seconds):
+                message = await self._receive()
+        except TimeoutError:
+            self.more = False
+            raise Cut(f"Nothing came for {self._seconds:g} s. {AGAIN}") from None
+        self.more = message.get("more_body", False)
+        if message["type"] == "http.disconnect" or self.scope.get("cut"):
+            raise Cut(f"The stream was cut before its end. {AGAIN}")
+        chunk: bytes = message.get("body", b"")
+        return chunk
+
+    async def linger(self) -> None:
+        """Read on for a while: a client that still sends would not see the answer."""
+        with suppress(TimeoutError, Cut):
+            async with asyncio.timeout(LINGER):
+                while self.more:
+                    await self.read()
+
+
+async def _read_into(
+    batches: "asyncio.Queue[list[bytes] | VdshError | None]", incoming: _Incoming, most: int
+) -> None:
+    """Put batches into a queue, then None, or why there are no more."""
+    try:
+        async for lines in _batches(incoming, most):
+            await batches.put(lines)
+    except VdshError as error:
+        await batches.put(error)
+    else:
+        await batches.put(None)
+
+
+async def _batches(incoming: _Incoming, most: int) -> AsyncIterator[list[bytes]]:
+    """Cut what arrives into lines of at most so many bytes, and give some at a time."""
+    lines: list[bytes] = []
+    rest, size = bytearray(), 0
+    while incoming.more:
+        chunk = await incoming.read()
+        rest += chunk
+        size += len(chunk)
+        if b"\n" in chunk or not incoming.more:
+            *new, last = bytes(rest).split(b"\n")
+            lines += new if incoming.more or not last else [*new, last]
+            rest = bytearray(last)
+        if len(rest) > most:
+            raise InputError(f"A line must be at most {most:,} bytes.")
+        while len(lines) >= BATCH or (lines and (size > BYTES or not incoming.more)):
+            some, lines = lines[:BATCH], lines[BATCH:]
+            size = len(rest) + sum(map(len, lines))
+            yield some
+        if incoming.more and incoming.scope.get("stopping"):
+            raise WriteError(f"The service stops. {AGAIN}")
+
+
+class _Sayer:
+    """Sends lines of an answer, the first behind its head."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.started = False
+
+    async def __call__(self, fields: dict[str, Any] | None = None, *, last: bool = False) -> None:
+        if not self.started:
+            self.started = True
+            headers = [(b"content-type", KIND.encode())]
+            await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+        line = orjson.dumps(fields) + b"\n" if fields else b""
+        await self._send({"type": "http.response.body", "body": line, "more_body": not last})

@@ -1,0 +1,176 @@
+"""Tokens: who may read, who may write, until when; from a file that may change at any time."""
+
+import hashlib
+import logging
+import os
+import re
+import time
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from vdsh.errors import InputError, MissingFileError, VdshError
+
+VARIABLE = "VDSH_TOKEN"
+LEAST_LENGTH = 16
+RIGHTS = ("read", "write")
+OPEN_TO_OTHERS = 0o027  # rights that a file of tokens must not have
+LOOK_AGAIN = 1.0  # seconds until a change of the file is seen, at most
+FORM = "NAME read|write TOKEN, and perhaps the day it ends: anna read 5f0c…9a 2027-01-31"
+
+log = logging.getLogger("vdsh.server")
+
+
+class Token(NamedTuple):
+    """What a token allows.
+
+    Attributes
+    ----------
+    name : str or None
+        Whose it is, for the log; None where there is only one.
+    may_write : bool
+    expires : datetime or None
+    """
+
+    name: str | None = None
+    may_write: bool = True
+    expires: datetime | None = None
+
+    def has_expired(self) -> bool:
+        """Say whether its time is over."""
+        return self.expires is not None and datetime.now(UTC) >= self.expires
+
+
+class Tokens:
+    """The tokens that are known, by their SHA-256: looking one up tells nothing by its time.
+
+    Parameters
+    ----------
+    known : dict of bytes to Token
+    file : str, optional
+        Where they come from. It is read again when it has changed; where it cannot be used then,
+        the tokens of before stay, and the log says why.
+    """
+
+    def __init__(self, known: dict[bytes, Token], file: str | None = None) -> None:
+        self.known = known
+        self.file = file
+        self._version: tuple[int, ...] = ()
+        self._looked = 0.0
+
+    @classmethod
+    def read(cls, file: str) -> Self:
+        """Read a file, or say what is wrong with it."""
+        version = _version(file)  # before it is read: a change meanwhile is one
+        tokens = cls(_read_file(file), file)
+        tokens._version = version
+        return tokens
+
+    def find(self, authorization: bytes) -> Token | None:
+        """Return what an Authorization header allows; None where its token is not known."""
+        self.look_again()
+        scheme, _, given = authorization.partition(b" ")
+        if scheme.lower() != b"bearer":
+            return None
+        return self.known.get(hashlib.sha256(given.strip()).digest())
+
+    def look_again(self) -> None:
+        """Read the file again where it has changed; look at most once a second."""
+        if self.file is None or time.monotonic() - self._looked < LOOK_AGAIN:
+            return
+        self._looked = time.monotonic()
+        version = _version(self.file)
+        if version == self._version:
+            return
+        self._version = version
+        try:
+            self.known = _read_file(self.file)
+        except VdshError as error:
+            log.error("The tokens of before stay, for the new ones cannot be used: %s", error)
+            return
+        n_writing = sum(token.may_write for token in self.known.values())
+        log.info("Tokens were read again: %d, of which %d may write.", len(self.known), n_writing)
+
+
+def read_tokens(file: str | None) -> Tokens | None:
+    """Return the tokens of a file, else the one of the environment; None where there is neither."""
+    if file is not None:
+        return Tokens.read(file)
+    if VARIABLE not in os.environ:
+        return None
+    return one_token(_checked(os.environ[VARIABLE].strip(), f"The variable {VARIABLE}"))
+
+
+def one_token(token: str) -> Tokens:
+    """Return a single token, which may read and write."""
+    return Tokens({_digest(token): Token()})
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()
+
+
+def _version(file: str) -> tuple[int, ...]:
+    try:
+        found = os.stat(file)
+        return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
+    except OSError:
+        return ()
+
+
+def _read_file(file: str) -> dict[bytes, Token]:
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+        rights = os.stat(file).st_mode & 0o777
+    except FileNotFoundError as error:
+        raise MissingFileError(f"No file '{file}' to read a token from.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"Cannot read a token from '{file}': {error}.") from error
+    rows = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1)]
+    rows = [(number, words) for number, words in rows if words and not words[0].startswith("#")]
+    if not rows or (len(rows) == 1 and len(rows[0][1]) == 1):  # one for all, without a name
+        return {_digest(_checked(rows[0][1][0] if rows else "", f"'{file}'")): Token()}
+    known: dict[bytes, Token] = {}
+    for number, words in rows:
+        digest, token = _read_line(words, f"'{file}', line {number},")
+        if digest in known:
+            raise InputError(f"'{file}', line {number}, has a token that is there already.")
+        known[digest] = token
+    if rights & OPEN_TO_OTHERS:
+        raise InputError(
+            f"'{file}' is open to others on this machine: its rights are {rights:o}. "
+            f"Run: chmod 600 '{file}'"
+        )
+    return known
+
+
+def _read_line(words: list[str], place: str) -> tuple[bytes, Token]:
+    """Read a line; what is wrong is said without the line, which may hold a token."""
+    if len(words) not in (3, 4) or words[1] not in RIGHTS:
+        raise InputError(f"{place} must hold a token: {FORM}")
+    name, right, token, *day = words
+    expires = _end(day[0], place) if day else None
+    return _digest(_checked(token, place)), Token(name, right == "write", expires)
+
+
+def _end(text: str, place: str) -> datetime:
+    """Read a day, which counts whole, or a time; UTC unless it says otherwise."""
+    try:
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
+            day = date.fromisoformat(text) + timedelta(days=1)
+            return datetime(day.year, day.month, day.day, tzinfo=UTC)
+        found = datetime.fromisoformat(text)
+        return found if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise InputError(
+            f"{place} must end in a day such as 2027-01-31 or a time such as 2027-01-31T18:00Z."
+        ) from None
+
+
+def _checked(token: str, place: str) -> str:
+    if len(token) < LEAST_LENGTH or not re.fullmatch(r"[!-~]+", token):
+        raise InputError(
+            f"{place} must hold a token: at least {LEAST_LENGTH} ASCII letters, digits and signs "
+            "without spaces. Make one: openssl rand -hex 32"
+        )
+    return token

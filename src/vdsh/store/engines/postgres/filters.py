@@ -1,0 +1,167 @@
+"""Indexes for filters in PostgreSQL: GIN for labels, B-trees for the texts and numbers of a field.
+
+They are of what a value is cut to, for an entry holds 2,704 bytes. Conditions on that let all
+documents pass that a filter does, and a few more; `where` has the exact ones, which stand beside
+them. They hold whether an index is there or not.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from decimal import ROUND_HALF_UP, Context, Decimal
+from functools import partial
+from time import monotonic
+from typing import Any
+
+from vdsh.errors import EngineError
+from vdsh.store.engines.postgres.driver import Identifier, Literal
+from vdsh.store.engines.postgres.session import Session
+from vdsh.store.engines.postgres.tables import Tables
+from vdsh.store.engines.postgres.upgrade import MEMORY, take_turns
+from vdsh.store.engines.postgres.where import MOST_PARAMETERS, Sql, escape, join, to_parameter
+from vdsh.store.filters import LONGEST, MOST, WORTH, fields_of
+from vdsh.store.where import ORDERS, All, Compare, Some, Tree, kind_of
+
+# FIELD is a parameter in conditions, which are planned with its value, and a literal in indexes.
+IS_TEXT = "jsonb_typeof(fields -> FIELD) = 'string'"
+IS_NUMBER = "jsonb_typeof(fields -> FIELD) = 'number'"
+TEXT = f"left(fields ->> FIELD, {LONGEST}) COLLATE \"C\""  # fmt: skip
+CUT = "round(least(greatest({}, -1e300), 1e300), 20)"
+NUMBER = CUT.format(f"CASE WHEN {IS_NUMBER} THEN (fields ->> FIELD)::numeric END")
+INDEXES = {
+    "t": f"CREATE INDEX IF NOT EXISTS {{name}} ON {{documents}} (({TEXT})) WHERE {IS_TEXT}",
+    "n": f"CREATE INDEX IF NOT EXISTS {{name}} ON {{documents}} (({NUMBER})) WHERE {IS_NUMBER}",
+}
+LABELS = "CREATE INDEX IF NOT EXISTS {name} ON {documents} USING gin (labels)"
+SOFT = {">": ">=", "<": "<="}  # what is cut may be equal
+AGAIN = 60  # seconds until it is looked again whether there is an index
+PATIENCE = 5  # seconds to wait for writers
+
+Progress = Callable[[int, int], None]
+
+
+class FilterIndexes:
+    """Which fields of a store have an index, and what to do where one has not.
+
+    Parameters
+    ----------
+    session : Session
+    tables : Tables
+    """
+
+    def __init__(self, session: Session, tables: Tables) -> None:
+        self._session = session
+        self._tables = tables
+        self._known: set[str] = set()
+        self._looked_at: dict[str, float] = {}
+
+    def prepare(self, where: Tree, progress: Progress | None = None) -> None:
+        """Index the fields of a filter, where that is worth it and allowed."""
+        before = monotonic() - AGAIN
+        wanted = {
+            field
+            for field in fields_of(where) - self._known
+            if self._looked_at.get(field, before) <= before
+        }
+        if not wanted:
+            return
+        there, n_indexes, is_large = self._session.run(partial(self._look, wanted))
+        self._known |= there
+        self._looked_at |= dict.fromkeys(wanted, monotonic())
+        missing = sorted(wanted - there)
+        if missing and is_large and n_indexes + len(missing) <= MOST:
+            with suppress(EngineError):  # not allowed, or others write for long
+                self.make(missing, progress)
+
+    def make(self, fields: Sequence[str], progress: Progress | None = None) -> None:
+        """Index fields that have no index; writers wait for it."""
+        there, _, _ = self._session.run(partial(self._look, set(fields)))
+        self._known |= there
+        missing = [field for field in fields if field not in there]
+        for done, field in enumerate(missing):
+            if progress is not None:
+                n_documents = self._session.run(self._count)
+                progress(done * n_documents, len(missing) * n_documents)
+            self._session.run(partial(self._make, field))
+            self._known.add(field)
+
+    def narrow(self, where: Tree | None, exact: Sql) -> Sql:
+        """Put the condition that indexes know beside the exact one."""
+        narrow = None if where is None else _narrow(where, self._known)
+        both = exact if narrow is None else join(" AND ", [narrow, exact])
+        return both if len(both.parameters) <= MOST_PARAMETERS else exact
+
+    def _look(self, fields: set[str], cursor: Any) -> tuple[set[str], int, bool]:
+        """Say which fields have an index, how many there are, and whether documents are many."""
+        query = (
+            "SELECT relname FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid"
+            " WHERE indrelid = %s::regclass AND indisvalid"
+        )
+        names = {name for (name,) in cursor.execute(query, (self._tables.all[0],)).fetchall()}
+        there = {field for field in fields if names.issuperset(self._names(field))}
+        ours = {name[-6:] for name in names if name.startswith(self._tables.filter_index(""))}
+        return there, len(ours), self._count(cursor, WORTH) >= WORTH
+
+    def _count(self, cursor: Any, most: int | None = None) -> int:
+        query = "SELECT count(*) FROM (SELECT FROM {documents} LIMIT %s) AS counted"
+        return int(cursor.execute(self._tables.sql(query), (most,)).fetchone()[0])
+
+    def _make(self, field: str, cursor: Any) -> None:
+        cursor.execute(f"SET LOCAL lock_timeout = '{PATIENCE}s'")
+        take_turns(cursor, self._tables)
+        cursor.execute("SELECT set_config('maintenance_work_mem', %s, true)", (MEMORY,))
+        statements = [LABELS] if field == "labels" else list(INDEXES.values())
+        for name, statement in zip(self._names(field), statements, strict=True):
+            text = statement.replace("FIELD", "{field}")
+            named = {"name": Identifier(name), "field": Literal(escape(field))}
+            cursor.execute(self._tables.sql(text, **named))
+        cursor.execute(self._tables.sql("ANALYZE {documents}"))  # or it is not chosen
+
+    def _names(self, field: str) -> list[str]:
+        digest = hashlib.sha256(field.encode()).hexdigest()[:6]
+        kinds = ["l"] if field == "labels" else list(INDEXES)
+        return [self._tables.filter_index(f"{kind}{digest}") for kind in kinds]
+
+
+def _narrow(tree: Tree, known: set[str]) -> Sql | None:
+    match tree:
+        case All(parts):
+            told = [one for part in parts if (one := _narrow(part, known)) is not None]
+            return join(" AND ", told) if told else None
+        case Some(parts):
+            told = [one for part in parts if (one := _narrow(part, known)) is not None]
+            return join(" OR ", told) if len(told) == len(parts) else None
+        case Compare("labels", _, values) if "labels" in known:
+            texts = [escape(value) for value in values if isinstance(value, str)]
+            return Sql("labels && %s::text[]", (texts,))
+        case Compare(field, operator, values) if field in known:
+            if any(kind_of(value) not in ("text", "number") for value in values):
+                return None
+            return join(" OR ", list(_tests(escape(field), operator, values)))
+        case _:
+            return None
+
+
+def _tests(field: str, operator: str, values: Iterable[Any]) -> Iterable[Sql]:
+    texts = [escape(value)[:LONGEST] for value in values if isinstance(value, str)]
+    numbers = [_cut(value) for value in values if not isinstance(value, str)]
+    if texts:
+        yield _test(IS_TEXT, TEXT, "text", field, operator, texts)
+    if numbers:
+        yield _test(IS_NUMBER, NUMBER, "numeric", field, operator, numbers)
+
+
+def _test(kind: str, value: str, type_name: str, field: str, operator: str, keys: list[str]) -> Sql:
+    test = f"{kind} AND {value}"
+    given = [field] * test.count("FIELD")
+    test = test.replace("FIELD", "%s::text")
+    if operator in ORDERS:
+        return Sql(f"{test} {SOFT.get(operator, operator)} %s::{type_name}", (*given, keys[0]))
+    return Sql(f"{test} = ANY(%s::{type_name}[])", (*given, keys))
+
+
+def _cut(number: Any) -> str:
+    """Do what `CUT` does."""
+    exact = Context(prec=400, rounding=ROUND_HALF_UP)
+    bounded = max(min(Decimal(to_parameter(number)), Decimal("1e300")), Decimal("-1e300"))
+    return str(bounded.quantize(Decimal("1e-20"), context=exact))

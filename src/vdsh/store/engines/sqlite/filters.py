@@ -1,0 +1,198 @@
+r"""The tables `filters` and `filter_fields` of a store in a folder: an index for filters.
+
+An entry says that a document has a value in a field. Entries find few documents among many, which
+are then looked at as ever: so an entry may be of a document that is gone, texts are cut, and
+documents with NUL, where JSON functions of SQLite cut texts off, are under `NUL` with whatever they
+have. `last` is the newest row with entries. Where documents are newer, written by a version that
+knows nothing of this, the index is not used until it has caught up.
+"""
+
+import sqlite3
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from time import sleep
+from typing import NamedTuple
+
+from vdsh.errors import InputError, WriteError
+from vdsh.store.engines.sqlite.database import Database
+from vdsh.store.engines.sqlite.where import is_plain, json_path
+from vdsh.store.filters import LONGEST, MOST, WORTH, fields_of
+from vdsh.store.where import Tree
+
+SCHEMA = (
+    "CREATE TABLE filter_fields(field INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL,"
+    " last INTEGER NOT NULL)",
+    "CREATE TABLE filters(field INTEGER NOT NULL, value NOT NULL, row INTEGER NOT NULL,"
+    " PRIMARY KEY (field, value, row)) WITHOUT ROWID",
+)
+NUL = "x'00'"
+BATCH = 100_000  # rows that are indexed in a transaction
+PAUSE = 0.12  # seconds between two of them: others, who look ten times a second, may write
+# What a metadata field and labels have, of some documents.
+_FIELD = f"""
+SELECT row, CASE instr(metadata, '\\u0000') WHEN 0 THEN json_extract(metadata, ?) ELSE {NUL} END
+AS value FROM documents WHERE """
+_LABELS = f"""
+SELECT documents.row AS row, CASE instr(labels, '\\u0000') WHEN 0 THEN json_each.value ELSE {NUL}
+END AS value FROM documents, json_each(labels) WHERE ? = 'labels' AND """
+_ENTRIES = f"""
+SELECT ?, CASE typeof(value) WHEN 'text' THEN substr(value, 1, {LONGEST}) ELSE value END AS cut, row
+FROM (VALUES_OF) WHERE value IS NOT NULL"""
+
+Progress = Callable[[int, int], None]
+
+
+class Field(NamedTuple):
+    """A field with entries: its number, its name, and the newest row that has them."""
+
+    number: int
+    name: str
+    last: int
+
+
+def list_fields(connection: sqlite3.Connection) -> list[Field]:
+    """List the fields that have entries; none where there is no index, or it is not ours."""
+    with suppress(sqlite3.OperationalError):
+        connection.execute("SELECT field, value, row FROM filters LIMIT 0")
+        rows = connection.execute("SELECT field, name, last FROM filter_fields ORDER BY field")
+        fields = [Field(*row) for row in rows]
+        sound = all(isinstance(n, int) and isinstance(last, int) for n, _, last in fields)
+        return fields if sound else []
+    return []
+
+
+def usable_fields(connection: sqlite3.Connection) -> dict[str, int]:
+    """Give the numbers of the fields by name, of those that have entries of all documents."""
+    fields = list_fields(connection)
+    newest = _newest(connection) if fields else 0
+    return {field.name: field.number for field in fields if field.last >= newest}
+
+
+def index_by_use(database: Database, where: Tree, progress: Progress | None) -> None:
+    """Index the fields of a filter, where that is worth it and can be done."""
+    wanted = {name for name in fields_of(where) if is_plain(name)}
+    with database.reading() as connection:
+        newest, usable = _newest(connection), usable_fields(connection)
+        known = [field.name for field in list_fields(connection)]
+    missing = wanted - set(usable)
+    if database.read_only or newest < WORTH or len({*known, *missing}) > MOST:
+        missing &= set(known)
+    if missing and not database.read_only:
+        with suppress(WriteError):  # another process writes all the time, or the disk is full
+            index_fields(database, sorted(missing), progress)
+
+
+def index_fields(
+    database: Database, names: Collection[str], progress: Progress | None = None
+) -> None:
+    """Index fields, batch by batch; killed in the middle, it goes on where it stopped."""
+    for name in names:
+        if not is_plain(name):
+            raise InputError(
+                f"The field {name!r} cannot have an index: its name has a quote, a backslash or a "
+                "control character, or is empty. Filters on it read all documents."
+            )
+    n_left = total = 1
+    while n_left:
+        with database.writing() as connection:
+            n_left = _catch_up(connection, names)
+        total = max(total, n_left)
+        if progress is not None:
+            progress(total - n_left, total)
+        if n_left:
+            sleep(PAUSE)
+
+
+def add_entries(connection: sqlite3.Connection, first: int, last: int) -> None:
+    """Add entries of documents that were just written, to fields that have all before them."""
+    with _forgotten_when_damaged(connection):
+        between = "SELECT 1 FROM documents WHERE row > ? AND row < ? LIMIT 1"
+        for field in list_fields(connection):
+            if not connection.execute(between, (field.last, first)).fetchone():
+                _add(connection, field, last)
+
+
+def remove_entries(connection: sqlite3.Connection, rows: Sequence[int]) -> None:
+    """Remove the entries of documents that are deleted next."""
+    these = f"documents.row IN ({', '.join(map(str, rows))})"
+    with _forgotten_when_damaged(connection):
+        for field in list_fields(connection):
+            query, parameters = _entries(field, these)
+            delete = f"DELETE FROM filters WHERE (field, value, row) IN ({query})"
+            connection.execute(delete, parameters)
+
+
+def index_anew(connection: sqlite3.Connection) -> None:
+    """Make all entries anew."""
+    with _forgotten_when_damaged(connection):
+        if list_fields(connection):
+            connection.execute("UPDATE filter_fields SET last = 0")
+            connection.execute("DELETE FROM filters")
+        for field in list_fields(connection):
+            _add(connection, field, _newest(connection))
+
+
+def missing_entries(connection: sqlite3.Connection) -> bool:
+    """Say whether a document lacks an entry in a field that has them all."""
+    usable = usable_fields(connection)
+    for field in list_fields(connection):
+        query, parameters = _entries(field, "1")
+        lacking = f"SELECT 1 FROM ({query} EXCEPT SELECT field, value, row FROM filters) LIMIT 1"
+        if field.name in usable and connection.execute(lacking, parameters).fetchone():
+            return True
+    return False
+
+
+def _catch_up(connection: sqlite3.Connection, names: Collection[str]) -> int:
+    """Index some documents for the first field that lacks some; return how many rows are left."""
+    if not list_fields(connection):
+        _drop(connection)
+        for statement in SCHEMA:
+            connection.execute(statement)
+    new = "INSERT OR IGNORE INTO filter_fields(name, last) VALUES (?, 0)"
+    connection.executemany(new, [(name,) for name in names])
+    newest = _newest(connection)
+    behind = [f for f in list_fields(connection) if f.name in names and f.last < newest]
+    n_left = sum(newest - field.last for field in behind)
+    if behind:
+        last = min(newest, behind[0].last + BATCH)
+        _add(connection, behind[0], last)
+        n_left -= last - behind[0].last
+    return n_left
+
+
+def _add(connection: sqlite3.Connection, field: Field, last: int) -> None:
+    """Add entries of the documents up to a row."""
+    query, parameters = _entries(field, f"documents.row BETWEEN {field.last + 1} AND {last}")
+    add = f"INSERT OR IGNORE INTO filters {query} ORDER BY cut, row"
+    connection.execute(add, parameters)
+    connection.execute("UPDATE filter_fields SET last = ? WHERE field = ?", (last, field.number))
+
+
+def _entries(field: Field, these: str) -> tuple[str, tuple[int, str]]:
+    """Give the query for entries of some documents, and its parameters."""
+    is_labels = field.name == "labels"
+    values = (_LABELS if is_labels else _FIELD) + these
+    key = field.name if is_labels else json_path(field.name)
+    return _ENTRIES.replace("VALUES_OF", values), (field.number, key)
+
+
+def _newest(connection: sqlite3.Connection) -> int:
+    (newest,) = connection.execute("SELECT IFNULL(MAX(row), 0) FROM documents").fetchone()
+    return int(newest)
+
+
+@contextmanager
+def _forgotten_when_damaged(connection: sqlite3.Connection) -> Iterator[None]:
+    """Drop the tables where they turn out not to be ours; the next filter makes them again."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if getattr(error, "sqlite_errorname", "") != "SQLITE_ERROR":
+            raise
+        _drop(connection)
+
+
+def _drop(connection: sqlite3.Connection) -> None:
+    for table in ("filter_fields", "filters"):
+        connection.execute(f"DROP TABLE IF EXISTS {table}")

@@ -1,0 +1,143 @@
+"""The index in a GPU's memory beside that of the CPU.
+
+What the kernels do is done by torch alone where there is no GPU, so all but the kernels is tested
+everywhere; tests marked `gpu` run them.
+"""
+
+import numpy as np
+import pytest
+
+from test_search import LENGTHS, random_codes, repeated_codes
+from vdsh.errors import InputError
+from vdsh.search import HammingIndex, RowIndex
+
+torch = pytest.importorskip("torch")
+gpu_rows = pytest.importorskip("vdsh.search.gpu.rows")
+GpuRows = gpu_rows.GpuRows
+
+HERE = "cuda" if torch.cuda.is_available() else "cpu"
+needs_gpu = pytest.mark.skipif(HERE == "cpu", reason="needs a CUDA device")
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Take samples, split scans and batches of queries already with few codes."""
+    monkeypatch.setattr(gpu_rows, "FIRST_SAMPLE", 4096)
+    monkeypatch.setattr(gpu_rows, "LEAST_KEPT", 4096)
+    monkeypatch.setattr(gpu_rows, "MOST_KEPT", 3 * 4096)
+
+
+def same(one, other):
+    assert one.rows.tolist() == other.rows.tolist()
+    assert one.distances.tolist() == other.distances.tolist()
+
+
+def agree(codes, queries, k, *, allowed=None, keys=None, removed=()):
+    gpu, cpu = GpuRows(codes, HERE), RowIndex(codes)
+    for rows in (gpu, cpu):
+        rows.keys = keys
+        rows.remove(np.array(removed, np.int64))
+    same(gpu.search(queries, k, allowed=allowed), cpu.search(queries, k, allowed=allowed))
+    radius = codes.shape[1]
+    pairs = zip(
+        gpu.within(queries, radius, allowed=allowed),
+        cpu.within(queries, radius, allowed=allowed),
+        strict=True,
+    )
+    for one, other in pairs:
+        same(one, other)
+
+
+@pytest.mark.gpu
+@needs_gpu
+@pytest.mark.parametrize("n_queries", [1, 5, 200])
+@pytest.mark.parametrize("n_bits", LENGTHS)
+def test_kernels_agree_with_the_cpu_at_every_length(n_bits, n_queries):
+    codes, queries = random_codes(70_000, n_bits), random_codes(n_queries, n_bits, seed=1)
+    queries[0] = ~codes[6]  # the largest distance there is
+    agree(codes, queries, 20)
+    agree(repeated_codes(70_000, 40, n_bits), queries[:40], 300)
+    allowed = np.random.default_rng(2).random(70_000) < 0.01
+    agree(codes, queries, 20, allowed=allowed, removed=range(0, 70_000, 3))
+
+
+@pytest.mark.gpu
+@needs_gpu
+def test_a_gpu_without_enough_memory_says_what_would_fit(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (1 << 20, 1 << 30))
+    with pytest.raises(InputError, match="131,072 codes would fit"):
+        HammingIndex(random_codes(200_000), device="cuda")
+
+
+@pytest.mark.parametrize("n_bits", [8, 24, 64, 128])
+@pytest.mark.parametrize("k", [1, 30])
+def test_rows_agree_with_the_cpu(small, n_bits, k):
+    queries = random_codes(4, n_bits, seed=1)
+    agree(random_codes(20_000, n_bits), queries, k)
+    agree(repeated_codes(20_000, 3, n_bits), queries, k)
+
+
+def test_ties_go_by_key_where_codes_are_crowded(small):
+    codes = repeated_codes(20_000, 2)
+    keys = np.random.default_rng(3).permutation(20_000)
+    queries = np.concatenate([codes[:2], ~codes[:1]])
+    agree(codes, queries, 500, keys=keys, removed=range(0, 20_000, 2))
+
+
+def test_masks_that_allow_few_none_and_all(small):
+    codes, queries = random_codes(20_000), random_codes(3, seed=1)
+    for share in (0, 0.0005, 0.5, 1):
+        agree(codes, queries, 20, allowed=np.random.default_rng(0).random(20_000) < share)
+
+
+def test_rows_grow_shrink_and_come_back(small):
+    gpu, cpu = GpuRows(random_codes(100), HERE), RowIndex(random_codes(100))
+    keys = np.random.default_rng(5).permutation(20_100)
+    for rows in (gpu, cpu):
+        assert rows.append(random_codes(20_000, seed=2)) == range(100, 20_100)
+        rows.keys = keys
+        rows.remove(np.arange(50, 15_000))
+    queries = random_codes(3, seed=9)
+    same(gpu.search(queries, 40), cpu.search(queries, 40))
+    assert gpu.codes().tolist() == cpu.codes().tolist()
+    assert gpu.compact().tolist() == cpu.compact().tolist()
+    same(gpu.search(queries, 40), cpu.search(queries, 40))
+    same(gpu.search(queries, 5000), cpu.search(queries, 5000))
+    same(gpu.on_cpu().search(queries, 40), cpu.search(queries, 40))
+    assert len(gpu) == len(cpu) == 5150
+
+
+def test_an_index_by_id_is_the_same_saved_opened_and_on_another_device(tmp_path, monkeypatch):
+    codes, queries = random_codes(600), random_codes(2, seed=1)
+    names = [f"d{i:03}" for i in np.random.default_rng(1).permutation(600)]
+    monkeypatch.setattr("vdsh.search.index._on_gpu", lambda codes, device: GpuRows(codes, HERE))
+    there = HammingIndex(codes, ids=names, device="cuda")
+    here = HammingIndex(codes, ids=names)
+    for index in (there, here):
+        index.remove(names[:30])
+        index.add(random_codes(10, seed=4), ids=[f"n{i}" for i in range(10)])
+    there.save(tmp_path / "index")
+    opened = HammingIndex.open(tmp_path / "index", device="cuda")
+    for index in (there, opened, HammingIndex.open(tmp_path / "index")):
+        found, expected = index.search(queries, k=50), here.search(queries, k=50)
+        assert found.ids.tolist() == expected.ids.tolist()
+        assert found.distances.tolist() == expected.distances.tolist()
+    mask = names[100:200]
+    assert (
+        opened.search(queries, mask=mask).ids.tolist()
+        == here.search(queries, mask=mask).ids.tolist()
+    )
+
+
+def test_an_empty_index_finds_nothing():
+    rows = GpuRows(np.empty((0, 8), np.uint8), HERE)
+    assert rows.search(random_codes(2), 5).rows.shape == (2, 0)
+    assert [len(hits.rows) for hits in rows.within(random_codes(2), 5)] == [0, 0]
+
+
+def test_devices_that_are_not_there():
+    with pytest.raises(InputError, match='must be "cpu" or "cuda". Got \'moon\''):
+        HammingIndex(random_codes(5), device="moon")
+    if HERE == "cpu":
+        with pytest.raises(InputError, match="torch finds no GPU here"):
+            HammingIndex(random_codes(5), device="cuda")

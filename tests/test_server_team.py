@@ -1,0 +1,338 @@
+"""The service of a team: several stores, and tokens for reading and for writing (#20 item 6)."""
+
+import asyncio
+import json
+import logging
+import os
+import pickle
+import signal
+import time
+
+import pytest
+from fastapi.testclient import TestClient
+
+from vdsh import Document, open_store
+from vdsh.errors import VdshError, WriteError
+from vdsh.server import bulk, tokens
+from vdsh.server.app import create_app
+from vdsh.server.limits import Limits
+from vdsh.server.log import JsonLines
+from vdsh.server.pool import StorePool
+from vdsh.server.stores import name_stores
+from vdsh.server.tokens import one_token, read_tokens
+from vdsh.server.workers import supervise
+
+READER, WRITER, OTHER = "reader-of-the-news-1", "writer-of-the-news-2", "somebody-else-again-3"
+
+
+def client(stores, **options):
+    app = create_app(stores, **options)
+    return TestClient(app, base_url="http://127.0.0.1:8000", raise_server_exceptions=False)
+
+
+@pytest.fixture
+def stores(fitted, tmp_path):
+    for name, text in (("news", "moon orbit"), ("mail", "goal match")):
+        with open_store(tmp_path / name, fitted) as opened:
+            opened.upsert([Document(f"{name}-{i}", text, (name,), {}) for i in range(3)])
+    return {"news": tmp_path / "news", "post": tmp_path / "mail"}
+
+
+# Several stores
+
+
+def test_each_store_is_asked_by_its_name_and_the_first_without(stores):
+    with client(stores, writable=True) as api:
+        found = {}
+        for prefix in ("/v1", "/v1/stores/news", "/v1/stores/post"):
+            answer = api.post(f"{prefix}/search", json={"text": "moon goal", "k": 9})
+            found[prefix] = {hit["id"].split("-")[0] for hit in answer.json()["hits"]}
+        assert list(found.values()) == [{"news"}, {"news"}, {"mail"}]
+        body = {"documents": [{"id": "a/b", "text": "goal"}]}
+        assert api.post("/v1/stores/post/documents", json=body).json() == {"written": 1}
+        assert api.get("/v1/stores/post/documents/a%2Fb").status_code == 200
+        assert api.get("/v1/documents/a%2Fb").status_code == 404
+        facts = api.get("/v1/stores/post/info").json()
+        assert (facts["store"], facts["stores"], facts["documents"]) == (
+            "post",
+            ["news", "post"],
+            4,
+        )
+        assert facts["labels"] == ["mail"]
+        listed = {"bits": 16, "model": "vdsh-s"}
+        assert api.get("/v1/stores").json() == {
+            "stores": [{"name": "news", "documents": 3} | listed,
+                       {"name": "post", "documents": 4} | listed]
+        }  # fmt: skip
+        answer = api.get("/v1/stores/none/info")
+        assert (answer.status_code, answer.json()["error"]) == (
+            404, "There is no store 'none'. GET /v1/stores lists those there are."
+        )  # fmt: skip
+        answer = api.get("/v1/stores/post/nothing")
+        assert answer.json()["error"] == "There is nothing at /v1/stores/post/nothing. See /docs."
+        numbers = api.get("/metrics").text.splitlines()
+        assert 'vdsh_documents{store="post"} 4.0' in numbers
+        path = 'path="/v1/stores/post/documents/{id:any}"'
+        assert f'vdsh_requests_total{{method="GET",{path},status="200"}} 1.0' in numbers
+
+
+def test_a_store_that_was_taken_away_leaves_the_others_alone(stores):
+    with client(stores) as api:
+        stores["post"].rename(stores["post"].with_name("away"))
+        assert "removed or replaced" in api.get("/ready").json()["error"]
+        first, second = api.get("/v1/stores").json()["stores"]
+        assert first["documents"] == 3 and "removed or replaced" in second["trouble"]
+        assert api.get("/v1/info").status_code == 200
+
+
+def test_stores_are_called_as_their_folders_unless_told_otherwise():
+    url = "postgresql://ann:secret@db/news?table=posts"
+    assert list(name_stores(["a/news", url, "milvus-lite:x/y.db"])) == ["news", "posts", "y"]
+    assert list(name_stores(["Café store", "/"], ["all=/"])) == ["Caf-store", "all"]
+    for stores, names, words in (
+        (["a/news", "b/news"], [], "Two stores are called 'news'"),
+        (["a", "b"], ["b=a"], "Two stores are called 'b'"),
+        (["a"], ["news"], "--as takes NAME=STORE"),
+        (["a"], ["ne/ws=a"], "--as takes NAME=STORE"),
+        (["a"], ["news=b"], "--as takes NAME=STORE"),
+        (["a"], ["x=a", "y=a"], "two names"),
+    ):
+        with pytest.raises(VdshError, match=words):
+            name_stores(stores, names)
+    with pytest.raises(VdshError, match="name must be"):
+        create_app({"a/b": "store"})
+    with pytest.raises(VdshError, match="no store"):
+        create_app({})
+
+
+# Tokens
+
+
+def write(file, *lines, rights=0o600):
+    file.write_text("\n".join(lines))
+    file.chmod(rights)
+    return str(file)
+
+
+def bearer(token):
+    return {"authorization": f"Bearer {token}"}
+
+
+def test_a_token_reads_or_writes_until_it_ends_and_its_name_is_in_the_log(stores, tmp_path, caplog):
+    caplog.set_level(logging.INFO, "vdsh.access")
+    file = write(tmp_path / "tokens", "# who   may   what", "", f"ann read {READER}",
+                 f"bob write {WRITER} 2999-12-31", f"old write {OTHER} 2020-01-01")  # fmt: skip
+    with client(stores, token=read_tokens(file), writable=True, logged=True) as api:
+        body = {"documents": [{"id": "n", "text": "moon"}]}
+        answer = api.post("/v1/documents", json=body, headers=bearer(READER))
+        assert answer.status_code == 403
+        assert answer.json()["error"].startswith("The token 'ann' is for reading.")
+        assert api.delete("/v1/documents/news-1", headers=bearer(READER)).status_code == 403
+        assert api.get("/v1/info", headers=bearer(READER)).json()["writable"] is False
+        assert api.get("/v1/info", headers=bearer(WRITER)).json()["writable"] is True
+        assert api.post("/v1/documents", json=body, headers=bearer(WRITER)).status_code == 200
+        line = JsonLines().format(caplog.records[-1])
+        assert json.loads(line)["token"] == "bob" and WRITER not in line
+        answer = api.get("/v1/info", headers=bearer(OTHER))
+        assert answer.status_code == 401
+        assert answer.json()["error"] == "The token 'old' has expired. Ask for a new one."
+        assert api.get("/v1/stores/post/info").status_code == 401
+        assert api.get("/v1/stores/none/info").status_code == 401  # nor which stores there are
+
+
+def test_the_file_of_tokens_may_change_and_a_bad_one_changes_nothing(
+    stores, tmp_path, caplog, monkeypatch
+):
+    monkeypatch.setattr(tokens, "LOOK_AGAIN", 0.0)
+    caplog.set_level(logging.INFO, "vdsh.server")
+    file = tmp_path / "tokens"
+    write(file, f"ann read {READER}")
+    with client(stores, token=read_tokens(str(file))) as api:
+        asked = lambda token: api.get("/v1/info", headers=bearer(token)).status_code  # noqa: E731
+        assert (asked(READER), asked(OTHER)) == (200, 401)
+        write(file, f"ann read {OTHER}", f"bob write {WRITER}")
+        assert (asked(READER), asked(OTHER)) == (401, 200)
+        assert "Tokens were read again: 2, of which 1 may write." in caplog.text
+        caplog.clear()
+        write(file, f"ann raed {READER}")
+        assert (asked(READER), asked(OTHER), asked(OTHER)) == (401, 200, 200)
+        assert caplog.text.count("The tokens of before stay") == 1  # said once
+        assert READER not in caplog.text
+        file.unlink()
+        assert asked(OTHER) == 200
+        assert "No file" in caplog.text
+        os.symlink(write(tmp_path / "new", f"ann read {READER}"), file)
+        assert (asked(READER), asked(OTHER)) == (200, 401)
+
+
+def test_the_process_that_watches_workers_looks_at_the_file_too():
+    """A worker that replaces another one gets the tokens of now, also where the file is garbage."""
+    looked = []
+
+    def tick():
+        looked.append(True)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        assert supervise(time.sleep, (), 1, [], tick)
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    assert looked
+    known = one_token(READER)
+    assert pickle.loads(pickle.dumps(known)).known == known.known  # as a worker gets them
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ([f"ann read {READER} 2027-01-31 more"], "line 1, must hold a token: NAME read|write"),
+        (["# x", f"ann admin {READER}"], "line 2, must hold a token: NAME read|write"),
+        (["ann read short"], "line 1, must hold a token: at least 16"),
+        ([f"ann read {READER} soon"], "line 1, must end in a day such as 2027-01-31"),
+        ([f"ann read {READER} 9999-12-31"], "line 1, must end in a day"),
+        ([f"ann read {READER}", f"bob write {READER}"], "line 2, has a token that is there"),
+        ([READER, WRITER], "line 1, must hold a token: NAME read|write"),
+    ],
+)
+def test_a_line_that_is_no_token_is_named_and_not_shown(tmp_path, lines, words):
+    with pytest.raises(VdshError) as error:
+        read_tokens(write(tmp_path / "tokens", *lines))
+    assert words in str(error.value)
+    assert READER not in str(error.value) and WRITER not in str(error.value)
+
+
+def test_a_file_of_tokens_must_be_closed_to_others(tmp_path):
+    for rights in (0o644, 0o602, 0o620):
+        with pytest.raises(VdshError, match=f"open to others .* rights are {rights:o}. Run: chmod"):
+            read_tokens(write(tmp_path / "tokens", f"ann read {READER}", rights=rights))
+    (tmp_path / "tokens").write_bytes(b"\xff\xfe")
+    with pytest.raises(VdshError, match="Cannot read a token"):
+        read_tokens(str(tmp_path / "tokens"))
+    with pytest.raises(VdshError, match="Cannot read a token"):
+        read_tokens(str(tmp_path))
+
+
+# Documents as a stream
+
+
+def stream(api, lines, prefix="/v1", **headers):
+    """Send lines, or parts of lines, one by one; return the status and the lines of the answer."""
+    headers = {"content-type": "application/x-ndjson"} | headers
+    answer = api.post(f"{prefix}/documents", content=iter(lines), headers=headers)
+    return answer.status_code, [json.loads(line) for line in answer.text.splitlines()]
+
+
+def line_of(id, text="moon", **fields):
+    return json.dumps({"id": id, "text": text, **fields}).encode() + b"\n"
+
+
+@pytest.fixture
+def editor(stores, monkeypatch):
+    monkeypatch.setattr(bulk, "BATCH", 2)
+    with client(stores, writable=True) as api:
+        yield api
+
+
+def test_a_stream_is_written_and_answered_batch_by_batch(editor):
+    lines = [line_of(f"s{i}") for i in range(5)]
+    status, answer = stream(editor, [*lines[:3], b"\n", *lines[3:]])
+    assert status == 200
+    assert answer[-1] == {"written": 5, "done": True}
+    counts = [row["written"] for row in answer]
+    assert counts == sorted(counts) and len(answer) == 4
+    whole = b"".join(lines)
+    parts = [whole[i : i + 7] for i in range(0, len(whole), 7)]
+    assert stream(editor, parts, "/v1/stores/post")[1][-1] == {"written": 5, "done": True}
+    assert editor.get("/v1/stores/post/info").json()["documents"] == 8
+    assert stream(editor, [b""]) == (200, [{"written": 0, "done": True}])
+    status, answer = stream(editor, [b"\n\n\n", b"{"])
+    assert (status, answer[0], answer[-1]["written"]) == (200, {"written": 0}, 0)
+    assert "line 4: broken JSON" in answer[-1]["error"]
+    assert stream(editor, [whole.rstrip()])[1][-1]["done"]
+
+
+def test_a_line_is_read_as_vdsh_index_reads_it(editor):
+    lines = [line_of("a", labels="x", year=1969), line_of(7, labels=["y"], metadata={"deep": [1]})]
+    assert stream(editor, lines)[1][-1] == {"written": 2, "done": True}
+    found = editor.get("/v1/documents/a").json()
+    assert (found["labels"], found["metadata"]) == (["x"], {"year": 1969})
+    assert editor.get("/v1/documents/7").json()["metadata"] == {"deep": [1]}
+
+
+BAD_LINES = [
+    (b'{"id": "x", "te', "'the stream', line 4: broken JSON"),
+    (b'{"text": "x"}\n', "line 4: must have an id and a text"),
+    (b"[1]\n", "line 4: must have an id and a text"),
+    (b'{"id": "x"}\n', "line 4: must have an id and a text"),
+    (line_of("x", "y" * 200_001), "line 4: Each text must be at most 200,000 characters"),
+    (line_of("x" * 5000), "line 4: id: "),
+    (b'{"id": "x", "text": "\xff"}\n', "line 4: broken JSON"),
+]
+
+
+def test_what_was_counted_is_there_and_nothing_after_it(editor):
+    for case, (line, words) in enumerate(BAD_LINES):
+        ids = [f"{case}-{i}" for i in range(4)]
+        whole = [line_of(id) for id in ids]
+        status, answer = stream(editor, [*whole[:3], line, whole[3]])
+        assert status == 200 and answer[0] == {"written": 2}
+        assert answer[-1]["written"] == 2 and words in answer[-1]["error"]
+        there = [editor.get(f"/v1/documents/{id}").status_code for id in ids]
+        assert there == [200, 200, 404, 404]
+
+
+def test_a_stream_that_brings_nothing_has_the_status_of_its_failure(editor, stores, tmp_path):
+    status, answer = stream(editor, [line_of("a"), b"{"])
+    assert status == 422 and "line 2: broken JSON" in answer[0]["error"]
+    assert editor.get("/v1/documents/a").status_code == 404
+    answer = editor.post(
+        "/v1/search", content=b"{}\n", headers={"content-type": "application/x-ndjson"}
+    )
+    assert answer.status_code == 415
+    with client(stores) as api:
+        assert stream(api, [line_of("a")])[0] == 403
+    tokens = read_tokens(write(tmp_path / "tokens", f"ann read {READER}", f"bob write {WRITER}"))
+    with client(stores, token=tokens, writable=True) as api:
+        statuses = [stream(api, [line_of("a")], **bearer(t))[0] for t in (OTHER, READER, WRITER)]
+    assert statuses == [401, 403, 200]
+
+
+def test_a_stream_does_not_say_where_the_store_lies(editor, monkeypatch):
+    pool, n_asked = editor.app.state.service.pool, 0
+
+    async def call(work):
+        nonlocal n_asked
+        n_asked += 1
+        if n_asked == 2:
+            raise WriteError(f"Cannot write to '{pool.path}/store.sqlite': the disk is full.")
+        return await StorePool.call(pool, work)
+
+    monkeypatch.setattr(pool, "call", call)
+    _, answer = stream(editor, [line_of(f"s{i}") for i in range(4)])
+    error = "Cannot write to the store: the disk is full."
+    assert answer == [{"written": 2}, {"written": 2, "error": error}]
+
+
+def test_a_stream_ends_between_batches_when_the_service_stops(editor):
+    came = [line_of("s0") + line_of("s1"), line_of("s2")]
+    sent = []
+
+    async def receive():
+        return {"type": "http.request", "body": came.pop(0), "more_body": bool(came)}
+
+    async def send(message):
+        sent.append(message.get("body", b""))
+
+    answer = bulk.BulkAnswer(editor.app.state.service)
+    asyncio.run(answer({"stopping": True}, receive, send))
+    assert json.loads(sent[1]) == {"written": 2}
+    assert json.loads(sent[2])["written"] == 2 and b"The service stops." in sent[2]
+    assert [editor.get(f"/v1/documents/s{i}").status_code for i in (1, 2)] == [200, 404]
+
+
+def test_a_line_without_end_is_refused(stores):
+    with client(stores, writable=True, limits=Limits(body=1000)) as api:
+        status, answer = stream(api, [b"x" * 600, b"x" * 600, b"x" * 600])
+    assert status == 422 and "A line must be at most 1,000 bytes." in answer[0]["error"]
