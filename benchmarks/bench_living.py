@@ -195,7 +195,7 @@ def live(place, folder, models, texts, n):
     write = timed(lambda: fill_with(other, models[1], documents(n, texts)))
     with open_store(place) as store:
         alone = timed(lambda: store.reindex(models[1]))
-        quiet = searches(place, lambda: time.sleep(60))
+        quiet = searches(place, lambda: time.sleep(30))
         during = searches(place, lambda: store.reindex())
         problems = store.check()
     busy.append(os.getloadavg()[0])
