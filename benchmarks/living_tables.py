@@ -40,7 +40,11 @@ def large_table() -> str:
 def kills_table() -> str:
     """Show what was found after runs were killed."""
     result = read("living")
-    kinds = {"a folder": "kills_folder", "PostgreSQL": "kills_postgres"}
+    kinds = {
+        "a folder": "kills_folder",
+        "PostgreSQL": "kills_postgres",
+        "Milvus Lite": "kills_milvus",
+    }
     head = ["", "kills", "had the old model", "had the new model", "two kinds", "did not finish"]
     rows = [[name, *_kills(result[key])] for name, key in kinds.items() if key in result]
     return markdown(head, rows)

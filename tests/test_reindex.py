@@ -15,13 +15,15 @@ from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from conftest import toy_corpus
-from vdsh import Document, TextHasher, open_store
+from vdsh import Document, TextHasher, VectorHasher, open_store
 from vdsh.cli import app
 from vdsh.codes import to_hex
 from vdsh.errors import FolderError, InputError, VdshError
 from vdsh.model import as_model
 from vdsh.server.app import create_app
 from vdsh.store import restore_store
+from vdsh.store.engines.sqlite import words
+from vdsh.store.engines.sqlite.mirror import Mirror
 
 
 @pytest.fixture(scope="module")
@@ -82,11 +84,12 @@ def test_open_handles_follow(folder, newer):
 
 def test_handles_that_never_ask_for_codes_follow_too(folder, newer):
     with open_store(folder) as store:
-        handles = [open_store(folder) for _ in range(3)]
+        handles = [open_store(folder) for _ in range(4)]
         pages, codes = handles[0].documents(2000), handles[0].codes(2000)
         assert len(next(pages)) == len(next(codes)[0]) == 2000
         handles[1].count()
         store.reindex(newer)
+        assert handles[3].check() == []
         assert handles[1].delete(["0000"]) == 1
         assert sum(len(documents) for documents in handles[2].documents()) == 4499
         with pytest.raises(VdshError, match="another model"):  # two kinds would be in one list
@@ -95,6 +98,19 @@ def test_handles_that_never_ask_for_codes_follow_too(folder, newer):
         check_codes(handles[0], newer)
         for handle in handles:
             handle.close()
+
+
+def test_who_follows_makes_no_index(folder, newer, monkeypatch):
+    """The index of the new codes lies there, and words are read once: a search need not wait."""
+    made = []
+    with open_store(folder) as store, open_store(folder) as reader:
+        before = [hit.words for hit in reader.search("orbit moon")]
+        store.reindex(newer)
+        monkeypatch.setattr(Mirror, "_build", lambda *_: made.append("codes"))
+        monkeypatch.setattr(words, "read_piece", lambda *_: made.append("words"))
+        assert [hit.words for hit in reader.search("orbit moon")] == before
+        assert not made
+        assert len(list(folder.glob("index-*"))) == 1
 
 
 def test_codes_of_the_old_model_are_refused(folder, fitted, newer):
@@ -208,7 +224,7 @@ def test_compacting_forgets_the_model_before(folder, newer):
         check_codes(store, newer)
 
 
-@pytest.mark.parametrize("kind", ["nothing", "broken", "untrained"])
+@pytest.mark.parametrize("kind", ["nothing", "broken", "untrained", "vectors"])
 def test_what_is_no_model_changes_nothing(folder, fitted, tmp_path, kind):
     given = tmp_path / "given"
     if kind == "broken":
@@ -216,6 +232,8 @@ def test_what_is_no_model_changes_nothing(folder, fitted, tmp_path, kind):
         (given / "weights.safetensors").write_bytes(b"half")
     if kind == "untrained":
         given = TextHasher()
+    if kind == "vectors":
+        given = VectorHasher(16, model="lsh").fit(np.random.default_rng(0).normal(size=(50, 8)))
     with open_store(folder) as store:
         with pytest.raises(VdshError):
             store.reindex(given)

@@ -221,3 +221,17 @@ def test_who_may_only_write_may_not_reindex(new_place, postgres_server, fitted, 
             owner.reindex(newer)
         store.upsert([Document("newer", "moon")])
         check_codes(store, newer, N + 2)
+
+
+@pytest.mark.parametrize("engine", ["local", "milvus-lite", "postgres"])
+def test_back_to_a_model_that_lies_elsewhere(engine, new_place, fitted, model_folder, newer):
+    place = new_place(engine)
+    with open_store(place, model_folder, keep_model="reference") as store:
+        store.upsert([Document("a", TEXTS[0])])
+        store.reindex(newer)
+        assert store.info()["model"]["kept"] == "inside"
+        check_codes(store, newer, 1)
+        store.reindex()
+        check_codes(store, fitted, 1)
+    with open_store(place) as store:
+        check_codes(store, fitted, 1)

@@ -3,8 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vdsh.errors import FolderError
 from vdsh.store.engine import Engine
+from vdsh.store.found import pages
 from vdsh.store.model import StoreModel
+from vdsh.store.rows import read_codes
+
+MANY = 10_000  # codes that are read at a time
 
 
 def describe(engine: Engine, meta: Mapping[str, str], model: StoreModel) -> dict[str, Any]:
@@ -28,7 +33,21 @@ def describe(engine: Engine, meta: Mapping[str, str], model: StoreModel) -> dict
     }
 
 
-def wrong_codes(engine: Engine, model: StoreModel, ids: Sequence[str], sample: int) -> list[str]:
+def find_problems(engine: Engine, model: StoreModel, sample: int) -> list[str]:
+    """Say what is wrong with a store and what to do: nothing where all is well."""
+    found = list(engine.problems())
+    try:
+        ids: list[str] = []
+        for page in pages(lambda last: engine.code_page(last, MANY), ""):
+            ids += read_codes(page, model.n_bits // 8)[0]
+        found += _wrong_codes(engine, model, ids, sample)
+        engine.code_page("", 1)  # raises where the store has got another model meanwhile
+    except FolderError as error:
+        found.append(str(error))
+    return found
+
+
+def _wrong_codes(engine: Engine, model: StoreModel, ids: Sequence[str], sample: int) -> list[str]:
     """Encode some documents from all over again; complain where the store has other codes.
 
     Of vectors a store keeps nothing but codes.

@@ -20,6 +20,15 @@ def name_of(model: Model) -> str:
     return f"{FOLDER}-{model.fingerprint[:12]}"
 
 
+def check_model(shown: str, model: Model) -> None:
+    """Raise where a model cannot encode texts, which is all that a store keeps."""
+    if model.takes_vectors and not model.embedder:
+        raise InputError(
+            f"The new model takes vectors, but '{shown}' keeps texts. Index the documents with "
+            "their vectors into a new store."
+        )
+
+
 def check_begun(shown: str, begun: str | None, fingerprint: str, *, restart: bool) -> None:
     """Raise where another model was begun and never finished, unless that is to be dropped."""
     if begun not in (None, fingerprint) and not restart:

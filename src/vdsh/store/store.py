@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.documents.document import BATCH, in_batches
-from vdsh.errors import FolderError, InputError, VdshError
+from vdsh.errors import InputError, VdshError
 from vdsh.model import Model
 from vdsh.model.drift import Drift
 from vdsh.search.checks import check_count
 from vdsh.store.backup import write_backup
-from vdsh.store.care import describe, wrong_codes
+from vdsh.store.care import describe, find_problems
 from vdsh.store.drift import RECENT, measure_drift
 from vdsh.store.duplicates import check_similarity, find_duplicates
 from vdsh.store.engine import Engine, ModelChangedError
@@ -25,6 +25,7 @@ from vdsh.store.found import Found, Page, pages
 from vdsh.store.hits import Duplicates, Hit, Hits, Within
 from vdsh.store.model import encode_given, load_model, store_model
 from vdsh.store.queries import Query, VectorQuery, read_queries
+from vdsh.store.reindexing import check_model
 from vdsh.store.rows import check_codes, check_id, read_codes, to_rows
 from vdsh.store.searching import index_fields, search, to_hit, to_tree, within
 from vdsh.store.table import describe_store
@@ -320,12 +321,8 @@ class Store:
         The engine's own check, index and words against the documents, the model's checksum, and
         the codes of some documents made again.
         """
-        found = self._ask(lambda engine: list(engine.problems()))
-        try:
-            ids = [id for some, _ in self.codes() for id in some]
-            return found + self._ask(lambda engine: wrong_codes(engine, self._model, ids, sample))
-        except FolderError as error:
-            return [*found, str(error)]
+        find = partial(self._ask, lambda engine: find_problems(engine, self._model, sample))
+        return self._retry(find)
 
     def sample(self, n: int) -> list[Document]:
         """Return n documents at random, always the same ones; or all, where there are fewer."""
@@ -345,8 +342,11 @@ class Store:
         """
         n = check_count("recent", recent, 1)
         given = None if documents is None else list(documents)
-        work = partial(measure_drift, model=self._model, documents=given, n=n)
-        return self._retry(lambda: self._ask(work))
+
+        def work(engine: Engine) -> Drift:
+            return measure_drift(engine, model=self._model, documents=given, n=n)
+
+        return self._retry(partial(self._ask, work))
 
     def back_up(
         self,
@@ -390,6 +390,7 @@ class Store:
             Called with the number of documents of each batch.
         """
         model = self._engine.previous_model() if hasher is None else load_model(hasher)
+        check_model(self._engine.shown, model)
         self._ask(lambda engine: engine.reencode(model, restart=restart, progress=progress))
         self._follow(model)
 

@@ -60,6 +60,7 @@ class Sqlite(Engine):
         self._folder = folder
         self._may_create = may_create
         self._mirror: Mirror | None = None
+        self._words: Words | None = None  # stay when codes change
         self._known_fields: set[str] = set()
         self._codes = ""  # which codes the store has: `reencode` gives it others
         self._model_name = FOLDER
@@ -363,6 +364,7 @@ class Sqlite(Engine):
     def _note(self, meta: dict[str, str]) -> dict[str, str]:
         """Remember which codes the store has, and of which model."""
         if meta and meta.get("uuid") != self._codes:
+            self._words = self._mirror.words if self._mirror else self._words
             self._mirror = None
             self._codes = str(meta.get("uuid"))
             inside = meta.get("keep_model") == "inside"
@@ -374,7 +376,7 @@ class Sqlite(Engine):
             with self._database.reading() as connection:
                 check_codes(connection, self._codes)
             n_bits = int(self._database.meta()["n_bits"])
-            self._mirror = share_mirror(self._database, n_bits, self._codes)
+            self._mirror = share_mirror(self._database, n_bits, self._codes, self._words)
         return self._mirror
 
 

@@ -80,6 +80,8 @@ class Mirror:
     n_bits : int
     store : str
         What tells this store from others, in hexadecimal digits.
+    words : Words, optional
+        Of the same documents before they got other codes.
 
     Attributes
     ----------
@@ -89,13 +91,13 @@ class Mirror:
         Which documents have which words.
     """
 
-    def __init__(self, file: Path, n_bits: int, store: str) -> None:
+    def __init__(self, file: Path, n_bits: int, store: str, words: Words | None = None) -> None:
         self.file = file
         self.folder = file.parent
         self.n_bytes = n_bits // 8
         self.store = store
         self.index: HammingIndex | None = None
-        self.words = Words()
+        self.words = words or Words()
         self._state = State(0, 0)
         self._enough = 0  # deletions in the log, when somebody last looked how many are needed
         self._entrance = Lock()
@@ -252,11 +254,11 @@ _mirrors: "WeakValueDictionary[tuple[object, ...], Mirror]" = WeakValueDictionar
 _sharing = Lock()
 
 
-def share_mirror(database: Database, n_bits: int, store: str) -> Mirror:
+def share_mirror(database: Database, n_bits: int, store: str, words: Words | None) -> Mirror:
     """Return the mirror of a database: the one that other handles in this process use, if any."""
     key = (os.getpid(), database.identity, store)  # locks of another process stay as they were
     with _sharing:
-        mirror = _mirrors.get(key) or Mirror(database.file, n_bits, store)
+        mirror = _mirrors.get(key) or Mirror(database.file, n_bits, store, words)
         _mirrors[key] = mirror
     if not database.read_only:
         with database.reading() as connection:

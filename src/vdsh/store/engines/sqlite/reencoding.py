@@ -10,12 +10,14 @@ import shutil
 import sqlite3
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from vdsh.errors import OutputExistsError
+from vdsh.errors import OutputExistsError, VdshError
 from vdsh.model import Model
 from vdsh.store.engines.sqlite.database import Database
+from vdsh.store.engines.sqlite.mirror import Mirror
 from vdsh.store.model import load_model
 from vdsh.store.reindexing import (
     BATCH,
@@ -62,6 +64,9 @@ def reencode(
             connection.executemany("INSERT OR REPLACE INTO next_codes VALUES (?, ?)", codes)
             n_last += len(rows)
         _switch(connection, model, name)
+        # Or every reader would have to make the index of the new codes; it may fail.
+        with suppress(VdshError, OSError):
+            Mirror(database.file, model.n_bits, _value(connection, "uuid")).save(connection)
     if progress is not None:
         progress(n_last)
 
