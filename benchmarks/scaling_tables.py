@@ -56,6 +56,20 @@ def stores_table() -> str:
     return markdown(head, rows)
 
 
+def filters_table() -> str:
+    """Show queries with filters that few documents pass, before and after there is an index."""
+    result = read("filters")
+    rows = []
+    for key in result["folder"]["queries"]:
+        row = [key]
+        for engine in ("folder", "PostgreSQL"):
+            found = result[engine]["queries"][key]
+            row += [f"{found['before']['cpu_ms']:,.0f} ms", f"{found['after']['cpu_ms']:.2g} ms"]
+        rows.append(row)
+    head = ["filter, rank", "folder, before", "with index", "PostgreSQL, before", "with index"]
+    return markdown(head, rows)
+
+
 def billion_table() -> str:
     """Work out a billion documents from the measurements."""
     largest, store, text = read("scaling")["rows"][-1], _stores()[-1], read("text")

@@ -11,7 +11,14 @@ from common import read
 from nearest_tables import approximate_table, nearest_table, tables_memory_table
 from quality_tables import SEEDS, goals_table, radius_table, time_table, wasted_table
 from reproduction_report import report
-from scaling_tables import billion_table, processes_table, ray_table, sizes_table, stores_table
+from scaling_tables import (
+    billion_table,
+    filters_table,
+    processes_table,
+    ray_table,
+    sizes_table,
+    stores_table,
+)
 from vectors_tables import hops_table, teacher_table
 
 from vdsh.hashers import HASHERS
@@ -50,6 +57,7 @@ def pages() -> dict[Path, str]:
             "tables": tables_memory_table(),
             "approximate": approximate_table(),
             "stores": stores_table(),
+            "filters": filters_table(),
             "billion": billion_table(),
         },
         "docs/ray.md": {"encoding": ray_table(), "training": processes_table()},
