@@ -64,10 +64,14 @@ def filters_table() -> str:
         row = [key]
         for engine in ("folder", "PostgreSQL"):
             found = result[engine]["queries"][key]
-            row += [f"{found['before']['cpu_ms']:,.0f} ms", f"{found['after']['cpu_ms']:.2g} ms"]
+            row += [f"{_digits(found[when]['cpu_ms'])} ms" for when in ("before", "after")]
         rows.append(row)
     head = ["filter, rank", "folder, before", "with index", "PostgreSQL, before", "with index"]
     return markdown(head, rows)
+
+
+def _digits(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
 
 
 def billion_table() -> str:
