@@ -26,13 +26,14 @@ from vdsh.pipeline import TextHasher
 from vdsh.text import SMART
 
 ROUNDS = 5
+COMPARED = 4096  # texts
 ENCODE = """
 import hashlib, json, sys, time
 from vdsh.jit import load_kernels
 from vdsh.model import Model
 load_kernels()
 model, texts = Model.load(sys.argv[1]), json.load(sys.stdin)
-short = [" ".join(text.split()[10:16]) for text in texts[:300]]
+short = [" ".join(text.split()[10:16]) for text in texts[:100]]
 def timed(work, n):
     wall, cpu = time.perf_counter(), time.process_time()
     codes = work()
@@ -42,8 +43,8 @@ def one_by_one(some):
     return b"".join(model.encode([text]).tobytes() for text in some)
 for _ in range(2):  # the first warms up
     found = {"together": timed(lambda: model.encode(texts).tobytes(), len(texts)),
-             "posts": timed(lambda: one_by_one(texts[:300]), 300),
-             "six words": timed(lambda: one_by_one(short), 300)}
+             "posts": timed(lambda: one_by_one(texts[:100]), 100),
+             "six words": timed(lambda: one_by_one(short), 100)}
 for spent in found.values():
     spent[2] = hashlib.sha256(spent[2]).hexdigest()
 print(json.dumps(found))
@@ -57,7 +58,9 @@ def main() -> None:
     data = load("20newsgroups")
     texts = data.train.texts
     if before is not None:
-        save("text_compared", {"data": data.note, "microseconds": compare(texts, before)})
+        save(
+            "text_compared", {"data": data.note, "microseconds": compare(texts[:COMPARED], before)}
+        )
         return
     hasher = TextHasher("vdsh", n_bits=32, random_state=0, epochs=1).fit(texts)
     sklearn = TfidfVectorizer(
@@ -91,7 +94,7 @@ def compare(texts, before):
     hasher = TextHasher("vdsh", n_bits=32, random_state=0, epochs=5).fit(texts[:3000])
     with tempfile.TemporaryDirectory() as folder:
         hasher.save(f"{folder}/model")
-        for _ in range(ROUNDS):
+        for _ in range(3):
             for name, source in sources.items():
                 command = [sys.executable, "-c", ENCODE, f"{folder}/model"]
                 environment = os.environ | {"PYTHONPATH": str(source)}
