@@ -67,11 +67,20 @@ def run(places, folder, n):
     for name, place in places.items():
         with open_store(place, model(folder, data)) as store:
             n_there = store.count()
-            store.upsert(documents(texts, n_there))
+            if n_there < n:
+                store.upsert(documents(texts, n_there))
+                settle(store)
             result[name] = measure(store, subjects, n)
         for kind, row in result[name]["queries"].items():
             print(f"{name:11} {kind:26}", row, flush=True)
     return result
+
+
+def settle(store):
+    """Do what PostgreSQL does by itself some time after much was written."""
+    session = getattr(store._engine, "_session", None)
+    if session is not None:
+        session._connection.execute("VACUUM ANALYZE vdsh")
 
 
 def model(folder, data):
@@ -135,7 +144,9 @@ def ask(store, subjects, n):
     rng = np.random.default_rng(3)
     times = {}
     for i, text in enumerate([subjects[0], *subjects]):  # the first warms up
-        for name, where in filters(n, rng).items():
+        chosen = filters(n, rng)
+        # What words cost that were not asked for before shows in the first query of a text.
+        for name, where in ({"label, new words": chosen["label"]} | chosen).items():
             for rank in ("relevance", "distance"):
                 start, busy = time.perf_counter(), cpu_seconds(store)
                 store.search(text, where=where, rank=rank)

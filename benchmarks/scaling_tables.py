@@ -77,6 +77,24 @@ def _on_gpu() -> list[dict[str, Any]]:
     return [row for row in read("gpu")["rows"] if row["codes"] == "topics"]
 
 
+def filters_table() -> str:
+    """Show queries with filters that few documents pass, before and after there is an index."""
+    result = read("filters")
+    rows = []
+    for key in result["folder"]["queries"]:
+        row = [key]
+        for engine in ("folder", "PostgreSQL"):
+            found = result[engine]["queries"][key]
+            row += [f"{_digits(found[when]['cpu_ms'])} ms" for when in ("before", "after")]
+        rows.append(row)
+    head = ["filter, rank", "folder, before", "with index", "PostgreSQL, before", "with index"]
+    return markdown(head, rows)
+
+
+def _digits(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
+
+
 def billion_table() -> str:
     """Work out a billion documents from the measurements."""
     largest, store, text = read("scaling")["rows"][-1], _stores()[-1], read("text")

@@ -14,6 +14,7 @@ from quality_tables import SEEDS, goals_table, radius_table, time_table, wasted_
 from reproduction_report import report
 from scaling_tables import (
     billion_table,
+    filters_table,
     gpu_table,
     processes_table,
     ray_table,
@@ -60,6 +61,7 @@ def pages() -> dict[Path, str]:
             "approximate": approximate_table(),
             "gpu": gpu_table(),
             "stores": stores_table(),
+            "filters": filters_table(),
             "billion": billion_table(),
         },
         "docs/ray.md": {"encoding": ray_table(), "training": processes_table()},

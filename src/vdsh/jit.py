@@ -7,8 +7,9 @@ says when the kernels pay.
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from functools import lru_cache, update_wrapper
 from itertools import pairwise
 from threading import RLock
@@ -150,6 +151,23 @@ def in_threads(function: Callable[[S], T], tasks: Sequence[S], threads: int) -> 
     return list(_pool(threads, os.getpid()).map(function, tasks))
 
 
+@contextmanager
+def one_thread_each() -> Iterator[None]:
+    """Have BLAS use one thread for each of ours: its own would wait for each other in between."""
+    global _n_limiting
+    with _lock:
+        _n_limiting += 1
+        if _n_limiting == 1:
+            _limit_blas(1)
+    try:
+        yield
+    finally:
+        with _lock:
+            _n_limiting -= 1
+            if not _n_limiting:
+                _limit_blas(None)
+
+
 def spread(function: Callable[[int, int], T], n_items: int, *, least: int = 1) -> list[T]:
     """Call `function(start, stop)` on slices of `range(n_items)`, one thread a core.
 
@@ -182,6 +200,25 @@ def available_threads() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+_n_limiting = 0  # who is in `one_thread_each`
+_limited: list[Any] = []  # what gives BLAS its threads back
+
+
+def _limit_blas(threads: int | None) -> None:
+    while _limited:
+        _limited.pop().restore_original_limits()
+    if threads is not None and available_threads() > 1:
+        with suppress(ImportError):  # it comes with scikit-learn
+            _limited.append(_controller().limit(limits=threads, user_api="blas"))
+
+
+@lru_cache(maxsize=1)
+def _controller() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 @lru_cache(maxsize=8)

@@ -6,6 +6,7 @@ gets the same code alone and in a batch. The sparse layer goes row by row, the d
 """
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -14,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Scores
-from vdsh.jit import compiled, kernel, spread
+from vdsh.jit import available_threads, compiled, in_threads, kernel, one_thread_each
 from vdsh.model.products import Floats, dense_product, tiled_product
 from vdsh.model.vectors import Rows
 from vdsh.text.counts import Sparse
 
 Places = NDArray[np.int32]  # of entries in sparse rows
 
-_BLOCK = 512  # documents at a time: their hidden layers stay in the cache
+_BLOCK = 512  # documents that a thread takes at a time: their hidden layers stay in the cache
 _PLAIN = 1.5e-9  # seconds a product in numpy
 _LEAST_KL = 0.01
 
@@ -45,29 +46,29 @@ def encode(
     """
     n_docs = inputs.shape[0]
     outputs = [np.empty((n_docs, len(b)), np.float32) for _, b in heads]
-    for first in range(0, n_docs, _BLOCK):
+
+    def work(first: int) -> None:
         last = min(first + _BLOCK, n_docs)
         t2 = _hidden(inputs, first, last, W1, b1, W2, b2)
         for output, (W, b) in zip(outputs, heads, strict=True):
             output[first:last] = tiled_product(t2, W)
             output[first:last] += b
+
+    blocks = range(0, n_docs, _BLOCK)
+    with one_thread_each() if len(blocks) > 1 else nullcontext():
+        in_threads(work, blocks, available_threads())
     return outputs
 
 
 def _hidden(
     inputs: Sparse, first: int, last: int, W1: Floats, b1: Floats, W2: Floats, b2: Floats
 ) -> Floats:
-    n_docs = last - first
-    t1 = np.empty((n_docs, len(b1)), np.float32)
+    t1 = np.empty((last - first, len(b1)), np.float32)
     pointers = inputs.indptr[first : last + 1]
     if isinstance(inputs, Rows):
         np.maximum(dense_product(inputs.block[first:last], W1) + b1, 0, out=t1)
     elif compiled(_PLAIN * (int(pointers[-1]) - int(pointers[0])) * len(b1)):
-        spread(
-            lambda i, j: _sparse_relu(inputs.data, inputs.indices, pointers, W1, b1, t1, i, j),
-            n_docs,
-            least=32,
-        )
+        _sparse_relu(inputs.data, inputs.indices, pointers, W1, b1, t1)
     else:
         _plain_relu(inputs.data, inputs.indices, pointers, W1, b1, t1)
     t2 = dense_product(t1, W2)
@@ -99,11 +100,9 @@ def _sparse_relu(
     W: Floats,
     b: Floats,
     out: Floats,
-    start: int,
-    stop: int,
 ) -> None:
-    """Compute max(0, x @ W + b) for the sparse rows x from `start` to `stop`."""
-    for i in range(start, stop):
+    """Compute max(0, x @ W + b) for sparse rows x."""
+    for i in range(len(out)):
         row = out[i]
         for h in range(len(row)):
             row[h] = b[h]

@@ -99,16 +99,30 @@ def _multiply_add(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
 @kernel()
 def _multiply_rows(a: Floats, W: Floats, length: int, out: Floats, run: Floats) -> None:
     """Compute a @ W, the products of a row in runs of some length, each added to those before."""
+    places = np.empty(len(W) + 1, np.int64)
     for i in range(len(a)):
         for h in range(len(run)):
             out[i, h] = 0
         for first in range(0, len(W), length):
+            n = 0
+            for k in range(first, min(first + length, len(W))):
+                places[n] = k
+                n += a[i, k] != 0
             for h in range(len(run)):
                 run[h] = 0
-            for k in range(first, min(first + length, len(W))):
-                x, w = a[i, k], W[k]
-                if x != 0:
-                    for h in range(len(run)):
-                        run[h] = _multiply_add(x, w[h], run[h])
+            j = 0
+            while j + 4 <= n:  # four terms at a time: a quarter of the loads and stores
+                k0, k1, k2, k3 = places[j], places[j + 1], places[j + 2], places[j + 3]
+                w0, w1, w2, w3 = W[k0], W[k1], W[k2], W[k3]
+                x0, x1, x2, x3 = a[i, k0], a[i, k1], a[i, k2], a[i, k3]
+                for h in range(len(run)):
+                    some = _multiply_add(x1, w1[h], _multiply_add(x0, w0[h], run[h]))
+                    run[h] = _multiply_add(x3, w3[h], _multiply_add(x2, w2[h], some))
+                j += 4
+            while j < n:
+                x0, w0 = a[i, places[j]], W[places[j]]
+                for h in range(len(run)):
+                    run[h] = _multiply_add(x0, w0[h], run[h])
+                j += 1
             for h in range(len(run)):
                 out[i, h] += run[h]

@@ -227,12 +227,20 @@ def _find_tokens(
             kind = classes[data[i]] if data[i] < 0x80 else _wide_class(data, i, classes)
             if kind == SEPARATOR or kind == APOSTROPHE:
                 i += _width(data[i])
+                while i < end and data[i] < 0x80 and classes[data[i]] == SEPARATOR:
+                    i += 1
                 in_run = False
                 continue
             start, stop, value = i, i, _FNV_OFFSET
             if kind == WORD:
                 length, apostrophe, value_before = 0, -1, value
                 while i < end:
+                    while i < end and data[i] < 0x80 and classes[data[i]] == WORD:
+                        value = (value ^ np.uint64(data[i])) * _FNV_PRIME
+                        i += 1
+                        length += 1
+                    if i >= end:
+                        break
                     kind = classes[data[i]] if data[i] < 0x80 else _wide_class(data, i, classes)
                     if kind == APOSTROPHE and apostrophe < i - 1:
                         apostrophe, value_before = i, value  # belongs to the word if more follows

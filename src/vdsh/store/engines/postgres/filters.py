@@ -88,6 +88,8 @@ class FilterIndexes:
     def narrow(self, where: Tree | None, exact: Sql) -> Sql:
         """Put the condition that indexes know beside the exact one."""
         narrow = None if where is None else _narrow(where, self._known)
+        if narrow is not None and isinstance(where, Compare) and where.field == "labels":
+            return narrow  # which is exact
         both = exact if narrow is None else join(" AND ", [narrow, exact])
         return both if len(both.parameters) <= MOST_PARAMETERS else exact
 

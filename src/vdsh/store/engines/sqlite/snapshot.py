@@ -50,10 +50,7 @@ class Snapshot:
         """Count the documents."""
         if self.few is not None:
             return len(self.few)
-        if self._filter is None:
-            (n_documents,) = self._connection.execute("SELECT COUNT(*) FROM documents").fetchone()
-            return int(n_documents)
-        return len(self.all_rows())
+        return int(self._all("COUNT(*)")[0][0]) if self._some() is None else len(self.all_rows())
 
     def nearest(self, index: HammingIndex, code: Codes, k: int) -> Pairs | None:
         """Return the k nearest documents, or None where the index cannot tell.
@@ -111,7 +108,7 @@ class Snapshot:
 
     def all_rows(self) -> list[int]:
         """Return the numbers of all rows that match."""
-        return [row for row, _, _ in self._all()]
+        return [row for row, *_ in self.few or self._all("row")]
 
     def fetch(self, pairs: Pairs) -> list[Found]:
         """Fetch documents that were found."""
@@ -123,21 +120,24 @@ class Snapshot:
         return [to_found(row) for row in self._look_up(COLUMNS, ids)]
 
     def _index_of_all(self, code: Codes) -> HammingIndex:
-        ids, codes = read_codes([(id, code) for _, id, code in self._all()], len(code))
+        found = self.few or self._all("row, id, code")
+        ids, codes = read_codes([(id, code) for _, id, code in found], len(code))
         return HammingIndex(codes, ids=ids)
 
-    def _all(self) -> list[tuple[int, str, bytes]]:
-        """Look up row, id and code of all that match, by an index or by reading all documents."""
-        if self.few is not None:
-            return self.few
+    def _all(self, columns: str) -> list[Any]:
+        """Look up columns of all rows that match, by an index or by reading all documents."""
+        rows = self._some()
+        if rows is not None:
+            return self._look_up(columns, rows.tolist(), self._filter, by="row")
+        text, parameters = self._filter or Sql("1")
+        query = f"SELECT {columns} FROM documents WHERE {text}"
+        return self._connection.execute(query, parameters).fetchall()
+
+    def _some(self) -> Numbers | None:
+        """Return rows of which all that match are some, where looking them up is quicker."""
         query = "SELECT IFNULL(MAX(row), 0) FROM documents"
         (newest,) = self._connection.execute(query).fetchone()
-        rows = self._narrowed(newest // ONE_BY_ONE)
-        if rows is not None:
-            return self.rows("id, code", rows.tolist())
-        text, parameters = self._filter or Sql("1")
-        query = f"SELECT row, id, code FROM documents WHERE {text}"
-        return self._connection.execute(query, parameters).fetchall()
+        return self._narrowed(newest // ONE_BY_ONE)
 
     def _narrowed(self, most: int) -> Numbers | None:
         return None if self._where is None else Narrowing(self._connection).rows(self._where, most)

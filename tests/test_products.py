@@ -1,0 +1,71 @@
+"""Dense layers give a document the same bits, alone and among others."""
+
+import numpy as np
+import pytest
+
+from vdsh import jit
+from vdsh.model import products
+from vdsh.model.products import dense_product, tiled_product
+
+
+@pytest.fixture
+def known(monkeypatch):
+    """What is known of BLAS here, forgotten before and after."""
+    runs = {}
+    monkeypatch.setattr(products, "_runs", runs)
+    monkeypatch.setattr(products, "compiled", lambda seconds: True)
+    return runs
+
+
+def layer(n_in, n_out, n_docs=40):
+    rng = np.random.default_rng(n_in)
+    a = np.maximum(rng.normal(size=(n_docs, n_in)), 0).astype(np.float32)
+    return a, rng.normal(size=(n_in, n_out)).astype(np.float32)
+
+
+@pytest.mark.parametrize("n_in, n_out", [(1000, 32), (1000, 100), (500, 96), (33, 17), (8, 16)])
+@pytest.mark.parametrize("product", [dense_product, tiled_product])
+def test_few_documents_get_the_bits_they_get_among_many(known, product, n_in, n_out):
+    a, W = layer(n_in, n_out)
+    every = product(a, W)
+    for n in (1, 2, products.FEW):
+        assert product(a[3 : 3 + n], W).tobytes() == every[3 : 3 + n].tobytes()
+    assert (n_in, n_out) in known
+    assert product(a[:0], W).shape == (0, n_out)
+
+
+def test_blas_multiplies_where_it_is_not_known_how_it_adds(known, monkeypatch):
+    a, W = layer(100, 24)
+    monkeypatch.setattr(products, "_multiply", lambda a, W, length: np.zeros((len(a), 24)))
+    assert dense_product(a[:1], W).tobytes() == dense_product(a, W)[:1].tobytes()
+    assert known == {(100, 24): 0}
+
+
+def test_layers_of_other_kinds_are_left_to_blas(known):
+    a, W = layer(64, 32)
+    for other in (np.asfortranarray(W), W.astype(np.float64)):
+        assert np.allclose(dense_product(a[:1], other), a[:1] @ W, atol=1e-4)
+    assert known == {}
+
+
+def test_blas_gets_its_threads_back_when_the_last_has_finished(monkeypatch):
+    class Controller:
+        limits = [2]
+
+        def limit(self, *, limits, user_api):
+            self.limits.append(limits)
+            return self
+
+        def restore_original_limits(self):
+            self.limits.pop()
+
+    monkeypatch.setattr(jit, "_controller", Controller)
+    monkeypatch.setattr(jit, "available_threads", lambda: 2)
+    with jit.one_thread_each():
+        with jit.one_thread_each():
+            assert Controller.limits == [2, 1]
+        assert Controller.limits == [2, 1]
+    assert Controller.limits == [2]
+    with pytest.raises(ZeroDivisionError), jit.one_thread_each():
+        1 / 0  # noqa: B018
+    assert Controller.limits == [2]
