@@ -2,8 +2,9 @@
 
     VDSH_DATA=path/to/data python benchmarks/bench_memory.py [DOCUMENTS [GB [SAMPLE]]]
 
-The documents are pieces of Reuters' news, a word of each exchanged for another one. Each fit is a process of
-its own, whose largest resident size the system tells. One epoch is enough: all are alike.
+The documents are pieces of Reuters' news, a word of each exchanged for another one. Each fit is a
+process of its own, whose largest resident size the system tells. One epoch is enough: all are
+alike.
 """
 
 import json
