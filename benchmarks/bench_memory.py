@@ -4,7 +4,7 @@
 
 The documents are pieces of Reuters' news, a word of each exchanged for another one. Each fit is a
 process of its own, whose largest resident size the system tells. One epoch is enough: all are
-alike.
+alike. With a SAMPLE no more than that many are learned from.
 """
 
 import json
@@ -30,14 +30,18 @@ def main() -> None:
         file = Path(folder, "docs.jsonl")
         write(file, int(n))
         result = {"file": {"documents": int(n), "megabytes": round(file.stat().st_size / 1e6)}}
-        result["sizes"] = [fit(file, "--sample", size) for size in SIZES]
-        first, last = result["sizes"][0], result["sizes"][-1]
-        grown = last["peak_gb"] - first["peak_gb"]
-        documents = last["documents"] - first["documents"]
-        result["bytes_a_document"] = round(1e9 * grown / documents)
+        if not sample:
+            result |= cost(file)
         some = ("--sample", int(sample)) if sample else ()
         result["bounded"] = {"memory_gb": gb, **fit(file, "--memory", gb, *some)}
-    save("memory", result)
+    save(f"memory_{int(n)}", result)
+
+
+def cost(file: Path) -> dict:
+    """See what a document costs."""
+    sizes = [fit(file, "--sample", size) for size in SIZES]
+    grown = sizes[-1]["peak_gb"] - sizes[0]["peak_gb"]
+    return {"sizes": sizes, "bytes_a_document": round(1e9 * grown / (SIZES[-1] - SIZES[0]))}
 
 
 def write(file: Path, n: int) -> None:
