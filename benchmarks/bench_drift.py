@@ -51,15 +51,16 @@ class Case:
     def __init__(self, name: str, corpus: Corpus, rows: np.ndarray, folder: Path) -> None:
         order = np.random.RandomState(0).permutation(rows)[:MOST]
         held_out, train = np.split(order, [len(order) // 10])
-        self.train, held_out = corpus.texts[train].tolist(), corpus.texts[held_out].tolist()
+        self.rows = train
+        self.train, self.held_out = (corpus.texts[some].tolist() for some in (train, held_out))
         place, begin = folder / name, time.perf_counter()
         if not place.exists():
             hasher = TextHasher("vdsh", 32, random_state=0, **SETTINGS)
-            hasher.fit(self.train, validation=held_out, progress=False).save(place)
+            hasher.fit(self.train, validation=self.held_out, progress=False).save(place)
             print(f"{name}: learned in {time.perf_counter() - begin:.0f} s", flush=True)
         self.model = Model.load(place)
         self.others = self.model.encode([self.train[i] for i in sample(len(self.train), AMONG)])
-        self.reference = make_profile(self.model, held_out, self.others)
+        self.reference = make_profile(self.model, self.held_out, self.others)
         assert self.model.profile is not None
 
     def drift(self, texts):

@@ -142,9 +142,9 @@ def command(
             "Give documents to learn from; or vectors alone: --vectors FILE --no-text."
         )
     begin = None if start is None else Model.load(start)
-    given = options.parse_settings(setting or [])
-    given |= {} if device == "auto" else {"device": device}
+    given: dict[str, Any] = {} if device == "auto" else {"device": device}
     given |= {} if epochs is None else {"epochs": epochs}
+    given |= options.parse_settings(setting or [])
     hasher = make_hasher(begin, model, bits, preset, seed, given)
     stored = read_stored(store, begin)
 
@@ -163,13 +163,15 @@ def command(
             begin,
             chosen.words,
         )
+        total = chosen.total
+        del chosen  # texts are enough
         machines = Machines(address, workers) if engine == "ray" else None
         hasher = fit_on_ray(lesson, machines) if machines else lesson.fit(progress=not quiet)
     if not first:
         return
     fitted = hasher.model_
     facts: dict[str, Any] = {"quality": _judge(hasher, lesson, quiet=quiet)}
-    facts |= {} if chosen.words is None else {"sampled_from": chosen.total}
+    facts |= {} if lesson.words is None else {"sampled_from": total}
     if begin is not None:
         facts["started"] = changes(begin, fitted, stored or lesson.train[0], store)
     fitted.training = {**fitted.training, **facts}

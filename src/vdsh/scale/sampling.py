@@ -5,7 +5,7 @@ than the words; the second time a random sample is kept. A tenth is held out bef
 words are not among those counted.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from vdsh.text.bag_of_words import add_frequencies
 
 # What training holds: measured by benchmarks/bench_memory.py, rounded up.
 BASE = 1.2e9  # bytes: torch, kernels, weights and what Adam remembers of them
-A_DOCUMENT, A_WORD, A_BYTE = 5_000, 200, 2  # bytes for each document, counted word, byte of text
+A_DOCUMENT, A_WORD, A_BYTE = 8_000, 200, 2  # bytes for each document, counted word, byte of text
 BATCH = 5_000  # documents whose words are counted at a time
 MOST_WORDS = 2_000_000  # distinct ones; beyond, those seen only once are forgotten
 LEAST = 1_000  # documents that must fit
@@ -40,7 +40,7 @@ class Words(NamedTuple):
     per_document : float
         How many distinct words a document has in the mean.
     bytes_each : float
-        How many characters a text has in the mean.
+        How many characters text and fields of a document have in the mean.
     """
 
     documents: int
@@ -135,21 +135,20 @@ def count_words(read: Read, share: float, seed: int) -> Words:
     frequencies: dict[bytes, int] = {}
     n_documents = n_counted = n_characters = n_pairs = 0
     with read("counting words") as documents:
-        for texts in _texts(documents):
-            held_out = rng.random_sample(len(texts)) < share
-            some = [text for text, out in zip(texts, held_out, strict=True) if not out]
-            n_pairs += add_frequencies(frequencies, some)
-            n_documents, n_counted = n_documents + len(texts), n_counted + len(some)
-            n_characters += sum(map(len, some))
+        for batch in in_batches(documents, BATCH):
+            held_out = rng.random_sample(len(batch)) < share
+            some = [document for document, out in zip(batch, held_out, strict=True) if not out]
+            n_pairs += add_frequencies(frequencies, [document.text for document in some])
+            n_documents, n_counted = n_documents + len(batch), n_counted + len(some)
+            n_characters += sum(map(_length, some))
             if len(frequencies) > MOST_WORDS:
                 frequencies = {word: n for word, n in frequencies.items() if n > 1}
     each = max(n_counted, 1)
     return Words(n_documents, frequencies, n_pairs / each, n_characters / each)
 
 
-def _texts(documents: Iterable[Document]) -> Iterator[list[str]]:
-    for batch in in_batches(documents, BATCH):
-        yield [document.text for document in batch]
+def _length(document: Document) -> int:
+    return len(document.text) + sum(len(str(value)) for value in document.metadata.values())
 
 
 def _is_held_out(n_documents: int, share: float, seed: int) -> NDArray[np.bool_]:
