@@ -104,8 +104,8 @@ def test_a_model_of_vectors_takes_no_texts_and_one_of_texts_no_vectors(hasher, f
         hasher.model_.encode(["orbit"])
     with pytest.raises(InputError, match="hashes texts, and no vectors"):
         fitted.model_.encode_vectors(VECTORS)
-    with pytest.raises(InputError, match="hashes vectors"):
-        TextHasher.load(folder).encode(["orbit"])
+    with pytest.raises(InputError, match="hashes vectors. Load it with VectorHasher"):
+        TextHasher.load(folder)
 
 
 @pytest.mark.parametrize(
@@ -136,6 +136,8 @@ def test_documents_without_vectors_and_other_mistakes(hasher, store):
         VectorHasher(8, model="pca").fit(VECTORS)
     with pytest.warns(ZeroVectorWarning, match="1 of 2 vectors are zero"):
         hasher.encode([[0.0] * 12, [1.0] * 12])
+    with pytest.raises(InputError, match="keeps texts and no vectors"):
+        store.reindex(hasher)
     assert store.count() == 80 and store.check() == []
 
 
