@@ -223,6 +223,8 @@ def test_the_command_line_learns_encodes_and_indexes_vectors(vdsh, files, folder
     named = vdsh("encode", folder, "docs.jsonl", "--vectors", "place").stdout.splitlines()
     codes = Model.load(folder).encode_vectors(VECTORS)
     assert lines[0] == f"1\t{codes[0].tobytes().hex()}" and len(lines) == 80
+    told = vdsh("explain", folder).stdout
+    assert "words that go with it" in told and "orbit" in told
     assert named[5] == f"d05\t{codes[5].tobytes().hex()}"
     vdsh("index", folder, "docs.jsonl", "--vectors", "place", "--store", "s")
     with open_store(files / "s") as opened:
