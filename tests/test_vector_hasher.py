@@ -104,8 +104,8 @@ def test_a_model_of_vectors_takes_no_texts_and_one_of_texts_no_vectors(hasher, f
         hasher.model_.encode(["orbit"])
     with pytest.raises(InputError, match="hashes texts, and no vectors"):
         fitted.model_.encode_vectors(VECTORS)
-    with pytest.raises(InputError, match="hashes vectors"):
-        TextHasher.load(folder).encode(["orbit"])
+    with pytest.raises(InputError, match="hashes vectors. Load it with VectorHasher"):
+        TextHasher.load(folder)
 
 
 @pytest.mark.parametrize(
@@ -136,6 +136,8 @@ def test_documents_without_vectors_and_other_mistakes(hasher, store):
         VectorHasher(8, model="pca").fit(VECTORS)
     with pytest.warns(ZeroVectorWarning, match="1 of 2 vectors are zero"):
         hasher.encode([[0.0] * 12, [1.0] * 12])
+    with pytest.raises(InputError, match="keeps texts and no vectors"):
+        store.reindex(hasher)
     assert store.count() == 80 and store.check() == []
 
 
@@ -221,6 +223,8 @@ def test_the_command_line_learns_encodes_and_indexes_vectors(vdsh, files, folder
     named = vdsh("encode", folder, "docs.jsonl", "--vectors", "place").stdout.splitlines()
     codes = Model.load(folder).encode_vectors(VECTORS)
     assert lines[0] == f"1\t{codes[0].tobytes().hex()}" and len(lines) == 80
+    told = vdsh("explain", folder).stdout
+    assert "words that go with it" in told and "orbit" in told
     assert named[5] == f"d05\t{codes[5].tobytes().hex()}"
     vdsh("index", folder, "docs.jsonl", "--vectors", "place", "--store", "s")
     with open_store(files / "s") as opened:

@@ -264,6 +264,8 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model folder written by `save`."""
         model = Model.load(path)
+        if model.takes_vectors:
+            raise InputError(f"The model in '{path}' hashes vectors. Load it with VectorHasher.")
         hasher = cls(**model.given)
         hasher.model_ = model
         return hasher

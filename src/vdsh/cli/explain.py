@@ -84,9 +84,13 @@ def _bits_lines(model: "Model", bits: "list[BitExplanation]") -> Iterable[str]:
     """One row for each value of each bit."""
     from vdsh.model.health import describe
 
-    yield "bit  value  share  words that push it there"
+    what = "words that go with it" if model.takes_vectors else "words that push it there"
+    yield f"bit  value  share  {what}"
     for one in bits:
-        sides = ((1, one.balance, one.ones), (0, 1 - one.balance, one.zeros))
+        ones, zeros = one.ones, one.zeros
+        if model.takes_vectors:  # its encoder sees no words
+            ones, zeros = one.decoder_ones or [], one.decoder_zeros or []
+        sides = ((1, one.balance, ones), (0, 1 - one.balance, zeros))
         for value, share, words in sides:
             name = f"{one.bit:>3}" if value else "   "
             yield f"{name}      {value}  {share:>4.0%}   {_names(words)}"

@@ -50,11 +50,12 @@ def _export_encoder(source: str, out: str, *, force: bool, as_json: bool) -> Non
         with open_store(source) as store:
             model = store.model
     export_encoder(model, out, force=force)
-    n_terms, n_bits = len(model.words), model.n_bits
+    n_terms, n_bits = model.n_inputs, model.n_bits
     if as_json:
         typer.echo(json.dumps({"path": out, "terms": n_terms, "bits": n_bits}))
     else:
-        typer.echo(f"Wrote {out}: counts of {n_terms:,} words in, codes of {n_bits} bits out.")
+        kind = "vectors of {:,} dimensions" if model.takes_vectors else "counts of {:,} words"
+        typer.echo(f"Wrote {out}: {kind.format(n_terms)} in, codes of {n_bits} bits out.")
 
 
 def _export_codes(

@@ -25,14 +25,15 @@ def export_encoder(
 ) -> None:
     """Write a fitted model as an ONNX file.
 
-    The input `counts` is float32 of shape (n_docs, n_terms); weighting and scaling are in the
-    graph. Outputs are `scores`, `bits` (both of shape (n_docs, n_bits)) and `codes` of shape
-    (n_docs, n_bits // 8). The words of the columns are in the file's metadata, one a line.
+    The input `counts` is float32 of shape (n_docs, n_terms), or the vectors of a model of vectors;
+    weighting and scaling are in the graph. Outputs are `scores`, `bits` (both of shape
+    (n_docs, n_bits)) and `codes` of shape (n_docs, n_bits // 8). The words of the columns are in
+    the file's metadata, one a line.
 
     Parameters
     ----------
     hasher : TextHasher or Model
-        Of one of the models vdsh, vdsh-s, vdsh-sp, lsh, itq, sth, shttm.
+        Of one of the models vdsh, vdsh-s, vdsh-sp, vdsh-v, lsh, itq, sth, shttm.
     path : path
     force : bool, default=False
         Replace a file that is there.
@@ -68,7 +69,7 @@ class _Graph:
 
     def model(self) -> Any:
         """Put the graph together."""
-        n_terms, n_bits = len(self._model.words), self._model.n_bits
+        n_terms, n_bits = self._model.n_inputs, self._model.n_bits
         scores = self._scores(self._weighted("counts"))
         self._add("Identity", scores, to="scores")
         above = self._add("Greater", "scores", self._constant(self._model.thresholds))
