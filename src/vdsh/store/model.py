@@ -98,15 +98,6 @@ class StoreModel:
             self.n_empty = 0
 
 
-def check_hashes_texts(model: Model) -> None:
-    """Raise for a model that cannot make codes of what a store keeps."""
-    if model.takes_vectors:
-        raise InputError(
-            "A store keeps texts and no vectors, so a model of vectors cannot encode them again. "
-            "Index the documents into a new store, with their vectors."
-        )
-
-
 def encode_given(
     model: StoreModel, vectors: Any, documents: Iterable[Any], codes: Codes | None
 ) -> Codes:

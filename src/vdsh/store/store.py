@@ -23,7 +23,7 @@ from vdsh.store.duplicates import check_similarity, find_duplicates
 from vdsh.store.engine import Engine, ModelChangedError
 from vdsh.store.found import Found, Page, pages
 from vdsh.store.hits import Duplicates, Hit, Hits, Within
-from vdsh.store.model import check_hashes_texts, encode_given, load_model, store_model
+from vdsh.store.model import encode_given, load_model, store_model
 from vdsh.store.queries import Query, VectorQuery, read_queries
 from vdsh.store.reindexing import check_model
 from vdsh.store.rows import check_codes, check_id, read_codes, to_rows
@@ -391,7 +391,6 @@ class Store:
         """
         model = self._engine.previous_model() if hasher is None else load_model(hasher)
         check_model(self._engine.shown, model)
-        check_hashes_texts(model)
         self._ask(lambda engine: engine.reencode(model, restart=restart, progress=progress))
         self._follow(model)
 
