@@ -12,7 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 EXTRAS = """torch pyarrow fastapi uvicorn httptools uvloop prometheus_client fastapi_offline
-    matplotlib openTSNE pymilvus milvus_lite psycopg faiss onnx ray pandas""".split()
+    matplotlib openTSNE pymilvus milvus_lite psycopg faiss onnx ray pandas model2vec
+    sentence_transformers""".split()
 SPACE = "rocket shuttle launch moon crew astronaut satellite telescope".split()
 SPORT = "goal match player season team coach referee stadium".split()
 LABELS = ("space", "sport")

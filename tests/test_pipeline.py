@@ -225,9 +225,11 @@ def test_what_a_method_learns_is_what_it_says_it_learns(model, decoder_size, cor
     values = {name: value for name, value in learned.items() if name not in arrays}
     settings = hasher.model_.settings
     check_learned(model, settings, arrays, values)
-    for name in arrays:
+    for name, array in arrays.items():
+        # Of components there may be fewer than bits.
+        shorter = array[:, :-1] if name == "rotation_" else array[:-1]
         with pytest.raises(ValueError, match="does not"):
-            check_learned(model, settings, arrays | {name: arrays[name][:-1]}, values)
+            check_learned(model, settings, arrays | {name: shorter}, values)
 
 
 def test_settings_of_numpy_and_sets_are_kept(corpus, tmp_path):  # #16 A4

@@ -395,7 +395,7 @@ def test_a_search_that_is_done_again_gives_the_same(postgres_place, fitted, monk
 
 
 def test_a_graph_goes_with_words(postgres_server, fitted):
-    url = postgres_server.url("vectors", table="graph_words", index="hnsw")
+    url = postgres_server.url("vectors", table="worded_graph", index="hnsw")
     with open_store(url, fitted) as store:
         store.upsert([doc(id, text, year=i) for i, (id, text) in enumerate(TEXTS.items())])
         assert ids(store.search("e0382", k=1)) == ["code"]

@@ -200,7 +200,8 @@ def _check_no_text(
     others = (validation, start, size)
     if preset != "best" or engine != "local" or any(each is not None for each in others):
         raise InputError(
-            "--preset, --validation, --engine, --from, --sample and --memory are for texts."
+            "--preset, --validation, --engine, --from, --sample and --memory are for models of "
+            "texts."
         )
 
 

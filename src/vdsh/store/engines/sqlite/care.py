@@ -69,4 +69,4 @@ def _index_problems(connection: sqlite3.Connection, index: HammingIndex) -> Iter
 
 def _finds(index: HammingIndex, id: str, code: bytes) -> bool:
     hits: Any = index.within(np.frombuffer(code, np.uint8), 0)
-    return id in hits.ids
+    return id in hits.ids.tolist()  # an array takes "a\0" for "a"
