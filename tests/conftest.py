@@ -1,6 +1,7 @@
 """A corpus whose right answer is known: two topics without a word in common."""
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -14,6 +15,10 @@ from engines import lite_file, new_place, place, postgres_server, years  # noqa:
 from vdsh import TextHasher
 from vdsh.cli import app
 from vdsh.hashers import HASHERS
+
+# Its threads would begin anew in each child, also in one that is about to become another program,
+# where all files are closed: the child is aborted.
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 
 SPACE = "orbit rocket shuttle launch moon crew astronaut satellite".split()
 SPORT = "goal match player season team coach referee stadium".split()

@@ -22,7 +22,7 @@ from vdsh.errors import FolderError, InputError, VdshError
 from vdsh.model import as_model
 from vdsh.server.app import create_app
 from vdsh.store import restore_store
-from vdsh.store.engines.sqlite import words
+from vdsh.store.engines.sqlite import reencoding, words
 from vdsh.store.engines.sqlite.mirror import Mirror
 
 
@@ -285,6 +285,28 @@ def test_two_processes_at_once(folder, newer):
         now = store.model.fingerprint
         check_codes(store, next(one for one in ended if as_model(one).fingerprint == now))
         assert store.check() == []
+
+
+def test_who_begins_anew_in_the_middle_leaves_no_hole(folder, newer, monkeypatch):
+    """The second batch was written into the table of another run, which had not the first."""
+    encode, calls = reencoding._encode, []
+
+    def interrupted(model, rows):
+        calls.append(len(rows))
+        if len(calls) == 2:
+            base = sqlite3.connect(folder / "store.sqlite")
+            with base:
+                for hasher in (third(), newer):
+                    fingerprint = as_model(hasher).fingerprint
+                    reencoding._begin(base, folder, fingerprint, restart=True)
+            base.close()
+        return encode(model, rows)
+
+    monkeypatch.setattr(reencoding, "_encode", interrupted)
+    with open_store(folder) as store:
+        store.reindex(newer)
+        check_codes(store, newer)
+    assert len(calls) > 3
 
 
 def test_a_strange_earlier_model_is_refused(folder, newer):

@@ -47,12 +47,15 @@ def reencode(
         _begin(connection, database.folder, model.fingerprint, restart=restart)
     while True:
         with database.reading() as connection:
-            rows = _left(connection)
+            _check_own(connection, database.folder, model.fingerprint)
+            last, rows = _last(connection), _left(connection)
         if len(rows) < BATCH:
             break
         codes = _encode(model, rows)
         with database.writing() as connection:
             _check_own(connection, database.folder, model.fingerprint)
+            if _last(connection) != last:  # others encode with this model too, or began anew
+                continue
             connection.executemany("INSERT OR REPLACE INTO next_codes VALUES (?, ?)", codes)
         if progress is not None:
             progress(len(rows))
@@ -114,13 +117,15 @@ def _check_own(connection: sqlite3.Connection, folder: Path, fingerprint: str) -
     check_own(str(folder), _value(connection, NEXT), fingerprint)
 
 
+def _last(connection: sqlite3.Connection) -> int:
+    """Return the last row that has a new code."""
+    return int(connection.execute("SELECT IFNULL(MAX(row), 0) FROM next_codes").fetchone()[0])
+
+
 def _left(connection: sqlite3.Connection) -> Rows:
     """Read the next documents without a new code."""
-    query = (
-        "SELECT row, text FROM documents "
-        "WHERE row > (SELECT IFNULL(MAX(row), 0) FROM next_codes) ORDER BY row LIMIT ?"
-    )
-    return connection.execute(query, (BATCH,)).fetchall()
+    query = "SELECT row, text FROM documents WHERE row > ? ORDER BY row LIMIT ?"
+    return connection.execute(query, (_last(connection), BATCH)).fetchall()
 
 
 def _encode(model: Model, rows: Rows) -> list[tuple[int, bytes]]:
