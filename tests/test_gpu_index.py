@@ -27,17 +27,17 @@ def small(monkeypatch):
     monkeypatch.setattr(gpu_rows, "MOST_KEPT", 3 * 4096)
 
 
-def same(one, other):
+def assert_same(one, other):
     assert one.rows.tolist() == other.rows.tolist()
     assert one.distances.tolist() == other.distances.tolist()
 
 
-def agree(codes, queries, k, *, allowed=None, keys=None, removed=()):
+def assert_agree(codes, queries, k, *, allowed=None, keys=None, removed=()):
     gpu, cpu = GpuRows(codes, HERE), RowIndex(codes)
     for rows in (gpu, cpu):
         rows.keys = keys
         rows.remove(np.array(removed, np.int64))
-    same(gpu.search(queries, k, allowed=allowed), cpu.search(queries, k, allowed=allowed))
+    assert_same(gpu.search(queries, k, allowed=allowed), cpu.search(queries, k, allowed=allowed))
     radius = codes.shape[1]
     pairs = zip(
         gpu.within(queries, radius, allowed=allowed),
@@ -45,7 +45,7 @@ def agree(codes, queries, k, *, allowed=None, keys=None, removed=()):
         strict=True,
     )
     for one, other in pairs:
-        same(one, other)
+        assert_same(one, other)
 
 
 @pytest.mark.gpu
@@ -55,10 +55,10 @@ def agree(codes, queries, k, *, allowed=None, keys=None, removed=()):
 def test_kernels_agree_with_the_cpu_at_every_length(n_bits, n_queries):
     codes, queries = random_codes(70_000, n_bits), random_codes(n_queries, n_bits, seed=1)
     queries[0] = ~codes[6]  # the largest distance there is
-    agree(codes, queries, 20)
-    agree(repeated_codes(70_000, 40, n_bits), queries[:40], 300)
+    assert_agree(codes, queries, 20)
+    assert_agree(repeated_codes(70_000, 40, n_bits), queries[:40], 300)
     allowed = np.random.default_rng(2).random(70_000) < 0.01
-    agree(codes, queries, 20, allowed=allowed, removed=range(0, 70_000, 3))
+    assert_agree(codes, queries, 20, allowed=allowed, removed=range(0, 70_000, 3))
 
 
 @pytest.mark.gpu
@@ -73,21 +73,21 @@ def test_a_gpu_without_enough_memory_says_what_would_fit(monkeypatch):
 @pytest.mark.parametrize("k", [1, 30])
 def test_rows_agree_with_the_cpu(small, n_bits, k):
     queries = random_codes(4, n_bits, seed=1)
-    agree(random_codes(20_000, n_bits), queries, k)
-    agree(repeated_codes(20_000, 3, n_bits), queries, k)
+    assert_agree(random_codes(20_000, n_bits), queries, k)
+    assert_agree(repeated_codes(20_000, 3, n_bits), queries, k)
 
 
 def test_ties_go_by_key_where_codes_are_crowded(small):
     codes = repeated_codes(20_000, 2)
     keys = np.random.default_rng(3).permutation(20_000)
     queries = np.concatenate([codes[:2], ~codes[:1]])
-    agree(codes, queries, 500, keys=keys, removed=range(0, 20_000, 2))
+    assert_agree(codes, queries, 500, keys=keys, removed=range(0, 20_000, 2))
 
 
 def test_masks_that_allow_few_none_and_all(small):
     codes, queries = random_codes(20_000), random_codes(3, seed=1)
     for share in (0, 0.0005, 0.5, 1):
-        agree(codes, queries, 20, allowed=np.random.default_rng(0).random(20_000) < share)
+        assert_agree(codes, queries, 20, allowed=np.random.default_rng(0).random(20_000) < share)
 
 
 def test_rows_grow_shrink_and_come_back(small):
@@ -98,12 +98,12 @@ def test_rows_grow_shrink_and_come_back(small):
         rows.keys = keys
         rows.remove(np.arange(50, 15_000))
     queries = random_codes(3, seed=9)
-    same(gpu.search(queries, 40), cpu.search(queries, 40))
+    assert_same(gpu.search(queries, 40), cpu.search(queries, 40))
     assert gpu.codes().tolist() == cpu.codes().tolist()
     assert gpu.compact().tolist() == cpu.compact().tolist()
-    same(gpu.search(queries, 40), cpu.search(queries, 40))
-    same(gpu.search(queries, 5000), cpu.search(queries, 5000))
-    same(gpu.on_cpu().search(queries, 40), cpu.search(queries, 40))
+    assert_same(gpu.search(queries, 40), cpu.search(queries, 40))
+    assert_same(gpu.search(queries, 5000), cpu.search(queries, 5000))
+    assert_same(gpu.on_cpu().search(queries, 40), cpu.search(queries, 40))
     assert len(gpu) == len(cpu) == 5150
 
 
