@@ -24,6 +24,7 @@ from vdsh.codes import (
     plain_threshold,
 )
 from vdsh.errors import InputError, missing_package
+from vdsh.hashers.canonical import canonical
 from vdsh.hashers.thresholds import calibrate
 from vdsh.labels import Labels, read_labels
 from vdsh.metrics.by_threshold import ValidationSearch
@@ -31,8 +32,6 @@ from vdsh.model.encoders import Encoder, Network
 from vdsh.model.health import bit_health, sample
 from vdsh.model.vectors import check_vectors
 from vdsh.text.weighting import inverse_document_frequency, weigh
-
-_NOTHING = 1e-30  # a smaller count is none: one over it would be more than a float can hold
 
 
 class Examples(NamedTuple):
@@ -272,7 +271,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
             ensure_non_negative=not self._takes_vectors(),
             reset=reset,
         )
-        counts = _canonical(csr_array(X))
+        counts = canonical(csr_array(X))
         if counts.nnz < 2**31:  # slicing columns leaves wide indices, which few libraries take
             counts.indices = counts.indices.astype(np.int32, copy=False)
             counts.indptr = counts.indptr.astype(np.int32, copy=False)
@@ -379,20 +378,6 @@ def trainer(name: str) -> Any:
         if error.name != "torch":
             raise
         raise missing_package("Training", "torch", "train") from error
-
-
-def _canonical(counts: csr_array) -> csr_array:
-    """Sort entries, add up double ones and drop stored zeros: equal matrices become the same.
-
-    A matrix that needs none of this stays as it is; any other is copied, for it is the caller's.
-    """
-    if counts.has_canonical_format and (np.abs(counts.data) > _NOTHING).all():
-        return counts
-    counts = counts.copy()
-    counts.sum_duplicates()
-    counts.data[np.abs(counts.data) <= _NOTHING] = 0
-    counts.eliminate_zeros()
-    return counts
 
 
 def _read_labels(y: Any, n_docs: int, names: Sequence[str] | None = None, kind: str = "") -> Labels:
