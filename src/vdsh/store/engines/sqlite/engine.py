@@ -9,13 +9,13 @@ from time import monotonic, sleep
 from typing import Any
 
 from vdsh.codes import Codes
-from vdsh.errors import FolderError, OutputExistsError, VdshError, WriteError
+from vdsh.errors import FolderError, VdshError, WriteError
 from vdsh.model import Model
 from vdsh.model.health import sample
-from vdsh.persistence import MANIFEST
 from vdsh.store.engine import REORDERS, WORDS_LATER, Engine, no_store
 from vdsh.store.engines.sqlite import care, filters, reencoding
 from vdsh.store.engines.sqlite.database import FILE, Database
+from vdsh.store.engines.sqlite.folder import holds_store, keep_inside
 from vdsh.store.engines.sqlite.mirror import Mirror, check_codes, current_state, share_mirror
 from vdsh.store.engines.sqlite.relevant import find_candidates, fitting
 from vdsh.store.engines.sqlite.snapshot import Snapshot, to_found, to_pairs
@@ -54,7 +54,7 @@ class Sqlite(Engine):
     """
 
     def __init__(self, folder: Path, *, wait: float, may_create: bool) -> None:
-        if not _holds_store(folder) and not may_create:
+        if not holds_store(folder) and not may_create:
             raise no_store(str(folder))
         self.shown = str(folder)
         self._folder = folder
@@ -87,7 +87,7 @@ class Sqlite(Engine):
         except OSError as error:
             raise WriteError(f"Could not make '{self.shown}': {error.strerror}.") from error
         if model is not None:
-            _keep_inside(Path(self.model_place), model)
+            keep_inside(Path(self.model_place), model)
         return self._note(self._database.create(meta))
 
     def load_model(self) -> Model:
@@ -378,39 +378,6 @@ class Sqlite(Engine):
             n_bits = int(self._database.meta()["n_bits"])
             self._mirror = share_mirror(self._database, n_bits, self._codes, self._words)
         return self._mirror
-
-
-def _holds_store(folder: Path) -> bool:
-    """Say whether there is a store; refuse places that belong to something else."""
-    if not folder.exists():
-        return False
-    if not folder.is_dir():
-        raise FolderError(f"'{folder}' is a file, but a store is a folder. Give another path.")
-    if (folder / FILE).is_file():
-        return True
-    # A model, or a draft of one, is left where making a store was interrupted.
-    others = [f.name for f in folder.iterdir() if f.name != FOLDER and not f.name.startswith(".")]
-    if MANIFEST in others:
-        raise FolderError(
-            f"'{folder}' is a model, not a store. Its README.md says what it learned; "
-            f"vdsh index {folder} DOCS --store STORE makes a store with it."
-        )
-    if others:
-        raise FolderError(
-            f"'{folder}' is not a store: it has no {FILE}, but {sorted(others)[0]}. "
-            "Give the path of a store, or of a new folder."
-        )
-    return False
-
-
-def _keep_inside(place: Path, model: Model) -> None:
-    try:
-        model.save(place)
-    except OutputExistsError:  # from an earlier attempt, or from another process just now
-        if load_model(place).fingerprint != model.fingerprint:
-            raise FolderError(
-                f"'{place}' holds another model. Give a new folder for the store."
-            ) from None
 
 
 def _delete(connection: Connection, ids: Sequence[str]) -> int:
