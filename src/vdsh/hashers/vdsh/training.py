@@ -194,6 +194,7 @@ def _network(
         hasher.n_bits,
         n_labels=documents.labels.shape[1] if hasher.supervised else 0,
         n_places=documents.places.shape[1],
+        n_vectors=documents.vectors.shape[1],
         private=hasher.private,
         decoder_size=hasher.decoder_size,
         bounded=hasher.log_variance == "bounded",
