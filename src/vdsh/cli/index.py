@@ -51,6 +51,12 @@ def command(
     loaded = Model.load(model)
     if loaded.takes_vectors and vectors is None and not loaded.embedder:
         raise InputError(f"The model in '{model}' hashes vectors. Give them: --vectors FILE.")
+    if vectors is None and not loaded.texts_suffice:
+        typer.echo(
+            f"Warning: the model in '{model}' sees vectors beside words. Documents without them "
+            "are hashed by their words alone; give them with --vectors FILE.",
+            err=True,
+        )
     hasher, keep = (model, "reference") if reference else (loaded, "inside")
     written = 0
 

@@ -16,8 +16,8 @@ Vectors = Annotated[
     str | None,
     typer.Option(
         metavar="FILE|FIELD",
-        help="For a model of vectors: those of the documents, a .npy or .parquet file with one "
-        "row a document, or a field.",
+        help="For a model that sees vectors: those of the documents, a .npy or .parquet file with "
+        "one row a document, or a field.",
     ),
 ]
 _ENDINGS = (".npy", ".parquet")
@@ -53,6 +53,11 @@ def vectors_of(given: str, documents: "Sequence[Document]") -> Any:
     if not n:
         raise InputError(f"There are no documents for the vectors of '{given}'. Give some.")
     return check_vectors(read_vectors(given, documents, range(n), n), n)
+
+
+def is_file(given: str) -> bool:
+    """Tell a file of vectors from a field of the documents."""
+    return given.endswith(_ENDINGS)
 
 
 def without_field(documents: "Iterable[Document]", given: str) -> "list[Document]":

@@ -81,7 +81,7 @@ def beside(vectors: Any, n_docs: int, n_dimensions: int) -> NDArray[np.float32]:
     """
     if not n_dimensions:
         raise InputError(
-            "This model sees words, and no vectors. Leave them out, or learn one that sees both "
+            "This model hashes texts, and no vectors. Leave them out, or learn one that sees both "
             "(vdsh fit --vectors FILE --both-ends)."
         )
     missing: list[int] = []

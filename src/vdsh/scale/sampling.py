@@ -68,8 +68,8 @@ class Sample(NamedTuple):
     ----------
     documents, held_out : list of Document
         To learn from, and to validate with.
-    rows : ndarray of int
-        Which of all documents those to learn from are.
+    rows, held_rows : ndarray of int
+        Which of all documents they are.
     total : int
         How many there are.
     words : list of str
@@ -79,6 +79,7 @@ class Sample(NamedTuple):
     documents: list[Document]
     held_out: list[Document]
     rows: NDArray[np.intp]
+    held_rows: NDArray[np.intp]
     total: int
     words: list[str]
 
@@ -126,7 +127,7 @@ def sample_documents(
                 kept[wanted[row]].append(document)
     if len(kept[True]) + len(kept[False]) < len(wanted):
         raise InputError("The documents changed while they were read. Learn again.")
-    return Sample(kept[True], kept[False], rows, words.documents, vocabulary)
+    return Sample(kept[True], kept[False], rows, rest, words.documents, vocabulary)
 
 
 def count_words(read: Read, share: float, seed: int) -> Words:

@@ -118,7 +118,8 @@ class Store:
         codes : ndarray of uint8 of shape (n_docs, n_bytes), optional
             Their codes, where they are known; texts are then not encoded.
         vectors : array of shape (n_docs, n_dimensions), optional
-            Their vectors, which a model of vectors needs; texts are kept, and their words found.
+            Their vectors, which a model of vectors needs, and one that sees them beside words
+            takes; texts are kept, and their words found.
         progress : callable, optional
             Called with the number of documents committed so far. Those are safe from then on.
 
@@ -128,6 +129,7 @@ class Store:
             How many documents were written; one given twice counts twice.
         """
         if vectors is not None:
+            documents = list(documents)
             codes = encode_given(self._model, vectors, documents, codes)
         if codes is not None:
             check_codes(codes, documents, self._model.n_bits)
@@ -188,8 +190,8 @@ class Store:
             it is, and a word behind a dash must not: `"red planet" -rover`.
         k : int, default=10
         vector : array of shape (n_dimensions,), optional
-            What to look for where the model is one of vectors; with a text, whose words are
-            looked for too, or alone. Without it, words alone find documents.
+            What to look for where the model sees vectors; with a text, whose words are looked for
+            too, or alone. Without it, words alone find documents.
         where : dict, optional
             Which documents may be found, see `vdsh.store.where`.
         rank : {"relevance", "distance", "expected"}, optional

@@ -45,8 +45,14 @@ class Counts(NamedTuple):
 
     @property
     def n_empty(self) -> int:
-        """How many documents have no known word."""
-        return int((np.diff(self.indptr) == 0).sum())
+        """How many documents have no known word, and no vector."""
+        return int(self.empty.sum())
+
+    @property
+    def empty(self) -> NDArray[np.bool_]:
+        """Which documents have no known word, and no vector."""
+        found: NDArray[np.bool_] = np.diff(self.indptr) == 0
+        return found if self.vectors is None else found & ~self.vectors.any(axis=1)
 
     def row(self, i: int) -> "Counts":
         """Return one document."""

@@ -19,7 +19,6 @@ from vdsh.hashers.base import Examples
 from vdsh.hashers.vdsh.processes import Processes
 from vdsh.labels import Labels
 
-
 NO_VECTOR, NO_WORDS = 0.2, 0.1  # of the documents, in training, where there are both
 
 

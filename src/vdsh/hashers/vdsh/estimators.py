@@ -15,7 +15,7 @@ from vdsh.codes import Scores
 from vdsh.errors import InputError
 from vdsh.hashers.base import Examples, Hasher, Progress, trainer
 from vdsh.hashers.vdsh.defaults import Defaults, learning_on, settle
-from vdsh.hashers.vdsh.growth import Start, check_shape, grow
+from vdsh.hashers.vdsh.growth import Start, check_seen, check_shape, grow
 from vdsh.hashers.vdsh.related import MOST_NEIGHBOURS
 from vdsh.model.encoders import Network, Posterior, normal_cdf
 
@@ -89,6 +89,8 @@ class VDSH(Hasher):
         The encoder; W3_ gives mu, W4_ the spread.
     G_, b_words_ : ndarray of shape (n_bits or decoder_size, n_terms) and (n_terms,)
         The word decoder's last layer.
+    W_vectors_ : ndarray of shape (n_dimensions, hidden_size)
+        What the encoder makes of vectors, where it was fitted with `both_ends`.
     D_, b_decoder_ : ndarray of shape (n_bits, decoder_size) and (decoder_size,)
         Its hidden layer, where it has one.
     word_dropout_, neighbor_share_, kl_weight_, batch_size_, epochs_ : float or int
@@ -153,12 +155,13 @@ class VDSH(Hasher):
         weights = None
         if start is not None:
             check_shape(start, settled)
+            check_seen(start, 0 if train.seen is None else train.seen.shape[1])
             weights = grow(start, train.inputs, getattr(self, "classes_", ()))
             if self.epochs is None:
                 settled["epochs"] = learning_on(settled["epochs"])
         for name in Defaults._fields:
             setattr(self, f"{name}_", np.asarray(settled[name]).item())
-        if train.vectors is not None and not self.neighbor_share_:
+        if train.vectors is not None and train.seen is None and not self.neighbor_share_:
             warnings.warn(
                 "The vectors teach nothing: neighbor_share is 0, as it is by default in a "
                 "supervised model where three in ten documents have labels. Set it, to 0.5 say.",
