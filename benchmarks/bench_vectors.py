@@ -8,7 +8,8 @@ Precision at 100 of `VDSH` with its defaults, random 80/10/10 split: test docume
 training documents; the epoch is chosen on validation. `words` has no teacher; `lsa` are the
 vectors of whole Reuters stories in latent semantic space, and the model learns from their titles;
 `minilm` are those of all-MiniLM-L6-v2; with `both` they are hashed themselves (`VectorHasher`,
-texts beside them), as documents and as queries. What is in `results/vectors.json` is not measured
+texts beside them), as documents and as queries, with `beside` together with the words
+(`both_ends`). What is in `results/vectors.json` is not measured
 again.
 """
 
@@ -48,7 +49,7 @@ class Task(NamedTuple):
 def tasks(*, minilm: bool) -> list[Task]:
     if minilm:
         names = ("20newsgroups", "snippets")
-        ways = ("minilm", "both")
+        ways = ("beside", "minilm", "both")
         return [Task(name, way, seed) for way in ways for seed in SEEDS for name in names]
     wanted = [Task(name, "words", seed) for seed in SEEDS for name in PAPERS[:3] + OURS]
     return [*wanted, Task("rcv1", "words", 0), *(Task("titles", "lsa", seed) for seed in SEEDS)]
@@ -90,9 +91,7 @@ def vectors(task: Task, folder: Path) -> np.ndarray | None:
         stories = random_split(task.corpus, documents(task.corpus), task.seed, "").train.texts
         weights = TfidfVectorizer(max_features=10_000, sublinear_tf=True, stop_words="english")
         return TruncatedSVD(64, random_state=0).fit_transform(weights.fit_transform(stories))
-    found = np.load(folder / f"{task.corpus}.npy")
-    order = np.random.RandomState(task.seed).permutation(len(found))  # that of `random_split`
-    return found[order[: int(0.8 * len(found))]]
+    return split_vectors(task, folder)[0]
 
 
 def measure(task: Task, given: argparse.Namespace, known: list[tuple]) -> list[dict]:
@@ -102,11 +101,13 @@ def measure(task: Task, given: argparse.Namespace, known: list[tuple]) -> list[d
     training.related = _once(training.related)
     deadline = given.started + given.seconds
     rows = []
-    few = task.teacher in ("minilm", "both") or task.corpus == "titles"
+    few = task.teacher in ("minilm", "both", "beside") or task.corpus == "titles"
     for bits in (32, 128) if few else BITS:
         if (*task, bits) not in known and time.time() < deadline:
             if task.teacher == "both":
                 rows.append(_measure_both(task, bits, given.folder))
+            elif task.teacher == "beside":
+                rows.append(_measure_beside(task, bits, given.folder))
             else:
                 rows.append(_measure(task, bits, vectors(task, given.folder)))
             print(rows[-1], flush=True)
@@ -137,14 +138,41 @@ def _measure(task: Task, bits: int, teacher: np.ndarray | None) -> dict:
     return task._asdict() | {"bits": bits} | measured | {"epoch": hasher.best_epoch_}
 
 
+def split_vectors(task: Task, folder: Path) -> list[np.ndarray]:
+    """Return the vectors of the training, validation and test documents."""
+    found = np.load(folder / f"{task.corpus}.npy")
+    order = np.random.RandomState(task.seed).permutation(len(found))  # that of `random_split`
+    cuts = [int(0.8 * len(found)), int(0.9 * len(found))]
+    return [found[rows] for rows in np.split(order, cuts)]
+
+
+def _measure_beside(task: Task, bits: int, folder: Path) -> dict:
+    """Measure words and vectors together; and each of them alone asking for both."""
+    from vdsh.evaluation import evaluate_codes
+    from vdsh.hashers import VDSH
+
+    data, rows = counted(task.corpus, task.seed), split_vectors(task, folder)
+    (X, y), (X_test, y_test) = data.train, data.test
+    hasher = VDSH(bits, random_state=task.seed)
+    validation = (*data.validation, rows[1])
+    hasher.fit(X, y, validation=validation, vectors=rows[0], both_ends=True)
+    codes = hasher.encode(X, rows[0])
+    asked = {"test": (X_test, rows[2]), "words": (X_test, None), "vector": (0 * X_test, rows[2])}
+    found = {
+        name: evaluate_codes(hasher.encode(*query), y_test, codes, y).means["precision@100"]
+        for name, query in asked.items()
+    }
+    best = hasher.history_[hasher.best_epoch_ - 1]["validation"]
+    measured = {name: round(value, 4) for name, value in {"validation": best, **found}.items()}
+    return task._asdict() | {"bits": bits} | measured | {"epoch": hasher.best_epoch_}
+
+
 def _measure_both(task: Task, bits: int, folder: Path) -> dict:
     from vdsh.evaluation import evaluate_codes
     from vdsh.hashers import VectorHasher
 
-    every, known = np.load(folder / f"{task.corpus}.npy"), documents(task.corpus)
-    place = {document.id: row for row, document in enumerate(known)}
-    data = random_split(task.corpus, known, task.seed, "")
-    rows = [every[[place[id] for id in p.ids]] for p in (data.train, data.validation, data.test)]
+    rows = split_vectors(task, folder)
+    data = random_split(task.corpus, documents(task.corpus), task.seed, "")
     hasher = VectorHasher(bits, random_state=task.seed).fit(rows[0], texts=data.train.texts)
     codes = [hasher.encode(some) for some in rows]
     found = [
@@ -157,13 +185,13 @@ def _measure_both(task: Task, bits: int, folder: Path) -> dict:
 
 def embed(model: Path, folder: Path) -> None:
     """Write MiniLM's vectors of the corpora that it teaches; with a GPU it takes seconds."""
-    from relevance_minilm import MiniLM
-
     folder.mkdir(parents=True, exist_ok=True)
     encoder = None
     for name in sorted({task.corpus for task in tasks(minilm=True)}):
         if (folder / f"{name}.npy").exists():
             continue
+        from relevance_minilm import MiniLM  # which not all machines have packages for
+
         encoder = encoder or MiniLM(model)
         found = encoder.encode([document.text for document in documents(name)])
         np.save(folder / f"{name}.npy", found.cpu().numpy().astype(np.float16))

@@ -168,7 +168,7 @@ def shuffled(
     generator: torch.Generator,
     processes: Processes | None = None,
 ) -> Epoch:
-    """Take the documents in random order, each with some of its input words left out.
+    """Take the documents in random order, each with some of its inputs left out.
 
     The targets keep every word: the encoder has to guess what it does not see. Of each target
     `share` comes from a neighbour drawn anew, where the documents have neighbours. Of several
@@ -184,15 +184,20 @@ def shuffled(
         keep = 1 - word_dropout
         chance = torch.rand(len(epoch.inputs), generator=generator, device=documents.device)
         epoch = epoch._replace(inputs=epoch.inputs * (chance < keep) / keep)
-    return _one_or_other(epoch, generator) if documents.vectors.shape[1] else epoch
+    return _hide(epoch, word_dropout, generator) if documents.vectors.shape[1] else epoch
 
 
-def _one_or_other(epoch: Epoch, generator: torch.Generator) -> Epoch:
-    """Hide the vectors of some documents, and all words of others: either will do alone."""
+def _hide(epoch: Epoch, dropout: float, generator: torch.Generator) -> Epoch:
+    """Hide the vectors of some documents, all words of others, and a part of each vector.
+
+    So either does alone, and the vector, which says more than a few words, is not learned by
+    heart.
+    """
     chance = torch.rand(len(epoch.known), generator=generator, device=epoch.known.device)
     words = (chance < 1 - NO_WORDS).float()[epoch.rows]
-    vectors = epoch.vectors * (chance >= NO_VECTOR).float()[:, None]
-    return epoch._replace(inputs=epoch.inputs * words, vectors=vectors)
+    vectors, keep = epoch.vectors * (chance >= NO_VECTOR).float()[:, None], 1 - dropout
+    kept = torch.rand(vectors.shape, generator=generator, device=vectors.device) < keep
+    return epoch._replace(inputs=epoch.inputs * words, vectors=vectors * kept / keep)
 
 
 def _with_neighbours(

@@ -56,9 +56,9 @@ class VDSH(Hasher):
     dropout : float, default=0.2
         Share of the second hidden layer dropped in training.
     word_dropout : float, optional
-        Share of a document's words that the encoder does not see in training; the decoder still
-        has to produce them. By default 0.7; 0.2 in a supervised model where at least three in ten
-        documents have labels.
+        Share of a document's words, and of its vector's dimensions where it sees any, that the
+        encoder does not see in training; the decoder still has to produce the words. By default
+        0.7; 0.2 in a supervised model where at least three in ten documents have labels.
     n_neighbors : int, default=50
         Most related training documents, by their words and what these mean; 100 at most, and no
         more than the root of the number of documents.
