@@ -48,9 +48,9 @@ class Task(NamedTuple):
 
 def tasks(*, minilm: bool) -> list[Task]:
     if minilm:
-        names = ("20newsgroups", "snippets")
+        names = ("snippets", "20newsgroups")
         ways = ("beside", "minilm", "both")
-        return [Task(name, way, seed) for way in ways for seed in SEEDS for name in names]
+        return [Task(name, way, seed) for name in names for way in ways for seed in SEEDS]
     wanted = [Task(name, "words", seed) for seed in SEEDS for name in PAPERS[:3] + OURS]
     return [*wanted, Task("rcv1", "words", 0), *(Task("titles", "lsa", seed) for seed in SEEDS)]
 
@@ -218,16 +218,17 @@ def main() -> None:
     if given.minilm:
         embed(given.minilm, given.folder)
     known = [(row["corpus"], row["teacher"], row["seed"], row["bits"]) for row in rows]
+    before.pop("circumstances", None)
     with ProcessPoolExecutor(given.processes, mp_context=get_context("spawn")) as pool:
         running = {pool.submit(measure, task, given, known): task
                    for task in tasks(minilm=bool(given.minilm))}  # fmt: skip
         for done in as_completed(running):
             if done.exception():
                 print(f"{running[done]} failed: {done.exception()!r}", flush=True)
-            else:
-                rows += done.result()
-    before.pop("circumstances", None)
-    save("vectors", before | {"rows": sorted(rows, key=lambda row: list(row.values())[:4])})
+            elif found := done.result():
+                rows += found
+                ordered = sorted(rows, key=lambda row: list(row.values())[:4])
+                save("vectors", before | {"rows": ordered})
 
 
 if __name__ == "__main__":
