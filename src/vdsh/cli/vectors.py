@@ -23,6 +23,32 @@ Vectors = Annotated[
 _ENDINGS = (".npy", ".parquet")
 
 
+QueryVector = Annotated[
+    str | None,
+    typer.Option(
+        "--vector",
+        metavar="FILE|[…]",
+        help="A vector to look for, with words or alone, where the store's model sees vectors: a "
+        ".npy file, or a list of numbers.",
+    ),
+]
+
+
+def read_query_vector(given: str) -> Any:
+    """Read one vector: of a file, or a list as JSON has it."""
+    import json
+
+    if not given.lstrip().startswith("["):
+        found = read_file(given)
+        return found[0] if len(found) == 1 and found[0].ndim else found
+    try:
+        return json.loads(given)
+    except ValueError:
+        raise InputError(
+            f"--vector takes a .npy file, or a list of numbers such as [0.5, 2]. Got '{given}'."
+        ) from None
+
+
 def embed_with_bar(texts: "Sequence[str]", model: str, *, quiet: bool) -> Any:
     """Embed texts, with a bar; what was embedded before is taken from the cache."""
     from vdsh.embed import embed

@@ -8,7 +8,15 @@ from urllib.parse import quote
 import numpy as np
 
 from vdsh.client.connection import Connection, NoDocumentError
-from vdsh.client.messages import bodies, query_fields, read_hit, read_hits, to_json, write_document
+from vdsh.client.messages import (
+    bodies,
+    query_fields,
+    read_hit,
+    read_hits,
+    to_json,
+    to_list,
+    write_document,
+)
 from vdsh.codes import Codes, from_hex
 from vdsh.documents import Document
 from vdsh.errors import InputError, VdshError
@@ -89,14 +97,20 @@ class Client:
 
     def search(
         self,
-        query: str | Codes,
+        query: str | Codes = "",
         k: int = 10,
         *,
+        vector: Any = None,
         where: Filter | None = None,
         rank: str | None = None,
     ) -> Hits:
-        """Find the k best documents for a text, or the k nearest to a code. See `Store.search`."""
-        asked = {"k": check_count("k", k, 1), "where": where, "rank": rank}
+        """Find the k best documents for a text, or the k nearest to a code or a vector.
+
+        See `Store.search`.
+        """
+        asked: dict[str, Any] = {"k": check_count("k", k, 1), "where": where, "rank": rank}
+        if vector is not None:
+            asked["vector"] = to_list(vector)
         return read_hits(self._post("search", query_fields(query) | asked))
 
     def search_many(
@@ -146,10 +160,16 @@ class Client:
         answer = self._post("within", query_fields(query) | asked)
         return Within(read_hits(answer), int(answer["total"]))
 
-    def encode(self, texts: Sequence[str]) -> Codes:
-        """Hash texts with the store's model, into codes of shape (n_docs, n_bytes)."""
+    def encode(self, texts: Sequence[str], vectors: Any = None) -> Codes:
+        """Hash texts with the store's model, into codes of shape (n_docs, n_bytes).
+
+        A model that sees vectors takes them too; they are sent in one request.
+        """
         if isinstance(texts, str):
             raise InputError(f"texts must be a list. Got one string: [{texts!r}] is a list.")
+        if vectors is not None:
+            fields = {"texts": list(texts), "vectors": [to_list(each) for each in vectors]}
+            return from_hex(self._post("encode", fields)["codes"])
         sent = self._send("encode", "texts", map(to_json, texts))
         codes = [code for answer in sent for code in answer["codes"]]
         return from_hex(codes) if codes else np.zeros((0, self.info()["bits"] // 8), np.uint8)
@@ -167,7 +187,11 @@ class Client:
             return None
 
     def upsert(
-        self, documents: Iterable[Document], *, progress: Callable[[int], None] | None = None
+        self,
+        documents: Iterable[Document],
+        *,
+        vectors: Any = None,
+        progress: Callable[[int], None] | None = None,
     ) -> int:
         """Add documents; one whose id is there already replaces the old one.
 
@@ -175,6 +199,8 @@ class Client:
         ----------
         documents : iterable of Document
             Read as a stream, and sent in batches that the service takes.
+        vectors : sequence of vectors, optional
+            One a document, where the model sees vectors; None for a document that has none.
         progress : callable, optional
             Called with the number of documents written so far. Those are safe from then on.
 
@@ -184,7 +210,14 @@ class Client:
             How many documents were written; one given twice counts twice.
         """
         n_written = 0
-        for answer in self._send("documents", "documents", map(write_document, documents)):
+        if vectors is None:
+            given = map(write_document, documents)
+        else:
+            documents = list(documents)
+            if len(documents) != len(vectors):
+                raise InputError(f"Got {len(documents):,} documents but {len(vectors):,} vectors.")
+            given = map(write_document, documents, map(to_list, vectors))
+        for answer in self._send("documents", "documents", given):
             n_written += answer["written"]
             if progress is not None:
                 progress(n_written)

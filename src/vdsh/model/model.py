@@ -183,7 +183,12 @@ class Model:
     @property
     def texts_suffice(self) -> bool:
         """Whether it makes the code of a document of its text, without vectors from elsewhere."""
-        return bool(self.embedder) or not (self.takes_vectors or self.n_beside)
+        return bool(self.embedder) or not self.sees_vectors
+
+    @property
+    def sees_vectors(self) -> bool:
+        """Whether it hashes vectors, alone or beside words."""
+        return self.takes_vectors or bool(self.n_beside)
 
     @property
     def knows_doubt(self) -> bool:
@@ -222,7 +227,7 @@ class Model:
         if not self.takes_vectors:
             return self.count_words(texts)._replace(vectors=self._beside(texts, vectors))
         if vectors is not None:
-            return self.rows(vectors)
+            return as_rows(check_vectors(vectors, len(texts), self.n_inputs))
         if not self.embedder:
             raise InputError(
                 f"This model hashes vectors of {self.n_inputs:,} dimensions, and no texts. Give "

@@ -12,7 +12,7 @@ from vdsh.model.model import EmptyDocumentWarning
 from vdsh.server import answers
 from vdsh.server.answers import ASKED, NOT_THERE, READ_ONLY
 from vdsh.server.bodies import DocumentsBody
-from vdsh.server.bulk import BulkAnswer, is_stream
+from vdsh.server.bulk import BulkAnswer, is_stream, some_vectors
 from vdsh.server.errors import Forbidden, NotFound
 from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.service import Ask, Service, service_of
@@ -60,6 +60,8 @@ async def get(id: Id, ask: Ask) -> Json:
 async def upsert(body: DocumentsBody, ask: Ask) -> Json:
     """Write documents; one whose id is there already replaces the old one.
 
+    Where the store's model sees vectors, each may have its `vector`.
+
     With `Content-Type: application/x-ndjson` the body is a stream of any length, a document a line
     as `vdsh index` reads them, and so is the answer: `{"written": 2000}` for each batch that is on
     disk, and at last `{"written": 4321, "done": true}`, or what went wrong as `error`.
@@ -73,7 +75,7 @@ async def upsert(body: DocumentsBody, ask: Ask) -> Json:
         ]
         with catch_warnings():  # a document without a known word is no mistake of the service
             simplefilter("ignore", EmptyDocumentWarning)
-            return store.upsert(documents)
+            return store.upsert(documents, vectors=some_vectors([d.vector for d in body.documents]))
 
     return Json({"written": await ask.pool.call(work)})
 

@@ -93,8 +93,9 @@ async def within(body: WithinBody, ask: Ask) -> Json:
 
 @router.post("/encode", response_model=answers.EncodeAnswer, responses=ASKED)
 async def encode(body: EncodeBody, ask: Ask) -> Json:
-    """Hash texts with the store's model."""
-    codes = await ask.pool.call(lambda store: store.model.encode(body.texts))
+    """Hash texts with the store's model; or vectors, or both, where it sees vectors."""
+    texts = body.texts or [""] * len(body.vectors or ())
+    codes = await ask.pool.call(lambda store: store.model.encode(texts, body.vectors))
     return Json({"codes": to_hex(codes), "bits": 8 * codes.shape[1]})
 
 

@@ -108,6 +108,12 @@ def encode_given(
     if codes is not None:
         raise InputError("Give codes or vectors, and not both.")
     if model.model.takes_vectors:
+        for document, vector in zip(documents, vectors, strict=False):
+            if vector is None:
+                raise InputError(
+                    f"Document '{document.id}' has no vector, and the model of this store hashes "
+                    "nothing else. Give one."
+                )
         return model.model.encode_vectors(check_vectors(vectors, len(documents)))
     return model.encode([document.text for document in documents], vectors)
 
