@@ -10,8 +10,8 @@ training documents; the epoch is chosen on validation. `words` has no teacher; `
 vectors of whole Reuters stories in latent semantic space, and the model learns from their titles;
 `minilm` are those of all-MiniLM-L6-v2; with `both` they are hashed themselves (`VectorHasher`,
 texts beside them), as documents and as queries, with `beside` together with the words
-(`both_ends`). What is in `results/vectors.json` is not measured
-again.
+(`both_ends`). What is in `results/vectors.json` is not measured again, but for rows that are
+`stale`: from before something changed that they depend on.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import json
 import os
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from functools import cache
+from functools import cache, partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
@@ -217,7 +217,7 @@ def cost(folder: Path) -> dict:
         for n_docs in (1, 2000):
             arrays = X[:n_docs].data, X[:n_docs].indices, X[:n_docs].indptr, X[:n_docs].shape
             ways = {"words": Counts(*arrays), "both": Counts(*arrays, seen[:n_docs])}
-            work = {way: (lambda given=given: network.scores(given)) for way, given in ways.items()}
+            work = {way: partial(network.scores, given) for way, given in ways.items()}
             times = alternate(work, 200 if n_docs == 1 else 20)
             row = {way: round(1e6 * seconds / n_docs, 1) for way, seconds in times.items()}
             found[f"{name}, {n_docs:,}"] = row | {"ratio": round(row["both"] / row["words"], 2)}
@@ -250,7 +250,7 @@ def main() -> None:
     given.started = time.time()
     if given.minilm:
         embed(given.minilm, given.folder)
-    known = [(row["corpus"], row["teacher"], row["seed"], row["bits"]) for row in rows]
+    known = [_cell(row) for row in rows if "stale" not in row]
     before.pop("circumstances", None)
     with ProcessPoolExecutor(given.processes, mp_context=get_context("spawn")) as pool:
         running = {pool.submit(measure, task, given, known): task
@@ -259,9 +259,14 @@ def main() -> None:
             if done.exception():
                 print(f"{running[done]} failed: {done.exception()!r}", flush=True)
             elif found := done.result():
-                rows += found
-                ordered = sorted(rows, key=lambda row: list(row.values())[:4])
+                new = [_cell(row) for row in found]
+                rows = [row for row in rows if _cell(row) not in new] + found
+                ordered = sorted(rows, key=_cell)
                 save("vectors", before | {"rows": ordered})
+
+
+def _cell(row: dict) -> tuple:
+    return row["corpus"], row["teacher"], row["seed"], row["bits"]
 
 
 if __name__ == "__main__":
