@@ -92,6 +92,7 @@ def test_a_store_takes_texts_vectors_and_both(store, hasher):
     assert hits[0].distance == 0
     assert store.search("satellite", vector=VECTORS[0])[0].words == ("satellite",)
     assert store.search("satellite")[0].words == ("satellite",)
+    assert store.search("satellite xyzzy", vector=VECTORS[0]).unknown == ["xyzzy"]
     assert store.search("satellite", rank="distance")
     near = store.search(vector=VECTORS[0], k=20)
     assert near[0].expected is not None
@@ -115,6 +116,7 @@ def test_a_store_takes_texts_vectors_and_both(store, hasher):
         ),
         (np.where(np.arange(120)[:, None] == 7, 0, VECTORS), "Vector 8 is zero"),
         ([*VECTORS[:119], ["a"] * 12], "array of numbers"),
+        (3, "one row a document"),
     ],
 )
 def test_bad_vectors_are_one_sentence_and_nothing_is_written(hasher, tmp_path, vectors, message):

@@ -85,7 +85,8 @@ def highlight(
     shown = []
     for first in range(0, len(texts), _BATCH):
         some = [text[:LONGEST] for text in texts[first : first + _BATCH]]
-        found = all_pushes(model, model.counts(some), most=MOST_TRIED, always=counts.indices)
+        words = model.count_words(some)  # whatever else their codes tell
+        found = all_pushes(model, words, most=MOST_TRIED, always=counts.indices)
         for text, pushed in zip(some, found, strict=True):
             shown.append(_show(text, _weigh(model, pushed, bits), wanted, phrases))
     return Highlights(put_together(model, asked, _N_WORDS) if asked else None, shown)

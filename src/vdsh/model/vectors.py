@@ -1,5 +1,6 @@
 """Vectors as people give them: one row a document, checked, and as the rows that encoders take."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,7 @@ def beside(vectors: Any, n_docs: int, n_dimensions: int) -> NDArray[np.float32]:
             "(vdsh fit --vectors FILE --both-ends)."
         )
     missing: list[int] = []
-    if not isinstance(vectors, np.ndarray):
+    if isinstance(vectors, Sequence):
         missing = [i for i, vector in enumerate(vectors) if vector is None]
         some = np.ones(n_dimensions, np.float32)
         vectors = [some if vector is None else vector for vector in vectors]

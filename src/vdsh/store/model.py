@@ -108,7 +108,8 @@ def encode_given(
     if codes is not None:
         raise InputError("Give codes or vectors, and not both.")
     if model.model.takes_vectors:
-        for document, vector in zip(documents, vectors, strict=False):
+        given = zip(documents, vectors, strict=False) if isinstance(vectors, list) else ()
+        for document, vector in given:
             if vector is None:
                 raise InputError(
                     f"Document '{document.id}' has no vector, and the model of this store hashes "

@@ -98,7 +98,8 @@ def read_vector(model: Model, query: VectorQuery, rank: str | None) -> TextQuery
         raise InputError("A vector to look for must be one list of numbers.")
     words = read_words(text, rank or "relevance")
     codes, chances = model.codes_and_weights(model.counts([words.text], [vector]))
-    encoded = EncodedText(codes[0], chances[0], False, [], model.fingerprint)
+    unknown = [] if model.takes_vectors else model.unknown_words(words.text)
+    encoded = EncodedText(codes[0], chances[0], False, unknown, model.fingerprint)
     return TextQuery(words, encoded, vector)
 
 
