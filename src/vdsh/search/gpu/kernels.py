@@ -47,23 +47,21 @@ def _few(
 
 @triton.jit
 def _listed(
-    planes, plane_size, queries, bounds, places, found, counts, n_places, n_queries, capacity,
+    codes, places, queries, bounds, found, counts, n_places, n_queries, capacity,
     WORDS: tl.constexpr, BLOCK: tl.constexpr, QUERIES: tl.constexpr,
 ):  # fmt: skip
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     there = at < n_places
-    places = tl.load(places + at, mask=there, other=0)
     first = tl.program_id(1) * QUERIES
     for q in range(first, min(first + QUERIES, n_queries)):
         distances = tl.zeros([BLOCK], tl.int32)
         for w in tl.static_range(WORDS):
-            plane = planes + w * plane_size.to(tl.int64)
-            words = tl.load(plane + places, mask=there, other=0)
+            words = tl.load(codes + w * n_places.to(tl.int64) + at, mask=there, other=0)
             distances += libdevice.popc(words ^ tl.load(queries + q * WORDS + w))
         hits = there & (distances <= tl.load(bounds + q))
         one, count = tl.full([BLOCK], 1, tl.int32), counts + q + tl.zeros([BLOCK], tl.int32)
         n = tl.atomic_add(count, one, mask=hits, sem="relaxed")
-        packed = (distances.to(tl.int64) << 40) | places
+        packed = (distances.to(tl.int64) << 40) | tl.load(places + at, mask=hits, other=0)
         tl.store(found + q.to(tl.int64) * capacity + n, packed, mask=hits & (n < capacity))
 
 
@@ -91,7 +89,7 @@ def launch(
     for places in near(planes, asked, bounds, allowed, span):
         grid = (triton.cdiv(len(places), LISTED), triton.cdiv(asked.n_queries, QUERIES))
         _listed[grid](
-            planes, planes.stride(0), asked.words, bounds, places, found, counts,
+            planes[:, places], places, asked.words, bounds, found, counts,
             len(places), asked.n_queries, capacity,
             WORDS=n_words, BLOCK=LISTED, QUERIES=QUERIES, num_warps=4,
         )  # fmt: skip
