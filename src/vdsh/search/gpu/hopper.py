@@ -65,7 +65,7 @@ def near(
     MASKED: gl.constexpr, BLOCK: gl.constexpr, TILE: gl.constexpr, PER_UNIT: gl.constexpr,
     num_warps: gl.constexpr,
 ):  # fmt: skip
-    """Mark codes that are near some query; `near.near` says how."""
+    """Mark codes that are near some query; as `kernels.near` does."""
     N_TILES: gl.constexpr = N_QUERIES // TILE
     mma: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [num_warps, 1], [16, TILE, 32])
     operand: gl.constexpr = gl.DotOperandLayout(0, mma, 4)

@@ -1,29 +1,21 @@
 """Kernels of the scan in Triton, which comes with torch where it has CUDA.
 
-Few queries are compared with all codes bit by bit, as fast as memory gives codes; many only with
-codes that are near some of them, which `near` finds as products of matrices.
+`few` compares queries with all codes bit by bit, as fast as memory gives codes. `near` marks codes
+that are near some of many queries, as products of matrices, and `listed` compares those.
 """
 
 import triton
 import triton.language as tl
-from torch import Tensor
 from triton.language.extra import libdevice
-
-from vdsh.search.gpu.layout import UNIT, Queries, Span
-from vdsh.search.gpu.near import near
-
-FEW = 12  # queries up to which bits are compared one query at a time
-MANY_BITS = 256  # of a code, at most, as products; longer ones are rare
-BLOCK = 1024  # codes
-LISTED, QUERIES = 512, 64  # codes that are near, and queries that each is compared with
 
 
 @triton.jit
-def _few(
+def few(
     planes, plane_size, queries, bounds, allowed, found, counts,
     first, stop, step, n_queries, capacity,
     WORDS: tl.constexpr, MASKED: tl.constexpr, BLOCK: tl.constexpr, PER_UNIT: tl.constexpr,
 ):  # fmt: skip
+    """Note all codes within the bounds of queries."""
     block = tl.program_id(0).to(tl.int64)
     start = first + (block // PER_UNIT) * step + (block % PER_UNIT) * BLOCK
     places = start + tl.arange(0, BLOCK)
@@ -46,10 +38,11 @@ def _few(
 
 
 @triton.jit
-def _listed(
+def listed(
     codes, places, queries, bounds, found, counts, n_places, n_queries, capacity,
     WORDS: tl.constexpr, BLOCK: tl.constexpr, QUERIES: tl.constexpr,
 ):  # fmt: skip
+    """Note those of some codes that are within the bounds of queries."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     there = at < n_places
     first = tl.program_id(1) * QUERIES
@@ -65,31 +58,31 @@ def _listed(
         tl.store(found + q.to(tl.int64) * capacity + n, packed, mask=hits & (n < capacity))
 
 
-def launch(
-    planes: Tensor,
-    asked: Queries,
-    bounds: Tensor,
-    allowed: Tensor | None,
-    span: Span,
-    found: Tensor,
-    counts: Tensor,
-) -> None:
-    """Note all codes of a span within the bounds of queries; `scan` says how."""
-    n_words, capacity = planes.shape[0], found.shape[1]
-    mask = counts if allowed is None else allowed  # any address, where it is not read
-    given = (mask, found, counts, span.first, span.stop, span.step)
-    masked = allowed is not None
-    if asked.n_queries <= FEW or 32 * n_words > MANY_BITS:
-        grid = (span.n_units * (UNIT // BLOCK),)
-        _few[grid](
-            planes, planes.stride(0), asked.words, bounds, *given, asked.n_queries, capacity,
-            WORDS=n_words, MASKED=masked, BLOCK=BLOCK, PER_UNIT=UNIT // BLOCK, num_warps=4,
-        )  # fmt: skip
-        return
-    for places in near(planes, asked, bounds, allowed, span):
-        grid = (triton.cdiv(len(places), LISTED), triton.cdiv(asked.n_queries, QUERIES))
-        _listed[grid](
-            planes[:, places], places, asked.words, bounds, found, counts,
-            len(places), asked.n_queries, capacity,
-            WORDS=n_words, BLOCK=LISTED, QUERIES=QUERIES, num_warps=4,
-        )  # fmt: skip
+@triton.jit
+def near(
+    planes, plane_size, queries, allowed, flags, first, stop, step, n_blocks,
+    N_QUERIES: tl.constexpr, WORDS: tl.constexpr, N_BITS: tl.constexpr, SLOT: tl.constexpr,
+    MASKED: tl.constexpr, BLOCK: tl.constexpr, TILE: tl.constexpr, PER_UNIT: tl.constexpr,
+):  # fmt: skip
+    """Mark codes that are near some query."""
+    block = tl.program_id(0).to(tl.int64)
+    start = first + (block // PER_UNIT) * step + (block % PER_UNIT) * BLOCK
+    places = start + tl.arange(0, BLOCK)
+    inside = places < stop
+    plane = tl.arange(0, N_BITS // 32)
+    words = tl.load(planes + plane.to(tl.int64)[:, None] * plane_size + places[None, :],
+                    mask=(plane < WORDS)[:, None] & inside[None, :], other=0)  # fmt: skip
+    bit = tl.arange(0, 32)
+    bits = (words[:, None, :] >> (bit // 4 + 8 * (bit % 4))[None, :, None]) & 1
+    columns = tl.arange(0, N_BITS)
+    codes = tl.reshape(bits, (N_BITS, BLOCK))
+    codes = tl.where((columns == N_BITS - 1)[:, None], SLOT, codes).to(tl.int8)
+    signs = tl.full([TILE, BLOCK], -1, tl.int32)
+    for tile in range(N_QUERIES // TILE):
+        rows = tile * (TILE) + tl.arange(0, TILE)
+        asked = tl.load(queries + rows[:, None] * N_BITS + columns[None, :])
+        signs &= tl.dot(asked, codes, out_dtype=tl.int32)
+    hits = (tl.max(signs, axis=0) >= 0) & inside
+    if MASKED:
+        hits &= tl.load(allowed + places, mask=hits, other=0) != 0
+    tl.store(flags + block * BLOCK + tl.arange(0, BLOCK), 1, mask=hits)

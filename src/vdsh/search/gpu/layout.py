@@ -46,12 +46,11 @@ class Queries(NamedTuple):
 
         A bit of a code counts 1 where the query has it and -1 where not; the sum is what the query
         has less the distance. The last bit gives its place to what the bound asks for, which a
-        code counts -`scale` times. Rows of no query are far from all. Bits are in the order in
-        which kernels take them from words, and rows a power of two times a multiple.
+        code counts -`scale` times. Rows of no query are far from all; there are as many rows as
+        make a power of two times a multiple.
         """
         n_rows = multiple * power_of_two(-(-self.n_queries // multiple))
-        bit = torch.arange(32, device=self.words.device, dtype=torch.int32)
-        bits = (self.words[:, :, None] >> (bit // 4 + 8 * (bit % 4)) & 1).flatten(1)
+        bits = to_bits(self.words)
         rows = bits.new_full((n_rows, n_bits), -1, dtype=torch.int8)
         rows[: self.n_queries, : bits.shape[1]] = (2 * bits - 1).to(torch.int8)
         has = (rows[: self.n_queries, :-1] > 0).sum(1)
@@ -80,6 +79,12 @@ def to_words(codes: Codes, device: torch.device) -> Tensor:
         wide[:, :n_bytes] = given
         given = wide
     return given.view(torch.int32)
+
+
+def to_bits(words: Tensor) -> Tensor:
+    """Spread the bits of words, in the order in which kernels take them: every eighth first."""
+    bit = torch.arange(32, device=words.device, dtype=torch.int32)
+    return (words[:, :, None] >> (bit // 4 + 8 * (bit % 4)) & 1).flatten(1)
 
 
 def fill(planes: Tensor, first: int, codes: Codes) -> None:

@@ -40,7 +40,7 @@ def scan(
     launch = _launch_plainly
     if planes.is_cuda:
         try:
-            from vdsh.search.gpu.kernels import launch
+            from vdsh.search.gpu.launch import launch
         except ImportError:  # torch for Windows has no Triton
             pass
     launch(planes, asked, bounds, allowed, span, found, counts)
