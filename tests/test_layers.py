@@ -52,7 +52,7 @@ WITH_TORCH |= {
     "hashers/baselines/rbm_training.py",
     "metrics/on_device.py",
 }
-WITH_TORCH |= {f"search/gpu/{name}.py" for name in ("kernels", "layout", "rows", "scan")}
+WITH_TORCH |= {f"search/gpu/{name}.py" for name in ("launch", "layout", "rows", "scan")}
 WITH_TORCH |= {"paper/provenance.py", "paper/runner.py"}  # the GPU's name; threads of a worker
 
 

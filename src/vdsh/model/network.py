@@ -6,7 +6,6 @@ gets the same code alone and in a batch. The sparse layer goes row by row, the d
 """
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -62,9 +61,11 @@ def encode(
             output[first:last] = tiled_product(t2, W)
             output[first:last] += b
 
-    blocks = range(0, n_docs, _BLOCK)
-    with one_thread_each() if len(blocks) > 1 else nullcontext():
-        in_threads(work, blocks, available_threads())
+    if n_docs <= _BLOCK:
+        work(0)
+        return outputs
+    with one_thread_each():
+        in_threads(work, range(0, n_docs, _BLOCK), available_threads())
     return outputs
 
 

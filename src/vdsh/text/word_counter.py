@@ -41,8 +41,11 @@ class WordCounter:
             parts = over_blocks(texts, lambda tokens: count_terms(tokens, self._table))
         else:
             parts = [self._count_plainly(text) for text in texts]
-        columns = zip(*parts, strict=True) if parts else [[np.zeros(0, np.int32)]] * 3
-        data, indices, lengths = (np.concatenate(part) for part in columns)
+        if len(parts) == 1:
+            data, indices, lengths = parts[0]
+        else:
+            columns = zip(*parts, strict=True) if parts else [[np.zeros(0, np.int32)]] * 3
+            data, indices, lengths = (np.concatenate(part) for part in columns)
         indptr = np.zeros(len(texts) + 1, np.int64 if len(data) > 2**31 - 1 else np.int32)
         np.cumsum(lengths, out=indptr[1:])
         return Counts(data, indices, indptr, (len(texts), len(self.words)))
@@ -103,6 +106,8 @@ def over_blocks(texts: Sequence[str], count: Callable[[Tokens], T]) -> list[T]:
         edges = [*range(start, stop, _BLOCK), stop]
         return [count(find_tokens(texts[i:j])) for i, j in pairwise(edges)]
 
+    if len(texts) < _BLOCK // 8:
+        return blocks(0, len(texts))
     return [part for parts in spread(blocks, len(texts), least=_BLOCK // 8) for part in parts]
 
 
