@@ -138,7 +138,7 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
             A teacher: vectors of the texts, such as embeddings, that say in training which texts
             are alike. The trained model sees words alone.
         start : TextHasher, Model or path of a model folder, optional
-            Learn on from a trained model of the same settings, in a third of the epochs. Its
+            Learn on from a trained model of the same settings, in half of the epochs. Its
             vocabulary grows by the words of the texts. It forgets what it no longer sees: give
             old texts too. For `vdsh` and its kin.
         words : sequence of str, optional
