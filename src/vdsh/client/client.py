@@ -17,11 +17,13 @@ from vdsh.client.messages import (
     to_list,
     write_document,
 )
+from vdsh.client.pages import Page, read_pages, to_document
 from vdsh.codes import Codes, from_hex
 from vdsh.documents import Document
 from vdsh.errors import InputError, VdshError
 from vdsh.search.checks import check_count
-from vdsh.store.hits import Hit, Hits, Within
+from vdsh.store.duplicates import check_similarity, find_duplicates
+from vdsh.store.hits import Duplicates, Hit, Hits, Within
 from vdsh.store.rows import check_id
 from vdsh.store.where import Filter
 
@@ -76,6 +78,10 @@ class Client:
     def __contains__(self, id: object) -> bool:
         return isinstance(id, str) and id != "" and self.find(id) is not None
 
+    def __iter__(self) -> Iterator[Document]:
+        for documents in self.documents():
+            yield from documents
+
     def __enter__(self) -> Self:
         return self
 
@@ -87,9 +93,11 @@ class Client:
         facts: dict[str, Any] = self._connection.ask("GET", f"{self._at}/info")
         return facts
 
-    def count(self) -> int:
-        """Count all documents."""
-        return int(self.info()["documents"])
+    def count(self, where: Filter | None = None) -> int:
+        """Count all documents, or those that match a filter."""
+        if where is None:
+            return int(self.info()["documents"])
+        return int(self._post("count", {"where": where})["count"])
 
     def labels(self) -> list[str]:
         """List the labels that documents have, in order."""
@@ -177,7 +185,7 @@ class Client:
     def get(self, id: str) -> Document | None:
         """Return a document, or None where there is none of that id."""
         hit = self.find(id)
-        return None if hit is None else Document(hit.id, hit.text, hit.labels, hit.metadata)
+        return None if hit is None else to_document(hit)
 
     def find(self, id: str) -> Hit | None:
         """Return a document with its code, as a hit of distance 0, or None where there is none."""
@@ -185,6 +193,34 @@ class Client:
             return read_hit(self._connection.ask("GET", self._path_of(id)))
         except NoDocumentError:
             return None
+
+    def documents(self, batch_size: int = 1000) -> Iterator[list[Document]]:
+        """Iterate over all documents in the order of their ids. See `Store.documents`."""
+        for documents, _ in self.entries(batch_size=batch_size):
+            yield documents
+
+    def entries(self, after: str = "", batch_size: int = 1000) -> Iterator[Page]:
+        """Iterate over documents with their codes, in the order of ids, those above `after`.
+
+        Batches are smaller where texts are long.
+        """
+        size = min(check_count("batch_size", batch_size, 1), self._limits["batch"])
+        at = f"{self._at}/documents?"
+        return read_pages(lambda asked: self._connection.ask("GET", at + asked), after, size)
+
+    def duplicates(
+        self, radius: int | None = None, *, similarity: float = 0.8
+    ) -> Iterator[Duplicates]:
+        """Find groups of nearly equal texts; all are read for that. See `Store.duplicates`."""
+        if radius is not None:
+            radius = check_count("radius", radius, 0)
+        check_similarity(similarity)
+
+        def texts(ids: list[str]) -> dict[str, str]:
+            found = (self.find(id) for id in ids)
+            return {hit.id: hit.text for hit in found if hit is not None}
+
+        return find_duplicates(self.entries(), texts, similarity, radius)
 
     def upsert(
         self,

@@ -230,6 +230,12 @@ class WithinBody(Query):
     highlight: Highlight = False
 
 
+class CountBody(Body):
+    """Which documents to count; all of them without a filter."""
+
+    where: Where = None
+
+
 class EncodeBody(Body):
     """Texts to hash; or vectors, alone or one a text, where the model sees vectors."""
 

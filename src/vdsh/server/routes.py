@@ -10,7 +10,7 @@ from vdsh.codes import to_hex
 from vdsh.server import answers, examples
 from vdsh.server.answers import ASKED, NOT_THERE
 from vdsh.server.asked import Asked, read_query
-from vdsh.server.bodies import EncodeBody, SearchBody, SearchManyBody, WithinBody
+from vdsh.server.bodies import CountBody, EncodeBody, SearchBody, SearchManyBody, WithinBody
 from vdsh.server.highlights import highlighted
 from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.pool import StorePool
@@ -89,6 +89,12 @@ async def within(body: WithinBody, ask: Ask) -> Json:
         return tell(asked, hits, ask.pool, highlight=body.highlight) | {"total": total}
 
     return Json(await ask.pool.call(work))
+
+
+@router.post("/count", response_model=answers.CountAnswer, responses=ASKED)
+async def count(body: CountBody, ask: Ask) -> Json:
+    """Count all documents, or those that match a filter."""
+    return Json({"count": await ask.pool.call(lambda store: store.count(body.where))})
 
 
 @router.post("/encode", response_model=answers.EncodeAnswer, responses=ASKED)

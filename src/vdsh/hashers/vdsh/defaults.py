@@ -42,12 +42,12 @@ def settle(params: Mapping[str, Any], n_docs: int, labelled: float = 0.0) -> dic
 
 
 def learning_on(epochs: int) -> int:
-    """Give a model that learns on a third of the epochs, and 2 at least.
+    """Give a model that learns on half of the epochs.
 
-    >>> [learning_on(n) for n in (5, 35)]
-    [2, 12]
+    >>> [learning_on(n) for n in (5, 28)]
+    [3, 14]
     """
-    return max(2, -(-epochs // 3))
+    return -(-epochs // 2)
 
 
 def are_many(labelled: float) -> bool:

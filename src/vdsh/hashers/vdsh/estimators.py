@@ -43,7 +43,7 @@ class VDSH(Hasher):
         of s.
     epochs : int, optional
         Passes over the training documents, at most. By default 3,500 over the root of the number
-        of documents, from 5 to 50; a third of that where it learns on from a trained model.
+        of documents, from 5 to 50; half of that where it learns on from a trained model.
     patience : int, default=10
         Stop after so many epochs without a better validation score.
     selection : {"precision", "bound"}, default="precision"
