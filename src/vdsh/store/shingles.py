@@ -61,19 +61,19 @@ def choose_bands(similarity: float) -> Bands:
     return Bands(SIZE, 1)
 
 
-def shingle(text: str) -> Shingles:
-    """Return the hashes of a text's shingles, sorted, each once."""
-    hashes, _ = _hash_shingles([text])
-    return np.unique(hashes)
+def shingle(texts: Sequence[str]) -> list[Shingles]:
+    """Return the hashes of each text's shingles, sorted, each once."""
+    hashes, ends = _hash_shingles(texts)
+    return [np.unique(some) for some in np.split(hashes, ends)[:-1]]
 
 
 def jaccard(one: Shingles, other: Shingles) -> float:
     """Return the similarity of two texts by their shingles.
 
-    >>> jaccard(shingle("the shuttle was launched"), shingle("a shuttle was launched today"))
+    >>> jaccard(*shingle(["the shuttle was launched", "a shuttle was launched today"]))
     0.4
     """
-    shared = len(np.intersect1d(one, other, assume_unique=True))
+    shared = _count_shared(one, other)
     return shared / max(1, len(one) + len(other) - shared)
 
 
@@ -119,6 +119,18 @@ def _join(
             n += 1
         ends[doc] = n
     return hashes[:n], ends
+
+
+@kernel()
+def _count_shared(one: Shingles, other: Shingles) -> int:
+    """Count what two sorted arrays have in common."""
+    i = j = n = 0
+    while i < len(one) and j < len(other):
+        n += one[i] == other[j]
+        first = one[i] <= other[j]
+        j += other[j] <= one[i]
+        i += first
+    return n
 
 
 @kernel()
