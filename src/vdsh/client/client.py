@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -15,10 +15,11 @@ from vdsh.errors import InputError, VdshError
 from vdsh.search.checks import check_count
 from vdsh.store.hits import Hit, Hits, Within
 from vdsh.store.rows import check_id
+from vdsh.store.verbs import Verbs
 from vdsh.store.where import Filter
 
 
-class Client:
+class Client(Verbs):
     """A store that `vdsh serve` serves, with the verbs of `Store` and the same answers.
 
     Requests that get lost, or meet a service that is busy or starts again, are sent once more:
@@ -59,21 +60,6 @@ class Client:
             return f"<Client '{at}': {error}>"
         return f"<Client '{at}', {facts['documents']:,} documents, {facts['bits']} bits>"
 
-    def __len__(self) -> int:
-        return self.count()
-
-    def __bool__(self) -> bool:
-        return True  # also when it is empty
-
-    def __contains__(self, id: object) -> bool:
-        return isinstance(id, str) and id != "" and self.find(id) is not None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def info(self) -> dict[str, Any]:
         """Describe the store and the limits of the service."""
         facts: dict[str, Any] = self._connection.ask("GET", f"{self._at}/info")
@@ -87,7 +73,7 @@ class Client:
         """List the labels that documents have, in order."""
         return list(self.info()["labels"])
 
-    def search(
+    def search(  # type: ignore[override]  # it takes no vectors
         self,
         query: str | Codes,
         k: int = 10,
@@ -101,7 +87,7 @@ class Client:
 
     def search_many(
         self,
-        queries: Sequence[str | Codes],
+        queries: Sequence[str | Codes],  # type: ignore[override]
         k: int = 10,
         *,
         where: Filter | None = None,
@@ -153,11 +139,6 @@ class Client:
         sent = self._send("encode", "texts", map(to_json, texts))
         codes = [code for answer in sent for code in answer["codes"]]
         return from_hex(codes) if codes else np.zeros((0, self.info()["bits"] // 8), np.uint8)
-
-    def get(self, id: str) -> Document | None:
-        """Return a document, or None where there is none of that id."""
-        hit = self.find(id)
-        return None if hit is None else Document(hit.id, hit.text, hit.labels, hit.metadata)
 
     def find(self, id: str) -> Hit | None:
         """Return a document with its code, as a hit of distance 0, or None where there is none."""

@@ -6,15 +6,15 @@ and candidates are compared by their texts. Texts come by the page: what stays o
 its id, its code and its sketch.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vdsh.codes import Codes
-from vdsh.documents import Document
 from vdsh.errors import InputError
+from vdsh.search.checks import check_count
+from vdsh.store.access import Access
 from vdsh.store.hits import Duplicates
 from vdsh.store.shingles import LEAST, Shingles, choose_bands, jaccard, shingle, sketch
 
@@ -23,45 +23,39 @@ TOGETHER = 50_000  # pairs of documents that are looked at together
 REMEMBERED = 4_000_000  # shingles kept for further comparisons: 32 megabytes
 DOUBT = 3.5  # standard deviations by which a sketch may underrate a similarity
 
-Fetch = Callable[[list[str]], dict[str, str]]
 Numbers = NDArray[np.int64]
 
 
-def check_similarity(similarity: Any) -> None:
-    """Raise unless texts can be asked to be so similar."""
-    is_number = isinstance(similarity, int | float) and not isinstance(similarity, bool)
-    if not is_number or not LEAST <= similarity <= 1:
-        raise InputError(f"similarity must be a number from {LEAST} to 1. Got {similarity!r}.")
-
-
-def find_duplicates(
-    pages: Iterable[tuple[list[Document], Codes]],
-    fetch: Fetch,
-    similarity: float,
-    radius: int | None,
-) -> Iterator[Duplicates]:
+def find_duplicates(access: Access, similarity: Any, radius: int | None) -> Iterator[Duplicates]:
     """Group documents that are similar to a leader, in the order of ids.
 
     Parameters
     ----------
-    pages : iterable of (list of Document, Codes)
-        All documents and their codes, ids ascending.
-    fetch : callable
-        Gives the texts of some ids, of those that are still there.
+    access : Access
+        To all documents, their codes and texts.
     similarity : float
         That texts must have at least.
     radius : int or None
         How many bits their codes may differ in; None for any number.
     """
+    is_number = isinstance(similarity, int | float) and not isinstance(similarity, bool)
+    if not is_number or not LEAST <= similarity <= 1:
+        raise InputError(f"similarity must be a number from {LEAST} to 1. Got {similarity!r}.")
+    if radius is not None:
+        radius = check_count("radius", radius, 0)
+    return _find(access, float(similarity), radius)
+
+
+def _find(access: Access, similarity: float, radius: int | None) -> Iterator[Duplicates]:
     ids: list[str] = []
     parts, candidates = [], _Candidates(similarity)
-    for documents, some in pages:
+    for documents, some in access.entries():
         ids += [document.id for document in documents]
         parts.append(some)
         candidates.add([document.text for document in documents])
     if not ids:
         return
-    codes, texts = np.concatenate(parts), _Texts(ids, fetch)
+    codes, texts = np.concatenate(parts), _Texts(ids, access)
     for leader, rows in _lead(candidates, texts, len(ids)):
         distances = np.unpackbits(codes[rows] ^ codes[leader], axis=1).sum(axis=1)
         near = np.flatnonzero(distances <= (distances if radius is None else radius))
@@ -157,9 +151,9 @@ def _ranges(starts: Numbers, lengths: Numbers) -> Numbers:
 class _Texts:
     """The shingles of documents, fetched when they are needed and remembered for a while."""
 
-    def __init__(self, ids: Sequence[str], fetch: Fetch) -> None:
+    def __init__(self, ids: Sequence[str], access: Access) -> None:
         self._ids = ids
-        self._fetch = fetch
+        self._access = access
         self._known: dict[int, Shingles] = {}
         self._n_shingles = 0
 
@@ -181,7 +175,8 @@ class _Texts:
         missing = [row for row in dict.fromkeys(rows[: 8 * FETCHED]) if row not in self._known]
         for first in range(0, len(missing), FETCHED):
             some = missing[first : first + FETCHED]
-            texts = self._fetch([self._ids[row] for row in some])
+            found = self._access.look_up([self._ids[row] for row in some])
+            texts = {one.document.id: one.document.text for one in found}
             here = [row for row in some if self._ids[row] in texts]
             self._known |= dict.fromkeys(some, np.zeros(0, np.uint64))
             self._known |= zip(here, shingle([texts[self._ids[row]] for row in here]), strict=True)
