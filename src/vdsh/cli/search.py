@@ -39,7 +39,7 @@ def command(
     takes one pair of quotes for itself, so give two: '"red planet" water -rover'.
     """
     from vdsh.store import open_store
-    from vdsh.store.where_text import parse_where
+    from vdsh.store.filters import parse_where
 
     filters = parse_where(where or [])
     if words == ["-"] and code is None:

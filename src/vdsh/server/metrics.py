@@ -1,4 +1,4 @@
-"""Numbers for Prometheus; those of several workers are added up."""
+"""Numbers for Prometheus, those of several workers added up, and whether stores have drifted."""
 
 import os
 import time

@@ -29,7 +29,6 @@ AGAIN = 0.05  # seconds after which a question that goes on is interrupted once 
 LAST = 2.0  # seconds for questions to end when the service does
 
 
-
 class Memo:
     """Keeps the newest version of each thing.
 

@@ -21,7 +21,7 @@ from vdsh.server.pool import StorePool
 from vdsh.server.service import Ask
 from vdsh.store import Hit, Hits, Store
 from vdsh.store.ranking import choose_rank
-from vdsh.words.lines import DOTS, one_line
+from vdsh.words.passages import DOTS, one_line
 
 if TYPE_CHECKING:
     from vdsh.explain.highlights import Highlight

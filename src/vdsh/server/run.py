@@ -1,4 +1,4 @@
-"""Start the service: the socket, workers, signals, and what a worker sets up for itself."""
+"""Start the service: certificate, socket, workers, signals, and what each worker sets up."""
 
 import signal
 import socket
@@ -18,7 +18,7 @@ from vdsh.server.sharing import BACKLOG, SharingServer, inherited, listen
 from vdsh.server.tokens import Tokens, check_exposure
 from vdsh.server.workers import room_for_numbers, stop_without_parent, supervise
 from vdsh.store import open_store
-from vdsh.store.preparing import bar
+from vdsh.store.searching import bar
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

@@ -1,4 +1,4 @@
-"""Tokens: who may read, who may write, until when; from a file that may change at any time."""
+"""Who may ask: tokens from a file that may change at any time, and what is open without one."""
 
 import hashlib
 import logging

@@ -1,7 +1,9 @@
 """How a query is answered: which order, which engine call, and what hits say."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
+from typing import TYPE_CHECKING
 
 from vdsh.codes import Codes
 from vdsh.search.checks import check_count
@@ -10,12 +12,34 @@ from vdsh.store.engine import Engine
 from vdsh.store.filters import check_fields, fields_of
 from vdsh.store.found import Found
 from vdsh.store.hits import Hit, Hits, Within
-from vdsh.store.preparing import bar
 from vdsh.store.queries import Query, TextQuery, rank_of, read_queries
 from vdsh.store.ranking import ByExpectedDistance, ByRelevance
 from vdsh.store.where import Filter, Tree, parse
 from vdsh.words import WordQuery
 from vdsh.words.passages import words_in
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+
+MANY = 20_000  # documents; fewer take less than two seconds
+
+
+@contextmanager
+def bar(doing: str, *, enabled: bool = True) -> Iterator[Callable[[int, int], None] | None]:
+    """Give what an engine wants as `progress`; the bar comes with the first call."""
+    with ExitStack() as stack:
+        bars: list[Progress] = []
+
+        def show(done: int, total: int) -> None:
+            if not bars and total >= MANY:
+                from vdsh.progress import counting_bar  # which nearly no search needs
+
+                bars.append(stack.enter_context(counting_bar(doing, total)))
+            for shown in bars:
+                shown.update(shown.task_ids[0], completed=done, total=total)
+
+        yield show if enabled else None
 
 
 def find_best(

@@ -15,18 +15,15 @@ from vdsh.model import Model
 from vdsh.model.drift import Drift
 from vdsh.search.checks import check_count
 from vdsh.store.access import AGAIN, Access
-from vdsh.store.backup import write_backup
-from vdsh.store.care import describe, find_problems
-from vdsh.store.drift import RECENT, measure_drift
+from vdsh.store.care import RECENT, describe, find_problems, measure_drift, write_backup
 from vdsh.store.duplicates import find_duplicates
 from vdsh.store.engine import Engine
-from vdsh.store.hits import Duplicates, Hit, Hits, Within
+from vdsh.store.hits import Duplicates, Hit, Hits, Within, describe_store
 from vdsh.store.model import load_model
 from vdsh.store.queries import Query
 from vdsh.store.reindexing import check_model
 from vdsh.store.rows import check_id, read_codes
 from vdsh.store.searching import find_best, find_within, index_fields, to_hit, to_tree
-from vdsh.store.table import describe_store
 from vdsh.store.verbs import Verbs
 from vdsh.store.where import Filter
 
