@@ -122,27 +122,13 @@ def _list(seeds: tuple[int, ...]) -> str:
 
 
 class Item(NamedTuple):
-    """A table or figure, of the paper or about our defaults.
+    """A table or figure, of the paper or about our defaults."""
 
-    Attributes
-    ----------
-    defaults : Request
-        All of it.
-    cells : callable
-        The cells it needs, of one seed.
-    sheets : callable
-        Its numbers as tables, from finished cells.
-    draw : callable or None
-        Draws it to a file.
-    compute : callable or None
-        Makes what is not a cell.
-    """
-
-    defaults: Request
-    cells: Callable[[Request], list[Cell]]
-    sheets: Callable[[Request, Path], list[Sheet]]
-    draw: Callable[[Request, Path, Path], None] | None = None
-    compute: Callable[[Request, Plan], None] | None = None
+    defaults: Request  # all of it
+    cells: Callable[[Request], list[Cell]]  # the cells it needs, of one seed
+    sheets: Callable[[Request, Path], list[Sheet]]  # its numbers as tables, from finished cells
+    draw: Callable[[Request, Path, Path], None] | None = None  # draws it to a file
+    compute: Callable[[Request, Plan], None] | None = None  # makes what is not a cell
 
 
 ITEMS = {

@@ -27,17 +27,9 @@ OPEN_FOLDERS = ("/page/", "/docs/")
 
 
 class Token(NamedTuple):
-    """What a token allows.
+    """What a token allows."""
 
-    Attributes
-    ----------
-    name : str or None
-        Whose it is, for the log; None where there is only one.
-    may_write : bool
-    expires : datetime or None
-    """
-
-    name: str | None = None
+    name: str | None = None  # whose it is, for the log; None where there is only one
     may_write: bool = True
     expires: datetime | None = None
 

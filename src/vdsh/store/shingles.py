@@ -34,16 +34,10 @@ class Bands(NamedTuple):
 
 
 class Sketches(NamedTuple):
-    """The sketches of some texts.
+    """The sketches of some texts."""
 
-    Attributes
-    ----------
-    keys : ndarray of uint32 of shape (n_docs, n_keys)
-    hashes : ndarray of uint8 of shape (n_docs, n_keys * n_hashes)
-        A byte of each: enough to estimate a similarity.
-    """
-
-    keys: NDArray[np.uint32]
+    keys: NDArray[np.uint32]  # (n_docs, n_keys)
+    # (n_docs, n_keys * n_hashes): A byte of each: enough to estimate a similarity.
     hashes: NDArray[np.uint8]
 
 
