@@ -59,8 +59,6 @@ def highlight(
 
     Parameters
     ----------
-    hasher : TextHasher or Model
-    texts : sequence of str
     code : ndarray of uint8 of shape (n_bytes,)
         The query's code.
     query : str, optional

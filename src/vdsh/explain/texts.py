@@ -117,7 +117,6 @@ def all_pushes(
 
     Parameters
     ----------
-    model : Model
     counts : Counts of shape (n_docs, n_terms)
     most : int, optional
         How many words of a document to try; without it, all of a document of usual length.

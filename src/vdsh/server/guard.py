@@ -37,12 +37,9 @@ class Guard:
 
     Parameters
     ----------
-    app : ASGI application
-    limits : Limits
     tokens : Tokens or None
         None lets only this machine ask: the Host header must be a loopback name, since otherwise
         a web page could reach the service under a name of its own (DNS rebinding).
-    metrics : Metrics
     logged : bool
         Whether requests are logged.
     """

@@ -75,7 +75,6 @@ def serve(
 
     Parameters
     ----------
-    settings : Settings
     host, port
         Where to listen; without a token only names of this machine, port 0 is any free one. Where
         the process was given sockets, as systemd does, it listens at those.

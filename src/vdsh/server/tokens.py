@@ -43,7 +43,6 @@ class Tokens:
 
     Parameters
     ----------
-    known : dict of bytes to Token
     file : str, optional
         Where they come from. It is read again when it has changed; where it cannot be used then,
         the tokens of before stay, and the log says why.

@@ -185,7 +185,6 @@ def table(
 
     Parameters
     ----------
-    hits : sequence of Hit
     width : int
         Places in a line.
     words : collection of str, optional

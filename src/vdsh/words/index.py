@@ -80,10 +80,6 @@ class WordIndex:
     ----------
     segments : sequence of Segment
         In the order of their documents.
-
-    Attributes
-    ----------
-    n_docs : int
     """
 
     def __init__(self, segments: Sequence[Segment]) -> None:

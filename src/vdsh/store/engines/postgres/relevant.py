@@ -90,7 +90,6 @@ class Relevant:
     ----------
     cursor : psycopg.Cursor
         In a transaction that has done nothing yet.
-    tables : Tables
     condition : Sql
         What documents have to pass.
     narrow : bool

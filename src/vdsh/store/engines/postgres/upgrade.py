@@ -52,13 +52,7 @@ FROM pg_class WHERE oid = %s::regclass
 
 
 class WordColumns:
-    """The words of a store's documents: whether they are there, and what to do where not.
-
-    Parameters
-    ----------
-    session : Session
-    tables : Tables
-    """
+    """The words of a store's documents: whether they are there, and what to do where not."""
 
     def __init__(self, session: Session, tables: Tables) -> None:
         self._session = session

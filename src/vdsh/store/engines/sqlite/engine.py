@@ -46,7 +46,6 @@ class Sqlite(Engine):
 
     Parameters
     ----------
-    folder : Path
     wait : float
         Seconds to wait for another writer.
     may_create : bool
