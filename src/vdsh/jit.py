@@ -49,7 +49,6 @@ class Lazy:
 
     Parameters
     ----------
-    function : callable
     make : callable
         Gives what stands for the function in compiled code.
     """

@@ -23,7 +23,7 @@ from pydantic_core import PydanticCustomError, core_schema
 
 from vdsh.errors import InputError
 from vdsh.server.limits import Limits
-from vdsh.store.where_text import parse_where
+from vdsh.store.filters import parse_where
 
 MOST_PARTS = 100  # of a filter
 MOST_VALUES = 10_000  # in the lists of a filter

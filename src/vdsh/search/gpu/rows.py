@@ -9,6 +9,7 @@ from torch import Tensor
 
 from vdsh.codes import Codes
 from vdsh.errors import InputError
+from vdsh.search.checks import in_words
 from vdsh.search.gpu.layout import (
     NOTHING,
     PLACE_BITS,
@@ -22,7 +23,6 @@ from vdsh.search.gpu.layout import (
     to_words,
 )
 from vdsh.search.gpu.scan import scan
-from vdsh.search.memory import in_words
 from vdsh.search.nearest import Rows
 from vdsh.search.rows import Mask, RowIndex
 from vdsh.search.scan import RowHits
