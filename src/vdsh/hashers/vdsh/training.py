@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -24,6 +25,7 @@ from vdsh.hashers.vdsh.batches import (
     shuffled,
     sparse_batches,
 )
+from vdsh.hashers.vdsh.beginning import begin
 from vdsh.hashers.vdsh.network import Network
 from vdsh.hashers.vdsh.objective import Weights, lower_bound
 from vdsh.hashers.vdsh.processes import Processes
@@ -98,9 +100,13 @@ def _train(
     generator = torch.Generator(device).manual_seed(seed + processes.rank)
     others = processes.agree(lambda: _related(hasher, train, progress))
     documents = Documents.of(train, hasher.target, device, *(others or ()))
-    network = _network(hasher, documents, seed, start).to(device)
+    network = _network(hasher, documents, seed, start)
+    if start is None and hasher.beginning == "linear":
+        begin(network, *_told(train, hasher, others), seed)
+    network.to(device)
     optimizer = Adam(network.parameters(), hasher.learning_rate)
-    step = _Step(hasher, network, optimizer, generator, processes)
+    n_updates = hasher.epochs_ * -(-documents.n_docs // hasher.batch_size_)
+    step = _Step(hasher, network, optimizer, generator, processes, n_updates)
     run_epoch = _graphed_epochs if device.type == "cuda" and processes.size == 1 else _plain_epochs
     run = run_epoch(step, documents, -(-hasher.batch_size_ // processes.size))
     n_epochs = hasher.epochs_
@@ -185,6 +191,18 @@ def _related(hasher: "VDSH", train: Examples, progress: Progress | None) -> Rela
     return related(train.counts, min(hasher.n_neighbors, most), train.vectors, progress=show)
 
 
+def _told(
+    train: Examples, hasher: "VDSH", others: Related | None
+) -> tuple[csr_array, NDArray[np.float32]]:
+    """Choose what codes have to tell first, and the documents of which it is known."""
+    if others is not None:
+        return train.inputs, others.places
+    if hasher.supervised and train.labels is not None:
+        known = train.labels.known
+        return train.inputs[known], train.labels.matrix[known].astype(np.float32)
+    return train.inputs, np.zeros((train.inputs.shape[0], 0), np.float32)
+
+
 def _network(
     hasher: "VDSH", documents: Documents, seed: int, start: Arrays | None = None
 ) -> Network:
@@ -217,12 +235,15 @@ class _Step:
         optimizer: Adam,
         generator: torch.Generator,
         processes: Processes,
+        n_updates: int,
     ) -> None:
         self.network, self.optimizer, self.generator = network, optimizer, generator
         self.processes = processes
         self.bound, self.n_samples = lower_bound(hasher), hasher.n_samples
         self.label_weight = float(getattr(hasher, "label_weight", 0))
         self.kl_weight, self.kl_warmup = hasher.kl_weight_, max(hasher.kl_warmup, 1)
+        self.learning_rate, self.falls = hasher.learning_rate, hasher.schedule == "linear"
+        self.n_updates = n_updates
         device = network.W1.device
         self.updates = torch.zeros((), device=device)
         self.sums = torch.zeros(3, device=device)  # loss, divergence, documents
@@ -231,6 +252,9 @@ class _Step:
         """Go one step up the lower bound."""
         self.updates += 1
         kl_weight = self.kl_weight * (self.updates / self.kl_warmup).clamp(max=1)
+        if self.falls:
+            left = 1 - (self.updates - 1) / self.n_updates
+            self.optimizer.learning_rate.copy_(self.learning_rate * left)
         t2 = self.network.hidden(batch, self.generator)
         weights = Weights(kl_weight, self.label_weight)
         bound = self.bound(self.network, batch, t2, weights, self.n_samples, self.generator)
