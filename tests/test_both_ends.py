@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import onnxruntime
 import pytest
 from fastapi.testclient import TestClient
 
@@ -12,6 +13,7 @@ from vdsh.client.connection import Connection
 from vdsh.codes import unpack
 from vdsh.errors import InputError
 from vdsh.explain import explain_text
+from vdsh.export import export_encoder
 from vdsh.server.app import create_app
 
 TEXTS, LABELS = toy_corpus(120)
@@ -133,6 +135,17 @@ def test_what_does_not_go_together_is_said(hasher, fitted, folder):
         TextHasher.load(folder).recalibrate(TEXTS)
     with pytest.raises(InputError, match="sees vectors of 12 dimensions beside words"):
         TextHasher(**hasher.get_params()).fit(TEXTS, start=hasher)
+
+
+def test_onnx_encodes_as_the_model_does(hasher, tmp_path):
+    export_encoder(hasher, tmp_path / "both.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "both.onnx")
+    counts = hasher.model_.count_words(TEXTS).to_csr().toarray().astype(np.float32)
+    given = {"counts": counts, "vectors": VECTORS.astype(np.float32)}
+    given["vectors"][3] = 0  # has none
+    (codes,) = session.run(["codes"], given)
+    wanted = hasher.encode(TEXTS, [None if i == 3 else v for i, v in enumerate(VECTORS)])
+    assert (codes != wanted).any(axis=1).sum() <= 1  # a score may lie on the threshold
 
 
 def test_it_learns_on_and_its_words_are_explained(hasher):

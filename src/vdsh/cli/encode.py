@@ -10,7 +10,7 @@ import typer
 
 from vdsh.cli import options
 from vdsh.cli.output import output
-from vdsh.cli.vectors import Vectors, read_file, vectors_of
+from vdsh.cli.vectors import Vectors, read_file, vectors_of, warn_without_vectors
 from vdsh.documents.document import BATCH
 from vdsh.errors import InputError
 
@@ -71,6 +71,7 @@ def command(
         return
     if docs is None:
         raise InputError("Give documents to encode; or, for a model of vectors, --vectors FILE.")
+    warn_without_vectors(loaded, model)
     if engine == "ray" or (reading.format in (None, "parquet") and is_several(docs)):
         if out and (bits or as_json):
             raise InputError("A folder of Parquet files holds bytes: leave out --bits and --json.")

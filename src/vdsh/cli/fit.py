@@ -113,7 +113,6 @@ def command(
         changes,
         check_documents,
         make_hasher,
-        read_held_out,
         read_stored,
         read_taught,
     )
@@ -168,15 +167,17 @@ def command(
         chosen = size.read(docs, reading, hasher, validation, seed, quiet=quiet)
         check_documents(chosen.documents, hasher, reading)
         source = "standard input" if docs == "-" else docs
+        taught, seen = read_taught(vectors, embed, chosen, held_out=both_ends, quiet=quiet)
         lesson = Lesson(
             hasher,
             options.texts_and_labels(chosen.documents),
             options.texts_and_labels(chosen.held_out) if chosen.held_out else None,
             source,
-            *read_taught(vectors, embed, chosen, quiet=quiet),
+            taught,
+            embed or vectors or "",
             begin,
             chosen.words,
-            read_held_out(vectors, embed, chosen, quiet=quiet) if both_ends else None,
+            seen,
             (embed or "") if both_ends else "",
             both_ends,
         )

@@ -167,47 +167,46 @@ def check_documents(
 
 
 def read_taught(
-    vectors: str | None, embedder: str | None, chosen: Chosen, *, quiet: bool
-) -> tuple[Any, str]:
-    """Read or make the vectors of the documents to learn from, and say where they come from."""
-    from vdsh.cli.vectors import read_vectors
-    from vdsh.model.vectors import check_vectors
-
-    if embedder is not None:
-        return _embed(chosen.documents, embedder, quiet=quiet), embedder
-    if vectors is None:
-        return None, ""
-    found = read_vectors(vectors, chosen.documents, chosen.rows, chosen.total)
-    return check_vectors(found, len(chosen.documents)), vectors
-
-
-def read_held_out(vectors: str | None, embedder: str | None, chosen: Chosen, *, quiet: bool) -> Any:
-    """Read or make the vectors of held-out documents, for an encoder that sees vectors."""
+    vectors: str | None, embedder: str | None, chosen: Chosen, *, held_out: bool, quiet: bool
+) -> tuple[Any, Any]:
+    """Read or make the vectors of the documents to learn from, and of those held out if wanted."""
     from vdsh.cli.vectors import is_file, read_vectors
     from vdsh.model.vectors import check_vectors
 
-    documents = chosen.held_out
-    if not documents:
-        return None
+    others = chosen.held_out if held_out else []
     if embedder is not None:
-        return _embed(documents, embedder, quiet=quiet)
-    assert vectors is not None
+        rows = [
+            *chosen.rows,
+            *(chosen.held_rows or range(chosen.total, chosen.total + len(others))),
+        ]
+        found = _embed([*chosen.documents, *others], rows, embedder, quiet=quiet)
+        n = len(chosen.documents)
+        return found[:n], found[n:] if others else None
+    if vectors is None:
+        return None, None
+    found = read_vectors(vectors, chosen.documents, chosen.rows, chosen.total)
+    found = check_vectors(found, len(chosen.documents))
+    if not others:
+        return found, None
     if chosen.held_rows is None and is_file(vectors):
         raise InputError(
             f"'{vectors}' has no vectors of the documents of --validation. Give vectors as a field "
             "of the documents, make them with --embed, or leave --validation out."
         )
-    found = read_vectors(vectors, documents, chosen.held_rows or (), chosen.total)
-    return check_vectors(found, len(documents))
+    seen = read_vectors(vectors, others, chosen.held_rows or (), chosen.total)
+    return found, check_vectors(seen, len(others))
 
 
-def _embed(documents: "list[Document]", embedder: str, *, quiet: bool) -> Any:
+def _embed(documents: "list[Document]", rows: list[int], embedder: str, *, quiet: bool) -> Any:
+    """Embed documents in the order in which `vdsh index` will ask for them: from the cache then."""
+    import numpy as np
+
     from vdsh.cli.vectors import embed_with_bar
-    from vdsh.model.vectors import check_vectors
 
-    found = embed_with_bar([document.text for document in documents], embedder, quiet=quiet)
+    order = sorted(range(len(documents)), key=rows.__getitem__)
+    found = embed_with_bar([documents[i].text for i in order], embedder, quiet=quiet)
     found[~found.any(axis=1)] = 1.0  # texts without a word that it knows: alike
-    return check_vectors(found, len(documents))
+    return found[np.argsort(order)]
 
 
 def read_stored(store: str | None, start: "Model | None") -> list[str] | None:

@@ -11,6 +11,7 @@ from vdsh.errors import InputError, missing_package
 
 if TYPE_CHECKING:
     from vdsh.documents import Document
+    from vdsh.model import Model
 
 Vectors = Annotated[
     str | None,
@@ -79,6 +80,16 @@ def vectors_of(given: str, documents: "Sequence[Document]") -> Any:
     if not n:
         raise InputError(f"There are no documents for the vectors of '{given}'. Give some.")
     return check_vectors(read_vectors(given, documents, range(n), n), n)
+
+
+def warn_without_vectors(model: "Model", folder: str) -> None:
+    """Warn where documents come without the vectors that a model sees beside words."""
+    if model.n_beside and not model.texts_suffice:
+        typer.echo(
+            f"Warning: the model in '{folder}' sees vectors beside words. Documents without them "
+            "are hashed by their words alone; give them with --vectors FILE.",
+            err=True,
+        )
 
 
 def is_file(given: str) -> bool:
