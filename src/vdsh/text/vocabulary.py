@@ -1,12 +1,13 @@
 """Counting tokens: which words occur in how many documents, and which known words where."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.jit import kernel
-from vdsh.text.tokenizer import Tokens, hash_words
+from vdsh.text.tokenizer import Tokens, _find_tokens, character_classes, hash_words, lay_out
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -41,6 +42,12 @@ def document_frequencies(tokens: Tokens) -> dict[bytes, int]:
 def count_terms(tokens: Tokens, table: WordTable) -> tuple[Terms, Terms, Terms]:
     """Count the known words of each document: data, indices and row lengths of a CSR matrix."""
     return _count_terms(*tokens, *table)
+
+
+def count_texts(texts: Sequence[str], table: WordTable) -> tuple[Terms, Terms, Terms]:
+    """Do what `count_terms` does, in one kernel: tokens need not come to Python in between."""
+    data, offsets = lay_out(texts)
+    return _count_texts(data, offsets, character_classes(), *table)
 
 
 def _table_size(n_words: int) -> int:
@@ -147,3 +154,20 @@ def _count_terms(
         lengths[doc] = used - row
     counts = (keys[:used] & 0xFFFFFFFF).astype(np.int32)
     return counts, (keys[:used] >> 32).astype(np.int32), lengths
+
+
+@kernel()
+def _count_texts(
+    data: Bytes,
+    offsets: Offsets,
+    classes: Bytes,
+    slots: Terms,
+    term_hashes: Hashes,
+    term_data: Bytes,
+    term_offsets: Offsets,
+) -> tuple[Terms, Terms, Terms]:
+    """Find tokens and look them up."""
+    starts, stops, hashes, documents = _find_tokens(data, offsets, classes, 2)
+    return _count_terms(
+        data, starts, stops, hashes, documents, slots, term_hashes, term_data, term_offsets
+    )
