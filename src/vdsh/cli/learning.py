@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from vdsh.model import Model
     from vdsh.pipeline import TextHasher
 
+HELD_OUT = 20_000  # documents of a file of their own, where memory is bounded
 STORED = 10_000  # documents of a store that are encoded anew
 
 
@@ -94,7 +95,7 @@ class Size(NamedTuple):
         )
         held_out = found.held_out
         if validation is not None:
-            held_out = reading.documents(validation, quiet=quiet)
+            held_out = reading.some(validation, HELD_OUT, quiet=quiet)
         return Chosen(found.documents, held_out, found.rows.tolist(), found.total, found.words)
 
 

@@ -12,6 +12,7 @@ from vdsh.store.engine import Engine
 from vdsh.store.model import StoreModel
 
 RECENT = 1_000  # documents that were written last
+MOST_DRAWN = 10_000  # of those that were given: more tell nothing that these do not
 OLDEST = "oldest documents of the store (the model kept none from when it learned)"
 
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from vdsh.codes import Codes
 from vdsh.documents import Document
-from vdsh.documents.document import BATCH, in_batches
+from vdsh.documents.document import BATCH, draw, in_batches
 from vdsh.errors import InputError, VdshError
 from vdsh.model import Model
 from vdsh.model.drift import Drift
 from vdsh.search.checks import check_count
 from vdsh.store.backup import write_backup
 from vdsh.store.care import describe, find_problems
-from vdsh.store.drift import RECENT, measure_drift
+from vdsh.store.drift import MOST_DRAWN, RECENT, measure_drift
 from vdsh.store.duplicates import check_similarity, find_duplicates
 from vdsh.store.engine import Engine, ModelChangedError
 from vdsh.store.found import Found, Page, pages
@@ -336,12 +336,13 @@ class Store:
         Parameters
         ----------
         documents : iterable of Document, optional
-            Recent documents, in the store or not; by default those that were written last.
+            Recent documents, in the store or not; by default those that were written last. Of
+            more than 10,000 as many are drawn at random.
         recent : int, default=1000
             How many of those, and half of the store at most.
         """
         n = check_count("recent", recent, 1)
-        given = None if documents is None else list(documents)
+        given = None if documents is None else draw(documents, MOST_DRAWN)
 
         def work(engine: Engine) -> Drift:
             return measure_drift(engine, model=self._model, documents=given, n=n)
