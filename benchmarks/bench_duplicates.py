@@ -122,7 +122,7 @@ def exact_pairs(texts):
     "Scaling up all pairs similarity search", WWW 2007.
     """
     ids = sorted(texts)
-    sets = [shingle(texts[id]) for id in ids]
+    sets = shingle([texts[id] for id in ids])
     _, numbers, counts = np.unique(np.concatenate(sets), return_inverse=True, return_counts=True)
     ends = np.cumsum([0, *map(len, sets)])
     columns, sizes = [], [0]
@@ -164,7 +164,7 @@ def choice(texts):
         near = {kind: [] for kind in EDITS}
         for id in texts.keys() - originals.keys():
             original, _, kind = id.partition(" ")
-            value = jaccard(shingle(texts[original]), shingle(texts[id]))
+            value = jaccard(*shingle([texts[original], texts[id]]))
             near[kind].append(value >= SIMILARITY)
         shares = {kind: sum(hits) / len(hits) for kind, hits in near.items()}
         n_pairs = len(exact_pairs(originals))
@@ -202,7 +202,7 @@ def datasketch(place):
         for page in store.documents():
             for document in page:
                 one = MinHash(num_perm=shingles.SIZE, hashfunc=lambda number: number & 0xFFFFFFFF)
-                one.update_batch(shingle(document.text).tolist())
+                one.update_batch(shingle([document.text])[0].tolist())
                 index.insert(document.id, one)
                 sketches[document.id] = one
     pairs = {

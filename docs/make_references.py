@@ -31,6 +31,7 @@ MODULES = (
     "vdsh.server.app",
     "vdsh.errors",
 )
+SHARED = "vdsh.store.verbs"  # its methods are those of the classes that inherit them
 _WIDTH = 100
 _MADE = "<!-- made by docs/make_references.py: run `make docs` -->"
 _SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
@@ -80,16 +81,23 @@ def _describe(name: str, value: Any) -> Iterator[str]:
         node = _parse(value)
         yield f"### {name}\n\n```python\n{_class_signature(value, node)}\n```"
         yield _markdown(_own_doc(node))
-        for method in node.body:
-            if isinstance(method, ast.FunctionDef) and not method.name.startswith("_"):
-                yield f"**`{name}.{_method_signature(method)}`**"
-                yield _markdown(_own_doc(method))
+        shared = [_parse(base) for base in value.__mro__ if base.__module__ == SHARED]
+        methods: dict[str, Any] = {}
+        for part in (part for n in (node, *shared) for part in n.body if _is_public_method(part)):
+            methods.setdefault(part.name, part)
+        for method in methods.values():
+            yield f"**`{name}.{_method_signature(method)}`**"
+            yield _markdown(_own_doc(method))
     elif inspect.isfunction(value):
         node = _parse(value)
         yield f"### {name}\n\n```python\n{_function_signature(node)}\n```"
         yield _markdown(_own_doc(node))
     else:
         yield f"### `{name}`\n\n{_constant(value)}"
+
+
+def _is_public_method(part: ast.stmt) -> bool:
+    return isinstance(part, ast.FunctionDef) and not part.name.startswith("_")
 
 
 def _parse(value: Any) -> Any:

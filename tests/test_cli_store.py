@@ -399,7 +399,7 @@ def old_store(store, monkeypatch):
         ):
             connection.execute(statement)
     connection.close()
-    monkeypatch.setattr("vdsh.store.preparing.MANY", 100)
+    monkeypatch.setattr("vdsh.store.searching.MANY", 100)
     monkeypatch.setattr("vdsh.progress.SECONDS", 0)
     return store
 
@@ -430,7 +430,7 @@ def test_quiet_indexes_words_without_a_bar(vdsh, old_store, model_folder, tmp_pa
 
 
 def test_few_words_are_indexed_in_silence(vdsh, old_store, monkeypatch):  # 18
-    monkeypatch.setattr("vdsh.store.preparing.MANY", 20_000)
+    monkeypatch.setattr("vdsh.store.searching.MANY", 20_000)
     found = vdsh("search", old_store, "astronaut", "-k", 2)
     assert (len(found.stdout.splitlines()), found.stderr) == (2, "")
 
@@ -442,7 +442,7 @@ def test_a_damaged_word_index_is_made_anew_with_a_bar(vdsh, store, monkeypatch):
     with sqlite3.connect(store / "store.sqlite") as connection:
         connection.execute("UPDATE words SET data = x'00'")
     connection.close()
-    monkeypatch.setattr("vdsh.store.preparing.MANY", 100)
+    monkeypatch.setattr("vdsh.store.searching.MANY", 100)
     monkeypatch.setattr("vdsh.progress.SECONDS", 0)
     result = vdsh("search", store, "astronaut", "--json")
     assert "indexing words" in result.stderr

@@ -15,7 +15,7 @@ from decimal import Decimal
 import pytest
 
 from vdsh.documents import Document, lines, read_documents, values
-from vdsh.documents.html import text_of
+from vdsh.documents.values import text_of
 from vdsh.errors import InputError, MissingFileError, MissingPackageError, VdshError
 
 DOCUMENTS = [

@@ -3,8 +3,7 @@
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vdsh.words.lines import n_cells, one_line, show_passage
-from vdsh.words.passages import cut_passage, find_passage
+from vdsh.words.passages import cut_passage, find_passage, n_cells, one_line, show_passage
 
 WORDS = st.lists(
     st.sampled_from(["mars", "rover", "the", "\u706b\u661f", "e\u0301t\u00e9", "x" * 30])

@@ -12,7 +12,7 @@ from conftest import toy_corpus
 from vdsh.errors import InputError
 from vdsh.hashers import SHTTM, VDSH
 from vdsh.hashers.vdsh import defaults
-from vdsh.paper import cells, experiments, figure4
+from vdsh.paper import cells, figure4, reproduction
 from vdsh.paper.cells import Cell
 from vdsh.paper.counted import Part, show_some
 from vdsh.paper.figure4 import TITLES
@@ -244,7 +244,7 @@ def test_table_2_and_figures_2_and_3_come_from_cells(vdsh, root, tmp_path):
 
 def test_few_labels_and_single_changes_have_tables(vdsh, root, tmp_path, monkeypatch):
     monkeypatch.setitem(ABLATIONS, "vdsh", {"median": {"threshold": "median"}})
-    monkeypatch.setattr(experiments, "SHARES", (10, 100))  # 1 % of the toy is one document
+    monkeypatch.setattr(reproduction, "SHARES", (10, 100))  # 1 % of the toy is one document
     common = ["--datasets", "reuters20", "--bits", 8, "--seeds", 0]
     assert vdsh("reproduce", "semisupervised", *common, "--models", "vdsh-s").returncode == 0
     rows = (tmp_path / "results/semisupervised.md").read_text()

@@ -11,7 +11,7 @@ from engines import code, codes_of, doc, ids
 from vdsh import Document, TextHasher
 from vdsh.errors import InputError, MissingFileError
 from vdsh.model.encoders import Hyperplanes
-from vdsh.store import Duplicates, open_store
+from vdsh.store import Duplicates, access, open_store
 from vdsh.store import store as store_module
 
 # Texts here are not about words.
@@ -26,6 +26,7 @@ def store(place, fitted):
 
 @pytest.fixture
 def small_batches(monkeypatch):
+    monkeypatch.setattr(access, "BATCH", 10)
     monkeypatch.setattr(store_module, "BATCH", 10)
 
 
@@ -526,10 +527,11 @@ def test_a_store_opens_with_its_own_model(store, place):
 
 def test_another_model_is_refused(store, place, corpus):
     other = TextHasher("vdsh", n_bits=8, epochs=1, hidden_size=8, device="cpu").fit(corpus[0])
-    with pytest.raises(InputError, match="was made with another model .16 bits") as caught:
+    with pytest.raises(InputError, match="has the codes of another model .16 bits") as caught:
         open_store(place, other)
     assert "(8 bits" in str(caught.value)
-    assert "Open it without a model" in str(caught.value)
+    assert "open it without a model" in str(caught.value)
+    assert f"vdsh reindex '{store.info()['path']}' --model MODEL" in str(caught.value)
 
 
 def test_the_same_model_is_accepted_from_memory_and_disk(store, place, fitted, model_folder):

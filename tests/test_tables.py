@@ -61,7 +61,7 @@ def has_tables(index):
 def test_the_nearest_are_right_after_additions_and_removals_and_with_masks(
     kind, n_bytes, patience, at_once, monkeypatch
 ):
-    monkeypatch.setattr("vdsh.search.table_search.scan_time", lambda *_: patience)
+    monkeypatch.setattr("vdsh.search.look_up.scan_time", lambda *_: patience)
     rng = np.random.default_rng(1)
     codes, ids = make_codes(kind, n_bytes), rng.permutation(N) * 3
     queries = np.concatenate([codes[:3], codes[3:5] ^ 1, make_codes("random", n_bytes, 2)[:2]])
@@ -81,7 +81,7 @@ def test_the_nearest_are_right_after_additions_and_removals_and_with_masks(
 
 
 def test_a_walk_goes_through_all_tables_where_everything_is_far(at_once, monkeypatch):
-    monkeypatch.setattr("vdsh.search.table_search.scan_time", lambda *_: np.inf)
+    monkeypatch.setattr("vdsh.search.look_up.scan_time", lambda *_: np.inf)
     codes = make_codes("crowded", 8)
     assert_right(HammingIndex(codes), codes, np.arange(N), ~codes[:2])
 
@@ -122,7 +122,7 @@ def test_tables_of_rows_that_have_changed_are_not_used(monkeypatch):
 
 
 def test_queries_that_tables_do_not_help_are_scanned_at_once_for_a_while(at_once, monkeypatch):
-    monkeypatch.setattr("vdsh.search.table_search.scan_time", lambda *_: 0.0)
+    monkeypatch.setattr("vdsh.search.look_up.scan_time", lambda *_: 0.0)
     codes = make_codes("random", 8)
     index = HammingIndex(codes)
     tried = []
@@ -131,7 +131,7 @@ def test_queries_that_tables_do_not_help_are_scanned_at_once_for_a_while(at_once
         tried.append(args)
         return looked_up(*args)
 
-    monkeypatch.setattr("vdsh.search.table_search.looked_up", count)
+    monkeypatch.setattr("vdsh.search.look_up.looked_up", count)
     for _ in range(40):
         index.search(codes[0], 10)
     assert 5 <= len(tried) <= 12
@@ -196,10 +196,10 @@ def test_tables_that_do_not_fit_are_left_out(harm, at_once, tmp_path):
 
 
 def test_more_codes_than_memory_are_refused_in_a_sentence(monkeypatch):
-    monkeypatch.setattr("vdsh.search.memory.WORTH_ASKING", 0)
+    monkeypatch.setattr("vdsh.search.checks.WORTH_ASKING", 0)
     codes = make_codes("random", 8)
     index = HammingIndex(codes)
-    monkeypatch.setattr("vdsh.search.memory.free_memory", lambda: 50_000)
+    monkeypatch.setattr("vdsh.search.checks.free_memory", lambda: 50_000)
     with pytest.raises(InputError, match=r"^20,000 codes need 0 MB of memory and 0 MB are free\."):
         HammingIndex(codes)
     with pytest.raises(InputError, match="20,000 more codes need"):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from vdsh.store.engines.milvus import tables
-from vdsh.store.engines.postgres import vectors
+from vdsh.store.engines.postgres import rows
 from vdsh.words.counting import count_blocks, document_words
 
 rng = np.random.default_rng(0)
@@ -14,11 +14,11 @@ TEXTS += ["", "the of", "moon " * 300, " ".join(f"x{i}" for i in range(20_000)) 
 
 
 def test_vectors_of_many_texts_are_those_of_each():
-    together = list(vectors._vectors(TEXTS, COUNTED))
+    together = list(rows._vectors(TEXTS, COUNTED))
     for text, (vector, n) in zip(TEXTS, together, strict=True):
-        alone, n_alone = vectors._vector(document_words(text))
+        alone, n_alone = rows._vector(document_words(text))
         assert (sorted(vector.split()), n) == (sorted(alone.split()), n_alone)
-    assert together[-1] == vectors._vector(document_words(TEXTS[-1]))  # its first words are kept
+    assert together[-1] == rows._vector(document_words(TEXTS[-1]))  # its first words are kept
 
 
 def test_words_for_milvus_are_those_of_each_text():
@@ -31,4 +31,4 @@ def test_words_for_milvus_are_those_of_each_text():
 
 def test_no_texts_have_no_words():
     assert list(count_blocks([])) == []
-    assert vectors.to_vectors([]) == tables.to_words([]) == []
+    assert rows.to_vectors([]) == tables.to_words([]) == []

@@ -104,10 +104,8 @@ def make_map(
 
     Parameters
     ----------
-    store : Store
     limit : int
         Of a larger store so many documents are taken, at random by the seed.
-    seed : int
     progress : callable, optional
         Called with what is being done, how much of it is done, and of how much.
 

@@ -49,7 +49,6 @@ class Lazy:
 
     Parameters
     ----------
-    function : callable
     make : callable
         Gives what stands for the function in compiled code.
     """
@@ -137,6 +136,18 @@ def popcount(typingctx: Any, value: Any) -> Any:
         return builder.call(builder.module.declare_intrinsic("llvm.ctpop", [number.type]), [number])
 
     return value(value), codegen
+
+
+@vector_code
+def lowest_bit(typingctx: Any, value: Any) -> Any:
+    """Find the lowest one bit of an unsigned integer of 64 bits, which has one."""
+    from numba import types
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        (number,) = args
+        return builder.cttz(number, context.get_constant(types.boolean, True))
+
+    return types.uint64(types.uint64), codegen
 
 
 def in_threads(function: Callable[[S], T], tasks: Sequence[S], threads: int) -> list[T]:

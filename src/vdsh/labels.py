@@ -11,21 +11,13 @@ from vdsh.text.word_counter import is_missing
 
 
 class Labels(NamedTuple):
-    """Which document carries which label.
+    """Which document carries which label."""
 
-    Attributes
-    ----------
-    matrix : uint8 ndarray of shape (n_docs, n_labels)
-        1 where the document has the label; a row of zeros for an unlabelled document.
-    known : bool ndarray of shape (n_docs,)
-        False where the labels were missing.
-    names : list of str
-        The label of each column.
-    """
-
+    # (n_docs, n_labels): 1 where the document has the label; a row of zeros for an unlabelled
+    # document.
     matrix: NDArray[np.uint8]
-    known: NDArray[np.bool_]
-    names: list[str]
+    known: NDArray[np.bool_]  # (n_docs,): False where the labels were missing
+    names: list[str]  # the label of each column
 
     def take(self, rows: NDArray[np.intp]) -> "Labels":
         """Keep some documents."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from vdsh.words.lines import Piece
+from vdsh.words.passages import Piece
 
 Cell = str | Sequence[Piece]
 

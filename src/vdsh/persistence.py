@@ -34,20 +34,11 @@ _BOXES: dict[str, Any] = {"set": set, "frozenset": frozenset, "tuple": tuple}
 
 
 class Folder(NamedTuple):
-    """What a model folder holds.
+    """What a model folder holds."""
 
-    Attributes
-    ----------
-    manifest : dict
-        Everything that is not an array: class, settings, fitted scalars.
-    weights : dict of ndarray
-    vocabulary : list of str or None
-        The terms in column order; None for a model without text.
-    """
-
-    manifest: dict[str, Any]
+    manifest: dict[str, Any]  # everything that is not an array: class, settings, fitted scalars
     weights: dict[str, NDArray[Any]]
-    vocabulary: list[str] | None
+    vocabulary: list[str] | None  # the terms in column order; None for a model without text
 
 
 def write_folder(

@@ -146,7 +146,7 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
             With `both_ends`, what made the vectors, as "model2vec:FOLDER" or
             "sentence-transformers:NAME": the model then embeds texts itself.
         start : TextHasher, Model or path of a model folder, optional
-            Learn on from a trained model of the same settings, in a third of the epochs. Its
+            Learn on from a trained model of the same settings, in half of the epochs. Its
             vocabulary grows by the words of the texts. It forgets what it no longer sees: give
             old texts too. For `vdsh` and its kin.
         words : sequence of str, optional

@@ -46,7 +46,7 @@ def command(
     from vdsh.model import Model
     from vdsh.progress import reading_bar
     from vdsh.store import open_store, without_password
-    from vdsh.store.preparing import bar
+    from vdsh.store.searching import bar
 
     loaded = Model.load(model)
     if loaded.takes_vectors and vectors is None and not loaded.embedder:

@@ -65,7 +65,7 @@ def print_answer(query: str, hits: "Hits", *, as_json: bool) -> None:
         fields = {"query": query, "hits": _fields(hits, query), **hits.about_query()}
         typer.echo(json.dumps(fields, ensure_ascii=False))
         return
-    from vdsh.words.lines import one_line
+    from vdsh.words.passages import one_line
 
     typer.secho(one_line(query), underline=True)
     if hits.warning or not hits:
@@ -76,7 +76,7 @@ def print_answer(query: str, hits: "Hits", *, as_json: bool) -> None:
 
 def _print_table(hits: "Hits", query: "str | Codes") -> None:
     """Print lines as wide as the terminal, with the query's words in bold; plain in a pipe."""
-    from vdsh.store.table import WIDTH, table
+    from vdsh.store.hits import WIDTH, table
 
     width = get_terminal_size((WIDTH, 0)).columns
     for line in table(hits, width, _words(query)):

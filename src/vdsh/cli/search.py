@@ -43,7 +43,7 @@ def command(
     takes one pair of quotes for itself, so give two: '"red planet" water -rover'.
     """
     from vdsh.store import open_store
-    from vdsh.store.where_text import parse_where
+    from vdsh.store.filters import parse_where
 
     filters = parse_where(where or [])
     if vector is not None and (code is not None or words == ["-"]):

@@ -60,9 +60,8 @@ def command(
     """
     check_packages()
     from vdsh.server.limits import Limits
-    from vdsh.server.run import Settings, serve
+    from vdsh.server.run import Settings, check_tls, serve
     from vdsh.server.stores import name_stores
-    from vdsh.server.tls import check_tls
     from vdsh.server.tokens import read_tokens
     from vdsh.store import without_password
 

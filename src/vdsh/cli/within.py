@@ -20,7 +20,7 @@ def command(
 ) -> None:
     """Print every document whose code is within a radius of a text's, nearest first."""
     from vdsh.store import open_store
-    from vdsh.store.where_text import parse_where
+    from vdsh.store.filters import parse_where
 
     query = options.parse_query(words, code)
     filters = parse_where(where or [])

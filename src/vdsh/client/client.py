@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -17,16 +17,19 @@ from vdsh.client.messages import (
     to_list,
     write_document,
 )
+from vdsh.client.pages import Page, read_pages
 from vdsh.codes import Codes, from_hex
 from vdsh.documents import Document
 from vdsh.errors import InputError, VdshError
 from vdsh.search.checks import check_count
-from vdsh.store.hits import Hit, Hits, Within
+from vdsh.store.duplicates import find_duplicates
+from vdsh.store.hits import Duplicates, Hit, Hits, Within
 from vdsh.store.rows import check_id
+from vdsh.store.verbs import Verbs
 from vdsh.store.where import Filter
 
 
-class Client:
+class Client(Verbs):
     """A store that `vdsh serve` serves, with the verbs of `Store` and the same answers.
 
     Requests that get lost, or meet a service that is busy or starts again, are sent once more:
@@ -67,29 +70,16 @@ class Client:
             return f"<Client '{at}': {error}>"
         return f"<Client '{at}', {facts['documents']:,} documents, {facts['bits']} bits>"
 
-    def __len__(self) -> int:
-        return self.count()
-
-    def __bool__(self) -> bool:
-        return True  # also when it is empty
-
-    def __contains__(self, id: object) -> bool:
-        return isinstance(id, str) and id != "" and self.find(id) is not None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def info(self) -> dict[str, Any]:
         """Describe the store and the limits of the service."""
         facts: dict[str, Any] = self._connection.ask("GET", f"{self._at}/info")
         return facts
 
-    def count(self) -> int:
-        """Count all documents."""
-        return int(self.info()["documents"])
+    def count(self, where: Filter | None = None) -> int:
+        """Count all documents, or those that match a filter."""
+        if where is None:
+            return int(self.info()["documents"])
+        return int(self._post("count", {"where": where})["count"])
 
     def labels(self) -> list[str]:
         """List the labels that documents have, in order."""
@@ -97,7 +87,7 @@ class Client:
 
     def search(
         self,
-        query: str | Codes = "",
+        query: str | Codes = "",  # type: ignore[override]
         k: int = 10,
         *,
         vector: Any = None,
@@ -115,7 +105,7 @@ class Client:
 
     def search_many(
         self,
-        queries: Sequence[str | Codes],
+        queries: Sequence[str | Codes],  # type: ignore[override]
         k: int = 10,
         *,
         where: Filter | None = None,
@@ -174,17 +164,37 @@ class Client:
         codes = [code for answer in sent for code in answer["codes"]]
         return from_hex(codes) if codes else np.zeros((0, self.info()["bits"] // 8), np.uint8)
 
-    def get(self, id: str) -> Document | None:
-        """Return a document, or None where there is none of that id."""
-        hit = self.find(id)
-        return None if hit is None else Document(hit.id, hit.text, hit.labels, hit.metadata)
-
     def find(self, id: str) -> Hit | None:
         """Return a document with its code, as a hit of distance 0, or None where there is none."""
         try:
             return read_hit(self._connection.ask("GET", self._path_of(id)))
         except NoDocumentError:
             return None
+
+    def documents(self, batch_size: int = 1000) -> Iterator[list[Document]]:
+        """Iterate over all documents in the order of their ids. See `Store.documents`."""
+        for documents, _ in self.entries(batch_size=batch_size):
+            yield documents
+
+    def entries(self, after: str = "", batch_size: int = 1000) -> Iterator[Page]:
+        """Iterate over documents with their codes, in the order of ids, those above `after`.
+
+        Batches are smaller where texts are long.
+        """
+        size = min(check_count("batch_size", batch_size, 1), self._limits["batch"])
+        at = f"{self._at}/documents?"
+        return read_pages(lambda asked: self._connection.ask("GET", at + asked), after, size)
+
+    def duplicates(
+        self, radius: int | None = None, *, similarity: float = 0.8
+    ) -> Iterator[Duplicates]:
+        """Find groups of nearly equal texts; all are read for that. See `Store.duplicates`."""
+
+        def texts(ids: list[str]) -> dict[str, str]:
+            found = (self.find(id) for id in ids)
+            return {hit.id: hit.text for hit in found if hit is not None}
+
+        return find_duplicates(self.entries(), texts, similarity, radius)
 
     def upsert(
         self,

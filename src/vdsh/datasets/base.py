@@ -49,20 +49,12 @@ class Split(NamedTuple):
 
 
 class Corpus(NamedTuple):
-    """All documents of a corpus, before they are split.
-
-    Attributes
-    ----------
-    documents : Split
-    parts : list of str
-        The published part of each document, "train" or "test"; "" where none was published.
-    note : str
-        What was used.
-    """
+    """All documents of a corpus, before they are split."""
 
     documents: Split
+    # The published part of each document, "train" or "test"; "" where none was published.
     parts: list[str]
-    note: str
+    note: str  # what was used
 
 
 class Dataset(NamedTuple):

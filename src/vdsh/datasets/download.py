@@ -24,23 +24,14 @@ Listener = Callable[[int, int | None], None]  # bytes here, bytes in all if know
 
 @dataclass(frozen=True)
 class File:
-    """A published file.
-
-    Attributes
-    ----------
-    name : str
-    urls : tuple of str
-        Where it is published, in the order to try; empty where there is no direct address.
-    sha256 : str, optional
-        None where no checksum was published: the first download's is then kept beside the file.
-    size : str
-        As its publisher gives it.
-    """
+    """A published file."""
 
     name: str
+    # Where it is published, in the order to try; empty where there is no direct address.
     urls: tuple[str, ...]
+    # None where no checksum was published: the first download's is then kept beside the file.
     sha256: str | None = None
-    size: str = ""
+    size: str = ""  # as its publisher gives it
 
     def addresses(self) -> tuple[str, ...]:
         """Give the addresses to try: the mirror's alone where VDSH_MIRROR names one."""

@@ -25,20 +25,12 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 class Vectors(NamedTuple):
-    """What a file of LIBSVM lines holds.
+    """What a file of LIBSVM lines holds."""
 
-    Attributes
-    ----------
-    ids : list of str
-        What follows the `#` of each line.
-    numbers : list of tuple of int
-        The numbers before the first blank: labels, or whatever the file has there.
-    values : csr_array of shape (n_docs, n_terms)
-    """
-
-    ids: list[str]
+    ids: list[str]  # what follows the `#` of each line
+    # The numbers before the first blank: labels, or whatever the file has there.
     numbers: list[tuple[int, ...]]
-    values: "csr_array"
+    values: "csr_array"  # (n_docs, n_terms)
 
 
 def read_stories(folder: Path) -> list[Document]:

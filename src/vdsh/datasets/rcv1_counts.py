@@ -31,16 +31,10 @@ _SAMPLE = 60_000  # documents; offsets of terms do not get better with more
 
 
 class Recovered(NamedTuple):
-    """Counts, and how well they explain the weights.
+    """Counts, and how well they explain the weights."""
 
-    Attributes
-    ----------
-    counts : int32 csr_array of shape (n_docs, n_terms)
-    reproduced : float
-        Share of the weights that the counts, weighted anew, give again within 0.1 %.
-    """
-
-    counts: csr_array
+    counts: csr_array  # (n_docs, n_terms)
+    # Share of the weights that the counts, weighted anew, give again within 0.1 %.
     reproduced: float
 
 

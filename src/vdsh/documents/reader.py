@@ -11,10 +11,9 @@ from reprlib import repr as short
 from typing import Any, NoReturn
 
 from vdsh.documents.document import Document
-from vdsh.documents.html import text_of
 from vdsh.documents.lines import STDIN, check_encoding
 from vdsh.documents.records import drop, read_records
-from vdsh.documents.values import number_or_text, parse_json, plain
+from vdsh.documents.values import number_or_text, parse_json, plain, text_of
 from vdsh.errors import InputError, MissingFileError
 
 MAX_DOCUMENT_SIZE = 16 * 2**20

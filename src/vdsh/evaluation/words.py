@@ -20,7 +20,6 @@ class WordSearch:
     ----------
     ids, texts : sequence of str
         Of the documents, in the order that decides between equal scores.
-    queries : sequence of str
     stop_words : "smart", None or a list of str
         Words that do not count.
     """

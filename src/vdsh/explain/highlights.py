@@ -33,17 +33,10 @@ Phrases = Sequence[Sequence[str]]
 
 
 class Highlight(NamedTuple):
-    """What to show of a text.
+    """What to show of a text."""
 
-    Attributes
-    ----------
-    passage : (int, int)
-        Where its best stretch begins and ends, in characters.
-    marks : list of (int, int, bool)
-        Where words that matter begin and end, in order, and whether the query has the word.
-    """
-
-    passage: tuple[int, int]
+    passage: tuple[int, int]  # where its best stretch begins and ends, in characters
+    # Where words that matter begin and end, in order, and whether the query has the word.
     marks: list[tuple[int, int, bool]]
 
 
@@ -66,8 +59,6 @@ def highlight(
 
     Parameters
     ----------
-    hasher : TextHasher or Model
-    texts : sequence of str
     code : ndarray of uint8 of shape (n_bytes,)
         The query's code.
     query : str, optional

@@ -27,26 +27,13 @@ _LEAST_ROWS, _MOST_ENTRIES = 100, 250_000
 
 
 class Pushes(NamedTuple):
-    """What each word of one document does to each of its bits.
+    """What each word of one document does to each of its bits."""
 
-    Attributes
-    ----------
-    values : uint8 ndarray of shape (n_bits,)
-        The document's bits.
-    margins : ndarray of shape (n_bits,)
-        Its scores above the thresholds.
-    chances : ndarray of shape (n_bits,) or None
-        The probability of each bit being 1.
-    terms : ndarray of shape (n_tried,)
-        The terms that were left out, one at a time.
-    towards : ndarray of shape (n_tried, n_bits)
-        How far a term pushes the score to the side where the bit's value is.
-    """
-
-    values: Bits
-    margins: Scores
-    chances: Scores | None
-    terms: NDArray[np.int32]
+    values: Bits  # (n_bits,): the document's bits
+    margins: Scores  # (n_bits,): its scores above the thresholds
+    chances: Scores | None  # (n_bits,): the probability of each bit being 1
+    terms: NDArray[np.int32]  # (n_tried,): the terms that were left out, one at a time
+    # (n_tried, n_bits): how far a term pushes the score to the side where the bit's value is.
     towards: Scores
 
 
@@ -130,7 +117,6 @@ def all_pushes(
 
     Parameters
     ----------
-    model : Model
     counts : Counts of shape (n_docs, n_terms)
     most : int, optional
         How many words of a document to try; without it, all of a document of usual length.

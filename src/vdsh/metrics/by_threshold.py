@@ -20,17 +20,10 @@ Mask = NDArray[np.bool_]
 
 
 class Judged(NamedTuple):
-    """Documents whose labels are known.
+    """Documents whose labels are known."""
 
-    Attributes
-    ----------
-    scores : ndarray of shape (n_docs, n_bits)
-    labels : uint8 ndarray of shape (n_docs, n_labels)
-        0/1 matrix.
-    """
-
-    scores: Scores
-    labels: NDArray[np.uint8]
+    scores: Scores  # (n_docs, n_bits)
+    labels: NDArray[np.uint8]  # (n_docs, n_labels): 0/1 matrix
 
     @classmethod
     def sample(cls, scores: Scores, labels: Labels, most: int) -> "Judged":

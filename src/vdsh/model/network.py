@@ -6,7 +6,6 @@ gets the same code alone and in a batch. The sparse layer goes row by row, the d
 """
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Scores
 from vdsh.jit import available_threads, compiled, in_threads, kernel, one_thread_each
-from vdsh.model.products import Floats, dense_product, tiled_product
+from vdsh.model.products import Floats, dense_product, linear_layer, relu_layer
 from vdsh.model.vectors import Rows
 from vdsh.text.counts import Sparse
 
@@ -59,12 +58,13 @@ def encode(
         last = min(first + _BLOCK, n_docs)
         t2 = _hidden(inputs, first, last, W1, b1, W2, b2, W_vectors)
         for output, (W, b) in zip(outputs, heads, strict=True):
-            output[first:last] = tiled_product(t2, W)
-            output[first:last] += b
+            output[first:last] = linear_layer(t2, W, b)
 
-    blocks = range(0, n_docs, _BLOCK)
-    with one_thread_each() if len(blocks) > 1 else nullcontext():
-        in_threads(work, blocks, available_threads())
+    if n_docs <= _BLOCK:
+        work(0)
+        return outputs
+    with one_thread_each():
+        in_threads(work, range(0, n_docs, _BLOCK), available_threads())
     return outputs
 
 
@@ -90,10 +90,7 @@ def _hidden(
         _sparse_relu(inputs.data, inputs.indices, pointers, W1, t1)
     else:
         _plain_relu(inputs.data, inputs.indices, pointers, W1, t1)
-    t2 = dense_product(t1, W2)
-    t2 += b2
-    np.maximum(t2, 0, out=t2)
-    return t2
+    return relu_layer(t1, W2, b2)
 
 
 def _plain_relu(data: Floats, indices: Places, indptr: Places, W: Floats, out: Floats) -> None:

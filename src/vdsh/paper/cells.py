@@ -31,8 +31,6 @@ class Cell(NamedTuple):
 
     Attributes
     ----------
-    dataset, model : str
-    n_bits : int
     seed : int
         Of the split and of the method.
     weighting : str

@@ -21,27 +21,13 @@ from vdsh.progress import counting_bar
 
 
 class Plan(NamedTuple):
-    """How to run cells.
+    """How to run cells."""
 
-    Attributes
-    ----------
-    results : Path
-        The folder of finished cells.
-    root : str or None
-        The folder of the corpora.
-    device : str
-    jobs : int
-        Cells that run side by side.
-    force : bool
-        Run finished cells again.
-    quiet : bool
-    """
-
-    results: Path
-    root: str | None = None
+    results: Path  # the folder of finished cells
+    root: str | None = None  # the folder of the corpora
     device: str = "auto"
-    jobs: int = 1
-    force: bool = False
+    jobs: int = 1  # cells that run side by side
+    force: bool = False  # run finished cells again
     quiet: bool = False
 
 

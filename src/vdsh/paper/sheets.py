@@ -8,21 +8,12 @@ from rich.table import Table
 
 
 class Sheet(NamedTuple):
-    """A table whose cells are texts.
-
-    Attributes
-    ----------
-    title : str
-    header : list of str
-    rows : list of list of str
-    note : str
-        What the reader must know to read it: the data, the marks.
-    """
+    """A table whose cells are texts."""
 
     title: str
     header: list[str]
     rows: list[list[str]]
-    note: str = ""
+    note: str = ""  # what the reader must know to read it: the data, the marks
 
 
 def number(value: float | None) -> str:

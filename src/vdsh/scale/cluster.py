@@ -14,18 +14,12 @@ _PATIENCE = 5  # seconds that a cluster has to answer
 
 
 class Machines(NamedTuple):
-    """The machines to work on: a Ray cluster.
+    """The machines to work on: a Ray cluster."""
 
-    Attributes
-    ----------
-    address : str or None
-        `host:port` of the head node of a Ray cluster, "auto" for the cluster of this machine, or
-        None for a new one on all CPUs of this machine.
-    workers : int or None
-        How many processes; None is one for each CPU, or for training one for each GPU.
-    """
-
+    # `host:port` of the head node of a Ray cluster, "auto" for the cluster of this machine, or
+    # None for a new one on all CPUs of this machine.
     address: str | None = None
+    # How many processes; None is one for each CPU, or for training one for each GPU.
     workers: int | None = None
 
 

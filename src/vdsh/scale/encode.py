@@ -136,8 +136,6 @@ class PieceEncoder:
 
     Parameters
     ----------
-    model : Model
-    files : ParquetFiles
     folder : CodesFolder, optional
         Where the codes are written to; without one they are handed back.
     """
@@ -171,8 +169,6 @@ def encode_files(
 
     Parameters
     ----------
-    model : Model
-    files : ParquetFiles
     folder : CodesFolder, optional
         Where the codes are written to; without one they are handed back.
     machines : Machines, optional

@@ -21,37 +21,16 @@ _WILD = frozenset("*?[")
 
 
 class Piece(NamedTuple):
-    """Whole row groups of one file.
+    """Whole row groups of one file."""
 
-    Attributes
-    ----------
-    path : str
-        The file.
-    groups : list of int
-        Its row groups, one after the other.
-    row : int
-        How many rows of the file stand before.
-    number : int
-        How many rows of all files stand before.
-    """
-
-    path: str
-    groups: list[int]
-    row: int
-    number: int
+    path: str  # the file
+    groups: list[int]  # its row groups, one after the other
+    row: int  # how many rows of the file stand before
+    number: int  # how many rows of all files stand before
 
 
 class ParquetFiles(NamedTuple):
-    """Files that hold one corpus, in the order of their names.
-
-    Attributes
-    ----------
-    filesystem : pyarrow.fs.FileSystem
-    pieces : list of Piece
-    n_rows : int
-    id_field : str
-    text_fields : tuple of str
-    """
+    """Files that hold one corpus, in the order of their names."""
 
     filesystem: Any
     pieces: list[Piece]

@@ -21,7 +21,7 @@ from vdsh.text.bag_of_words import add_frequencies
 
 # What training holds: measured by benchmarks/bench_memory.py, rounded up.
 BASE = 1.2e9  # bytes: torch, kernels, weights and what Adam remembers of them
-A_DOCUMENT, A_WORD, A_BYTE = 8_000, 200, 2  # bytes for each document, counted word, byte of text
+A_DOCUMENT, A_WORD, A_BYTE = 1_500, 150, 2  # bytes for each document, counted word, byte of text
 BATCH = 5_000  # documents whose words are counted at a time
 MOST_WORDS = 2_000_000  # distinct ones; beyond, those seen only once are forgotten
 LEAST = 1_000  # documents that must fit

@@ -1,11 +1,14 @@
-"""Arguments of a search, checked where they come in."""
+"""Arguments of a search, checked where they come in, and the memory that it would take."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from vdsh.codes import MAX_BITS, Codes
 from vdsh.errors import InputError
+
+WORTH_ASKING = 1 << 28  # bytes
 
 
 def check_codes(codes: Any, n_bytes: int | None = None) -> Codes:
@@ -49,3 +52,36 @@ def check_count(name: str, value: Any, least: int) -> int:
     if not whole or value < least:
         raise InputError(f"{name} must be a whole number of at least {least}. Got {value!r}.")
     return int(value)
+
+
+def free_memory() -> float:
+    """Return the bytes that can be taken without swapping; infinity where the system is silent."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return float("inf")
+    for line in lines:
+        if line.startswith("MemAvailable:"):
+            return 1024 * int(line.split()[1])
+    return float("inf")
+
+
+def check_memory(what: str, n_bytes: int) -> None:
+    """Raise where something takes more memory than is free."""
+    if n_bytes < WORTH_ASKING:
+        return
+    free = free_memory()
+    if n_bytes > free:
+        raise InputError(
+            f"{what} need {in_words(n_bytes)} of memory and {in_words(free)} are free. "
+            "Divide them among several machines, or take shorter codes."
+        )
+
+
+def in_words(n_bytes: float) -> str:
+    """Write a number of bytes for a person.
+
+    >>> in_words(2_400_000_000), in_words(3_000_000)
+    ('2.4 GB', '3 MB')
+    """
+    return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:,.0f} MB"

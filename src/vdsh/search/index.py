@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Codes
 from vdsh.errors import InputError, missing_package
-from vdsh.search.checks import check_codes, check_count, check_queries
+from vdsh.search.checks import check_codes, check_count, check_memory, check_queries
 from vdsh.search.id_kinds import GivenIds, check_ids, check_kind, make_ids, show
 from vdsh.search.ids import CountedIds, IdArray
 from vdsh.search.index_file import from_arrays, to_arrays, write_arrays
-from vdsh.search.memory import check_memory
 from vdsh.search.nearest import Rows
 from vdsh.search.rows import Mask, RowIndex
 from vdsh.search.scan import RowHits

@@ -93,10 +93,8 @@ def write_arrays(path: Path, facts: Mapping[str, Any], arrays: Arrays) -> None:
 
     Parameters
     ----------
-    path : Path
     facts : mapping
         Anything JSON can hold, returned by `map_arrays` as it is.
-    arrays : dict of ndarray
     """
     with new_file(path) as draft, draft.open("wb") as file:
         _write(file, facts, {name: np.ascontiguousarray(a) for name, a in arrays.items()})

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable
 from threading import Thread
 
-from vdsh.search.memory import free_memory, in_words
+from vdsh.search.checks import free_memory, in_words
 from vdsh.search.pieces import MOST, table_shape
 from vdsh.search.segment import Segment
 from vdsh.search.walk import scan_time

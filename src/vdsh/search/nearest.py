@@ -72,8 +72,6 @@ def nearest_in(
     parts : tuple of Part
         Scanned one after the other.
     queries : ndarray of shape (n_queries, n_bytes)
-    k : int
-    rules : Rules
     n_rows : int
         No more rows than this will be met.
     bounds : ndarray of shape (n_queries,)

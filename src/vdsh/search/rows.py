@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from vdsh.codes import Codes
 from vdsh.jit import available_threads, compiled
 from vdsh.search import plain
-from vdsh.search.growing_array import GrowingArray
+from vdsh.search.ids import GrowingArray
 from vdsh.search.keeper import TableKeeper
+from vdsh.search.look_up import search_tables, within_tables
 from vdsh.search.nearest import Rows, Rules
 from vdsh.search.radius import MAX_QUERIES, Found
 from vdsh.search.scan import RowHits, nearest, sort_found, within
 from vdsh.search.segment import PLAIN_SEARCH, Segment, make_segment, one_row_each
 from vdsh.search.strips import Strips
-from vdsh.search.table_search import search_tables, within_tables
 
 FEW_ALLOWED = 128  # with fewer than one row in this many allowed, copy those out and scan them
 SMALL_TAIL = 4096  # rows appended lately, scanned on their own until there are more

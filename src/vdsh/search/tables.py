@@ -24,23 +24,14 @@ Order = NDArray[np.uint32]
 
 
 class Tables(NamedTuple):
-    """One table a piece.
+    """One table a piece."""
 
-    Attributes
-    ----------
-    luts : ndarray of uint64 of shape (n_tables, 1 + n_words, n_bytes, 256)
-        What each table reads of a code.
-    width : int
-        Bits of a piece.
-    starts : ndarray of uint32 of shape (n_tables, 2**width + 1)
-        The bucket of piece v in table t goes from `starts[t, v]` to `starts[t, v + 1]`.
-    entries : ndarray of uint8 of shape (n_tables - 1, n_strips, n_entry, 64)
-        Strips of entries, of all tables but the first.
-    """
-
-    luts: Luts
-    width: int
+    luts: Luts  # (n_tables, 1 + n_words, n_bytes, 256): what each table reads of a code
+    width: int  # bits of a piece
+    # (n_tables, 2**width + 1): the bucket of piece v in table t goes from `starts[t, v]` to
+    # `starts[t, v + 1]`.
     starts: NDArray[np.uint32]
+    # (n_tables - 1, n_strips, n_entry, 64): strips of entries, of all tables but the first.
     entries: Codes
 
     @property

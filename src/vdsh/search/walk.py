@@ -32,38 +32,18 @@ def scan_time(n_codes: int, n_bytes: int) -> float:
 
 
 class Walk(NamedTuple):
-    """Where a walk stands.
+    """Where a walk stands."""
 
-    Attributes
-    ----------
-    pieces : ndarray of int64 of shape (n_tables,)
-        What each table reads of the query.
-    entries : ndarray of uint8 of shape (n_tables, n_entry)
-        The query's own entries.
-    radii : ndarray of int64 of shape (n_tables,)
-        The next radius of each table.
-    sizes : ndarray of float64 of shape (n_tables, width + 1)
-        How many codes a bucket has at each radius, as far as that is known.
-    place : ndarray of int64
-        Table, radius, flipped bits, bucket and strip at hand.
-    near : ndarray of uint64 of shape (1,)
-        Entries of that strip still to follow.
-    seen : ndarray of uint64
-        A bit for each bucket of the first table.
-    spent : ndarray of float64 of shape (1,)
-        Nanoseconds so far, by estimate.
-    scratch : ndarray of uint8 of shape (64,)
-    """
-
-    pieces: NDArray[np.int64]
-    entries: Codes
-    radii: NDArray[np.int64]
+    pieces: NDArray[np.int64]  # (n_tables,): what each table reads of the query
+    entries: Codes  # (n_tables, n_entry): the query's own entries
+    radii: NDArray[np.int64]  # (n_tables,): the next radius of each table
+    # (n_tables, width + 1): how many codes a bucket has at each radius, as far as that is known.
     sizes: NDArray[np.float64]
-    place: NDArray[np.int64]
-    near: NDArray[np.uint64]
-    seen: NDArray[np.uint64]
-    spent: NDArray[np.float64]
-    scratch: NDArray[np.uint8]
+    place: NDArray[np.int64]  # table, radius, flipped bits, bucket and strip at hand
+    near: NDArray[np.uint64]  # (1,): entries of that strip still to follow
+    seen: NDArray[np.uint64]  # A bit for each bucket of the first table
+    spent: NDArray[np.float64]  # (1,): nanoseconds so far, by estimate
+    scratch: NDArray[np.uint8]  # (64,)
 
 
 @kernel()

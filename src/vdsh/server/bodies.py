@@ -23,7 +23,7 @@ from pydantic_core import PydanticCustomError, core_schema
 
 from vdsh.errors import InputError
 from vdsh.server.limits import Limits
-from vdsh.store.where_text import parse_where
+from vdsh.store.filters import parse_where
 
 MOST_PARTS = 100  # of a filter
 MOST_VALUES = 10_000  # in the lists of a filter
@@ -228,6 +228,12 @@ class WithinBody(Query):
     where: Where = None
     limit: Annotated[int, Field(ge=1), Limited("k")] = 1000
     highlight: Highlight = False
+
+
+class CountBody(Body):
+    """Which documents to count; all of them without a filter."""
+
+    where: Where = None
 
 
 class EncodeBody(Body):

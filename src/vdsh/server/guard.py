@@ -9,13 +9,12 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from vdsh.server.auth import is_loopback, is_open, without_port
 from vdsh.server.bulk import is_stream
 from vdsh.server.json_routes import Json, failure
 from vdsh.server.limits import Limits
 from vdsh.server.log import log_request
 from vdsh.server.metrics import Metrics
-from vdsh.server.tokens import Tokens
+from vdsh.server.tokens import Tokens, is_loopback, is_open, without_port
 
 LINGER = 2.0  # seconds to read on after a body that is too large, so that the client sees why
 HEADERS = [
@@ -38,12 +37,9 @@ class Guard:
 
     Parameters
     ----------
-    app : ASGI application
-    limits : Limits
     tokens : Tokens or None
         None lets only this machine ask: the Host header must be a loopback name, since otherwise
         a web page could reach the service under a name of its own (DNS rebinding).
-    metrics : Metrics
     logged : bool
         Whether requests are logged.
     """

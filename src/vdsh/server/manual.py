@@ -9,9 +9,9 @@ from fastapi.openapi.utils import get_openapi
 
 from vdsh import __version__
 from vdsh.errors import missing_package
-from vdsh.server.auth import is_open
 from vdsh.server.bodies import name_limits
 from vdsh.server.limits import Limits
+from vdsh.server.tokens import is_open
 
 DESCRIPTION = (
     "Search documents by their words and learned codes. Errors are sentences. Where there are "

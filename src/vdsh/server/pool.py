@@ -9,16 +9,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from vdsh import corpus_map
 from vdsh.jit import load_kernels
 from vdsh.model import Model
-from vdsh.server.memo import Memo
 from vdsh.server.text_queue import TextQueue
 from vdsh.store import Store, open_store
 from vdsh.store.engine import ModelChangedError
 from vdsh.store.queries import TextQuery
+
+T = TypeVar("T")
 
 HANDLES = 2  # a slow filter must not keep quick searches waiting
 WAIT = 10.0  # seconds for another writer
@@ -27,7 +28,25 @@ SLOW = 5.0  # seconds that a question may wait before the service is not ready
 AGAIN = 0.05  # seconds after which a question that goes on is interrupted once more
 LAST = 2.0  # seconds for questions to end when the service does
 
-T = TypeVar("T")
+
+class Memo:
+    """Keeps the newest version of each thing.
+
+    >>> memo = Memo()
+    >>> memo.get("map", 1, lambda: "old"), memo.get("map", 1, lambda: "new")
+    ('old', 'old')
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[Any, Any]] = {}
+
+    def get(self, what: str, version: Any, make: Callable[[], T]) -> T:
+        """Return the thing of that version; what is kept of another one is forgotten."""
+        kept = self._kept.get(what)
+        if kept is None or kept[0] != version:
+            kept = self._kept[what] = (version, make())
+        found: T = kept[1]
+        return found
 
 
 class StorePool:

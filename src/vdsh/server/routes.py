@@ -1,22 +1,31 @@
 """The calls under /v1 that ask the store."""
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
 
 from vdsh import __version__
 from vdsh.codes import to_hex
+from vdsh.corpus_map import title
+from vdsh.documents import Document
 from vdsh.server import answers, examples
 from vdsh.server.answers import ASKED, NOT_THERE
 from vdsh.server.asked import Asked, read_query
-from vdsh.server.bodies import EncodeBody, SearchBody, SearchManyBody, WithinBody
-from vdsh.server.highlights import highlighted
+from vdsh.server.bodies import CountBody, EncodeBody, SearchBody, SearchManyBody, WithinBody
+from vdsh.server.errors import NotFound
 from vdsh.server.json_routes import Json, JsonRoute
+from vdsh.server.map_routes import find_place
 from vdsh.server.pool import StorePool
 from vdsh.server.service import Ask
-from vdsh.store import Hits, Store
+from vdsh.store import Hit, Hits, Store
 from vdsh.store.ranking import choose_rank
+from vdsh.words.passages import DOTS, one_line
+
+if TYPE_CHECKING:
+    from vdsh.explain.highlights import Highlight
+
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["search"])
 
@@ -91,6 +100,12 @@ async def within(body: WithinBody, ask: Ask) -> Json:
     return Json(await ask.pool.call(work))
 
 
+@router.post("/count", response_model=answers.CountAnswer, responses=ASKED)
+async def count(body: CountBody, ask: Ask) -> Json:
+    """Count all documents, or those that match a filter."""
+    return Json({"count": await ask.pool.call(lambda store: store.count(body.where))})
+
+
 @router.post("/encode", response_model=answers.EncodeAnswer, responses=ASKED)
 async def encode(body: EncodeBody, ask: Ask) -> Json:
     """Hash texts with the store's model; or vectors, or both, where it sees vectors."""
@@ -105,3 +120,39 @@ def tell(asked: Asked, hits: Hits, pool: StorePool, *, highlight: bool = False) 
     if highlight:
         return about | highlighted(asked, hits, pool)
     return about | {"hits": [hit.as_fields() for hit in hits]}
+
+
+def highlighted(asked: Asked, hits: Sequence[Hit], pool: StorePool) -> dict[str, Any]:
+    """Give the fields of an answer: hits as a reader wants them, and what is known of the query."""
+    from vdsh.explain import as_fields
+    from vdsh.explain.highlights import highlight
+
+    text, texts = asked.text, [hit.text for hit in hits]
+    found = highlight(pool.model, texts, code=asked.code, query=text, phrases=asked.phrases)
+    answer: dict[str, Any] = {
+        "hits": [
+            hit.as_fields() | {"title": _title(hit)} | _shown(hit.text, shown)
+            for hit, shown in zip(hits, found.hits, strict=True)
+        ]
+    }
+    if found.explanation is not None:
+        answer["explanation"] = as_fields(found.explanation)
+    if text is not None and not pool.model.takes_vectors and pool.has_map():
+        try:
+            x, y = find_place(pool, text, asked.id)
+            answer["place"] = {"x": x, "y": y}
+        except NotFound:  # the map is of another model, or damaged: /v1/map says so
+            pass
+    return answer
+
+
+def _shown(text: str, shown: "Highlight") -> dict[str, Any]:
+    """Give the passage as `vdsh search --json` does, where it stands, and the marks."""
+    start, stop = shown.passage
+    line = one_line(text[start:stop])
+    passage = f"{DOTS if start else ''}{line}{DOTS if stop < len(text) else ''}"
+    return {"passage": passage, "span": shown.passage, "marks": shown.marks}
+
+
+def _title(hit: Hit) -> str:
+    return title(Document(hit.id, hit.text, hit.labels, hit.metadata)) or hit.id

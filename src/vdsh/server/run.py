@@ -1,7 +1,8 @@
-"""Start the service: the socket, workers, signals, and what a worker sets up for itself."""
+"""Start the service: certificate, socket, workers, signals, and what each worker sets up."""
 
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -9,20 +10,46 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from uvicorn.config import STARTUP_FAILURE
 
-from vdsh.errors import FolderError
-from vdsh.server.auth import check_exposure
+from vdsh.errors import FolderError, InputError, MissingFileError
 from vdsh.server.connections import PatientConfig, PatientProtocol
 from vdsh.server.limits import Limits
 from vdsh.server.log import set_up_log
 from vdsh.server.sharing import BACKLOG, SharingServer, inherited, listen
-from vdsh.server.tls import Certificate
-from vdsh.server.tokens import Tokens
+from vdsh.server.tokens import Tokens, check_exposure
 from vdsh.server.workers import room_for_numbers, stop_without_parent, supervise
 from vdsh.store import open_store
-from vdsh.store.preparing import bar
+from vdsh.store.searching import bar
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+
+
+class Certificate(NamedTuple):
+    """The files of a certificate, with those that vouch for it, and of its key."""
+
+    cert: str
+    key: str
+
+
+def check_tls(cert: str | None, key: str | None) -> Certificate | None:
+    """Return the two files where both are given and fit together; None where neither is."""
+    if cert is None and key is None:
+        return None
+    if cert is None or key is None:
+        raise InputError("TLS needs a certificate and its key: give --tls-cert and --tls-key.")
+    try:
+        # A key with a password would ask for it at the terminal of each worker.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key, password=lambda: "")
+    except FileNotFoundError as error:
+        raise MissingFileError(f"No file '{cert}' or no file '{key}'.") from error
+    except ssl.SSLError as error:
+        raise InputError(
+            f"'{cert}' and '{key}' are not a certificate and its key in PEM format, without a "
+            f"password: {error.reason or error}."
+        ) from error
+    except OSError as error:
+        raise InputError(f"Cannot read '{cert}' or '{key}': {error.strerror}.") from error
+    return Certificate(cert, key)
 
 
 class Settings(NamedTuple):
@@ -48,7 +75,6 @@ def serve(
 
     Parameters
     ----------
-    settings : Settings
     host, port
         Where to listen; without a token only names of this machine, port 0 is any free one. Where
         the process was given sockets, as systemd does, it listens at those.

@@ -15,23 +15,13 @@ class Service(NamedTuple):
     """A store that an application serves: an argument of type `Ask`.
 
     `app.state.service` is the first one, `app.state.services` has all by name.
-
-    Attributes
-    ----------
-    pool : StorePool
-    limits : Limits
-    refusal : str or None
-        Why the one who asks may not change documents; None who may.
-    name : str
-    names : tuple of str
-        Of all stores.
     """
 
     pool: StorePool
     limits: Limits
-    refusal: str | None = None
+    refusal: str | None = None  # why the one who asks may not change documents; None who may
     name: str = "store"
-    names: tuple[str, ...] = ("store",)
+    names: tuple[str, ...] = ("store",)  # of all stores
 
     @property
     def writable(self) -> bool:

@@ -1,4 +1,4 @@
-"""Tokens: who may read, who may write, until when; from a file that may change at any time."""
+"""Who may ask: tokens from a file that may change at any time, and what is open without one."""
 
 import hashlib
 import logging
@@ -6,6 +6,7 @@ import os
 import re
 import time
 from datetime import UTC, date, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -20,19 +21,15 @@ FORM = "NAME read|write TOKEN, and perhaps the day it ends: anna read 5f0c…9a 
 
 log = logging.getLogger("vdsh.server")
 
+# Open to all: a browser loads them without a token, and they say nothing about the documents.
+OPEN_PATHS = {"/", "/health", "/ready", "/docs", "/openapi.json"}
+OPEN_FOLDERS = ("/page/", "/docs/")
+
 
 class Token(NamedTuple):
-    """What a token allows.
+    """What a token allows."""
 
-    Attributes
-    ----------
-    name : str or None
-        Whose it is, for the log; None where there is only one.
-    may_write : bool
-    expires : datetime or None
-    """
-
-    name: str | None = None
+    name: str | None = None  # whose it is, for the log; None where there is only one
     may_write: bool = True
     expires: datetime | None = None
 
@@ -46,7 +43,6 @@ class Tokens:
 
     Parameters
     ----------
-    known : dict of bytes to Token
     file : str, optional
         Where they come from. It is read again when it has changed; where it cannot be used then,
         the tokens of before stay, and the log says why.
@@ -174,3 +170,41 @@ def _checked(token: str, place: str) -> str:
             "without spaces. Make one: openssl rand -hex 32"
         )
     return token
+
+
+def check_exposure(host: str, tokens: Tokens | None) -> None:
+    """Raise where other machines could ask without a token."""
+    if tokens is None and not is_loopback(host):
+        raise InputError(
+            f"On '{host}' other machines can ask, so a token is needed. Give one with "
+            f"--token-file or {VARIABLE}, or leave --host away to serve this machine only."
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether a host name or address means this machine.
+
+    >>> [is_loopback(host) for host in ("localhost", "127.0.0.1", "::1", "0.0.0.0", "a.org", "")]
+    [True, True, True, False, False, False]
+    """
+    if host.lower().rstrip(".") == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def without_port(host: str) -> str:
+    """Take the port off a Host header.
+
+    >>> [without_port(host) for host in ("localhost:8000", "[::1]:80", "127.0.0.1")]
+    ['localhost', '::1', '127.0.0.1']
+    """
+    match = re.fullmatch(r"\[([0-9a-fA-F:.]+)\](?::\d*)?|([^:\[\]]*)(?::\d*)?", host)
+    return (match[1] or match[2] or "") if match else ""
+
+
+def is_open(path: str) -> bool:
+    """Say whether a path needs no token."""
+    return path in OPEN_PATHS or path.startswith(OPEN_FOLDERS)

@@ -8,7 +8,7 @@ documents on the way in, `where` reads filters, `hits` is what comes out, `ranki
 """
 
 from vdsh.store.addresses import without_password
-from vdsh.store.backup import restore_store
+from vdsh.store.care import restore_store
 from vdsh.store.copying import Copied, copy_store
 from vdsh.store.hits import Duplicates, Hit, Hits
 from vdsh.store.opening import open_store

@@ -28,7 +28,6 @@ class Address(NamedTuple):
         Host and port, or the file.
     name : str
         What follows the host: a database or a collection.
-    user, password : str
     options : dict of str
         What follows the question mark.
     shown : str

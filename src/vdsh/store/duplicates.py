@@ -15,30 +15,22 @@ from numpy.typing import NDArray
 from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.errors import InputError
+from vdsh.search.checks import check_count
 from vdsh.store.hits import Duplicates
 from vdsh.store.shingles import LEAST, Shingles, choose_bands, jaccard, shingle, sketch
 
 FETCHED = 500  # texts at a time
-AHEAD = 64  # leaders whose candidates are fetched together
+TOGETHER = 50_000  # pairs of documents that are looked at together
 REMEMBERED = 4_000_000  # shingles kept for further comparisons: 32 megabytes
 DOUBT = 3.5  # standard deviations by which a sketch may underrate a similarity
 
+Pages = Iterable[tuple[list[Document], Codes]]
 Fetch = Callable[[list[str]], dict[str, str]]
 Numbers = NDArray[np.int64]
 
 
-def check_similarity(similarity: Any) -> None:
-    """Raise unless texts can be asked to be so similar."""
-    is_number = isinstance(similarity, int | float) and not isinstance(similarity, bool)
-    if not is_number or not LEAST <= similarity <= 1:
-        raise InputError(f"similarity must be a number from {LEAST} to 1. Got {similarity!r}.")
-
-
 def find_duplicates(
-    pages: Iterable[tuple[list[Document], Codes]],
-    fetch: Fetch,
-    similarity: float,
-    radius: int | None,
+    pages: Pages, fetch: Fetch, similarity: Any, radius: int | None
 ) -> Iterator[Duplicates]:
     """Group documents that are similar to a leader, in the order of ids.
 
@@ -53,6 +45,17 @@ def find_duplicates(
     radius : int or None
         How many bits their codes may differ in; None for any number.
     """
+    is_number = isinstance(similarity, int | float) and not isinstance(similarity, bool)
+    if not is_number or not LEAST <= similarity <= 1:
+        raise InputError(f"similarity must be a number from {LEAST} to 1. Got {similarity!r}.")
+    if radius is not None:
+        radius = check_count("radius", radius, 0)
+    return _find(pages, fetch, float(similarity), radius)
+
+
+def _find(
+    pages: Pages, fetch: Fetch, similarity: float, radius: int | None
+) -> Iterator[Duplicates]:
     ids: list[str] = []
     parts, candidates = [], _Candidates(similarity)
     for documents, some in pages:
@@ -77,12 +80,10 @@ def find_duplicates(
 
 def _lead(candidates: "_Candidates", texts: "_Texts", n_rows: int) -> Iterator[tuple[int, Numbers]]:
     """Yield each row that has candidates, with those that are in no group when it is its turn."""
-    rows = candidates.connect(n_rows)
-    for first in range(0, len(rows), AHEAD):
-        near = {row: candidates.of(row) for row in rows[first : first + AHEAD].tolist()}
-        near = {row: some for row, some in near.items() if len(some)}
-        texts.remember([row for leader, some in near.items() for row in (leader, *some.tolist())])
-        for leader, some in near.items():
+    for leaders, rows in candidates.connect(n_rows):
+        texts.remember(np.union1d(leaders, rows).tolist())
+        starts = np.flatnonzero(np.diff(leaders, prepend=-1))
+        for leader, some in zip(leaders[starts].tolist(), np.split(rows, starts)[1:], strict=True):
             if candidates.free[leader]:
                 yield leader, some[candidates.free[some]]
 
@@ -108,39 +109,52 @@ class _Candidates:
         self._keys.append(keys)
         self._parts.append(hashes)
 
-    def connect(self, n_rows: int) -> Numbers:
-        """Put together who shares a key; return the rows that share one with anybody."""
-        from scipy.sparse import csr_array
+    def connect(self, n_rows: int) -> Iterator[tuple[Numbers, Numbers]]:
+        """Yield pairs of rows that share a key and have sketches not too unlike, some at a time.
 
-        members, sizes = [], [np.zeros(1, np.int64)]
+        The first of each is in no group yet, the second neither, and comes later.
+        """
+        by_key, sizes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for column in range(self._bands.keys):
             keys = np.concatenate([part[:, column] for part in self._keys])
             order = np.argsort(keys, kind="stable")
             edges = np.flatnonzero(np.diff(keys[order])) + 1
             n_sharing = np.diff(edges, prepend=0, append=n_rows)
-            members.append(order[np.repeat(n_sharing > 1, n_sharing)])
+            by_key.append(order[np.repeat(n_sharing > 1, n_sharing)])
             sizes.append(n_sharing[n_sharing > 1])
+        hashes, n_members = np.concatenate(self._parts), np.concatenate(sizes)
         self._keys.clear()
-        ends, rows = np.cumsum(np.concatenate(sizes)), np.concatenate(members)
-        shape = (len(ends) - 1, n_rows)
-        self._by_key = csr_array((np.ones(len(rows), np.bool_), rows, ends), shape=shape)
-        self._by_row = self._by_key.T.tocsr()
-        self._hashes = np.concatenate(self._parts)
         self._parts.clear()
         self.free = np.ones(n_rows, np.bool_)
-        return np.flatnonzero(np.diff(self._by_row.indptr))
+        # A place is that of a row in a key: behind it are the later rows that share the key.
+        members = np.concatenate(by_key)
+        n_behind = np.repeat(np.cumsum(n_members), n_members) - np.arange(1, len(members) + 1)
+        places = np.argsort(members, kind="stable")
+        places = places[n_behind[places] > 0]
+        for turn in _in_turn(members[places], n_behind[places]):
+            some = places[turn][self.free[members[places[turn]]]]
+            rows = members[_ranges(some + 1, n_behind[some])]
+            pairs = np.repeat(members[some], n_behind[some]) * n_rows + rows
+            leaders, rows = np.divmod(np.unique(pairs[self.free[rows]]), n_rows)
+            agreeing = np.mean(hashes[rows] == hashes[leaders], axis=1)
+            yield leaders[agreeing >= self._least], rows[agreeing >= self._least]
 
-    def of(self, row: int) -> Numbers:
-        """Return the later rows in no group that share a key and whose sketch is not too unlike."""
-        if not self.free[row]:
-            return np.zeros(0, np.int64)
-        keys = self._by_row.indices[slice(*self._by_row.indptr[row : row + 2])]
-        sharing = [self._by_key.indices[slice(*self._by_key.indptr[k : k + 2])] for k in keys]
-        rows = np.concatenate(sharing)
-        rows = np.unique(rows[(rows > row) & self.free[rows]])
-        agreeing = np.mean(self._hashes[rows] == self._hashes[row], axis=1)
-        likely: Numbers = rows[agreeing >= self._least]
-        return likely
+
+def _in_turn(rows: Numbers, n_pairs: Numbers) -> Iterator[slice]:
+    """Divide sorted rows so that each part has about `TOGETHER` pairs, and no row is in two."""
+    sums = np.append(0, np.cumsum(n_pairs))
+    ends = np.append(np.flatnonzero(np.diff(rows)) + 1, len(rows))  # where a row ends
+    start = 0
+    while start < len(rows):
+        end = ends[np.searchsorted(ends, np.searchsorted(sums, sums[start] + TOGETHER) - 1)]
+        yield slice(start, end)
+        start = end
+
+
+def _ranges(starts: Numbers, lengths: Numbers) -> Numbers:
+    """Put ranges of integers one after the other."""
+    before: Numbers = np.cumsum(lengths) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(lengths.sum())
 
 
 class _Texts:
@@ -171,7 +185,7 @@ class _Texts:
         for first in range(0, len(missing), FETCHED):
             some = missing[first : first + FETCHED]
             texts = self._fetch([self._ids[row] for row in some])
-            for row in some:
-                text = texts.get(self._ids[row])
-                self._known[row] = np.zeros(0, np.uint64) if text is None else shingle(text)
-                self._n_shingles += len(self._known[row])
+            here = [row for row in some if self._ids[row] in texts]
+            self._known |= dict.fromkeys(some, np.zeros(0, np.uint64))
+            self._known |= zip(here, shingle([texts[self._ids[row]] for row in here]), strict=True)
+            self._n_shingles += sum(len(self._known[row]) for row in some)

@@ -37,7 +37,6 @@ class Engine(ABC):
     ----------
     shown : str
         The path, or the URL without a password.
-    read_only : bool
     care : str
         Which tool of the engine's own makes copies of it and gives back space.
     """

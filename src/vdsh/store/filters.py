@@ -1,13 +1,19 @@
-"""Which fields an index for filters is made of, by all engines that make one."""
+"""Filters as a person types them, and which fields an index for filters is made of."""
 
+import json
+import re
 from collections.abc import Collection, Iterable
+from reprlib import repr as short
+from typing import Any
 
 from vdsh.errors import InputError
-from vdsh.store.where import All, Compare, Some, Tree, check_field
+from vdsh.store.where import RESERVED, All, Compare, Some, Tree, check_field
 
 WORTH = 20_000  # documents; reading them all takes a few hundredths of a second
 MOST = 16  # fields that get an index by themselves
 LONGEST = 100  # characters of a text by which an index knows it
+
+_COMPARISON = re.compile(r"([^=!<>]+?)\s*(!=|<=|>=|=|<|>)\s*(.*)", re.DOTALL)
 
 
 def fields_of(tree: Tree) -> set[str]:
@@ -35,3 +41,33 @@ def check_fields(names: Iterable[str], known: Collection[str]) -> list[str]:
             raise InputError(f"A field's name must be a string. Got {name!r}.")
         check_field(name, known)
     return [name for name in fields if name != "id"]  # by which documents are found anyway
+
+
+def parse_where(filters: Iterable[str]) -> dict[str, Any] | None:
+    """Read filters that must all hold; the command line and the page take the same ones.
+
+    >>> parse_where(["label=space", "year>=1990"])
+    {'and': [{'label': {'=': 'space'}}, {'year': {'>=': 1990}}]}
+    >>> parse_where(['{"or": [{"lang": "en"}, {"lang": "de"}]}'])
+    {'and': [{'or': [{'lang': 'en'}, {'lang': 'de'}]}]}
+    """
+    parts = [_parse_filter(text) for text in filters]
+    return {"and": parts} if parts else None
+
+
+def _parse_filter(text: str) -> dict[str, Any]:
+    if text.lstrip().startswith("{"):
+        try:
+            return dict(json.loads(text))
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"The filter is broken JSON ({error}). Got {short(text)}.") from error
+    match = _COMPARISON.fullmatch(text)
+    if not match:
+        raise InputError(f"A filter is field=value or a JSON object. Got {short(text)}.")
+    field, operator, value = match.groups()
+    if field in RESERVED:  # always texts, even where they look like numbers
+        return {field: {operator: value}}
+    try:
+        return {field: {operator: json.loads(value)}}
+    except (ValueError, RecursionError):
+        return {field: {operator: value}}

@@ -48,7 +48,6 @@ class ByExpectedDistance:
     ----------
     probabilities : ndarray of shape (n_bits,)
         Of each bit of the query being 1.
-    k : int
 
     Attributes
     ----------
@@ -81,13 +80,11 @@ class ByRelevance:
 
     Parameters
     ----------
-    query : WordQuery
     code : ndarray of uint8 of shape (n_bytes,)
         The query's own code.
     chances : ndarray of shape (n_bits,), or None
         Of each bit of the query being 1; None where the model knows none of its words, so that
         nothing is found unless documents have them.
-    k : int
 
     Attributes
     ----------

@@ -123,6 +123,7 @@ def to_document(row: Sequence[Any]) -> Document:
     return Document(id, text, read_labels(labels), read_metadata(metadata))
 
 
+@lru_cache(maxsize=1024)  # many documents have the same
 def read_labels(labels: str | None) -> tuple[str, ...] | None:
     """Read the column `labels`."""
     if labels is None:
@@ -135,6 +136,8 @@ def read_labels(labels: str | None) -> tuple[str, ...] | None:
 
 def read_metadata(metadata: str) -> dict[str, Any]:
     """Read the column `metadata`."""
+    if metadata == "{}":
+        return {}
     found = _from_json(metadata)
     if not isinstance(found, dict):
         raise FolderError(f"Metadata of this store are damaged: {show(metadata)}. {_ADVICE}")

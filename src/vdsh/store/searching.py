@@ -1,19 +1,71 @@
 """How a query is answered: which order, which engine call, and what hits say."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
 
 from vdsh.codes import Codes
 from vdsh.search.checks import check_count
+from vdsh.store.access import Access
 from vdsh.store.engine import Engine
 from vdsh.store.filters import check_fields, fields_of
 from vdsh.store.found import Found
 from vdsh.store.hits import Hit, Hits, Within
-from vdsh.store.preparing import bar
-from vdsh.store.queries import TextQuery, rank_of
+from vdsh.store.queries import Query, TextQuery, rank_of, read_queries
 from vdsh.store.ranking import ByExpectedDistance, ByRelevance
 from vdsh.store.where import Filter, Tree, parse
 from vdsh.words import WordQuery
 from vdsh.words.passages import words_in
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+
+MANY = 20_000  # documents; fewer take less than two seconds
+
+
+@contextmanager
+def bar(doing: str, *, enabled: bool = True) -> Iterator[Callable[[int, int], None] | None]:
+    """Give what an engine wants as `progress`; the bar comes with the first call."""
+    with ExitStack() as stack:
+        bars: list[Progress] = []
+
+        def show(done: int, total: int) -> None:
+            if not bars and total >= MANY:
+                from vdsh.progress import counting_bar  # which nearly no search needs
+
+                bars.append(stack.enter_context(counting_bar(doing, total)))
+            for shown in bars:
+                shown.update(shown.task_ids[0], completed=done, total=total)
+
+        yield show if enabled else None
+
+
+def find_best(
+    access: Access, queries: Sequence[Query], k: int, where: Filter | None, rank: str | None
+) -> list[Hits]:
+    """Find the k best documents for each query."""
+
+    def work() -> list[Hits]:
+        ask = partial(search, k=k, where=where, rank=rank)
+        read = read_queries(access.model, queries, rank)
+        return [access.ask_once(partial(ask, query=query)) for query in read]
+
+    return access.retry(work)
+
+
+def find_within(
+    access: Access, query: Query, radius: int, limit: int | None, where: Filter | None
+) -> Within:
+    """Find the documents within a radius, and count them."""
+
+    def work() -> Within:
+        (asked,) = read_queries(access.model, [query], None, by_words=False)
+        ask = partial(within, query=asked, radius=radius, where=where, limit=limit)
+        return access.ask_once(ask)
+
+    return access.retry(work)
 
 
 def search(

@@ -34,16 +34,10 @@ class Bands(NamedTuple):
 
 
 class Sketches(NamedTuple):
-    """The sketches of some texts.
+    """The sketches of some texts."""
 
-    Attributes
-    ----------
-    keys : ndarray of uint32 of shape (n_docs, n_keys)
-    hashes : ndarray of uint8 of shape (n_docs, n_keys * n_hashes)
-        A byte of each: enough to estimate a similarity.
-    """
-
-    keys: NDArray[np.uint32]
+    keys: NDArray[np.uint32]  # (n_docs, n_keys)
+    # (n_docs, n_keys * n_hashes): A byte of each: enough to estimate a similarity.
     hashes: NDArray[np.uint8]
 
 
@@ -61,19 +55,19 @@ def choose_bands(similarity: float) -> Bands:
     return Bands(SIZE, 1)
 
 
-def shingle(text: str) -> Shingles:
-    """Return the hashes of a text's shingles, sorted, each once."""
-    hashes, _ = _hash_shingles([text])
-    return np.unique(hashes)
+def shingle(texts: Sequence[str]) -> list[Shingles]:
+    """Return the hashes of each text's shingles, sorted, each once."""
+    hashes, ends = _hash_shingles(texts)
+    return [np.unique(some) for some in np.split(hashes, ends)[:-1]]
 
 
 def jaccard(one: Shingles, other: Shingles) -> float:
     """Return the similarity of two texts by their shingles.
 
-    >>> jaccard(shingle("the shuttle was launched"), shingle("a shuttle was launched today"))
+    >>> jaccard(*shingle(["the shuttle was launched", "a shuttle was launched today"]))
     0.4
     """
-    shared = len(np.intersect1d(one, other, assume_unique=True))
+    shared = _count_shared(one, other)
     return shared / max(1, len(one) + len(other) - shared)
 
 
@@ -119,6 +113,18 @@ def _join(
             n += 1
         ends[doc] = n
     return hashes[:n], ends
+
+
+@kernel()
+def _count_shared(one: Shingles, other: Shingles) -> int:
+    """Count what two sorted arrays have in common."""
+    i = j = n = 0
+    while i < len(one) and j < len(other):
+        n += one[i] == other[j]
+        first = one[i] <= other[j]
+        j += other[j] <= one[i]
+        i += first
+    return n
 
 
 @kernel()

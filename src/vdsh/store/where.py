@@ -79,7 +79,6 @@ def parse(where: Any, fields: Collection[str]) -> Tree:
 
     Parameters
     ----------
-    where : dict
     fields : collection of str
         The known metadata fields; others are refused.
 

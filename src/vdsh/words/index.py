@@ -20,21 +20,13 @@ Numbers = NDArray[np.int64]
 
 
 class Matches(NamedTuple):
-    """Documents that have words of a query.
+    """Documents that have words of a query."""
 
-    Attributes
-    ----------
-    numbers : ndarray of int64 of shape (n_found,)
-        The documents, in order.
-    shares : ndarray of float64 of shape (n_found,)
-        How much of the query each answers: BM25 out of the most there can be, from 0 to 1.
-    missing : list of str
-        Words that no document has.
-    """
-
-    numbers: Numbers
+    numbers: Numbers  # (n_found,): the documents, in order
+    # (n_found,): how much of the query each answers: BM25 out of the most there can be, from 0 to
+    # 1.
     shares: NDArray[np.float64]
-    missing: list[str]
+    missing: list[str]  # words that no document has
 
     def of(self, numbers: Numbers) -> NDArray[np.float64]:
         """Give the shares of some documents; 0 for those that have none of the words."""
@@ -88,10 +80,6 @@ class WordIndex:
     ----------
     segments : sequence of Segment
         In the order of their documents.
-
-    Attributes
-    ----------
-    n_docs : int
     """
 
     def __init__(self, segments: Sequence[Segment]) -> None:

@@ -14,24 +14,13 @@ _QUOTES = str.maketrans("\u201c\u201d\u201e\u00ab\u00bb", '"""""')
 
 
 class WordQuery(NamedTuple):
-    """A query as words.
+    """A query as words."""
 
-    Attributes
-    ----------
-    text : str
-        The query without what is to be left out: what its code is made of.
-    words : dict of str to int
-        How often it has each word that is not a stop word.
-    phrases : list of list of str
-        What was in quotes: words that a document must have, one after the other.
-    without : list of list of str
-        Words, or phrases, that a document must not have.
-    """
-
-    text: str
-    words: dict[str, int]
+    text: str  # the query without what is to be left out: what its code is made of
+    words: dict[str, int]  # how often it has each word that is not a stop word
+    # What was in quotes: words that a document must have, one after the other.
     phrases: Sequence[Sequence[str]] = ()
-    without: Sequence[Sequence[str]] = ()
+    without: Sequence[Sequence[str]] = ()  # words, or phrases, that a document must not have
 
 
 def read_query(text: str) -> WordQuery:

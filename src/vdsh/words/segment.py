@@ -37,27 +37,17 @@ class Segment(NamedTuple):
     """Which documents have which words.
 
     Word j has the entries from `offsets[j]` to `offsets[j + 1]`, in the order of the documents.
-
-    Attributes
-    ----------
-    first : int
-        The number of the first document.
-    hashes : ndarray of uint64 of shape (n_words,)
-        Its words, in order.
-    offsets : ndarray of int64 of shape (n_words + 1,)
-    places : ndarray of uint16 of shape (n_entries,)
-        Documents, counted from the first.
-    counts : ndarray of uint8 of shape (n_entries,)
-        How much of the word the document has, 255 at most: more than once in its opening.
-    lengths : ndarray of uint16 of shape (n_docs,)
-        The sum of each document's words, 65,534 at most; `ABSENT` for one that is not there.
     """
 
-    first: int
-    hashes: NDArray[np.uint64]
-    offsets: NDArray[np.int64]
-    places: NDArray[np.uint16]
+    first: int  # the number of the first document
+    hashes: NDArray[np.uint64]  # (n_words,): its words, in order
+    offsets: NDArray[np.int64]  # (n_words + 1,)
+    places: NDArray[np.uint16]  # (n_entries,): documents, counted from the first
+    # (n_entries,): how much of the word the document has, 255 at most: more than once in its
+    # opening.
     counts: NDArray[np.uint8]
+    # (n_docs,): the sum of each document's words, 65,534 at most; `ABSENT` for one that is not
+    # there.
     lengths: NDArray[np.uint16]
 
     @property

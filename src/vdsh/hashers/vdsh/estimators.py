@@ -42,8 +42,8 @@ class VDSH(Hasher):
         which are all that a code keeps, say as much as they can. 0 is the paper's linear decoder
         of s.
     epochs : int, optional
-        Passes over the training documents, at most. By default 3,500 over the root of the number
-        of documents, from 5 to 50; a third of that where it learns on from a trained model.
+        Passes over the training documents, at most. By default 900 over the root of the number
+        of documents, from 3 to 50; half of that where it learns on from a trained model.
     patience : int, default=10
         Stop after so many epochs without a better validation score.
     selection : {"precision", "bound"}, default="precision"
@@ -51,8 +51,13 @@ class VDSH(Hasher):
         too where fewer than three in ten training or validation documents have labels.
     batch_size : int, optional
         By default 200, more for a large corpus: as many as make 800 batches of it, up to 1,000.
-    learning_rate : float, default=2e-3
+    beginning : {"linear", "random"}, default="linear"
+        Whether training begins as the linear map from words to the places of documents, or to
+        their labels, or by chance. Without neighbours and labels it begins by chance.
+    learning_rate : float, default=4e-3
         Step size of Adam.
+    schedule : {"linear", "constant"}, default="linear"
+        Whether the step size falls to 0 until the last epoch or stays.
     dropout : float, default=0.2
         Share of the second hidden layer dropped in training.
     word_dropout : float, optional
@@ -116,7 +121,9 @@ class VDSH(Hasher):
     patience: int = 10
     selection: str = "precision"
     batch_size: int | None = None
-    learning_rate: float = 2e-3
+    beginning: str = "linear"
+    learning_rate: float = 4e-3
+    schedule: str = "linear"
     dropout: float = 0.2
     word_dropout: float | None = None
     n_neighbors: int = 50
@@ -181,6 +188,8 @@ class VDSH(Hasher):
             "selection": ("precision", "bound"),
             "log_variance": ("bounded", "free"),
             "target": ("binary", "counts"),
+            "beginning": ("linear", "random"),
+            "schedule": ("linear", "constant"),
         }
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:

@@ -41,13 +41,7 @@ Progress = Callable[[int, int], None]
 
 
 class FilterIndexes:
-    """Which fields of a store have an index, and what to do where one has not.
-
-    Parameters
-    ----------
-    session : Session
-    tables : Tables
-    """
+    """Which fields of a store have an index, and what to do where one has not."""
 
     def __init__(self, session: Session, tables: Tables) -> None:
         self._session = session

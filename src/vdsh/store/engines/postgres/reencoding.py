@@ -85,8 +85,6 @@ class Reencoding:
 
     Parameters
     ----------
-    session : Session
-    tables : Tables
     shown : str
         The store, for people.
     """

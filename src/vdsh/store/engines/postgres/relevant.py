@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Codes
-from vdsh.store.engines.postgres.rows import to_code, to_found
+from vdsh.store.engines.postgres.rows import COUNT, all_of, any_of, quote, to_code, to_found
 from vdsh.store.engines.postgres.tables import Tables
-from vdsh.store.engines.postgres.vectors import COUNT, all_of, any_of, quote
 from vdsh.store.engines.postgres.where import Sql, escape, unescape
 from vdsh.store.found import Candidate, Found
 from vdsh.store.ranking import ByRelevance, fits
@@ -91,7 +90,6 @@ class Relevant:
     ----------
     cursor : psycopg.Cursor
         In a transaction that has done nothing yet.
-    tables : Tables
     condition : Sql
         What documents have to pass.
     narrow : bool

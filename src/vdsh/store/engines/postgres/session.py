@@ -30,7 +30,6 @@ class Session:
 
     Parameters
     ----------
-    address : Address
     wait : float
         Seconds to try again after a connection was lost.
     """

@@ -12,9 +12,9 @@ import orjson
 
 from vdsh.store.engine import REORDERS, WORDS_LATER
 from vdsh.store.engines.postgres.driver import SQL
+from vdsh.store.engines.postgres.rows import to_vectors
 from vdsh.store.engines.postgres.session import NotAllowedError, Session
 from vdsh.store.engines.postgres.tables import NOTED, TOTALS, WORD_INDEX, Tables
-from vdsh.store.engines.postgres.vectors import to_vectors
 from vdsh.store.engines.postgres.where import unescape
 
 ALL_WORDS = "all words (PostgreSQL text search, BM25)"
@@ -52,13 +52,7 @@ FROM pg_class WHERE oid = %s::regclass
 
 
 class WordColumns:
-    """The words of a store's documents: whether they are there, and what to do where not.
-
-    Parameters
-    ----------
-    session : Session
-    tables : Tables
-    """
+    """The words of a store's documents: whether they are there, and what to do where not."""
 
     def __init__(self, session: Session, tables: Tables) -> None:
         self._session = session

@@ -1,4 +1,4 @@
-"""Care of a store in a folder: whether it is sound, and a copy of it while others write."""
+"""Care of a store in a folder: whether it is one, is sound, and a copy while others write."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -8,11 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from vdsh.errors import FolderError, OutputExistsError
+from vdsh.model import Model
+from vdsh.persistence import MANIFEST
 from vdsh.search import HammingIndex
-from vdsh.store.engines.sqlite.database import Database
+from vdsh.store.engines.sqlite.database import FILE, Database
 from vdsh.store.engines.sqlite.filters import missing_entries
 from vdsh.store.engines.sqlite.mirror import Mirror
 from vdsh.store.engines.sqlite.words import pending
+from vdsh.store.model import FOLDER, load_model
 from vdsh.words import DamagedWordsError
 
 PAGES = 2000  # of the database that are copied between two reports
@@ -70,3 +74,37 @@ def _index_problems(connection: sqlite3.Connection, index: HammingIndex) -> Iter
 def _finds(index: HammingIndex, id: str, code: bytes) -> bool:
     hits: Any = index.within(np.frombuffer(code, np.uint8), 0)
     return id in hits.ids.tolist()  # an array takes "a\0" for "a"
+
+
+def holds_store(folder: Path) -> bool:
+    """Say whether there is a store; refuse places that belong to something else."""
+    if not folder.exists():
+        return False
+    if not folder.is_dir():
+        raise FolderError(f"'{folder}' is a file, but a store is a folder. Give another path.")
+    if (folder / FILE).is_file():
+        return True
+    # A model, or a draft of one, is left where making a store was interrupted.
+    others = [f.name for f in folder.iterdir() if f.name != FOLDER and not f.name.startswith(".")]
+    if MANIFEST in others:
+        raise FolderError(
+            f"'{folder}' is a model, not a store. Its README.md says what it learned; "
+            f"vdsh index {folder} DOCS --store STORE makes a store with it."
+        )
+    if others:
+        raise FolderError(
+            f"'{folder}' is not a store: it has no {FILE}, but {sorted(others)[0]}. "
+            "Give the path of a store, or of a new folder."
+        )
+    return False
+
+
+def keep_inside(place: Path, model: Model) -> None:
+    """Write the model into the store; refuse where another one lies there."""
+    try:
+        model.save(place)
+    except OutputExistsError:  # from an earlier attempt, or from another process just now
+        if load_model(place).fingerprint != model.fingerprint:
+            raise FolderError(
+                f"'{place}' holds another model. Give a new folder for the store."
+            ) from None

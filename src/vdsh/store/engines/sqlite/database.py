@@ -38,7 +38,6 @@ class Database:
 
     Parameters
     ----------
-    folder : Path
     wait : float
         Seconds to wait for another writer.
 

@@ -14,8 +14,8 @@ from vdsh.model import Model
 from vdsh.model.health import sample
 from vdsh.store.engine import REORDERS, WORDS_LATER, Engine, no_store
 from vdsh.store.engines.sqlite import care, filters, reencoding
+from vdsh.store.engines.sqlite.care import holds_store, keep_inside
 from vdsh.store.engines.sqlite.database import FILE, Database
-from vdsh.store.engines.sqlite.folder import holds_store, keep_inside
 from vdsh.store.engines.sqlite.mirror import Mirror, check_codes, current_state, share_mirror
 from vdsh.store.engines.sqlite.relevant import find_candidates, fitting
 from vdsh.store.engines.sqlite.snapshot import Snapshot, to_found, to_pairs
@@ -46,7 +46,6 @@ class Sqlite(Engine):
 
     Parameters
     ----------
-    folder : Path
     wait : float
         Seconds to wait for another writer.
     may_create : bool

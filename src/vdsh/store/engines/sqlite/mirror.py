@@ -77,7 +77,6 @@ class Mirror:
     ----------
     file : Path
         The SQLite file; index files lie beside it.
-    n_bits : int
     store : str
         What tells this store from others, in hexadecimal digits.
     words : Words, optional

@@ -18,12 +18,7 @@ Numbers = NDArray[np.int64]
 
 
 class Narrowing:
-    """Finds rows by entries, as a transaction sees them.
-
-    Parameters
-    ----------
-    connection : sqlite3.Connection
-    """
+    """Finds rows by entries, as a transaction sees them."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection

@@ -30,7 +30,6 @@ class Snapshot:
 
     Parameters
     ----------
-    connection : sqlite3.Connection
     where : Tree, optional
         Only documents that match are seen.
     """

@@ -1,0 +1,140 @@
+"""One engine with the model of its codes: asked in turn, and once more where the model changed."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from operator import methodcaller
+from threading import RLock
+from typing import Any, TypeVar
+
+from vdsh.codes import Codes
+from vdsh.documents import Document
+from vdsh.documents.document import BATCH, in_batches
+from vdsh.errors import InputError
+from vdsh.model import Model
+from vdsh.store.engine import Engine, ModelChangedError
+from vdsh.store.found import Found, Page, pages
+from vdsh.store.model import encode_given, store_model
+from vdsh.store.rows import check_codes, read_codes, to_rows
+
+AGAIN = 3  # times that a store may get another model while it is asked
+
+T = TypeVar("T")
+
+
+class Access:
+    """What threads share of an open store; they take turns.
+
+    Attributes
+    ----------
+    meta : mapping of str
+        What the store says about itself.
+    model : StoreModel
+        The model of its codes, as far as known: `follow` takes the one that the store has now.
+    """
+
+    def __init__(self, engine: Engine, meta: Mapping[str, str], model: Model | None) -> None:
+        self.meta = meta
+        self.model = store_model(engine, meta, model)
+        self._engine = engine
+        self._lock = RLock()
+        self._closed = False
+
+    @property
+    def n_bytes(self) -> int:
+        """How many bytes a code has."""
+        return self.model.n_bits // 8
+
+    def ask(self, work: Callable[[Engine], T]) -> T:
+        """Ask the engine; once more, where the store got another model meanwhile."""
+        return self.retry(partial(self.ask_once, work))
+
+    def ask_once(self, work: Callable[[Engine], T]) -> T:
+        """Ask the engine when it is this thread's turn."""
+        with self._lock:
+            if self._closed:
+                raise InputError(f"The store '{self._engine.shown}' is closed. Open it again.")
+            return work(self._engine)
+
+    def retry(self, work: Callable[[], T], times: int = AGAIN) -> T:
+        """Do what depends on the model; once more, where the store got another one meanwhile."""
+        while True:
+            try:
+                return work()
+            except ModelChangedError:
+                self.follow()
+                times -= 1
+                if times < 0:
+                    raise
+
+    def follow(self, model: Model | None = None) -> None:
+        """Take the model that the store has now."""
+        with self._lock:
+            self.meta = self._engine.meta()
+            self.model = store_model(self._engine, self.meta, model)
+
+    def look_up(self, ids: Sequence[str]) -> list[Found]:
+        """Return the documents of some ids, in any order."""
+        return self.ask(methodcaller("look_up", ids))
+
+    def texts(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the texts of some ids, of those that are there."""
+        return {one.document.id: one.document.text for one in self.look_up(ids)}
+
+    def pages(
+        self, ask: Callable[[Engine, str], Page], first: str, times: int = 0
+    ) -> Iterator[Page]:
+        """Read page after page; codes of two models are not given out together."""
+
+        def read(last: str) -> Page:
+            work = partial(self.ask_once, lambda engine: ask(engine, last))
+            return self.retry(work, AGAIN if last == first else times)
+
+        return pages(read, first)
+
+    def entries(self, after: str = "", size: int = 1000) -> Iterator[tuple[list[Document], Codes]]:
+        """Iterate over documents with their codes, in the order of ids, those above `after`."""
+        for page in self.pages(lambda engine, last: engine.page(last, size), after):
+            pairs = [(found.document.id, found.code) for found in page]
+            yield [found.document for found in page], read_codes(pairs, self.n_bytes)[1]
+
+    def write(
+        self,
+        documents: Iterable[Document],
+        codes: Codes | None,
+        vectors: Any,
+        progress: Callable[[int], None] | None,
+    ) -> int:
+        """Write documents in batches, with the codes or vectors that were given; count them."""
+        if vectors is not None:
+            documents = list(documents)
+            codes = encode_given(self.model, vectors, documents, codes)
+        if codes is not None:
+            check_codes(codes, documents, self.model.n_bits)
+        n_written = 0
+        for batch in in_batches(documents, BATCH):
+            some = None if codes is None else codes[n_written : n_written + len(batch)]
+            write = partial(self._write, batch, some)
+            self.retry(write, AGAIN if codes is None else 0)
+            n_written += len(batch)
+            if progress is not None:
+                progress(n_written)
+        self.model.warn_of_empty(n_written)
+        if codes is not None and len(codes) > n_written:
+            raise InputError(f"There are {len(codes)} codes but only {n_written} documents.")
+        return n_written
+
+    def _write(self, documents: Sequence[Document], codes: Codes | None) -> None:
+        rows = to_rows(documents, codes, self.model.encode)
+        self.ask_once(lambda engine: engine.write(rows))
+
+    def interrupt(self) -> None:
+        """Make a call of another thread give up soon, where the engine can."""
+        if not self._closed:
+            self._engine.interrupt()
+
+    def close(self) -> None:
+        """Give the engine's files back; a second call does nothing."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._engine.close()
