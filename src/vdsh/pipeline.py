@@ -2,7 +2,6 @@
 
 import inspect
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
@@ -20,7 +19,7 @@ from vdsh.hashers.base import Progress
 from vdsh.hashers.vdsh.growth import Start
 from vdsh.model import Model, as_model
 from vdsh.model.card import describe_measure
-from vdsh.model.health import LEAST_TO_WARN, BitHealthWarning, describe
+from vdsh.model.health import warn_of_bits
 from vdsh.model.held_out import hold_out, take
 from vdsh.model.model import EmptyDocumentWarning, warn_of_empty
 from vdsh.model.profile import profile_held_out
@@ -34,21 +33,6 @@ from vdsh.text.word_counter import check_texts
 __all__ = ["EmptyDocumentWarning", "TextHasher"]
 
 _OWN = ("model", "n_bits", "random_state")
-
-
-def warn_of_bits(hasher: Hasher, n_documents: int) -> None:
-    """Warn where bits are unused or duplicated, though there were documents enough to learn from.
-
-    Below 1,000 training documents nothing is said: few documents cannot fill many bits.
-    """
-    unused, duplicated = hasher.unused_bits_, hasher.duplicated_bits_
-    if n_documents >= LEAST_TO_WARN and (unused or duplicated):
-        warnings.warn(
-            f"Bits are wasted: {describe(hasher.n_bits, unused, duplicated)}. The codes are as "
-            "good as shorter ones; take fewer bits, more documents or other settings.",
-            BitHealthWarning,
-            stacklevel=3,
-        )
 
 
 class TextHasher(BaseEstimator):  # type: ignore[misc]
@@ -200,7 +184,7 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         )
         seen = (vectors, held_out[2] if held_out else None) if both_ends else (None, None)
         self.model_.profile = profile_held_out(self.model_, texts, validation, seen)
-        warn_of_bits(hasher, counts.shape[0])
+        warn_of_bits(hasher.n_bits, hasher.unused_bits_, hasher.duplicated_bits_, counts.shape[0])
         return self
 
     def recalibrate(

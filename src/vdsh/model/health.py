@@ -1,5 +1,6 @@
 """Bit health: which bits of a code say nothing, and which say what another one says."""
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -105,6 +106,22 @@ def describe(n_bits: int, unused: list[int], duplicated: list[list[int]]) -> str
         count = f"{len(duplicated)}" if parts else f"{len(duplicated)} of {n_bits} bits"
         parts.append(f"{count} {verb} another ({_some([bit for bit, _ in duplicated])})")
     return ", ".join(parts) or f"all {n_bits} bits are in use and differ from one another"
+
+
+def warn_of_bits(
+    n_bits: int, unused: list[int], duplicated: list[list[int]], n_documents: int
+) -> None:
+    """Warn where bits are unused or duplicated, though there were documents enough to learn from.
+
+    Below 1,000 training documents nothing is said: few documents cannot fill many bits.
+    """
+    if n_documents >= LEAST_TO_WARN and (unused or duplicated):
+        warnings.warn(
+            f"Bits are wasted: {describe(n_bits, unused, duplicated)}. The codes are as "
+            "good as shorter ones; take fewer bits, more documents or other settings.",
+            BitHealthWarning,
+            stacklevel=3,
+        )
 
 
 def sample(n_docs: int, most: int) -> NDArray[np.intp]:
