@@ -98,8 +98,9 @@ def vectors(task: Task, folder: Path) -> np.ndarray | None:
 def measure(task: Task, given: argparse.Namespace, known: list[tuple]) -> list[dict]:
     """Train all lengths that are not known; which documents are related is found once for all."""
     from vdsh.hashers.vdsh import training
+    from vdsh.hashers.vdsh.related import related
 
-    training.related = _once(training.related)
+    training.related = _once(related)  # anew: a process may have had another task before
     deadline = given.started + given.seconds
     rows = []
     few = task.teacher in ("minilm", "both", "beside") or task.corpus == "titles"
