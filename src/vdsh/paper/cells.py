@@ -19,8 +19,8 @@ from vdsh.files import new_file
 from vdsh.hashers import HASHERS, Hasher
 from vdsh.hashers.base import Progress
 from vdsh.hashers.vdsh.defaults import settle
+from vdsh.paper import provenance
 from vdsh.paper.counted import Counted, Part, count, show_some
-from vdsh.paper.provenance import provenance
 from vdsh.paper.settings import PAPER, candidates
 
 K, RADIUS = 100, 2
