@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from vdsh.paper.provenance import provenance
+from vdsh.paper import provenance
 
 RESULTS = Path(__file__).parent / "results"
 
