@@ -13,7 +13,6 @@ import itertools
 import json
 import os
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from vdsh.errors import EngineError
 from vdsh.store import open_store
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from servers import PostgresServer
+from servers import postgres_in
 
 BITS, K, RADIUS, BATCH = 64, 100, 6, 10
 ROUNDS = {"single": 11, "batch": 3, "radius": 11, "delete": 3}
@@ -40,15 +39,8 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where stores are kept, to go on later")
     parser.add_argument("--graph-minutes", type=float, default=15, help="at most, for the graph")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = given.folder or Path(temporary)
-        folder.mkdir(exist_ok=True)
-        folder.chmod(0o755)  # PostgreSQL runs as somebody else
-        server = PostgresServer(safe=True, folder=folder / "postgres")
-        try:
-            result = run(places(server, folder, given.graph_minutes), folder, given.documents)
-        finally:
-            server.stop("fast")
+    with postgres_in(given.folder) as (server, folder):
+        result = run(places(server, folder, given.graph_minutes), folder, given.documents)
     show(result["operations"])
     sizes = {"documents": given.documents, "bits": BITS, "k": K, "radius": RADIUS, "batch": BATCH}
     save("engines", {**sizes, "rounds": ROUNDS, **result})

@@ -12,7 +12,6 @@ a core, in this process and in PostgreSQL's: on a machine that does other things
 import argparse
 import os
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -28,7 +27,7 @@ from vdsh.store.engines.postgres import filters as postgres_filters
 from vdsh.store.engines.sqlite import filters as sqlite_filters
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from servers import PostgresServer
+from servers import postgres_in
 
 MATCHES = 100
 SLOW, QUERIES = 2, 40  # of a kind, before and after
@@ -40,15 +39,8 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=1_000_000)
     parser.add_argument("--folder", type=Path, help="where stores are kept, to go on later")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = given.folder or Path(temporary)
-        folder.mkdir(exist_ok=True)
-        folder.chmod(0o755)  # PostgreSQL runs as somebody else
-        server = PostgresServer(safe=True, folder=folder / "postgres")
-        try:
-            result = run(places(server, folder), folder, given.documents)
-        finally:
-            server.stop("fast")
+    with postgres_in(given.folder) as (server, folder):
+        result = run(places(server, folder), folder, given.documents)
     name = "filters" if given.documents == 1_000_000 else f"filters_{given.documents}"
     save(name, {"documents": given.documents, "matches": MATCHES, "wanted": WANTED, **result})
 

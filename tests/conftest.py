@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from engines import lite_file, new_place, place, postgres_server, years  # noqa: F401
+from engines import folder, lite_file, new_place, place, postgres_server, store, years  # noqa: F401
 from vdsh import TextHasher
 from vdsh.cli import app
 from vdsh.hashers import HASHERS

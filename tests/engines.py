@@ -9,6 +9,7 @@ import pytest
 
 from servers import PostgresServer
 from vdsh import Document
+from vdsh.store import open_store
 from vdsh.store.engines.milvus import lite
 
 ENGINES = ("local", "milvus-lite", "pgvector", "postgres")
@@ -62,6 +63,19 @@ def new_place(request, tmp_path):
 def place(request, new_place):
     """A new place on each engine in turn."""
     return new_place(request.param)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A new folder for a store."""
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def store(folder, fitted):
+    """A new store in that folder."""
+    with open_store(folder, fitted) as store:
+        yield store
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 from vdsh.store.engines.milvus import lite
@@ -132,3 +133,17 @@ class MilvusServer:
 
     def remove(self):
         self.stop()
+
+
+@contextmanager
+def postgres_in(given):
+    """Start PostgreSQL in a folder where stores may lie too, or in a temporary one."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = given or Path(temporary)
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o755)  # PostgreSQL runs as somebody else
+        server = PostgresServer(safe=True, folder=folder / "postgres")
+        try:
+            yield server, folder
+        finally:
+            server.stop("fast")

@@ -9,8 +9,8 @@ from conftest import QUICK, toy_corpus
 from vdsh import Document, TextHasher, open_store
 from vdsh.errors import InputError, MissingFileError
 from vdsh.evaluation import Query, evaluate_queries, rankings, read_queries
+from vdsh.evaluation.rankings import ndcg, recall, reciprocal_rank
 from vdsh.evaluation.words import WordSearch
-from vdsh.metrics.judged import ndcg, recall, reciprocal_rank
 from vdsh.store.ranking import RANKS
 from vdsh.text import tokenize
 

@@ -40,7 +40,7 @@ paper           tables and figures
 corpus_map      the map of a store
 scale           many machines
 server          HTTP and the page
-cli             one file a verb
+cli             a file a verb or a few
 """
 ROOMS = [line.split()[0] for line in LAYERS.strip().splitlines()]
 SOURCE = Path(vdsh.__file__).parent
@@ -62,7 +62,7 @@ WITH_TORCH |= {
     "metrics/on_device.py",
 }
 WITH_TORCH |= {f"search/gpu/{name}.py" for name in ("launch", "layout", "rows", "scan")}
-WITH_TORCH |= {"paper/provenance.py", "paper/runner.py"}  # the GPU's name; threads of a worker
+WITH_TORCH |= {"paper/__init__.py", "paper/runner.py"}  # the GPU's name; threads of a worker
 
 
 def room_of(path):

@@ -26,17 +26,6 @@ FORK = multiprocessing.get_context("forkserver")
 FORK.set_forkserver_preload(["vdsh.store"])  # import once, not in every child
 
 
-@pytest.fixture
-def folder(tmp_path):
-    return tmp_path / "store"
-
-
-@pytest.fixture
-def store(folder, fitted):
-    with open_store(folder, fitted) as store:
-        yield store
-
-
 def index_files(folder):
     return sorted(folder.glob("index-*.vdsh"))
 

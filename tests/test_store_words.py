@@ -30,17 +30,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::vdsh.pipeline.EmptyDocumentWarn
 SPACE = "orbit rocket shuttle launch moon crew astronaut satellite".split()
 
 
-@pytest.fixture
-def folder(tmp_path):
-    return tmp_path / "store"
-
-
-@pytest.fixture
-def store(folder, fitted):
-    with open_store(folder, fitted) as store:
-        yield store
-
-
 def documents(n, first=0):
     """Each has a word of its own, a word of a few, and one that the model knows."""
     return [doc(f"d{i}", f"own{i} few{i % 7} {SPACE[i % 8]}") for i in range(first, first + n)]

@@ -43,30 +43,16 @@ class _Documents(NamedTuple):
 
 @dataclass
 class CorpusMap:
-    """Documents on a plane.
+    """Documents on a plane."""
 
-    Attributes
-    ----------
-    ids, titles : list of str
-        One a document.
-    points : float32 ndarray of shape (n_docs, 2)
-        Between -1 and 1.
-    scores : float32 ndarray of shape (n_docs, n_bits)
-        The latent vectors, to place new texts by.
-    label : int32 ndarray of shape (n_docs,)
-        The place of the first label in `labels`; -1 where a document has none.
-    labels : list of str
-        In alphabetical order.
-    facts : dict
-        `fingerprint` of the model, `documents` in the store when the map was made, `seed`.
-    """
-
-    ids: list[str]
+    ids: list[str]  # one a document, as titles are
     titles: list[str]
-    points: "Scores"
-    scores: "Scores"
+    points: "Scores"  # (n_docs, 2): between -1 and 1
+    scores: "Scores"  # (n_docs, n_bits): the latent vectors, to place new texts by
+    # (n_docs,): the place of the first label in `labels`; -1 where a document has none.
     label: NDArray[np.int32]
-    labels: list[str]
+    labels: list[str]  # in alphabetical order
+    # `fingerprint` of the model, `documents` in the store when the map was made, `seed`.
     facts: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

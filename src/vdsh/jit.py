@@ -47,10 +47,7 @@ def load_kernels() -> None:
 class Lazy:
     """A function for kernels that is made by numba when it is first needed.
 
-    Parameters
-    ----------
-    make : callable
-        Gives what stands for the function in compiled code.
+    `make`: gives what stands for the function in compiled code.
     """
 
     def __init__(self, function: Callable[..., Any], make: Callable[[Any], Any]) -> None:

@@ -1,4 +1,4 @@
-"""The command line: one file a verb, each parses, calls the library and prints."""
+"""The command line: a file for a verb or a few, which parse, call the library and print."""
 
 import gc
 import os
@@ -18,6 +18,8 @@ from vdsh.errors import VdshError
 VERBS = """demo fit encode index search within delete duplicates info datasets evaluate recalibrate
     reproduce map serve explain sample copy export check backup restore
     compact reindex drift""".split()
+HOMES = dict.fromkeys(("check", "compact", "backup", "restore"), "care")  # of several verbs
+HOMES |= {"search": "search", "within": "search", "explain": "explain", "sample": "explain"}
 _ASKING = ("search", "within", "info", "duplicates")
 
 
@@ -34,9 +36,11 @@ def make_app(verbs: Iterable[str] = VERBS) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     for name in verbs:
-        verb: Any = import_module(f"vdsh.cli.{name}")
+        verb: Any = import_module(f"vdsh.cli.{HOMES.get(name, name)}")
         kind = getattr(verb, "CLASS", None)
-        app.command(name, epilog=verb.EXAMPLE, cls=kind)(_guarded(verb.command))
+        example = verb.EXAMPLES[name] if name in HOMES else verb.EXAMPLE
+        command = getattr(verb, name if name in HOMES else "command")
+        app.command(name, epilog=example, cls=kind)(_guarded(command))
     app.callback(invoke_without_command=True)(_options)
     return app
 

@@ -1,4 +1,4 @@
-"""`vdsh explain`: what the bits of a model say, why a text has its code, why two texts agree."""
+"""`vdsh explain` and `sample`: what bits say, why texts have their codes, what a model imagines."""
 
 import json
 from collections.abc import Iterable
@@ -13,11 +13,14 @@ if TYPE_CHECKING:
     from vdsh.explain import BitExplanation, PairExplanation, TextBit, TextExplanation, Word
     from vdsh.model import Model
 
-EXAMPLE = 'Example: vdsh explain news-model "shuttle launch" --other "a probe in orbit"'
+EXAMPLES = {
+    "explain": 'Example: vdsh explain news-model "shuttle launch" --other "a probe in orbit"',
+    "sample": "Example: vdsh sample news-model --label sci.space -n 3",
+}
 
 
 @options.reads_documents
-def command(
+def explain(
     model: Annotated[str, typer.Argument(help="Folder of the model.", show_default=False)],
     text: Annotated[
         str | None,
@@ -64,6 +67,46 @@ def command(
     else:
         pair = explain_pair(loaded, text, other, n_words=5 if words is None else words)
         _echo([json.dumps(as_fields(pair), ensure_ascii=False)] if as_json else _pair_lines(pair))
+
+
+def sample(
+    model: Annotated[str, typer.Argument(help="Folder of the model.", show_default=False)],
+    label: Annotated[
+        str | None, typer.Option(help="Draw where this label is likely (vdsh-s, vdsh-sp).")
+    ] = None,
+    code: Annotated[
+        str | None, typer.Option(help="Draw where documents with this code, in hex, are.")
+    ] = None,
+    text: Annotated[str | None, typer.Option(help="Draw where the model places this text.")] = None,
+    n: Annotated[int, typer.Option("-n", help="How many draws.")] = 3,
+    words: Annotated[int, typer.Option(help="How many words to list.")] = 10,
+    length: Annotated[int, typer.Option(help="Words in a bag.")] = 50,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same draws.")] = 0,
+    as_json: options.Json = False,
+) -> None:
+    """Print word distributions drawn from the model, and bags of words drawn from those."""
+    from vdsh.explain import as_fields
+    from vdsh.explain import sample as draw
+    from vdsh.model import Model
+
+    draws = draw(
+        Model.load(model),
+        n,
+        label=label,
+        code=code,
+        text=text,
+        n_words=words,
+        length=length,
+        random_state=seed,
+    )
+    for i, drawn in enumerate(draws, 1):
+        if as_json:
+            typer.echo(json.dumps(as_fields(drawn), ensure_ascii=False))
+            continue
+        typer.echo(f"draw {i}, code {drawn.code}")
+        typer.echo(f"  most probable  {' '.join(word.word for word in drawn.words)}")
+        typer.echo(f"  distinctive    {' '.join(word.word for word in drawn.distinctive)}")
+        typer.echo(f"  a bag          {' '.join(drawn.bag)}")
 
 
 def _check(text: str | None, other: str | None, bit: int | None, health: str | None) -> None:

@@ -1,4 +1,4 @@
-"""`vdsh search`: the best documents for a text."""
+"""`vdsh search` and `within`: the best documents for a text, and every one that is near."""
 
 from typing import Annotated
 
@@ -9,10 +9,13 @@ from vdsh.cli.options import WordsCommand as CLASS  # noqa: F401
 from vdsh.cli.vectors import QueryVector, read_query_vector
 from vdsh.errors import InputError
 
-EXAMPLE = "Example: vdsh search news-store shuttle launch -k 5 --where label=sci.space"
+EXAMPLES = {
+    "search": "Example: vdsh search news-store shuttle launch -k 5 --where label=sci.space",
+    "within": "Example: vdsh within news-store shuttle launch --radius 2",
+}
 
 
-def command(
+def search(
     store: options.Store,
     words: Annotated[
         list[str] | None,
@@ -61,4 +64,23 @@ def command(
         query, asked = " ".join(words or ()), read_query_vector(vector)
     with open_store(store) as opened:
         hits = opened.search(query, k, vector=asked, where=filters, rank=rank)
+    output.print_hits(hits, query, as_json=as_json)
+
+
+def within(
+    store: options.Store,
+    words: options.Words = None,
+    radius: Annotated[int, typer.Option(help="How many bits may differ.")] = 2,
+    where: options.WhereOption = None,
+    code: options.Code = None,
+    as_json: options.Json = False,
+) -> None:
+    """Print every document whose code is within a radius of a text's, nearest first."""
+    from vdsh.store import open_store
+    from vdsh.store.filters import parse_where
+
+    query = options.parse_query(words, code)
+    filters = parse_where(where or [])
+    with open_store(store) as opened:
+        hits = opened.within(query, radius=radius, where=filters)
     output.print_hits(hits, query, as_json=as_json)

@@ -53,12 +53,8 @@ def fetch(
     What a broken download left, `NAME.part`, is continued. A file with the wrong checksum is kept
     aside as `NAME.wrong-checksum`.
 
-    Parameters
-    ----------
-    home : str
-        The page to name where the file cannot be had.
-    timeout, wait : float
-        Seconds: of silence before a connection counts as broken, and before it is tried again.
+    `home`: the page to name where the file cannot be had. `timeout` and `wait`: seconds: of silence
+    before a connection counts as broken, and before it is tried again.
     """
     path, part = folder / file.name, folder / f"{file.name}.part"
     try:

@@ -1,6 +1,8 @@
 """How well a store answers queries whose relevant documents are known, beside BM25 and tf-idf."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from math import log2
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +12,6 @@ from vdsh.errors import InputError
 from vdsh.evaluation.queries import Query, check_queries
 from vdsh.evaluation.significance import Comparison, compare
 from vdsh.evaluation.words import WordSearch
-from vdsh.metrics.judged import ndcg, recall, reciprocal_rank
 from vdsh.search.checks import check_count
 from vdsh.store import Store
 from vdsh.store.ranking import RANKS
@@ -207,3 +208,38 @@ def _compared(name: str, values: dict[str, Values], yardstick: dict[str, Values]
     if name == YARDSTICK or n_queries < FEWEST:
         return Ranking(name, values, {})
     return Ranking(name, values, {m: compare(values[m], yardstick[m]) for m in values})
+
+
+def reciprocal_rank(found: Sequence[str], gains: Mapping[str, float], k: int) -> float:
+    """Compute 1 over the rank of the first relevant document; 0 where none is among the first k.
+
+    >>> reciprocal_rank(["a", "b", "c"], {"b": 1, "c": 1}, k=10)
+    0.5
+    """
+    return next((1 / rank for rank, id in enumerate(found[:k], 1) if id in gains), 0.0)
+
+
+def recall(found: Sequence[str], gains: Mapping[str, float], k: int) -> float:
+    """Compute the share of the relevant documents that are among the first k.
+
+    >>> recall(["a", "b", "c"], {"b": 1, "z": 1}, k=2)
+    0.5
+    """
+    return sum(id in gains for id in found[:k]) / len(gains)
+
+
+def ndcg(found: Sequence[str], gains: Mapping[str, float], k: int) -> float:
+    """Compute the gain of the first k, discounted by rank, as a share of the most there can be.
+
+    The gain of a document counts as it is (K. Järvelin and J. Kekäläinen, "Cumulated Gain-Based
+    Evaluation of IR Techniques", TOIS 2002), over log2(1 + rank), as trec_eval has it.
+
+    >>> ndcg(["a", "b"], {"b": 1}, k=10)  # 1 / log2(3)
+    0.6309297535714575
+    """
+    ideal = _discounted(sorted(gains.values(), reverse=True), k)
+    return _discounted((gains.get(id, 0) for id in found), k) / ideal
+
+
+def _discounted(gains: Iterable[float], k: int) -> float:
+    return sum(gain / log2(1 + rank) for rank, gain in enumerate(islice(gains, k), 1))

@@ -16,12 +16,8 @@ _ALL = 10**9  # words of a vocabulary
 class WordSearch:
     """Ranks documents by the words they share with a query, in memory.
 
-    Parameters
-    ----------
-    ids, texts : sequence of str
-        Of the documents, in the order that decides between equal scores.
-    stop_words : "smart", None or a list of str
-        Words that do not count.
+    `ids` and `texts`: of the documents, in the order that decides between equal scores.
+    `stop_words`: words that do not count.
     """
 
     def __init__(

@@ -47,12 +47,8 @@ def choose_k(n_docs: int) -> int:
 class ValidationSearch:
     """Validation documents with known labels search training documents; measures thresholds.
 
-    Parameters
-    ----------
-    documents, queries : Judged
-        At least one of each.
-    k : int
-        Precision counts the k nearest documents, all of them where there are fewer.
+    `documents` and `queries`: at least one of each. `k`: precision counts the k nearest documents,
+    all of them where there are fewer.
     """
 
     def __init__(self, documents: Judged, queries: Judged, *, k: int = 100) -> None:

@@ -19,35 +19,24 @@ from vdsh.files import new_file
 from vdsh.hashers import HASHERS, Hasher
 from vdsh.hashers.base import Progress
 from vdsh.hashers.vdsh.defaults import settle
+from vdsh.paper import provenance
 from vdsh.paper.counted import Counted, Part, count, show_some
-from vdsh.paper.provenance import provenance
 from vdsh.paper.settings import PAPER, candidates
 
 K, RADIUS = 100, 2
 
 
 class Cell(NamedTuple):
-    """What to run.
-
-    Attributes
-    ----------
-    seed : int
-        Of the split and of the method.
-    weighting : str
-        "" for the method's own.
-    preset : str
-        "paper", "best" (our defaults) or one of `settings.ABLATIONS`, for our models.
-    labelled : int
-        Percent of the training and validation documents whose labels may be seen.
-    """
+    """What to run."""
 
     dataset: str
     model: str
     n_bits: int
-    seed: int = 0
-    weighting: str = ""
+    seed: int = 0  # of the split and of the method
+    weighting: str = ""  # "" for the method's own
+    # "paper", "best" (our defaults) or one of `settings.ABLATIONS`, for our models.
     preset: str = "paper"
-    labelled: int = 100
+    labelled: int = 100  # percent of the training and validation documents whose labels may be seen
 
     @property
     def path(self) -> Path:

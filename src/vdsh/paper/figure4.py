@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from vdsh import plots
 from vdsh.datasets import Dataset, load
 from vdsh.paper import cells as one
+from vdsh.paper import provenance
 from vdsh.paper.cells import Cell
 from vdsh.paper.counted import count
-from vdsh.paper.provenance import provenance
 from vdsh.paper.reference import METHODS
 from vdsh.paper.results import Request
 from vdsh.paper.runner import Plan

@@ -107,19 +107,11 @@ def _check_free(filesystem: Any, path: str, place: str, *, force: bool) -> None:
 
 
 class Encoded(NamedTuple):
-    """What became of a piece.
-
-    Attributes
-    ----------
-    n_documents, n_empty : int
-        How many there are, and how many of them without a known word.
-    content : bytes
-        The Parquet file of ids and codes; empty where it was written to the folder.
-    """
+    """What became of a piece."""
 
     n_documents: int
-    n_empty: int
-    content: bytes
+    n_empty: int  # of them, without a known word
+    content: bytes  # the Parquet file of ids and codes; empty where it was written to the folder
 
     def rows(self) -> tuple[list[str], Codes]:
         """Return the ids and codes of the content."""
@@ -134,10 +126,7 @@ class Encoded(NamedTuple):
 class PieceEncoder:
     """Encodes pieces with a model; each Ray worker has one.
 
-    Parameters
-    ----------
-    folder : CodesFolder, optional
-        Where the codes are written to; without one they are handed back.
+    `folder`: where the codes are written to; without one they are handed back.
     """
 
     def __init__(self, model: Model, files: ParquetFiles, folder: CodesFolder | None) -> None:
@@ -167,14 +156,9 @@ def encode_files(
 ) -> Iterator[Encoded]:
     """Encode Parquet files piece by piece; the pieces come back in order.
 
-    Parameters
-    ----------
-    folder : CodesFolder, optional
-        Where the codes are written to; without one they are handed back.
-    machines : Machines, optional
-        A Ray cluster; without it, this process does the work. A worker that dies is replaced and
-        its piece encoded again. Texts go from the files to the worker that encodes them and
-        nowhere else.
+    `folder`: where the codes are written to; without one they are handed back. `machines`: A Ray
+    cluster; without it, this process does the work. A worker that dies is replaced and its piece
+    encoded again. Texts go from the files to the worker that encodes them and nowhere else.
     """
     if machines is None:
         yield from map(PieceEncoder(model, files, folder), range(len(files.pieces)))

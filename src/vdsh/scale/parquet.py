@@ -59,14 +59,10 @@ def open_files(
 ) -> ParquetFiles:
     """Find Parquet files and look at their ends; the rows are not read.
 
-    Parameters
-    ----------
-    source : str
-        A file, a folder (searched to any depth), a pattern with `*`, `?` or `[...]`, or a URI of
-        one of these that pyarrow knows, such as `s3://bucket/docs/*.parquet?region=eu-west-1`.
-    id_field, text_field
-        As for `vdsh.documents.read_documents`. Where an id is missing it is the number of the row,
-        counted over all files.
+    `source`: A file, a folder (searched to any depth), a pattern with `*`, `?` or `[...]`, or a URI
+    of one of these that pyarrow knows, such as `s3://bucket/docs/*.parquet?region=eu-west-1`.
+    `id_field` and `text_field`: as for `vdsh.documents.read_documents`. Where an id is missing it
+    is the number of the row, counted over all files.
     """
     fields = (text_field,) if isinstance(text_field, str) else tuple(text_field) or ("text",)
     filesystem, paths = _find(source)

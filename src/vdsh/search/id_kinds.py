@@ -30,11 +30,8 @@ GivenIds = NDArray[np.int64] | list[str]
 class StringIds(Ids):
     """Any strings.
 
-    Parameters
-    ----------
-    arrays : dict of ndarray, optional
-        What `arrays()` returned: `id_text`, all ids in UTF-8 one after the other; `id_ends`, where
-        each ends; and `id_keys` where the ids do not ascend.
+    `arrays`: what `arrays()` returned: `id_text`, all ids in UTF-8 one after the other; `id_ends`,
+    where each ends; and `id_keys` where the ids do not ascend.
     """
 
     kind = "strings"

@@ -91,10 +91,7 @@ def from_arrays(path: Path, threads: int | None) -> tuple[RowIndex, Ids, int | N
 def write_arrays(path: Path, facts: Mapping[str, Any], arrays: Arrays) -> None:
     """Write a file that is whole or absent.
 
-    Parameters
-    ----------
-    facts : mapping
-        Anything JSON can hold, returned by `map_arrays` as it is.
+    `facts`: anything JSON can hold, returned by `map_arrays` as it is.
     """
     with new_file(path) as draft, draft.open("wb") as file:
         _write(file, facts, {name: np.ascontiguousarray(a) for name, a in arrays.items()})

@@ -8,13 +8,12 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Codes
 from vdsh.jit import available_threads, compiled
-from vdsh.search import plain
 from vdsh.search.ids import GrowingArray
 from vdsh.search.keeper import TableKeeper
 from vdsh.search.look_up import search_tables, within_tables
 from vdsh.search.nearest import Rows, Rules
 from vdsh.search.radius import MAX_QUERIES, Found
-from vdsh.search.scan import RowHits, nearest, sort_found, within
+from vdsh.search.scan import RowHits, nearest, nearest_plainly, sort_found, within, within_plainly
 from vdsh.search.segment import PLAIN_SEARCH, Segment, make_segment, one_row_each
 from vdsh.search.strips import Strips
 
@@ -185,7 +184,7 @@ class RowIndex:
         segments, rules, n_allowed = self._prepare(allowed)
         k = min(k, n_allowed)
         if not compiled(_plain_time(segments, queries)):
-            return plain.nearest(segments, queries, k, rules)
+            return nearest_plainly(segments, queries, k, rules)
         if k == 0 or not self._by_tables(segments, len(queries), k):
             return nearest(segments, queries, k, rules, self.threads)
         hits, done, known = search_tables(segments, queries, k, rules, self.threads)
@@ -200,7 +199,7 @@ class RowIndex:
         """Find every row within `radius` of each query, nearest first, ties by key."""
         segments, rules, _ = self._prepare(allowed)
         if not compiled(_plain_time(segments, queries)):
-            return plain.within(segments, queries, radius, rules)
+            return within_plainly(segments, queries, radius, rules)
         hits: list[RowHits] = []
         for i in range(0, len(queries), MAX_QUERIES):
             some = queries[i : i + MAX_QUERIES]

@@ -26,6 +26,8 @@ QUERY_BLOCK = 64  # queries compared with codes while these are in cache
 CANDIDATES_AT_ONCE = 1 << 20  # bounds memory when k is large
 WORTH_A_THREAD = 1 << 18  # comparisons below which a second thread costs more than it gains
 
+BLOCK = 4096  # strips at a time, so that what is counted stays in the cache
+
 
 class RowHits(NamedTuple):
     """Row numbers, nearest first, and their distances."""
@@ -160,3 +162,54 @@ def _merge(answers: Sequence[RowHits], k: int, rules: Rules) -> RowHits:
     keys = rules.keys[rows] if rules.keys.size else rows
     order = np.lexsort((keys, distances), axis=1)[:, :k]
     return RowHits(np.take_along_axis(rows, order, 1), np.take_along_axis(distances, order, 1))
+
+
+def nearest_plainly(segments: Sequence[Segment], queries: Codes, k: int, rules: Rules) -> RowHits:
+    """Find the k best rows of all segments for each query; there must be k allowed ones."""
+    hits = [_sorted(_all(segments, query, rules), k, rules) for query in queries]
+    rows = np.array([hit.rows for hit in hits], np.int64).reshape(len(queries), k)
+    return RowHits(rows, np.array([hit.distances for hit in hits], np.int32).reshape(rows.shape))
+
+
+def within_plainly(
+    segments: Sequence[Segment], queries: Codes, radius: int, rules: Rules
+) -> list[RowHits]:
+    """Find every allowed row within `radius` of each query, nearest first."""
+    hits = []
+    for query in queries:
+        rows, distances = _all(segments, query, rules)
+        near = distances <= radius
+        hits.append(_sorted(RowHits(rows[near], distances[near]), int(near.sum()), rules))
+    return hits
+
+
+def _all(segments: Sequence[Segment], query: Codes, rules: Rules) -> RowHits:
+    """Return all allowed rows and their distances."""
+    parts = [_segment(segment, query) for segment in segments]
+    rows, distances = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    if not rules.allowed.size:
+        return RowHits(rows, distances)
+    allowed = rules.allowed[rows]
+    return RowHits(rows[allowed], distances[allowed])
+
+
+def _segment(segment: Segment, query: Codes) -> RowHits:
+    data, planes = segment.strips.data, query[:, None]
+    parts = [
+        np.bitwise_count(data[i : i + BLOCK] ^ planes).sum(axis=1, dtype=np.int32).ravel()
+        for i in range(0, len(data), BLOCK)
+    ]
+    distances = np.concatenate([np.empty(0, np.int32), *parts])[: len(segment.strips)]
+    if segment.grouped:
+        distances = np.repeat(distances, np.diff(segment.offsets))
+    return RowHits(segment.rows(), distances)
+
+
+def _sorted(hits: RowHits, k: int, rules: Rules) -> RowHits:
+    """Return the first k hits by distance and key."""
+    rows, distances = hits
+    if 0 < k < len(rows):
+        near = distances <= np.partition(distances, k - 1)[k - 1]
+        rows, distances = rows[near], distances[near]
+    order = np.lexsort((rules.keys[rows] if rules.keys.size else rows, distances))[:k]
+    return RowHits(rows[order], distances[order])

@@ -35,13 +35,9 @@ log = logging.getLogger("vdsh.server")
 class Guard:
     """An ASGI application around the application.
 
-    Parameters
-    ----------
-    tokens : Tokens or None
-        None lets only this machine ask: the Host header must be a loopback name, since otherwise
-        a web page could reach the service under a name of its own (DNS rebinding).
-    logged : bool
-        Whether requests are logged.
+    `tokens`: None lets only this machine ask: the Host header must be a loopback name, since
+    otherwise a web page could reach the service under a name of its own (DNS rebinding). `logged`:
+    whether requests are logged.
     """
 
     def __init__(

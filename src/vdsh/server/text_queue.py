@@ -27,10 +27,7 @@ class Waiting(NamedTuple):
 class TextQueue:
     """Reads and encodes texts in a thread of its own: slow searches do not keep them waiting.
 
-    Parameters
-    ----------
-    model : Model
-        May be replaced by another one.
+    `model`: may be replaced by another one.
     """
 
     def __init__(self, model: Model) -> None:

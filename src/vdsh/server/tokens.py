@@ -41,11 +41,8 @@ class Token(NamedTuple):
 class Tokens:
     """The tokens that are known, by their SHA-256: looking one up tells nothing by its time.
 
-    Parameters
-    ----------
-    file : str, optional
-        Where they come from. It is read again when it has changed; where it cannot be used then,
-        the tokens of before stay, and the log says why.
+    `file`: where they come from. It is read again when it has changed; where it cannot be used
+    then, the tokens of before stay, and the log says why.
     """
 
     def __init__(self, known: dict[bytes, Token], file: str | None = None) -> None:

@@ -24,12 +24,8 @@ T = TypeVar("T")
 class Access:
     """What threads share of an open store; they take turns.
 
-    Attributes
-    ----------
-    meta : mapping of str
-        What the store says about itself.
-    model : StoreModel
-        The model of its codes, as far as known: `follow` takes the one that the store has now.
+    `meta`: what the store says about itself. `model`: the model of its codes, as far as known:
+    `follow` takes the one that the store has now.
     """
 
     def __init__(self, engine: Engine, meta: Mapping[str, str], model: Model | None) -> None:

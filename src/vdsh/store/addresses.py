@@ -18,29 +18,15 @@ PERCENT = "Write special characters of a password in percent form, such as %40 f
 
 
 class Address(NamedTuple):
-    """The URL of an engine, taken apart.
+    """The URL of an engine, taken apart."""
 
-    Attributes
-    ----------
-    scheme : str
-        One of `SCHEMES`.
-    place : str
-        Host and port, or the file.
-    name : str
-        What follows the host: a database or a collection.
-    options : dict of str
-        What follows the question mark.
-    shown : str
-        The URL without the password, for messages.
-    """
-
-    scheme: str
-    place: str
-    name: str
+    scheme: str  # one of `SCHEMES`
+    place: str  # host and port, or the file
+    name: str  # what follows the host: a database or a collection
     user: str
     password: str
-    options: dict[str, str]
-    shown: str
+    options: dict[str, str]  # what follows the question mark
+    shown: str  # the URL without the password, for messages
 
     def option(self, name: str, default: str, known: tuple[str, ...] = ()) -> str:
         """Return an option; raise where its value is not among those that are known."""

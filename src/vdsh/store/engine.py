@@ -33,12 +33,8 @@ class Engine(ABC):
     Ids are in the order of their UTF-8 bytes everywhere. Each engine turns what its driver raises
     into errors of ours, and tries again where that is safe.
 
-    Attributes
-    ----------
-    shown : str
-        The path, or the URL without a password.
-    care : str
-        Which tool of the engine's own makes copies of it and gives back space.
+    `shown`: the path, or the URL without a password. `care`: which tool of the engine's own makes
+    copies of it and gives back space.
     """
 
     shown: str

@@ -183,12 +183,8 @@ def table(
 ) -> list[list[Piece]]:
     """Lay hits out in lines: score or distance, id, labels where there are some, best passage.
 
-    Parameters
-    ----------
-    width : int
-        Places in a line.
-    words : collection of str, optional
-        What to mark; by default the words of the query that each hit is known to have.
+    `width`: places in a line. `words`: what to mark; by default the words of the query that each
+    hit is known to have.
     """
     starts = _starts(hits, 3 * width // 10, width // 6)
     room = width - max(map(n_cells, starts), default=0)

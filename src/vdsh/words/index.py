@@ -76,10 +76,7 @@ def for_length(lengths: NDArray[Any], mean: float) -> NDArray[Any]:
 class WordIndex:
     """An inverted index: which documents have which words.
 
-    Parameters
-    ----------
-    segments : sequence of Segment
-        In the order of their documents.
+    `segments`: in the order of their documents.
     """
 
     def __init__(self, segments: Sequence[Segment]) -> None:

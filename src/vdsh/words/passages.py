@@ -23,19 +23,11 @@ DOTS = "\u2026"
 
 
 class Passage(NamedTuple):
-    """A stretch of a text.
+    """A stretch of a text."""
 
-    Attributes
-    ----------
-    start, stop : int
-        Where it begins and ends, in characters of the text.
-    marks : list of (int, int)
-        Where words begin and end, in characters of the text, in order.
-    """
-
-    start: int
+    start: int  # in characters of the text, as all that follows
     stop: int
-    marks: list[tuple[int, int]]
+    marks: list[tuple[int, int]]  # where words begin and end, in order
 
 
 def words_in(texts: Sequence[str], words: Iterable[str]) -> list[list[str]]:

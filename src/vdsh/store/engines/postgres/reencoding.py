@@ -83,10 +83,7 @@ def hold_codes(cursor: Any, tables: Tables, known: str, mode: str = "ACCESS SHAR
 class Reencoding:
     """Encodes the documents of a store anew.
 
-    Parameters
-    ----------
-    shown : str
-        The store, for people.
+    `shown`: the store, for people.
     """
 
     def __init__(self, session: Session, tables: Tables, shown: str) -> None:

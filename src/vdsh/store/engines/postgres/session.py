@@ -28,10 +28,7 @@ class NotAllowedError(EngineError):
 class Session:
     """One connection, made anew when it breaks.
 
-    Parameters
-    ----------
-    wait : float
-        Seconds to try again after a connection was lost.
+    `wait`: seconds to try again after a connection was lost.
     """
 
     def __init__(self, address: Address, *, wait: float) -> None:

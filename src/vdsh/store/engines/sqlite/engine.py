@@ -44,12 +44,8 @@ INSERT = f"INSERT INTO documents({COLUMNS}) VALUES (?, ?, ?, ?, ?)"
 class Sqlite(Engine):
     """A folder; see `Engine`. One process writes at a time, any number read.
 
-    Parameters
-    ----------
-    wait : float
-        Seconds to wait for another writer.
-    may_create : bool
-        Whether `create` may follow where there is no store.
+    `wait`: seconds to wait for another writer. `may_create`: whether `create` may follow where
+    there is no store.
     """
 
     def __init__(self, folder: Path, *, wait: float, may_create: bool) -> None:

@@ -28,10 +28,7 @@ Pairs = list[tuple[str, int]]  # id, distance
 class Snapshot:
     """What a reader sees between the beginning and the end of a transaction.
 
-    Parameters
-    ----------
-    where : Tree, optional
-        Only documents that match are seen.
+    `where`: only documents that match are seen.
     """
 
     def __init__(self, connection: sqlite3.Connection, where: Tree | None = None) -> None:

@@ -1,0 +1,84 @@
+"""`vdsh check`, `compact`, `backup` and `restore`: the care of a store."""
+
+import json
+import os
+from typing import Annotated
+
+import typer
+
+from vdsh.cli import options
+
+EXAMPLES = {
+    "check": "Example: vdsh check news-store",
+    "compact": "Example: vdsh compact news-store",
+    "backup": "Example: vdsh backup news-store news-2026-11-16.vdsh",
+    "restore": "Example: vdsh restore news-2026-11-16.vdsh news-store",
+}
+
+
+def check(store: options.Store, as_json: options.Json = False) -> None:
+    """Look for damage: the database, index and words against the documents, model, codes.
+
+    Prints what is wrong and what to do, and ends with 1 then.
+    """
+    from vdsh.store import open_store
+
+    with open_store(store) as opened:
+        found, n_documents = opened.check(), opened.count()
+    if as_json:
+        typer.echo(json.dumps({"documents": n_documents, "problems": found}, ensure_ascii=False))
+    else:
+        for problem in found:
+            typer.echo(problem)
+        if not found:
+            typer.echo(f"All is well: {n_documents:,} documents.")
+    if found:
+        raise typer.Exit(1)
+
+
+def compact(store: options.Store) -> None:
+    """Write a store anew without what was deleted or replaced; it needs its size in free space.
+
+    Models that the store had before go, too. A server keeps the space of documents for new ones.
+    """
+    from vdsh.store import open_store, without_password
+
+    with open_store(store) as opened:
+        before = opened.info()["bytes"]
+        opened.compact()
+        after = opened.info()["bytes"]
+    shown = without_password(store)
+    if after is None:
+        typer.echo(f"{shown} has no older models any more.")
+    else:
+        typer.echo(f"{shown} takes {after:,} bytes; before it were {before:,}.")
+
+
+def backup(
+    store: options.Store,
+    file: Annotated[str, typer.Argument(help="The file to write.", show_default=False)],
+    force: options.Force = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Write a store to one file, as it is now; others may search and write meanwhile."""
+    from vdsh.progress import counting_bar
+    from vdsh.store import open_store
+
+    with open_store(store) as opened, counting_bar("pages", 0, enabled=not quiet) as bar:
+        opened.back_up(
+            file,
+            force=force,
+            progress=lambda done, total: bar.update(bar.task_ids[0], completed=done, total=total),
+        )
+    typer.echo(f"Wrote {file}, {os.path.getsize(file):,} bytes. vdsh restore makes a store of it.")
+
+
+def restore(
+    file: Annotated[str, typer.Argument(help="What vdsh backup wrote.", show_default=False)],
+    store: options.Store,
+) -> None:
+    """Make a store of a backup, in a new folder."""
+    from vdsh.store import restore_store
+
+    with restore_store(file, store) as opened:
+        typer.echo(f"{store} holds {opened.count():,} documents.")
