@@ -145,6 +145,20 @@ def test_writes_and_searches_meanwhile(place, fitted, newer):
         assert store.check() == []
 
 
+def test_a_run_in_milvus_does_not_chase_writers(new_place, fitted, newer):
+    place, seen = new_place("milvus-lite"), []
+    fill(place, fitted)
+
+    def write(n):
+        seen.append(n)
+        other.upsert([Document(f"x{len(seen):02}", "moon")])
+        assert len(seen) < 10
+
+    with open_store(place) as store, open_store(place) as other:
+        store.reindex(newer, progress=write)
+        check_codes(store, newer, N + len(seen))
+
+
 def test_who_writes_to_milvus_in_the_moment_of_the_switch_writes_again(
     new_place, fitted, newer, monkeypatch
 ):

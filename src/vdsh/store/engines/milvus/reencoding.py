@@ -140,7 +140,7 @@ class Reencoding:
         check = partial(self._check_own, model, state)
         old = DocumentCollection(self._session, state.meta.get(COLLECTION, self._name), check)
         new = DocumentCollection(self._session, self._collection_of(model, state), check)
-        last = state.last
+        last, end = state.last, old.highest()  # what comes behind that is noted
 
         def copy(rows: Sequence[Row]) -> None:
             found = read(rows)  # not those that were deleted a moment ago
@@ -160,7 +160,7 @@ class Reencoding:
                 if gone:
                     new.call("delete", filter=_these(gone))
 
-        while rows := old.page(last, "", BATCH, KEPT):
+        while last < end and (rows := old.page(last, "", BATCH, KEPT)):
             copy(rows)
             last = rows[-1]["id"]
             self._notes.write("meta/", {LAST: last})
