@@ -20,7 +20,8 @@ from common import save
 from vdsh.datasets import load
 
 SHORT = 18  # words of a document, as web snippets have
-SIZES = (5_000, 20_000)  # documents that are learned from, to see what one costs
+SIZES = (20_000, 80_000)  # documents that are learned from, to see what one costs
+SMALL = 100_000  # documents of the file they are of
 
 
 def main() -> None:
@@ -31,7 +32,9 @@ def main() -> None:
         write(file, int(n))
         result = {"file": {"documents": int(n), "megabytes": round(file.stat().st_size / 1e6)}}
         if not sample:
-            result |= cost(file)
+            small = Path(folder, "small.jsonl")
+            write(small, SMALL)
+            result |= cost(small)
         some = ("--sample", int(sample)) if sample else ()
         result["bounded"] = {"memory_gb": gb, **fit(file, "--memory", gb, *some)}
     save(f"memory_{int(n)}", result)

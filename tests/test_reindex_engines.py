@@ -7,7 +7,7 @@ import pytest
 
 from conftest import toy_corpus
 from vdsh import Document, TextHasher, open_store
-from vdsh.errors import EngineError, InputError
+from vdsh.errors import EngineError, FolderError, InputError
 from vdsh.model import as_model
 from vdsh.store.engines.milvus import reencoding as in_milvus
 from vdsh.store.engines.milvus.changes import OPEN
@@ -145,6 +145,20 @@ def test_writes_and_searches_meanwhile(place, fitted, newer):
         assert store.check() == []
 
 
+def test_a_run_in_milvus_does_not_chase_writers(new_place, fitted, newer):
+    place, seen = new_place("milvus-lite"), []
+    fill(place, fitted)
+
+    def write(n):
+        seen.append(n)
+        other.upsert([Document(f"x{len(seen):02}", "moon")])
+        assert len(seen) < 10
+
+    with open_store(place) as store, open_store(place) as other:
+        store.reindex(newer, progress=write)
+        check_codes(store, newer, N + len(seen))
+
+
 def test_who_writes_to_milvus_in_the_moment_of_the_switch_writes_again(
     new_place, fitted, newer, monkeypatch
 ):
@@ -217,6 +231,26 @@ def test_a_second_run_in_milvus_takes_over(new_place, fitted, newer):
             store.reindex(newer, progress=again)
         store.reindex(newer)
         check_codes(store, newer)
+
+
+def test_a_long_document_that_is_replaced_while_it_is_read(new_place, fitted, monkeypatch):
+    place, long = new_place("milvus-lite"), Document("long", "orbit " * 20_000)
+    with open_store(place, fitted) as store, open_store(place) as other:
+        store.upsert([long])
+        notes = store._engine._notes
+        look_up = notes.look_up
+
+        def replace_first(keys):
+            monkeypatch.undo()
+            other.upsert([Document("long", "moon")])
+            return look_up(keys)
+
+        monkeypatch.setattr(notes, "look_up", replace_first)
+        assert store.get("long").text == "moon"
+        store.upsert([long])
+        notes.remove([f"piece/{key}" for key in notes.under("piece/")])
+        with pytest.raises(FolderError, match="a part of the document 'long' is missing"):
+            store.get("long")
 
 
 def test_a_graph_is_made_of_the_new_codes(new_place, fitted, newer):

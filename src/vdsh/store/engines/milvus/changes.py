@@ -29,9 +29,9 @@ def note_changes(notes: Notes, keys: Sequence[str], write: Callable[[], None]) -
 def copy_changes(notes: Notes, copy: Callable[[list[str]], None], prefix: str) -> int:
     """Copy all documents that are noted, and forget the notes; return how many notes there were."""
     found = notes.under(prefix)
-    for name, value in found.items():
-        copy(value.split("\n"))
-        notes.remove([f"{prefix}{name}"])
+    keys = dict.fromkeys(key for value in found.values() for key in value.split("\n"))
+    copy(list(keys))
+    notes.remove([f"{prefix}{name}" for name in found])
     return len(found)
 
 

@@ -90,6 +90,13 @@ class DocumentCollection:
             yield page
             last = page[-1]["id"]
 
+    def highest(self) -> str:
+        """Return the highest id, or none."""
+        last = ""
+        for page in self.pages("", MOST - 1, ["id"]):
+            last = page[-1]["id"]
+        return last
+
     def query(self, text: str, fields: list[str], **options: Any) -> list[dict[str, Any]]:
         """Return the rows that pass an expression."""
         rows = self.call("query", filter=text, output_fields=fields, **options)

@@ -18,6 +18,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,7 +47,7 @@ from vdsh.store.reindexing import (
 BATCH = 1000  # documents of up to 64 KB
 MESSAGE = 16_000_000  # bytes
 PAUSE = 0.1  # seconds
-PASSES, FEW = 10, 10  # over what was written meanwhile, until so few notes are left
+FEW = 10  # notes of what was written meanwhile that are copied while nobody writes
 COLLECTION = "collection"
 NOW, LAST, RUN, CLOSING = "now/", "last", "run", "closing"  # notes under meta/
 KEPT = ["id", "code", "document", "pieces", "fields"]
@@ -139,7 +140,7 @@ class Reencoding:
         check = partial(self._check_own, model, state)
         old = DocumentCollection(self._session, state.meta.get(COLLECTION, self._name), check)
         new = DocumentCollection(self._session, self._collection_of(model, state), check)
-        last = state.last
+        last, end = state.last, old.highest()  # what comes behind that is noted
 
         def copy(rows: Sequence[Row]) -> None:
             found = read(rows)  # not those that were deleted a moment ago
@@ -159,15 +160,15 @@ class Reencoding:
                 if gone:
                     new.call("delete", filter=_these(gone))
 
-        while rows := old.page(last, "", BATCH, KEPT):
+        while last < end and (rows := old.page(last, "", BATCH, KEPT)):
             copy(rows)
             last = rows[-1]["id"]
             self._notes.write("meta/", {LAST: last})
             if progress is not None:
                 progress(len(rows))
-        for _ in range(PASSES):
-            if copy_changes(self._notes, copy_again, DONE) <= FEW:
-                break
+        before, left = inf, copy_changes(self._notes, copy_again, DONE)
+        while FEW < left < before:  # writers who are as fast as this cannot be caught up with
+            before, left = left, copy_changes(self._notes, copy_again, DONE)
         check()
         self._notes.write("meta/", {CLOSING: f"{state.number + 1} {model.fingerprint}"})
         copy_changes(self._notes, copy_again, CHANGED)
