@@ -1,67 +1,77 @@
 """Learning on from a model of the first half, beside learning everything from nothing.
 
-    VDSH_DATA=path/to/data python benchmarks/bench_learning_on.py [FOLDER-WITH-MODELS]
+    VDSH_DATA=path/to/data python benchmarks/bench_learning_on.py [SEED ...]
 
-The first half is what a model of `bench_drift.py` learned, 5,400 posts of 20 Newsgroups; as many
-others come with it. All are learned from nothing in 12 epochs, and on from that model in 4. Time is
-that of the processor, for others use the machine too; the two run side by side.
+20 Newsgroups, all settings left open. A model of a random half of the training part; then the
+whole part, from nothing and on from that model. The validation part chooses epochs, the test part
+asks. Time is that of the processor, for others use the machine too; both are in one process.
 """
 
+import statistics
 import sys
-import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 
 import numpy as np
-from bench_drift import SETTINGS, Case, Corpus
+import torch
 from common import save
 
 from vdsh import Model, TextHasher
+from vdsh.datasets import load
 from vdsh.evaluation import measure_quality
-from vdsh.hashers.vdsh.defaults import learning_on
 from vdsh.model.changes import count_changes
 
-NAME, TEST = "20newsgroups", 2_000
+NAME = "20newsgroups"
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(sys.argv[1] if len(sys.argv) > 1 else scratch)
-        corpus = Corpus(NAME)
-        order = np.random.RandomState(100).permutation(len(corpus.texts))  # as bench_drift.py
-        rows, unseen = np.split(order, [int(0.6 * len(order))])
-        case = Case(f"random-{NAME}-0", corpus, rows, folder)
-        test, more = unseen[:TEST], unseen[TEST : TEST + len(case.train)]
-        learn = np.concatenate([case.rows, more])
-        lots = [(corpus.texts[some].tolist(), [corpus.labels[i] for i in some])
-                for some in (learn, test)]  # fmt: skip
-        found = {"documents": len(learn), "first half": judge(case.model, case.model, lots)}
-        with ProcessPoolExecutor(2) as pool:
-            jobs = [pool.submit(work, case.model, case.held_out, lots, on) for on in (True, False)]
-            found |= {"learned on": jobs[0].result(), "from nothing": jobs[1].result()}
-    save("learning_on", found)
+    seeds = [int(word) for word in sys.argv[1:]] or [0]
+    data = load(NAME, quiet=True)
+    runs = {seed: run(data, seed) for seed in seeds}
+    ways = list(runs[seeds[0]])
+    means = {
+        way: {
+            name: round(statistics.mean(found[way][name] for found in runs.values()), 4)
+            for name in ("seconds", "precision_at_100")
+        }
+        for way in ways
+    }
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    name = "learning_on" if device == "cpu" else "learning_on_gpu"
+    save(name, {"device": device, "documents": len(data.train.texts), "mean": means, "seeds": runs})
 
 
-def work(half: Model, held_out: list, lots: list, on: bool) -> dict:
-    """Learn all documents, on from the first half or from nothing."""
-    settings = SETTINGS | ({"epochs": learning_on(SETTINGS["epochs"])} if on else {})
+def run(data, seed: int) -> dict:
+    """Learn half, then all in both ways."""
+    texts = np.array(data.train.texts, object)
+    rows = np.sort(np.random.RandomState(seed).permutation(len(texts))[: len(texts) // 2])
+    half, first = learn(data, seed, rows)
+    found = {"first half": judge(half, half, data, first)}
+    for way, start in (("from nothing", None), ("learned on", half)):
+        model, seconds = learn(data, seed, np.arange(len(texts)), start)
+        found[way] = judge(model, half, data, seconds)
+    return found
+
+
+def learn(data, seed: int, rows: np.ndarray, start: Model | None = None) -> tuple[Model, float]:
+    """Learn from some documents of the training part."""
+    texts, labels = ([part[i] for i in rows] for part in (data.train.texts, data.train.labels))
+    held_out = data.validation.texts, data.validation.labels
     begin = time.process_time()
-    hasher = TextHasher("vdsh", 32, random_state=0, **settings).fit(
-        lots[0][0], validation=held_out, start=half if on else None, progress=False
-    )
-    seconds = round(time.process_time() - begin, 1)
-    return {"cpu_seconds": seconds, **judge(hasher.model_, half, lots)}
+    hasher = TextHasher("vdsh", 32, random_state=seed)
+    hasher.fit(texts, labels, validation=held_out, start=start, progress=False)
+    return hasher.model_, time.process_time() - begin
 
 
-def judge(model: Model, half: Model, lots: list) -> dict:
-    """Measure precision, and how far the codes are from those of the first half's model."""
-    changes = count_changes(half, model, lots[1][0])
+def judge(model: Model, half: Model, data, seconds: float) -> dict:
+    """Measure precision of the test part, and how far codes are from those of the first half."""
+    train, test = ((part.texts, part.labels) for part in (data.train, data.test))
+    changes = count_changes(half, model, data.test.texts)
     found = {
+        "seconds": round(seconds, 1),
         "epochs": len(model.learned["history_"]),
         "best_epoch": model.learned["best_epoch_"],
         "terms": len(model.words),
-        "precision_at_100": round(measure_quality(model, *lots).values["codes"], 4),
+        "precision_at_100": round(measure_quality(model, train, test).values["codes"], 4),
         "codes_changed": round(changes.codes, 4),
         "bits_changed": round(changes.bits, 4),
     }

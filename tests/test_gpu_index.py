@@ -13,6 +13,7 @@ from vdsh.search import HammingIndex, RowIndex
 
 torch = pytest.importorskip("torch")
 gpu_rows = pytest.importorskip("vdsh.search.gpu.rows")
+layout = pytest.importorskip("vdsh.search.gpu.layout")
 GpuRows = gpu_rows.GpuRows
 
 HERE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -75,6 +76,29 @@ def test_rows_agree_with_the_cpu(small, n_bits, k):
     queries = random_codes(4, n_bits, seed=1)
     assert_agree(random_codes(20_000, n_bits), queries, k)
     assert_agree(repeated_codes(20_000, 3, n_bits), queries, k)
+
+
+@pytest.mark.parametrize("n_bits", [24, 64, 128, 256])
+def test_products_are_negative_where_codes_are_far(n_bits):
+    codes, queries = random_codes(300, n_bits), random_codes(40, n_bits, seed=1)
+    codes[:40] = queries  # at all distances
+    codes[40:80], codes[80:120, :2] = ~queries, queries[:, :2]
+    bounds = np.arange(40, dtype=np.int32) * (n_bits + 2) // 39 - 1
+    asked = layout.Queries(layout.to_words(queries, torch.device("cpu")))
+    width = 32 * layout.power_of_two(layout.n_words(n_bits // 8))
+    rows = asked.products(torch.from_numpy(bounds), width, 128).long()
+    words = layout.to_words(codes, torch.device("cpu"))
+    bit = torch.arange(32)
+    bits = torch.zeros((300, width), dtype=torch.int64)
+    bits[:, : 32 * words.shape[1]] = (words[:, :, None] >> (bit // 4 + 8 * (bit % 4)) & 1).flatten(
+        1
+    )
+    bits[:, -1] = -asked.scale(width)
+    near = (bits @ rows.T >= 0).numpy()
+    distances = np.bitwise_count(codes[:, None] ^ queries).sum(2)
+    assert near[:, :40][distances <= bounds].all()
+    assert not near[:, :40][distances > bounds + (1 if width < 256 else 2)].any()
+    assert not near[:, 40:].any()
 
 
 def test_ties_go_by_key_where_codes_are_crowded(small):

@@ -45,14 +45,23 @@ cli             a file a verb or a few
 ROOMS = [line.split()[0] for line in LAYERS.strip().splitlines()]
 SOURCE = Path(vdsh.__file__).parent
 FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path.name != "__main__.py"]
-VDSH = ("adam", "batches", "network", "objective", "processes", "training", "validation")
+VDSH = (
+    "adam",
+    "batches",
+    "beginning",
+    "network",
+    "objective",
+    "processes",
+    "training",
+    "validation",
+)
 WITH_TORCH = {f"hashers/vdsh/{name}.py" for name in VDSH}
 WITH_TORCH |= {
     "hashers/vectors/training.py",
     "hashers/baselines/rbm_training.py",
     "metrics/on_device.py",
 }
-WITH_TORCH |= {f"search/gpu/{name}.py" for name in ("kernels", "layout", "rows", "scan")}
+WITH_TORCH |= {f"search/gpu/{name}.py" for name in ("launch", "layout", "rows", "scan")}
 WITH_TORCH |= {"paper/__init__.py", "paper/runner.py"}  # the GPU's name; threads of a worker
 
 

@@ -18,7 +18,7 @@ from vdsh.hashers import HASHERS
 from vdsh.hashers.vectors.vector_hasher import METHODS
 from vdsh.model import Model, as_model
 from vdsh.model.encoders import ENCODERS
-from vdsh.text.tokenizer import _character_classes, _class, find_tokens, tokenize
+from vdsh.text.tokenizer import _class, character_classes, find_tokens, tokenize
 
 DATA = Path(__file__).parent / "data"
 SAVED = json.loads((DATA / "codes.json").read_text(encoding="utf-8"))
@@ -150,6 +150,6 @@ def test_long_words_are_dropped_either_way():
 
 
 def test_every_character_has_one_class():
-    table = _character_classes()
+    table = character_classes()
     assert [_class(point) for point in range(len(table))] == table.tolist()
     assert unicodedata.category("'") == "Po"

@@ -527,10 +527,11 @@ def test_a_store_opens_with_its_own_model(store, place):
 
 def test_another_model_is_refused(store, place, corpus):
     other = TextHasher("vdsh", n_bits=8, epochs=1, hidden_size=8, device="cpu").fit(corpus[0])
-    with pytest.raises(InputError, match="was made with another model .16 bits") as caught:
+    with pytest.raises(InputError, match="has the codes of another model .16 bits") as caught:
         open_store(place, other)
     assert "(8 bits" in str(caught.value)
-    assert "Open it without a model" in str(caught.value)
+    assert "open it without a model" in str(caught.value)
+    assert f"vdsh reindex '{store.info()['path']}' --model MODEL" in str(caught.value)
 
 
 def test_the_same_model_is_accepted_from_memory_and_disk(store, place, fitted, model_folder):

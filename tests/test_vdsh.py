@@ -300,12 +300,27 @@ def test_divergence_weight_rises_over_the_warm_up(documents, corpus_):
     hasher = VDSH(16, kl_weight=0.5, kl_warmup=4, **QUICK).fit(corpus_.counts)
     network = network_of(documents, n_labels=0)
     optimizer = Adam(network.parameters(), 1e-3)
-    step = training._Step(hasher, network, optimizer, torch.Generator(), Processes())
+    step = training._Step(hasher, network, optimizer, torch.Generator(), Processes(), 6)
     seen = []
     step.bound = lambda *a: seen.append(float(a[3].kl)) or L1(*a)
     for batch in sparse_batches(in_order(documents), 14):
         step(batch)
     assert seen == pytest.approx([0.125, 0.25, 0.375, 0.5, 0.5, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("schedule", "expected"), [("linear", [6, 5, 4, 3, 2, 1]), ("constant", [6] * 6)]
+)
+def test_the_step_size_falls_until_the_last_update(documents, corpus_, schedule, expected):
+    hasher = VDSH(16, learning_rate=6e-3, schedule=schedule, **QUICK).fit(corpus_.counts)
+    network = network_of(documents, n_labels=0)
+    optimizer = Adam(network.parameters(), 6e-3)
+    step = training._Step(hasher, network, optimizer, torch.Generator(), Processes(), 6)
+    rates = []
+    for batch in sparse_batches(in_order(documents), 14):
+        step(batch)
+        rates.append(1e3 * float(optimizer.learning_rate))
+    assert rates == pytest.approx(expected)
 
 
 def test_interruption_keeps_the_best_epoch(corpus_):
@@ -333,6 +348,8 @@ def test_interruption_in_the_first_epoch_is_not_swallowed(corpus_):
     [
         ({"selection": "test"}, 'selection must be "precision" or "bound". Got \'test\''),
         ({"log_variance": "big"}, "log_variance must be"),
+        ({"beginning": "good"}, "beginning must be"),
+        ({"schedule": "daily"}, "schedule must be"),
         ({"target": "words"}, "target must be"),
         ({"epochs": 0}, "epochs must be at least 1. Got 0"),
         ({"n_neighbors": 101}, "n_neighbors must be at most 100. Got 101"),

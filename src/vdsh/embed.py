@@ -138,8 +138,11 @@ def _model2vec(name: str) -> Callable[[list[str]], Any]:
 
 def _sentence_transformers(name: str) -> Callable[[list[str]], Any]:
     from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()  # of the weights; ours is of the texts
     model = SentenceTransformer(name)
+    logging.enable_progress_bar()
     return lambda texts: model.encode(texts, show_progress_bar=False)
 
 

@@ -135,6 +135,18 @@ def popcount(typingctx: Any, value: Any) -> Any:
     return value(value), codegen
 
 
+@vector_code
+def lowest_bit(typingctx: Any, value: Any) -> Any:
+    """Find the lowest one bit of an unsigned integer of 64 bits, which has one."""
+    from numba import types
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        (number,) = args
+        return builder.cttz(number, context.get_constant(types.boolean, True))
+
+    return types.uint64(types.uint64), codegen
+
+
 def in_threads(function: Callable[[S], T], tasks: Sequence[S], threads: int) -> list[T]:
     """Run tasks at once and return their results in order.
 

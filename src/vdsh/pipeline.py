@@ -115,8 +115,10 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         texts: Sequence[str],
         labels: Sequence[Any] | None = None,
         *,
-        validation: tuple[Sequence[str], Sequence[Any] | None] | Sequence[str] | float | None = 0.1,
+        validation: tuple[Any, ...] | Sequence[str] | float | None = 0.1,
         vectors: Any = None,
+        both_ends: bool = False,
+        embedder: str = "",
         start: "TextHasher | Model | str | os.PathLike[str] | None" = None,
         words: Sequence[str] | None = None,
         progress: Progress | bool = True,
@@ -131,14 +133,20 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         labels : sequence, optional
             Per text a label, a list of labels, or None where unknown. Unsupervised models use
             them only to measure precision on the validation texts.
-        validation : (texts, labels), texts, or a share, default=0.1
+        validation : (texts, labels), (texts, labels, vectors), texts, or a share, default=0.1
             Held-out texts, which choose the best epoch and tell drift later. A share of the texts
             is drawn at random, where there are 100 at least; None holds none out.
         vectors : array of shape (n_texts, n_dimensions), optional
             A teacher: vectors of the texts, such as embeddings, that say in training which texts
             are alike. The trained model sees words alone.
+        both_ends : bool, default=False
+            The trained model sees vectors beside words: give them to `encode` too. A text without
+            a vector is hashed by its words.
+        embedder : str, optional
+            With `both_ends`, what made the vectors, as "model2vec:FOLDER" or
+            "sentence-transformers:NAME": the model then embeds texts itself.
         start : TextHasher, Model or path of a model folder, optional
-            Learn on from a trained model of the same settings, in a third of the epochs. Its
+            Learn on from a trained model of the same settings, in half of the epochs. Its
             vocabulary grows by the words of the texts. It forgets what it no longer sees: give
             old texts too. For `vdsh` and its kin.
         words : sequence of str, optional
@@ -153,12 +161,14 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         jsonable(self.get_params())  # what cannot be saved is refused before the work
         begin = None if start is None else self._check_start(start)
         texts = check_texts(texts)
+        if embedder and not both_ends:
+            raise InputError("embedder belongs to both_ends: a taught model embeds no texts.")
         if isinstance(validation, float | int):
             kept, rest = hold_out(len(texts), self.random_state, validation)
             validation = None
             if rest and (labels is None or len(labels) == len(texts)):  # else the hasher complains
                 vectors = None if vectors is None else check_vectors(vectors, len(texts))
-                validation = take(texts, rest), take(labels, rest)
+                validation = take(texts, rest), take(labels, rest), take(vectors, rest)
                 texts, labels, vectors = (take(part, kept) for part in (texts, labels, vectors))
         vectorizer = vectorizer.fit(texts) if words is None else vectorizer.know(list(words))
         if begin is not None:
@@ -166,7 +176,7 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         counts = vectorizer.transform(texts)
         warn_of_empty(_count_empty(counts), counts.shape[0])
         held_out = _held_out(vectorizer, validation)
-        given = {"validation": held_out, "vectors": vectors}
+        given = {"validation": held_out, "vectors": vectors, "both_ends": both_ends}
         if begin is not None:
             given["start"] = Start.of(begin, vectorizer.vocabulary_)
         if callable(progress):
@@ -185,9 +195,11 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
                 "created": _now(),
             }
             | ({} if vectors is None else {"vectors": _about_vectors(vectors, vectors_source)})
+            | ({"embedder": embedder} if embedder else {})
             | ({} if begin is None else {"started": _about_start(begin)})
         )
-        self.model_.profile = profile_held_out(self.model_, texts, validation)
+        seen = (vectors, held_out[2] if held_out else None) if both_ends else (None, None)
+        self.model_.profile = profile_held_out(self.model_, texts, validation, seen)
         warn_of_bits(hasher, counts.shape[0])
         return self
 
@@ -213,6 +225,10 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
             Becomes the model's setting. "best" needs the labels.
         """
         check_is_fitted(self, "model_")
+        if self.model_.n_beside:
+            raise InputError(
+                "A model that sees vectors beside words cannot be recalibrated. Learn it again."
+            )
         texts = check_texts(texts)
         counts = self.vectorizer_.transform(texts)
         warn_of_empty(_count_empty(counts), counts.shape[0])
@@ -225,19 +241,20 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         self.model_.profile = profile_held_out(self.model_, texts, validation)
         return self
 
-    def encode(self, texts: Sequence[str]) -> Codes:
+    def encode(self, texts: Sequence[str], vectors: Any = None) -> Codes:
         """Hash texts to packed codes: uint8 of shape (n_texts, n_bits // 8), big-endian bits.
 
-        Texts without any known word all get the code of an empty document, with a warning.
+        Texts without any known word all get the code of an empty document, with a warning. A model
+        learned with `both_ends` takes their vectors too, None for a text that has none.
         """
-        codes, n_empty = self.encode_and_count(texts)
+        codes, n_empty = self.encode_and_count(texts, vectors)
         warn_of_empty(n_empty, len(codes))
         return codes
 
-    def encode_and_count(self, texts: Sequence[str]) -> tuple[Codes, int]:
+    def encode_and_count(self, texts: Sequence[str], vectors: Any = None) -> tuple[Codes, int]:
         """Hash texts and count those without any known word."""
         check_is_fitted(self, "model_")
-        return self.model_.encode_and_count(texts)
+        return self.model_.encode_and_count(texts, vectors)
 
     def unknown_words(self, text: str) -> list[str]:
         """List the words of a text that the model does not know, in order, each once.
@@ -379,9 +396,10 @@ def _settings(kind: type) -> set[str]:
     return set(inspect.signature(kind).parameters)
 
 
-def _held_out(vectorizer: BagOfWords, validation: Any) -> tuple[csr_array, Any] | None:
-    """Count the validation texts; accept them with labels or alone."""
+def _held_out(vectorizer: BagOfWords, validation: Any) -> tuple[csr_array, Any, Any] | None:
+    """Count the validation texts; accept them with labels, with vectors too, or alone."""
     if validation is None:
         return None
-    texts, labels = validation if isinstance(validation, tuple) else (validation, None)
-    return vectorizer.transform(texts), labels
+    given = validation if isinstance(validation, tuple) else (validation,)
+    texts, labels, vectors = (*given, None, None)[:3]
+    return vectorizer.transform(texts), labels, vectors

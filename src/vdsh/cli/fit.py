@@ -73,9 +73,17 @@ def command(
         typer.Option(
             metavar="PACKAGE:MODEL",
             help="Make the vectors with model2vec:FOLDER or sentence-transformers:NAME; kept in "
-            "the cache. With --no-text, queries and documents are embedded too.",
+            "the cache. With --both-ends or --no-text, queries and documents are embedded too.",
         ),
     ] = None,
+    both_ends: Annotated[
+        bool,
+        typer.Option(
+            "--both-ends",
+            help="The model sees the vectors beside the words: better codes, and documents and "
+            "queries come with vectors later, or are embedded.",
+        ),
+    ] = False,
     no_text: Annotated[
         bool,
         typer.Option(
@@ -119,6 +127,11 @@ def command(
     check_free(out, force=force)
     if embed is not None:
         check_embedder(embed, vectors, docs)
+    if both_ends and (no_text or (vectors or embed) is None):
+        raise InputError(
+            "--both-ends is for words and vectors together: give vectors with --vectors FILE or "
+            "--embed, and leave --no-text out."
+        )
     if no_text:
         _check_no_text(vectors or embed, preset, validation, engine, start, sample or memory)
         settings = options.parse_settings(setting or []) | {"random_state": seed, "device": device}
@@ -154,14 +167,19 @@ def command(
         chosen = size.read(docs, reading, hasher, validation, seed, quiet=quiet)
         check_documents(chosen.documents, hasher, reading)
         source = "standard input" if docs == "-" else docs
+        taught, seen = read_taught(vectors, embed, chosen, held_out=both_ends, quiet=quiet)
         lesson = Lesson(
             hasher,
             options.texts_and_labels(chosen.documents),
             options.texts_and_labels(chosen.held_out) if chosen.held_out else None,
             source,
-            *read_taught(vectors, embed, chosen, quiet=quiet),
+            taught,
+            embed or vectors or "",
             begin,
             chosen.words,
+            seen,
+            (embed or "") if both_ends else "",
+            both_ends,
         )
         total = chosen.total
         del chosen  # texts are enough
@@ -214,7 +232,8 @@ def _judge(hasher: "TextHasher", lesson: "Lesson", *, quiet: bool) -> dict[str, 
     if lesson.validation is not None:
         with suppress(KeyboardInterrupt), progress_bar(enabled=not quiet) as bar:  # keeps the model
             bar.add_task("measuring", total=None)
-            quality = measure_quality(hasher, lesson.train, lesson.validation)
+            seen = (lesson.vectors, lesson.seen) if lesson.both_ends else (None, None)
+            quality = measure_quality(hasher, lesson.train, lesson.validation, seen)
     found = {} if quality is None else quality._asdict()
     if quality is not None:
         found["values"] = {name: round(value, 4) for name, value in quality.values.items()}
@@ -244,7 +263,8 @@ def _print_result(model: "Model", out: str, *, as_json: bool) -> None:
         print_values(quality["values"], model.n_bits)
     if "started" in facts:
         typer.echo(_started(facts, out))
-    typer.echo(f"The model is in {out}. Next: vdsh index {out} DOCS --store STORE")
+    more = "" if model.texts_suffice else " --vectors FILE"
+    typer.echo(f"The model is in {out}. Next: vdsh index {out} DOCS{more} --store STORE")
     if model.name in ("vdsh-s", "vdsh-sp"):
         typer.echo("It sorts by class; to search by typed words, --model vdsh is better.")
 

@@ -29,6 +29,8 @@ class Chosen(NamedTuple):
         How many there are.
     words : list of str or None
         The vocabulary of all of them, where these are a sample.
+    held_rows : list of int or None
+        Which of all documents are held out; None where those have a file of their own.
     """
 
     documents: "list[Document]"
@@ -36,6 +38,7 @@ class Chosen(NamedTuple):
     rows: list[int]
     total: int
     words: list[str] | None = None
+    held_rows: list[int] | None = None
 
 
 class Size(NamedTuple):
@@ -59,8 +62,9 @@ class Size(NamedTuple):
             return self._sample(docs, reading, hasher, validation, seed, quiet=quiet)
         documents, held_out = reading.to_learn_from(docs, validation, seed, quiet=quiet)
         total = len(documents) + (len(held_out or ()) if validation is None else 0)
-        rows = _rows(total, len(documents), seed)
-        return Chosen(documents, held_out or [], rows, total)
+        rows, rest = _rows(total, len(documents), seed)
+        rest = rest if validation is None else None
+        return Chosen(documents, held_out or [], rows, total, held_rows=rest)
 
     def _sample(
         self,
@@ -92,16 +96,17 @@ class Size(NamedTuple):
             share=0.1 if validation is None else 0.0,
             seed=seed,
         )
-        held_out = found.held_out
+        held_out, rest = found.held_out, found.held_rows.tolist()
         if validation is not None:
-            held_out = reading.documents(validation, quiet=quiet)
-        return Chosen(found.documents, held_out, found.rows.tolist(), found.total, found.words)
+            held_out, rest = reading.documents(validation, quiet=quiet), None
+        rows = found.rows.tolist()
+        return Chosen(found.documents, held_out, rows, found.total, found.words, rest)
 
 
-def _rows(total: int, n_documents: int, seed: int) -> list[int]:
+def _rows(total: int, n_documents: int, seed: int) -> tuple[list[int], list[int] | None]:
     from vdsh.model.held_out import hold_out
 
-    return hold_out(total, seed)[0] if n_documents < total else list(range(total))
+    return hold_out(total, seed) if n_documents < total else (list(range(total)), [])
 
 
 def make_hasher(
@@ -162,21 +167,46 @@ def check_documents(
 
 
 def read_taught(
-    vectors: str | None, embedder: str | None, chosen: Chosen, *, quiet: bool
-) -> tuple[Any, str]:
-    """Read or make the vectors of the documents to learn from, and say where they come from."""
-    from vdsh.cli.vectors import embed_with_bar, read_vectors
+    vectors: str | None, embedder: str | None, chosen: Chosen, *, held_out: bool, quiet: bool
+) -> tuple[Any, Any]:
+    """Read or make the vectors of the documents to learn from, and of those held out if wanted."""
+    from vdsh.cli.vectors import is_file, read_vectors
     from vdsh.model.vectors import check_vectors
 
+    others = chosen.held_out if held_out else []
     if embedder is not None:
-        texts = [document.text for document in chosen.documents]
-        found = embed_with_bar(texts, embedder, quiet=quiet)
-        found[~found.any(axis=1)] = 1.0  # texts without a word that it knows: alike
-        return check_vectors(found, len(texts)), embedder
+        rows = [
+            *chosen.rows,
+            *(chosen.held_rows or range(chosen.total, chosen.total + len(others))),
+        ]
+        found = _embed([*chosen.documents, *others], rows, embedder, quiet=quiet)
+        n = len(chosen.documents)
+        return found[:n], found[n:] if others else None
     if vectors is None:
-        return None, ""
+        return None, None
     found = read_vectors(vectors, chosen.documents, chosen.rows, chosen.total)
-    return check_vectors(found, len(chosen.documents)), vectors
+    found = check_vectors(found, len(chosen.documents))
+    if not others:
+        return found, None
+    if chosen.held_rows is None and is_file(vectors):
+        raise InputError(
+            f"'{vectors}' has no vectors of the documents of --validation. Give vectors as a field "
+            "of the documents, make them with --embed, or leave --validation out."
+        )
+    seen = read_vectors(vectors, others, chosen.held_rows or (), chosen.total)
+    return found, check_vectors(seen, len(others))
+
+
+def _embed(documents: "list[Document]", rows: list[int], embedder: str, *, quiet: bool) -> Any:
+    """Embed documents in the order in which `vdsh index` will ask for them: from the cache then."""
+    import numpy as np
+
+    from vdsh.cli.vectors import embed_with_bar
+
+    order = sorted(range(len(documents)), key=rows.__getitem__)
+    found = embed_with_bar([documents[i].text for i in order], embedder, quiet=quiet)
+    found[~found.any(axis=1)] = 1.0  # texts without a word that it knows: alike
+    return found[np.argsort(order)]
 
 
 def read_stored(store: str | None, start: "Model | None") -> list[str] | None:

@@ -6,6 +6,8 @@ import typer
 
 from vdsh.cli import options, output
 from vdsh.cli.options import WordsCommand as CLASS  # noqa: F401
+from vdsh.cli.vectors import QueryVector, read_query_vector
+from vdsh.errors import InputError
 
 EXAMPLES = {
     "search": "Example: vdsh search news-store shuttle launch -k 5 --where label=sci.space",
@@ -19,18 +21,20 @@ def search(
         list[str] | None,
         typer.Argument(
             help="What to look for, or - for one query a line on stdin (empty lines are skipped); "
-            "or give --code.",
+            "or give --code, or --vector.",
             show_default=False,
         ),
     ] = None,
     k: Annotated[int, typer.Option("-k", help="How many documents.")] = 10,
     where: options.WhereOption = None,
     code: options.Code = None,
+    vector: QueryVector = None,
     rank: Annotated[
         str | None,
         typer.Option(
             help="`relevance`: words and code together; `distance` of the codes; `expected` "
-            "distance, which knows unsure bits.  [default: relevance; distance for a code]",
+            "distance, which knows unsure bits.  [default: relevance; distance for a code, "
+            "expected for a vector alone]",
             show_default=False,
         ),
     ] = None,
@@ -45,6 +49,8 @@ def search(
     from vdsh.store.filters import parse_where
 
     filters = parse_where(where or [])
+    if vector is not None and (code is not None or words == ["-"]):
+        raise InputError("--vector goes with words or alone, not with --code or standard input.")
     if words == ["-"] and code is None:
         with open_store(store) as opened:
             for lines in options.read_lines():
@@ -52,9 +58,12 @@ def search(
                 for line, hits in zip(lines, answers, strict=True):
                     output.print_answer(line, hits, as_json=as_json)
         return
-    query = options.parse_query(words, code)
+    if vector is None:
+        query, asked = options.parse_query(words, code), None
+    else:
+        query, asked = " ".join(words or ()), read_query_vector(vector)
     with open_store(store) as opened:
-        hits = opened.search(query, k, where=filters, rank=rank)
+        hits = opened.search(query, k, vector=asked, where=filters, rank=rank)
     output.print_hits(hits, query, as_json=as_json)
 
 

@@ -11,16 +11,43 @@ from vdsh.errors import InputError, missing_package
 
 if TYPE_CHECKING:
     from vdsh.documents import Document
+    from vdsh.model import Model
 
 Vectors = Annotated[
     str | None,
     typer.Option(
         metavar="FILE|FIELD",
-        help="For a model of vectors: those of the documents, a .npy or .parquet file with one "
-        "row a document, or a field.",
+        help="For a model that sees vectors: those of the documents, a .npy or .parquet file with "
+        "one row a document, or a field.",
     ),
 ]
 _ENDINGS = (".npy", ".parquet")
+
+
+QueryVector = Annotated[
+    str | None,
+    typer.Option(
+        "--vector",
+        metavar="FILE|[…]",
+        help="A vector to look for, with words or alone, where the store's model sees vectors: a "
+        ".npy file, or a list of numbers.",
+    ),
+]
+
+
+def read_query_vector(given: str) -> Any:
+    """Read one vector: of a file, or a list as JSON has it."""
+    import json
+
+    if not given.lstrip().startswith("["):
+        found = read_file(given)
+        return found[0] if len(found) == 1 and found[0].ndim else found
+    try:
+        return json.loads(given)
+    except ValueError:
+        raise InputError(
+            f"--vector takes a .npy file, or a list of numbers such as [0.5, 2]. Got '{given}'."
+        ) from None
 
 
 def embed_with_bar(texts: "Sequence[str]", model: str, *, quiet: bool) -> Any:
@@ -53,6 +80,21 @@ def vectors_of(given: str, documents: "Sequence[Document]") -> Any:
     if not n:
         raise InputError(f"There are no documents for the vectors of '{given}'. Give some.")
     return check_vectors(read_vectors(given, documents, range(n), n), n)
+
+
+def warn_without_vectors(model: "Model", folder: str) -> None:
+    """Warn where documents come without the vectors that a model sees beside words."""
+    if model.n_beside and not model.texts_suffice:
+        typer.echo(
+            f"Warning: the model in '{folder}' sees vectors beside words. Documents without them "
+            "are hashed by their words alone; give them with --vectors FILE.",
+            err=True,
+        )
+
+
+def is_file(given: str) -> bool:
+    """Tell a file of vectors from a field of the documents."""
+    return given.endswith(_ENDINGS)
 
 
 def without_field(documents: "Iterable[Document]", given: str) -> "list[Document]":

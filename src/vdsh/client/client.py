@@ -8,12 +8,22 @@ from urllib.parse import quote
 import numpy as np
 
 from vdsh.client.connection import Connection, NoDocumentError
-from vdsh.client.messages import bodies, query_fields, read_hit, read_hits, to_json, write_document
+from vdsh.client.messages import (
+    bodies,
+    query_fields,
+    read_hit,
+    read_hits,
+    to_json,
+    to_list,
+    write_document,
+)
+from vdsh.client.pages import Page, read_pages
 from vdsh.codes import Codes, from_hex
 from vdsh.documents import Document
 from vdsh.errors import InputError, VdshError
 from vdsh.search.checks import check_count
-from vdsh.store.hits import Hit, Hits, Within
+from vdsh.store.duplicates import find_duplicates
+from vdsh.store.hits import Duplicates, Hit, Hits, Within
 from vdsh.store.rows import check_id
 from vdsh.store.verbs import Verbs
 from vdsh.store.where import Filter
@@ -65,24 +75,32 @@ class Client(Verbs):
         facts: dict[str, Any] = self._connection.ask("GET", f"{self._at}/info")
         return facts
 
-    def count(self) -> int:
-        """Count all documents."""
-        return int(self.info()["documents"])
+    def count(self, where: Filter | None = None) -> int:
+        """Count all documents, or those that match a filter."""
+        if where is None:
+            return int(self.info()["documents"])
+        return int(self._post("count", {"where": where})["count"])
 
     def labels(self) -> list[str]:
         """List the labels that documents have, in order."""
         return list(self.info()["labels"])
 
-    def search(  # type: ignore[override]  # it takes no vectors
+    def search(
         self,
-        query: str | Codes,
+        query: str | Codes = "",  # type: ignore[override]
         k: int = 10,
         *,
+        vector: Any = None,
         where: Filter | None = None,
         rank: str | None = None,
     ) -> Hits:
-        """Find the k best documents for a text, or the k nearest to a code. See `Store.search`."""
-        asked = {"k": check_count("k", k, 1), "where": where, "rank": rank}
+        """Find the k best documents for a text, or the k nearest to a code or a vector.
+
+        See `Store.search`.
+        """
+        asked: dict[str, Any] = {"k": check_count("k", k, 1), "where": where, "rank": rank}
+        if vector is not None:
+            asked["vector"] = to_list(vector)
         return read_hits(self._post("search", query_fields(query) | asked))
 
     def search_many(
@@ -132,10 +150,16 @@ class Client(Verbs):
         answer = self._post("within", query_fields(query) | asked)
         return Within(read_hits(answer), int(answer["total"]))
 
-    def encode(self, texts: Sequence[str]) -> Codes:
-        """Hash texts with the store's model, into codes of shape (n_docs, n_bytes)."""
+    def encode(self, texts: Sequence[str], vectors: Any = None) -> Codes:
+        """Hash texts with the store's model, into codes of shape (n_docs, n_bytes).
+
+        A model that sees vectors takes them too; they are sent in one request.
+        """
         if isinstance(texts, str):
             raise InputError(f"texts must be a list. Got one string: [{texts!r}] is a list.")
+        if vectors is not None:
+            fields = {"texts": list(texts), "vectors": [to_list(each) for each in vectors]}
+            return from_hex(self._post("encode", fields)["codes"])
         sent = self._send("encode", "texts", map(to_json, texts))
         codes = [code for answer in sent for code in answer["codes"]]
         return from_hex(codes) if codes else np.zeros((0, self.info()["bits"] // 8), np.uint8)
@@ -147,8 +171,37 @@ class Client(Verbs):
         except NoDocumentError:
             return None
 
+    def documents(self, batch_size: int = 1000) -> Iterator[list[Document]]:
+        """Iterate over all documents in the order of their ids. See `Store.documents`."""
+        for documents, _ in self.entries(batch_size=batch_size):
+            yield documents
+
+    def entries(self, after: str = "", batch_size: int = 1000) -> Iterator[Page]:
+        """Iterate over documents with their codes, in the order of ids, those above `after`.
+
+        Batches are smaller where texts are long.
+        """
+        size = min(check_count("batch_size", batch_size, 1), self._limits["batch"])
+        at = f"{self._at}/documents?"
+        return read_pages(lambda asked: self._connection.ask("GET", at + asked), after, size)
+
+    def duplicates(
+        self, radius: int | None = None, *, similarity: float = 0.8
+    ) -> Iterator[Duplicates]:
+        """Find groups of nearly equal texts; all are read for that. See `Store.duplicates`."""
+
+        def texts(ids: list[str]) -> dict[str, str]:
+            found = (self.find(id) for id in ids)
+            return {hit.id: hit.text for hit in found if hit is not None}
+
+        return find_duplicates(self.entries(), texts, similarity, radius)
+
     def upsert(
-        self, documents: Iterable[Document], *, progress: Callable[[int], None] | None = None
+        self,
+        documents: Iterable[Document],
+        *,
+        vectors: Any = None,
+        progress: Callable[[int], None] | None = None,
     ) -> int:
         """Add documents; one whose id is there already replaces the old one.
 
@@ -156,6 +209,8 @@ class Client(Verbs):
         ----------
         documents : iterable of Document
             Read as a stream, and sent in batches that the service takes.
+        vectors : sequence of vectors, optional
+            One a document, where the model sees vectors; None for a document that has none.
         progress : callable, optional
             Called with the number of documents written so far. Those are safe from then on.
 
@@ -165,7 +220,14 @@ class Client(Verbs):
             How many documents were written; one given twice counts twice.
         """
         n_written = 0
-        for answer in self._send("documents", "documents", map(write_document, documents)):
+        if vectors is None:
+            given = map(write_document, documents)
+        else:
+            documents = list(documents)
+            if len(documents) != len(vectors):
+                raise InputError(f"Got {len(documents):,} documents but {len(vectors):,} vectors.")
+            given = map(write_document, documents, map(to_list, vectors))
+        for answer in self._send("documents", "documents", given):
             n_written += answer["written"]
             if progress is not None:
                 progress(n_written)

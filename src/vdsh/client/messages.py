@@ -23,7 +23,13 @@ def to_json(value: Any) -> bytes:
         raise InputError(f"This cannot be sent as JSON: {error}.") from error
 
 
-def write_document(document: Document) -> bytes:
+def to_list(vector: Any) -> list[float] | None:
+    """Write a vector as JSON has it, None where there is none."""
+    found = vector.tolist() if isinstance(vector, np.ndarray) else vector
+    return None if found is None else list(found)
+
+
+def write_document(document: Document, vector: list[float] | None = None) -> bytes:
     """Check a document as a store does, and write it.
 
     >>> write_document(Document("a", "moon", ("space",)))
@@ -32,7 +38,8 @@ def write_document(document: Document) -> bytes:
     (row,) = to_rows([document], _NO_CODES, lambda _: _NO_CODES).rows
     id, text, labels, metadata, _ = row
     parts = (to_json(id), to_json(text), (labels or "null").encode(), metadata.encode())
-    return b'{"id":%b,"text":%b,"labels":%b,"metadata":%b}' % parts
+    more = b"" if vector is None else b',"vector":' + to_json(vector)
+    return b'{"id":%b,"text":%b,"labels":%b,"metadata":%b' % parts + more + b"}"
 
 
 def bodies(

@@ -13,6 +13,7 @@ from vdsh.metrics.by_threshold import choose_k
 from vdsh.metrics.ranking import precision_at, tally
 from vdsh.model import Model, as_model
 from vdsh.model.health import sample
+from vdsh.model.held_out import take
 from vdsh.pipeline import TextHasher
 
 MOST_QUERIES, MOST_DOCUMENTS = 1_000, 20_000  # of more, a fixed sample is looked at: seconds
@@ -22,7 +23,7 @@ MOST_TIED = 0.02  # of the documents at one distance: as if there were fewer tha
 NEAREST = 10  # among them the other half has to be, as in a search
 
 Texts = tuple[Sequence[str], Sequence[Any] | None]  # with their labels
-Counted = tuple[csr_array, Any]  # counts with labels
+Counted = tuple[Any, Any]  # counts with labels
 
 
 class Quality(NamedTuple):
@@ -49,7 +50,9 @@ class Quality(NamedTuple):
     tied: int
 
 
-def measure_quality(hasher: TextHasher | Model, train: Texts, held_out: Texts) -> Quality | None:
+def measure_quality(
+    hasher: TextHasher | Model, train: Texts, held_out: Texts, vectors: Any = (None, None)
+) -> Quality | None:
     """Measure codes beside chance and exact tf-idf cosine, on at most 1,000 queries.
 
     None where no held-out text can ask: without labels it needs two known words.
@@ -59,19 +62,23 @@ def measure_quality(hasher: TextHasher | Model, train: Texts, held_out: Texts) -
     hasher : TextHasher or Model
     train, held_out : (texts, labels)
         Labels may be None, altogether or for some; they count where 20 held-out texts have them.
+    vectors : pair of arrays, optional
+        Those of both, where the model sees vectors beside words; halves are told by words alone.
     """
     model = as_model(hasher)
     asking, lying = _labelled(held_out), _labelled(train)
     if len(asking) >= LEAST_LABELLED and len(lying):
-        queries = _count(model, held_out, asking[sample(len(asking), MOST_QUERIES)])
-        documents = _count(model, train, lying[sample(len(lying), MOST_DOCUMENTS)])
+        asking = asking[sample(len(asking), MOST_QUERIES)]
+        lying = lying[sample(len(lying), MOST_DOCUMENTS)]
+        queries = _count(model, held_out, asking, vectors[1])
+        documents = _count(model, train, lying, vectors[0])
         return measure_codes(model, queries, documents, k=choose_k(len(documents[1])))
     asking, lying = (
         sample(len(part[0]), most)
         for part, most in ((held_out, MOST_QUERIES), (train, MOST_DOCUMENTS))
     )
-    counts = model.counts([held_out[0][i] for i in asking]).to_csr()
-    others = model.counts([train[0][i] for i in lying]).to_csr()
+    counts = model.count_words([held_out[0][i] for i in asking]).to_csr()
+    others = model.count_words([train[0][i] for i in lying]).to_csr()
     queries, documents = hide_halves(counts, others)
     if not queries[0].shape[0]:
         return None
@@ -152,10 +159,9 @@ def _labelled(part: Texts) -> NDArray[np.intp]:
     return np.flatnonzero(read_labels(part[1]).known) if part[1] is not None else np.arange(0)
 
 
-def _count(model: Model, part: Texts, rows: NDArray[np.intp]) -> Counted:
-    texts, labels = part
-    assert labels is not None
-    return model.counts([texts[i] for i in rows]).to_csr(), [labels[i] for i in rows]
+def _count(model: Model, part: Texts, rows: NDArray[np.intp], vectors: Any) -> Counted:
+    texts, labels = (take(each, rows) for each in part)
+    return model.counts(list(texts), take(vectors, rows)), labels
 
 
 def _without_zeros(counts: csr_array) -> csr_array:

@@ -71,7 +71,7 @@ def highlight(
         typed = content_words(query[:LONGEST])
         return Highlights(None, [_show(text[:LONGEST], {}, typed, phrases) for text in texts])
     counts, bits = model.counts([query]), unpack(code[None])[0]
-    asked = None if counts.n_empty else all_pushes(model, counts)[0]
+    asked = all_pushes(model, counts)[0] if len(counts.data) else None
     wanted = content_words(query[:LONGEST])
     shown = []
     for first in range(0, len(texts), _BATCH):

@@ -92,7 +92,7 @@ def explain_pair(
 def known_words(model: Model, text: str) -> Counts:
     """Count the known words of one text, of which there must be some."""
     counts = model.counts([text])
-    if counts.n_empty:
+    if not len(counts.data):
         what = "has no word that the model knows" if text.strip() else "is empty"
         raise InputError(
             f"The text {what}, so no word explains its code: it gets the code of an empty "
@@ -180,7 +180,8 @@ def _leave_one_out(counts: Counts, tried: NDArray[np.intp]) -> Counts:
     columns = np.nonzero(kept)[1]
     indptr = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int32)
     shape = (len(kept), counts.shape[1])
-    return Counts(counts.data[columns], counts.indices[columns], indptr, shape)
+    vectors = None if counts.vectors is None else np.repeat(counts.vectors, len(kept), axis=0)
+    return Counts(counts.data[columns], counts.indices[columns], indptr, shape, vectors)
 
 
 def _largest(effects: Scores, words: list[str], n_words: int) -> list[Word]:

@@ -113,7 +113,7 @@ def _card_of_texts(model: "Model") -> str:
         validation=facts["validation_documents"],
         terms=facts["terms"],
         labels=_labels(learned),
-        vectors=_vectors(facts),
+        vectors=_vectors(model),
         started=_started(facts),
         quality=_quality(model),
         epochs=_epochs(learned),
@@ -132,12 +132,18 @@ def _labels(learned: Mapping[str, Any]) -> str:
     return f"{len(names)} labels: {shown}"
 
 
-def _vectors(facts: Mapping[str, Any]) -> str:
-    """Say which vectors taught it, where any did; they are not needed to use it."""
+def _vectors(model: "Model") -> str:
+    """Say which vectors taught it, where any did, and whether it wants such of new texts."""
+    facts = model.training
     if "vectors" not in facts:
         return ""
     size, source = facts["vectors"]["dimensions"], facts["vectors"]["source"]
-    return f"\n- taught by vectors of {size:,} dimensions{f' from {source}' if source else ''}"
+    text = f"\n- taught by vectors of {size:,} dimensions{f' from {source}' if source else ''}"
+    if not model.n_beside:
+        return text
+    if model.embedder:
+        return f"{text}, which it sees beside words: it embeds texts with {model.embedder}"
+    return f"{text}, which it sees beside words: `encode(texts, vectors)`"
 
 
 def _sampled(facts: Mapping[str, Any]) -> str:

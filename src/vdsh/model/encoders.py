@@ -143,7 +143,8 @@ class Anchors(Encoder):
 class Network(Encoder):
     """Two ReLU layers and the mean of Q(s | d): the VDSH family (section 3 of the paper).
 
-    `W4` and `b4` give the deviation, `W5` to `b6` the private latent vector of VDSH-SP.
+    `W4` and `b4` give the deviation, `W5` to `b6` the private latent vector of VDSH-SP;
+    `W_vectors` is there where the encoder sees vectors beside words.
     """
 
     W1: Floats
@@ -159,6 +160,7 @@ class Network(Encoder):
     b5: Floats | None = None
     W6: Floats | None = None
     b6: Floats | None = None
+    W_vectors: Floats | None = None
 
     def _scores(self, inputs: Sparse) -> Scores:
         (mu,) = self._run(inputs, (self.W3, self.b3))
@@ -180,7 +182,8 @@ class Network(Encoder):
         return Posterior(mu, np.exp(log_sigma))
 
     def _run(self, inputs: Sparse, *heads: tuple[Floats, Floats]) -> list[Scores]:
-        return encode(inputs, self.W1, self.b1, self.W2, self.b2, *heads)
+        layers = (self.W1, self.b1, self.W2, self.b2)
+        return encode(inputs, *layers, *heads, W_vectors=self.W_vectors)
 
 
 ENCODERS: dict[str, type[Encoder]] = {

@@ -1,6 +1,5 @@
 """Which documents are kept from training: to choose the epoch with, and to tell drift by."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ def hold_out(n_documents: int, seed: Any, share: float = 0.1) -> tuple[list[int]
     return np.sort(order[cut:]).tolist(), order[:cut].tolist()
 
 
-def take(values: Any, rows: Sequence[int]) -> Any:
+def take(values: Any, rows: Any) -> Any:
     """Take some rows of an array or a list, of nothing nothing."""
     if values is None or hasattr(values, "ndim"):
         return None if values is None else np.asarray(values)[rows]

@@ -83,7 +83,7 @@ def check_learned(
         _check_value(settings, key, value)
     if name == "ksh" and not values["bandwidth_"] > 0:
         raise ValueError(f"bandwidth_ is {values['bandwidth_']}")
-    wanted = _wanted(name, settings, n_words)
+    wanted = _wanted(name, settings, n_words, arrays)
     if set(arrays) != set(wanted):
         raise ValueError(f"its weights are {sorted(arrays)} instead of {sorted(wanted)}")
     sizes = {"bits": n_bits, "terms": values["n_features_in_"], "words": n_words}
@@ -95,7 +95,7 @@ def check_learned(
     _check_indices(arrays, sizes)
 
 
-def _wanted(name: str, settings: Mapping[str, Any], n_words: int) -> dict[str, str]:
+def _wanted(name: str, settings: Mapping[str, Any], n_words: int, arrays: Arrays) -> dict[str, str]:
     if name == "vdsh-v":  # it decodes words where it was given texts
         wanted = _ALL | ARRAYS[name]
         return wanted if n_words else {key: wanted[key] for key in wanted.keys() - _WORDS.keys()}
@@ -103,6 +103,8 @@ def _wanted(name: str, settings: Mapping[str, Any], n_words: int) -> dict[str, s
     if not settings.get("decoder_size"):
         absent |= {"D_", "b_decoder_"}
     wanted = _ALL | ARRAYS[name]
+    if "b4_" in wanted and "W_vectors_" in arrays:  # it sees vectors beside words
+        wanted = wanted | {"W_vectors_": "dimensions hidden"}
     return {key: shape for key, shape in wanted.items() if key not in absent}
 
 

@@ -19,7 +19,7 @@ from vdsh.model.encoders import ENCODERS, Encoder, Network, Posterior, normal_cd
 from vdsh.model.learned import check_learned
 from vdsh.model.network import Decoder
 from vdsh.model.profile import Profile, read_profile
-from vdsh.model.vectors import Rows, as_rows, check_vectors
+from vdsh.model.vectors import Rows, as_rows, beside, check_vectors, unit_rows
 from vdsh.persistence import (
     Folder,
     check_free,
@@ -85,6 +85,8 @@ class Model:
     n_bits : int
     n_inputs : int
         Columns of what it hashes: words of the vocabulary, or dimensions of vectors.
+    n_beside : int
+        Dimensions of the vectors that it sees beside words; 0 where it sees none.
     thresholds : ndarray of shape (n_bits,)
     decoder : Decoder or None
         Words and labels from latent vectors; None where the method only encodes.
@@ -113,6 +115,7 @@ class Model:
         self.profile = profile
         self.takes_vectors = takes_vectors
         self.n_inputs = int(learned["n_features_in_"])
+        self.n_beside = len(learned.get("W_vectors_", ()))
         self.n_bits = int(settings["n_bits"])
         self.thresholds: Scores = learned["thresholds_"]
         self.encoder: Encoder = ENCODERS[name].of(learned, settings)
@@ -178,6 +181,16 @@ class Model:
         return str(self.training.get("embedder", ""))
 
     @property
+    def texts_suffice(self) -> bool:
+        """Whether it makes the code of a document of its text, without vectors from elsewhere."""
+        return bool(self.embedder) or not self.sees_vectors
+
+    @property
+    def sees_vectors(self) -> bool:
+        """Whether it hashes vectors, alone or beside words."""
+        return self.takes_vectors or bool(self.n_beside)
+
+    @property
     def knows_doubt(self) -> bool:
         """Whether it says how sure it is of a bit: whether it has a posterior."""
         return isinstance(self.encoder, Network)
@@ -202,10 +215,19 @@ class Model:
         """The labels it has learned, none for an unsupervised model."""
         return list(self.learned.get("classes_", ()))
 
-    def counts(self, texts: Sequence[str]) -> Counts:
-        """Count the known words of texts; embed them, where the model hashes vectors."""
+    def counts(self, texts: Sequence[str], vectors: Any = None) -> Counts:
+        """Count the known words of texts; embed them, where the model hashes vectors.
+
+        Parameters
+        ----------
+        texts : sequence of str
+        vectors : sequence of n_texts vectors, optional
+            For a model that sees them beside words; None where a text has none.
+        """
         if not self.takes_vectors:
-            return self._counter.count(check_texts(texts))
+            return self.count_words(texts)._replace(vectors=self._beside(texts, vectors))
+        if vectors is not None:
+            return as_rows(check_vectors(vectors, len(texts), self.n_inputs))
         if not self.embedder:
             raise InputError(
                 f"This model hashes vectors of {self.n_inputs:,} dimensions, and no texts. Give "
@@ -214,8 +236,14 @@ class Model:
         vectors = embed(check_texts(texts), self.embedder)
         return as_rows(check_vectors(vectors, n_dimensions=self.n_inputs, zeros=True))
 
-    def rows(self, vectors: Any) -> Rows:
+    def count_words(self, texts: Sequence[str]) -> Counts:
+        """Count the known words of texts, whatever else the model sees."""
+        return self._counter.count(check_texts(texts))
+
+    def rows(self, vectors: Any) -> Counts:
         """Check vectors, and write them down as the rows that methods ending in `_of` take."""
+        if self.n_beside:
+            return self.counts([""] * len(vectors), vectors)
         if not self.takes_vectors:
             raise InputError(
                 f"This model hashes texts, and no vectors: it knows {self.n_inputs:,} words. Give "
@@ -234,8 +262,11 @@ class Model:
 
         Where a vector is asked with, its scores say more than its bits. A normal distribution
         function makes chances of them, scaled by twice their mean size, which the posterior of
-        vdsh-v does worse and other methods do not have (`docs/vectors.md`).
+        vdsh-v does worse and other methods do not have (`docs/vectors.md`). A model that sees words
+        too has the chances of its posterior.
         """
+        if not self.takes_vectors:
+            return self.codes_and_chances(rows)
         scores = self.scores_of(rows)
         apart = scores - self.thresholds
         size = np.maximum(np.abs(apart).mean(axis=1, keepdims=True), np.finfo(np.float32).tiny)
@@ -253,13 +284,13 @@ class Model:
         """Compute the numbers that thresholds turn into bits, of shape (n_texts, n_bits)."""
         return self.scores_of(self.counts(texts))
 
-    def encode(self, texts: Sequence[str]) -> Codes:
-        """Hash texts to packed codes of shape (n_texts, n_bits // 8)."""
-        return self.encode_counts(self.counts(texts))
+    def encode(self, texts: Sequence[str], vectors: Any = None) -> Codes:
+        """Hash texts to packed codes of shape (n_texts, n_bits // 8); see `counts`."""
+        return self.encode_counts(self.counts(texts, vectors))
 
-    def encode_and_count(self, texts: Sequence[str]) -> tuple[Codes, int]:
-        """Hash texts and count those without any known word."""
-        counts = self.counts(texts)
+    def encode_and_count(self, texts: Sequence[str], vectors: Any = None) -> tuple[Codes, int]:
+        """Hash texts and count those without any known word, and without a vector."""
+        counts = self.counts(texts, vectors)
         return self.encode_counts(counts), counts.n_empty
 
     def bit_probabilities(self, texts: Sequence[str]) -> Scores:
@@ -304,8 +335,10 @@ class Model:
     def weigh(self, counts: Sparse) -> Counts:
         """Weigh the terms of counted documents as the encoder wants them."""
         values = weights(counts, self.weighting, self.idf)
-        kind = Rows if isinstance(counts, Rows) else Counts
-        return kind(values, counts.indices, counts.indptr, counts.shape)
+        kind, vectors = (Rows if isinstance(counts, Rows) else Counts), None
+        if self.n_beside:
+            vectors = getattr(counts, "vectors", None)
+        return kind(values, counts.indices, counts.indptr, counts.shape, vectors)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -323,6 +356,15 @@ class Model:
                 digest.update(f"{name} {value.dtype.str} {value.shape}\n".encode())
                 digest.update(np.ascontiguousarray(value).data)
         return digest.hexdigest()
+
+    def _beside(self, texts: Sequence[str], vectors: Any) -> Scores | None:
+        """Take the vectors that come with texts, or embed these where it can."""
+        if vectors is not None:
+            return beside(vectors, len(texts), self.n_beside)
+        if not self.n_beside or not self.embedder or not len(texts):
+            return None
+        found = embed(texts, self.embedder)
+        return unit_rows(check_vectors(found, n_dimensions=self.n_beside, zeros=True))
 
     def _network(self) -> Network:
         if not isinstance(self.encoder, Network):

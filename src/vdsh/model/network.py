@@ -6,7 +6,6 @@ gets the same code alone and in a batch. The sparse layer goes row by row, the d
 """
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Scores
 from vdsh.jit import available_threads, compiled, in_threads, kernel, one_thread_each
-from vdsh.model.products import Floats, dense_product, tiled_product
+from vdsh.model.products import Floats, dense_product, linear_layer, relu_layer
 from vdsh.model.vectors import Rows
 from vdsh.text.counts import Sparse
 
@@ -28,7 +27,13 @@ _LEAST_KL = 0.01
 
 
 def encode(
-    inputs: Sparse, W1: Floats, b1: Floats, W2: Floats, b2: Floats, *heads: tuple[Floats, Floats]
+    inputs: Sparse,
+    W1: Floats,
+    b1: Floats,
+    W2: Floats,
+    b2: Floats,
+    *heads: tuple[Floats, Floats],
+    W_vectors: Floats | None = None,
 ) -> list[Floats]:
     """Run documents through two ReLU layers and some linear heads.
 
@@ -39,6 +44,8 @@ def encode(
         The hidden layers, of shapes (n_terms, H), (H,), (H, H), (H,).
     heads : pairs of ndarray
         W of shape (H, n_out) and b of shape (n_out,).
+    W_vectors : ndarray of shape (n_dimensions, H), optional
+        What the first layer makes of the vectors beside words, where the inputs have any.
 
     Returns
     -------
@@ -49,47 +56,54 @@ def encode(
 
     def work(first: int) -> None:
         last = min(first + _BLOCK, n_docs)
-        t2 = _hidden(inputs, first, last, W1, b1, W2, b2)
+        t2 = _hidden(inputs, first, last, W1, b1, W2, b2, W_vectors)
         for output, (W, b) in zip(outputs, heads, strict=True):
-            output[first:last] = tiled_product(t2, W)
-            output[first:last] += b
+            output[first:last] = linear_layer(t2, W, b)
 
-    blocks = range(0, n_docs, _BLOCK)
-    with one_thread_each() if len(blocks) > 1 else nullcontext():
-        in_threads(work, blocks, available_threads())
+    if n_docs <= _BLOCK:
+        work(0)
+        return outputs
+    with one_thread_each():
+        in_threads(work, range(0, n_docs, _BLOCK), available_threads())
     return outputs
 
 
 def _hidden(
-    inputs: Sparse, first: int, last: int, W1: Floats, b1: Floats, W2: Floats, b2: Floats
+    inputs: Sparse,
+    first: int,
+    last: int,
+    W1: Floats,
+    b1: Floats,
+    W2: Floats,
+    b2: Floats,
+    W_vectors: Floats | None,
 ) -> Floats:
-    t1 = np.empty((last - first, len(b1)), np.float32)
+    t1 = np.tile(b1, (last - first, 1))  # (B, H)
+    vectors = getattr(inputs, "vectors", None)
+    if vectors is not None and W_vectors is not None:
+        t1 += dense_product(vectors[first:last], W_vectors)
     pointers = inputs.indptr[first : last + 1]
     if isinstance(inputs, Rows):
-        np.maximum(dense_product(inputs.block[first:last], W1) + b1, 0, out=t1)
+        t1 += dense_product(inputs.block[first:last], W1)
+        np.maximum(t1, 0, out=t1)
     elif compiled(_PLAIN * (int(pointers[-1]) - int(pointers[0])) * len(b1)):
-        _sparse_relu(inputs.data, inputs.indices, pointers, W1, b1, t1)
+        _sparse_relu(inputs.data, inputs.indices, pointers, W1, t1)
     else:
-        _plain_relu(inputs.data, inputs.indices, pointers, W1, b1, t1)
-    t2 = dense_product(t1, W2)
-    t2 += b2
-    np.maximum(t2, 0, out=t2)
-    return t2
+        _plain_relu(inputs.data, inputs.indices, pointers, W1, t1)
+    return relu_layer(t1, W2, b2)
 
 
-def _plain_relu(
-    data: Floats, indices: Places, indptr: Places, W: Floats, b: Floats, out: Floats
-) -> None:
+def _plain_relu(data: Floats, indices: Places, indptr: Places, W: Floats, out: Floats) -> None:
     """Do what `_sparse_relu` does: the same sums in the same order, so the same bits."""
     for i, (begin, end) in enumerate(pairwise(indptr.tolist())):
-        row = b.copy()
+        row = out[i]
         whole = end - (end - begin) % 4
         for j in range(begin, whole, 4):
             a = data[j : j + 4, None] * W[indices[j : j + 4]]
             row += (a[0] + a[1]) + (a[2] + a[3])
         for j in range(whole, end):
             row += data[j] * W[indices[j]]
-        out[i] = np.maximum(row, np.float32(0))
+        np.maximum(row, np.float32(0), out=row)
 
 
 @kernel()
@@ -98,14 +112,11 @@ def _sparse_relu(
     indices: Places,
     indptr: Places,
     W: Floats,
-    b: Floats,
     out: Floats,
 ) -> None:
-    """Compute max(0, x @ W + b) for sparse rows x."""
+    """Compute max(0, x @ W + out) for sparse rows x."""
     for i in range(len(out)):
         row = out[i]
-        for h in range(len(row)):
-            row[h] = b[h]
         j = indptr[i]
         while j + 4 <= indptr[i + 1]:  # four terms at a time: a quarter of the loads and stores
             w0, w1, w2, w3 = W[indices[j]], W[indices[j + 1]], W[indices[j + 2]], W[indices[j + 3]]

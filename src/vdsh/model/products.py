@@ -7,6 +7,7 @@ or two runs; a kernel that does the same, and passes over zeros, takes a tenth o
 used where it was seen to give the very bits of BLAS here, for a layer of that shape.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ Floats = NDArray[np.float32]
 PAD = 16
 FEW = 4  # documents that the kernel multiplies
 _PLAIN = 1e-10  # seconds a product in numpy
+_NOTHING = np.zeros(0, np.float32)
 _runs: dict[tuple[int, int], int] = {}  # how long a run is, by the shape of a layer; 0 is unknown
 
 
@@ -46,6 +48,21 @@ def tiled_product(a: Floats, W: Floats) -> Floats:
     tiles = _padded(a).reshape(-1, PAD, a.shape[1])
     product: Floats = (tiles @ W).reshape(-1, W.shape[1])[: len(a)]
     return product
+
+
+def relu_layer(a: Floats, W: Floats, b: Floats) -> Floats:
+    """Compute `max(0, a @ W + b)` for a wide layer."""
+    if _are_few(a, W):
+        return _multiply(a, W, _runs[W.shape], b, 0.0)
+    out = dense_product(a, W)
+    out += b
+    np.maximum(out, 0, out=out)
+    return out
+
+
+def linear_layer(a: Floats, W: Floats, b: Floats) -> Floats:
+    """Compute `a @ W + b` for a narrow layer."""
+    return _multiply(a, W, _runs[W.shape], b) if _are_few(a, W) else tiled_product(a, W) + b
 
 
 def _padded(a: Floats) -> Floats:
@@ -79,9 +96,11 @@ def _product_of_few(a: Floats, W: Floats) -> Floats:
     return _multiply(a, W, _runs[W.shape])
 
 
-def _multiply(a: Floats, W: Floats, length: int) -> Floats:
+def _multiply(
+    a: Floats, W: Floats, length: int, b: Floats = _NOTHING, least: float = -math.inf
+) -> Floats:
     out = np.empty((len(a), W.shape[1]), np.float32)
-    _multiply_rows(a, W, length, out, np.empty(W.shape[1], np.float32))
+    _multiply_rows(a, W, length, out, np.empty(W.shape[1], np.float32), b, least)
     return out
 
 
@@ -97,8 +116,13 @@ def _multiply_add(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
 
 
 @kernel()
-def _multiply_rows(a: Floats, W: Floats, length: int, out: Floats, run: Floats) -> None:
-    """Compute a @ W, the products of a row in runs of some length, each added to those before."""
+def _multiply_rows(
+    a: Floats, W: Floats, length: int, out: Floats, run: Floats, b: Floats, least: float
+) -> None:
+    """Compute max(least, a @ W + b), or a @ W where there is no b.
+
+    The products of a row are added in runs of some length, each to those before.
+    """
     places = np.empty(len(W) + 1, np.int64)
     for i in range(len(a)):
         for h in range(len(run)):
@@ -126,3 +150,5 @@ def _multiply_rows(a: Floats, W: Floats, length: int, out: Floats, run: Floats) 
                 j += 1
             for h in range(len(run)):
                 out[i, h] += run[h]
+        for h in range(len(b)):
+            out[i, h] = max(out[i, h] + b[h], np.float32(least))

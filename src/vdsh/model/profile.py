@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Bits, Codes, to_words, unpack
 from vdsh.model.health import entropy, sample
+from vdsh.model.held_out import take
 
 if TYPE_CHECKING:
     from vdsh.model.model import Model
@@ -95,7 +96,9 @@ class Looks(NamedTuple):
         )
 
 
-def look_at(model: "Model", texts: Sequence[str], others: Codes | None) -> Looks:
+def look_at(
+    model: "Model", texts: Sequence[str], others: Codes | None, vectors: Any = None
+) -> Looks:
     """Look at documents, of which there must be one.
 
     Parameters
@@ -104,8 +107,10 @@ def look_at(model: "Model", texts: Sequence[str], others: Codes | None) -> Looks
     texts : sequence of str
     others : uint8 ndarray of shape (n, n_bytes) or None
         Codes that the nearest is looked for among.
+    vectors : sequence of vectors, optional
+        Those of the texts, where the model would otherwise embed these.
     """
-    codes, chances = model.codes_and_chances(model.counts(texts))
+    codes, chances = model.codes_and_chances(model.counts(texts, vectors))
     others = others if others is not None and len(others) else None
     return Looks(
         unpack(codes),
@@ -116,18 +121,35 @@ def look_at(model: "Model", texts: Sequence[str], others: Codes | None) -> Looks
     )
 
 
-def make_profile(model: "Model", texts: Sequence[str], others: Codes | None) -> Profile:
-    """Look at documents, of many at a sample; see `look_at`."""
-    return look_at(model, [texts[i] for i in sample(len(texts), MOST)], others).profile()
+def make_profile(
+    model: "Model", texts: Sequence[str], others: Codes | None, vectors: Any = None
+) -> Profile:
+    """Look at documents, of many at a sample; see `look_at`.
+
+    Where vectors came from elsewhere, the words of texts are all that can be looked at later, and
+    their codes are not near those of documents with vectors: no nearest is looked for.
+    """
+    rows = sample(len(texts), MOST)
+    if not model.texts_suffice:
+        others = vectors = None
+    return look_at(model, take(texts, rows), others, take(vectors, rows)).profile()
 
 
-def profile_held_out(model: "Model", texts: Sequence[str], held_out: Any) -> Profile | None:
-    """Look at documents that were held out, alone or with their labels, beside those learned."""
+def profile_held_out(
+    model: "Model", texts: Sequence[str], held_out: Any, vectors: tuple[Any, Any] = (None, None)
+) -> Profile | None:
+    """Look at documents that were held out, alone or with their labels, beside those learned.
+
+    `vectors` are those of the texts, and of the ones held out, where the model sees any.
+    """
     held_out = held_out[0] if isinstance(held_out, tuple) else held_out
     if held_out is None or not len(held_out):
         return None
-    others = model.encode([texts[i] for i in sample(len(texts), AMONG)])
-    return make_profile(model, list(held_out), others)
+    rows = sample(len(texts), AMONG)
+    others = None
+    if model.texts_suffice:
+        others = model.encode(take(texts, rows), take(vectors[0], rows))
+    return make_profile(model, list(held_out), others, vectors[1])
 
 
 def read_profile(parts: Mapping[str, Any] | None, n_bits: int) -> Profile | None:

@@ -21,7 +21,7 @@ from vdsh.text.bag_of_words import add_frequencies
 
 # What training holds: measured by benchmarks/bench_memory.py, rounded up.
 BASE = 1.2e9  # bytes: torch, kernels, weights and what Adam remembers of them
-A_DOCUMENT, A_WORD, A_BYTE = 8_000, 200, 2  # bytes for each document, counted word, byte of text
+A_DOCUMENT, A_WORD, A_BYTE = 1_500, 150, 2  # bytes for each document, counted word, byte of text
 BATCH = 5_000  # documents whose words are counted at a time
 MOST_WORDS = 2_000_000  # distinct ones; beyond, those seen only once are forgotten
 LEAST = 1_000  # documents that must fit
@@ -68,8 +68,8 @@ class Sample(NamedTuple):
     ----------
     documents, held_out : list of Document
         To learn from, and to validate with.
-    rows : ndarray of int
-        Which of all documents those to learn from are.
+    rows, held_rows : ndarray of int
+        Which of all documents they are.
     total : int
         How many there are.
     words : list of str
@@ -79,6 +79,7 @@ class Sample(NamedTuple):
     documents: list[Document]
     held_out: list[Document]
     rows: NDArray[np.intp]
+    held_rows: NDArray[np.intp]
     total: int
     words: list[str]
 
@@ -126,7 +127,7 @@ def sample_documents(
                 kept[wanted[row]].append(document)
     if len(kept[True]) + len(kept[False]) < len(wanted):
         raise InputError("The documents changed while they were read. Learn again.")
-    return Sample(kept[True], kept[False], rows, words.documents, vocabulary)
+    return Sample(kept[True], kept[False], rows, rest, words.documents, vocabulary)
 
 
 def count_words(read: Read, share: float, seed: int) -> Words:

@@ -161,6 +161,23 @@ class BitsAnswer(Answer):
     bits: list[BitAnswer]
 
 
+class CountAnswer(Answer):
+    """How many documents there are."""
+
+    count: int
+
+
+class PageAnswer(Answer):
+    """Documents in the order of their ids, and the fingerprint of the model that made their codes.
+
+    `next` is what to give as `after` for those that follow; it is null where there are no more.
+    """
+
+    documents: list[StoredDocument]
+    next: str | None
+    model: str
+
+
 class WrittenAnswer(Answer):
     """How many documents were written."""
 

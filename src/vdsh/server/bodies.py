@@ -136,8 +136,7 @@ Vector = Annotated[
         fail_fast=True,
         min_length=1,
         max_length=MOST_DIMENSIONS,
-        description="Where the store's model is one of vectors; with a text, whose words are "
-        "looked for too.",
+        description="Where the store's model sees vectors; with a text, whose words count too.",
     ),
 ]
 K = Annotated[int, Field(ge=1), Limited("k")]
@@ -231,10 +230,28 @@ class WithinBody(Query):
     highlight: Highlight = False
 
 
-class EncodeBody(Body):
-    """Texts to hash."""
+class CountBody(Body):
+    """Which documents to count; all of them without a filter."""
 
-    texts: Texts
+    where: Where = None
+
+
+class EncodeBody(Body):
+    """Texts to hash; or vectors, alone or one a text, where the model sees vectors."""
+
+    texts: Texts = []
+    vectors: (
+        Annotated[
+            list[Vector | None], Field(fail_fast=True), Limited("batch", "The number of vectors")
+        ]
+        | SkipJsonSchema[None]
+    ) = None
+
+    @model_validator(mode="after")
+    def _check_some(self) -> Self:
+        if not self.model_fields_set:
+            raise ValueError("The field 'texts' is missing")
+        return self
 
 
 class ExplainBody(Body):
@@ -268,6 +285,7 @@ class NewDocument(Body):
     text: EachText
     labels: Annotated[list[Label], Field(fail_fast=True, max_length=1000)] | None = None
     metadata: Annotated[dict[str, Any], AfterValidator(_check_metadata)] = {}
+    vector: Vector | SkipJsonSchema[None] = None
 
 
 class DocumentsBody(Body):

@@ -91,10 +91,11 @@ class BulkAnswer(Response):
         self.n_lines += len(lines)
 
         def work(store: Store) -> int:
-            documents = read_lines(lines, first, limits)
+            vectors: list[Any] | None = [] if store.model.sees_vectors else None
+            documents = read_lines(lines, first, limits, vectors)
             with catch_warnings():  # a document without a known word is no mistake of the service
                 simplefilter("ignore", EmptyDocumentWarning)
-                return store.upsert(documents)
+                return store.upsert(documents, vectors=some_vectors(vectors))
 
         try:
             async with self.ask.pool.bulk, asyncio.timeout(limits.seconds):
@@ -106,14 +107,26 @@ class BulkAnswer(Response):
             raise WriteError(f"Writing took more than {limits.seconds:g} s.") from None
 
 
-def read_lines(lines: Sequence[bytes], first: int, limits: Limits) -> list[Document]:
-    """Read documents as `vdsh index` does; the first line has that number."""
+def read_lines(
+    lines: Sequence[bytes], first: int, limits: Limits, vectors: list[Any] | None = None
+) -> list[Document]:
+    """Read documents as `vdsh index` does; the first line has that number.
+
+    Their fields `vector` are put into a list, where there is one, or else stay in the metadata.
+    """
     return [
-        _document(line, number, limits) for number, line in enumerate(lines, first) if line.strip()
+        _document(line, number, limits, vectors)
+        for number, line in enumerate(lines, first)
+        if line.strip()
     ]
 
 
-def _document(line: bytes, number: int, limits: Limits) -> Document:
+def some_vectors(vectors: list[Any] | None) -> list[Any] | None:
+    """Return the vectors of documents, None where no document has any."""
+    return vectors if any(vector is not None for vector in vectors or ()) else None
+
+
+def _document(line: bytes, number: int, limits: Limits, vectors: list[Any] | None) -> Document:
     place = f"line {number:,}"
     try:
         fields = orjson.loads(line)
@@ -121,6 +134,8 @@ def _document(line: bytes, number: int, limits: Limits) -> Document:
         _READER.fail(place, f"broken JSON, {error.msg}. Was it cut?")
     if not isinstance(fields, dict) or fields.get("id") in (None, "") or "text" not in fields:
         _READER.fail(place, 'must have an id and a text, such as {"id": "a", "text": "b"}.')
+    if vectors is not None:
+        vectors.append(fields.pop("vector", None))
     inner = fields.pop("metadata") if isinstance(fields.get("metadata"), dict) else {}
     read = _READER.document(number, place, fields)
     read = replace(read, metadata=read.metadata | inner)

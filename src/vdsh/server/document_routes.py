@@ -4,19 +4,25 @@ from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 from warnings import catch_warnings, simplefilter
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
+from vdsh.codes import to_hex
 from vdsh.documents import Document
+from vdsh.errors import InputError
 from vdsh.model.model import EmptyDocumentWarning
 from vdsh.server import answers
 from vdsh.server.answers import ASKED, NOT_THERE, READ_ONLY
 from vdsh.server.bodies import DocumentsBody
-from vdsh.server.bulk import BulkAnswer, is_stream
+from vdsh.server.bulk import BulkAnswer, is_stream, some_vectors
 from vdsh.server.errors import Forbidden, NotFound
 from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.service import Ask, Service, service_of
 from vdsh.store import Store
+
+FIELDS = ("id", "text", "labels", "metadata")
+PAGE = 4 * 2**20  # characters of texts after which an answer ends
+READ = 100  # documents at a time
 
 
 class _AnyConvertor(StringConvertor):
@@ -46,19 +52,32 @@ class _DocumentsRoute(JsonRoute):
 router = APIRouter(prefix="/v1/documents", route_class=_DocumentsRoute, tags=["documents"])
 
 
+@router.get("", response_model=answers.PageAnswer, responses=ASKED)
+async def page(
+    ask: Ask,
+    after: Annotated[str, Query(description="The `next` of the answer before.")] = "",
+    limit: Annotated[int, Query(ge=1, description="Fewer come where texts are long.")] = READ,
+) -> Json:
+    """Return documents with their codes in the order of their ids, those above `after`."""
+    if limit > ask.limits.batch:
+        raise InputError(f"limit must be at most {ask.limits.batch:,}. Got {limit:,}.")
+    return Json(await ask.pool.call(lambda store: _page(store, after, limit)))
+
+
 @router.get("/{id:any}", response_model=answers.StoredDocument, responses=NOT_THERE)
 async def get(id: Id, ask: Ask) -> Json:
     """Return a document with its code."""
     hit = await ask.pool.call(lambda store: store.find(id))
     if hit is None:
         raise NotFound(f"There is no document '{id}'.")
-    names = ("id", "text", "labels", "metadata", "code")
-    return Json({name: getattr(hit, name) for name in names})
+    return Json({name: getattr(hit, name) for name in (*FIELDS, "code")})
 
 
 @router.post("", response_model=answers.WrittenAnswer, responses=ASKED | READ_ONLY)
 async def upsert(body: DocumentsBody, ask: Ask) -> Json:
     """Write documents; one whose id is there already replaces the old one.
+
+    Where the store's model sees vectors, each may have its `vector`.
 
     With `Content-Type: application/x-ndjson` the body is a stream of any length, a document a line
     as `vdsh index` reads them, and so is the answer: `{"written": 2000}` for each batch that is on
@@ -73,7 +92,7 @@ async def upsert(body: DocumentsBody, ask: Ask) -> Json:
         ]
         with catch_warnings():  # a document without a known word is no mistake of the service
             simplefilter("ignore", EmptyDocumentWarning)
-            return store.upsert(documents)
+            return store.upsert(documents, vectors=some_vectors([d.vector for d in body.documents]))
 
     return Json({"written": await ask.pool.call(work)})
 
@@ -86,6 +105,22 @@ async def delete(id: Id, ask: Ask) -> Json:
         raise NotFound(f"There is no document '{id}'.")
     answer: dict[str, Any] = {"deleted": True}
     return Json(answer)
+
+
+def _page(store: Store, after: str, limit: int) -> dict[str, Any]:
+    found: list[dict[str, Any]] = []
+    size, more = 0, False
+    for documents, codes in store.entries(after, min(READ, limit)):
+        for document, code in zip(documents, to_hex(codes), strict=True):
+            if more := len(found) == limit or size > PAGE:
+                break
+            fields = {name: getattr(document, name) for name in FIELDS}
+            found.append(fields | {"code": code})
+            size += len(document.text)
+        if more:
+            break
+    last = found[-1]["id"] if more else None
+    return {"documents": found, "next": last, "model": store.model.fingerprint}
 
 
 def _check_writable(ask: Service) -> None:

@@ -13,7 +13,7 @@ from vdsh.documents import Document
 from vdsh.server import answers, examples
 from vdsh.server.answers import ASKED, NOT_THERE
 from vdsh.server.asked import Asked, read_query
-from vdsh.server.bodies import EncodeBody, SearchBody, SearchManyBody, WithinBody
+from vdsh.server.bodies import CountBody, EncodeBody, SearchBody, SearchManyBody, WithinBody
 from vdsh.server.errors import NotFound
 from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.map_routes import find_place
@@ -100,10 +100,17 @@ async def within(body: WithinBody, ask: Ask) -> Json:
     return Json(await ask.pool.call(work))
 
 
+@router.post("/count", response_model=answers.CountAnswer, responses=ASKED)
+async def count(body: CountBody, ask: Ask) -> Json:
+    """Count all documents, or those that match a filter."""
+    return Json({"count": await ask.pool.call(lambda store: store.count(body.where))})
+
+
 @router.post("/encode", response_model=answers.EncodeAnswer, responses=ASKED)
 async def encode(body: EncodeBody, ask: Ask) -> Json:
-    """Hash texts with the store's model."""
-    codes = await ask.pool.call(lambda store: store.model.encode(body.texts))
+    """Hash texts with the store's model; or vectors, or both, where it sees vectors."""
+    texts = body.texts or [""] * len(body.vectors or ())
+    codes = await ask.pool.call(lambda store: store.model.encode(texts, body.vectors))
     return Json({"codes": to_hex(codes), "bits": 8 * codes.shape[1]})
 
 

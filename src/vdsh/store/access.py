@@ -72,6 +72,10 @@ class Access:
         """Return the documents of some ids, in any order."""
         return self.ask(methodcaller("look_up", ids))
 
+    def texts(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the texts of some ids, of those that are there."""
+        return {one.document.id: one.document.text for one in self.look_up(ids)}
+
     def pages(
         self, ask: Callable[[Engine, str], Page], first: str, times: int = 0
     ) -> Iterator[Page]:
@@ -98,6 +102,7 @@ class Access:
     ) -> int:
         """Write documents in batches, with the codes or vectors that were given; count them."""
         if vectors is not None:
+            documents = list(documents)
             codes = encode_given(self.model, vectors, documents, codes)
         if codes is not None:
             check_codes(codes, documents, self.model.n_bits)

@@ -76,7 +76,7 @@ def _wrong_codes(engine: Engine, model: StoreModel, ids: Sequence[str], sample: 
 
     Of vectors a store keeps nothing but codes.
     """
-    if model.model.takes_vectors and not model.model.embedder:
+    if not model.model.texts_suffice:
         return []
     chosen = engine.look_up(ids[:: max(1, len(ids) // sample)][:sample])
     codes = model.model.encode([found.document.text for found in chosen])

@@ -6,15 +6,16 @@ and candidates are compared by their texts. Texts come by the page: what stays o
 its id, its code and its sketch.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vdsh.codes import Codes
+from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.search.checks import check_count
-from vdsh.store.access import Access
 from vdsh.store.hits import Duplicates
 from vdsh.store.shingles import LEAST, Shingles, choose_bands, jaccard, shingle, sketch
 
@@ -23,16 +24,22 @@ TOGETHER = 50_000  # pairs of documents that are looked at together
 REMEMBERED = 4_000_000  # shingles kept for further comparisons: 32 megabytes
 DOUBT = 3.5  # standard deviations by which a sketch may underrate a similarity
 
+Pages = Iterable[tuple[list[Document], Codes]]
+Fetch = Callable[[list[str]], dict[str, str]]
 Numbers = NDArray[np.int64]
 
 
-def find_duplicates(access: Access, similarity: Any, radius: int | None) -> Iterator[Duplicates]:
+def find_duplicates(
+    pages: Pages, fetch: Fetch, similarity: Any, radius: int | None
+) -> Iterator[Duplicates]:
     """Group documents that are similar to a leader, in the order of ids.
 
     Parameters
     ----------
-    access : Access
-        To all documents, their codes and texts.
+    pages : iterable of (list of Document, Codes)
+        All documents and their codes, ids ascending.
+    fetch : callable
+        Gives the texts of some ids, of those that are still there.
     similarity : float
         That texts must have at least.
     radius : int or None
@@ -43,19 +50,21 @@ def find_duplicates(access: Access, similarity: Any, radius: int | None) -> Iter
         raise InputError(f"similarity must be a number from {LEAST} to 1. Got {similarity!r}.")
     if radius is not None:
         radius = check_count("radius", radius, 0)
-    return _find(access, float(similarity), radius)
+    return _find(pages, fetch, float(similarity), radius)
 
 
-def _find(access: Access, similarity: float, radius: int | None) -> Iterator[Duplicates]:
+def _find(
+    pages: Pages, fetch: Fetch, similarity: float, radius: int | None
+) -> Iterator[Duplicates]:
     ids: list[str] = []
     parts, candidates = [], _Candidates(similarity)
-    for documents, some in access.entries():
+    for documents, some in pages:
         ids += [document.id for document in documents]
         parts.append(some)
         candidates.add([document.text for document in documents])
     if not ids:
         return
-    codes, texts = np.concatenate(parts), _Texts(ids, access)
+    codes, texts = np.concatenate(parts), _Texts(ids, fetch)
     for leader, rows in _lead(candidates, texts, len(ids)):
         distances = np.unpackbits(codes[rows] ^ codes[leader], axis=1).sum(axis=1)
         near = np.flatnonzero(distances <= (distances if radius is None else radius))
@@ -151,9 +160,9 @@ def _ranges(starts: Numbers, lengths: Numbers) -> Numbers:
 class _Texts:
     """The shingles of documents, fetched when they are needed and remembered for a while."""
 
-    def __init__(self, ids: Sequence[str], access: Access) -> None:
+    def __init__(self, ids: Sequence[str], fetch: Fetch) -> None:
         self._ids = ids
-        self._access = access
+        self._fetch = fetch
         self._known: dict[int, Shingles] = {}
         self._n_shingles = 0
 
@@ -175,8 +184,7 @@ class _Texts:
         missing = [row for row in dict.fromkeys(rows[: 8 * FETCHED]) if row not in self._known]
         for first in range(0, len(missing), FETCHED):
             some = missing[first : first + FETCHED]
-            found = self._access.look_up([self._ids[row] for row in some])
-            texts = {one.document.id: one.document.text for one in found}
+            texts = self._fetch([self._ids[row] for row in some])
             here = [row for row in some if self._ids[row] in texts]
             self._known |= dict.fromkeys(some, np.zeros(0, np.uint64))
             self._known |= zip(here, shingle([texts[self._ids[row]] for row in here]), strict=True)

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,9 +85,9 @@ class StoreModel:
             )
         return model
 
-    def encode(self, texts: list[str]) -> Codes:
+    def encode(self, texts: list[str], vectors: Any = None) -> Codes:
         """Hash texts; those without a known word get the code of an empty document."""
-        codes, n_empty = self.model.encode_and_count(texts)
+        codes, n_empty = self.model.encode_and_count(texts, vectors)
         self.n_empty += n_empty
         return codes
 
@@ -99,13 +99,23 @@ class StoreModel:
 
 
 def encode_given(
-    model: StoreModel, vectors: Any, documents: Iterable[Any], codes: Codes | None
+    model: StoreModel, vectors: Any, documents: Sequence[Any], codes: Codes | None
 ) -> Codes:
-    """Hash the vectors of documents, all of which are looked at before anything is written."""
+    """Hash the vectors of documents, all of which are looked at before anything is written.
+
+    Where the model sees words too, a document may have None for a vector.
+    """
     if codes is not None:
         raise InputError("Give codes or vectors, and not both.")
-    n_docs = len(documents) if isinstance(documents, Sequence) else None
-    return model.model.encode_vectors(check_vectors(vectors, n_docs))
+    if model.model.takes_vectors:
+        for document, vector in zip(documents, vectors, strict=False):
+            if vector is None:
+                raise InputError(
+                    f"Document '{document.id}' has no vector, and the model of this store hashes "
+                    "nothing else. Give one."
+                )
+        return model.model.encode_vectors(check_vectors(vectors, len(documents)))
+    return model.encode([document.text for document in documents], vectors)
 
 
 def store_model(

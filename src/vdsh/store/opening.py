@@ -127,11 +127,12 @@ def _check_meta(shown: str, meta: Mapping[str, Any]) -> None:
 
 
 def _check_same(shown: str, meta: Mapping[str, str], model: Model | None) -> None:
-    """Raise where a model was given that is not the one the store was made with."""
-    n_bits, made_with = int(meta["n_bits"]), meta["fingerprint"]
-    if model is not None and (given := model.fingerprint) != made_with:
+    """Raise where a model was given whose codes are not those of the store."""
+    n_bits, own = int(meta["n_bits"]), meta["fingerprint"]
+    if model is not None and (given := model.fingerprint) != own:
         raise InputError(
-            f"'{shown}' was made with another model ({n_bits} bits, {made_with[:12]}) than the "
-            f"one given ({model.n_bits} bits, {given[:12]}). Open it without a model, or "
-            "index the documents into a new store."
+            f"'{shown}' has the codes of another model ({n_bits} bits, {own[:12]}) than the one "
+            f"given ({model.n_bits} bits, {given[:12]}), and codes of two models cannot be "
+            f"compared. Use its own, which `vdsh info '{shown}'` names (in Python: open it without "
+            f"a model); or give the store this one: vdsh reindex '{shown}' --model MODEL."
         )

@@ -70,9 +70,8 @@ def encode_texts(model: Model, texts: Sequence[str]) -> list[EncodedText]:
         found = EncodedText(*nothing, True, [], model.fingerprint)
         return [found._replace(unknown=model.unknown_words(text)) for text in texts]
     counts = model.counts(texts)
-    of_vectors = model.takes_vectors
-    codes, chances = (model.codes_and_weights if of_vectors else model.codes_and_chances)(counts)
-    empty = (np.diff(counts.indptr) == 0).tolist()
+    codes, chances = model.codes_and_weights(counts)
+    empty = counts.empty.tolist()
     unknown = map(model.unknown_words, texts)
     parts = zip(codes, chances, empty, unknown, strict=True)
     return [EncodedText(*part, model.fingerprint) for part in parts]
@@ -97,9 +96,10 @@ def read_vector(model: Model, query: VectorQuery, rank: str | None) -> TextQuery
         raise InputError("A vector is looked for alone, or with a text. Leave the code out.")
     if not isinstance(vector, Sequence | np.ndarray) or np.ndim(vector[0] if len(vector) else 0):
         raise InputError("A vector to look for must be one list of numbers.")
-    codes, chances = model.codes_and_weights(model.rows([vector]))
+    words = read_words(text, rank or "relevance")
+    codes, chances = model.codes_and_weights(model.counts([words.text], [vector]))
     encoded = EncodedText(codes[0], chances[0], False, [], model.fingerprint)
-    return TextQuery(read_words(text, rank or "relevance"), encoded, vector)
+    return TextQuery(words, encoded, vector)
 
 
 def read_queries(
@@ -131,7 +131,7 @@ def _check(model: StoreModel, query: Codes | TextQuery) -> Codes | TextQuery:
     if query.encoded.fingerprint == model.fingerprint:
         return query
     if query.vector is not None:
-        read = read_vector(model.model, VectorQuery(query.vector), None)
+        read = read_vector(model.model, VectorQuery(query.vector, query.words.text), "distance")
         return query._replace(encoded=read.encoded)
     return TextQuery(query.words, encode_texts(model.model, [query.words.text])[0])
 

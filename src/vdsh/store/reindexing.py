@@ -22,7 +22,7 @@ def name_of(model: Model) -> str:
 
 def check_model(shown: str, model: Model) -> None:
     """Raise where a model cannot encode texts, which is all that a store keeps."""
-    if model.takes_vectors and not model.embedder:
+    if not model.texts_suffice:
         raise InputError(
             f"The new model takes vectors, but '{shown}' keeps texts. Index the documents with "
             "their vectors into a new store."

@@ -57,10 +57,6 @@ class Store(Verbs):
         except VdshError:
             return f"<pre>{escape(repr(self))}</pre>"
 
-    def __iter__(self) -> Iterator[Document]:
-        for documents in self.documents():
-            yield from documents
-
     @property
     def model(self) -> Model:
         """The model that makes the codes, loaded when first used."""
@@ -83,7 +79,8 @@ class Store(Verbs):
         codes : ndarray of uint8 of shape (n_docs, n_bytes), optional
             Their codes, where they are known; texts are then not encoded.
         vectors : array of shape (n_docs, n_dimensions), optional
-            Their vectors, which a model of vectors needs; texts are kept, and their words found.
+            Their vectors, which a model of vectors needs, and one that sees them beside words
+            takes; texts are kept, and their words found.
         progress : callable, optional
             Called with the number of documents committed so far. Those are safe from then on.
 
@@ -180,7 +177,7 @@ class Store(Verbs):
             to 1. About one in 500 pairs that are just so similar is missed, and fewer of those
             that are more so; what is found is always so similar.
         """
-        return find_duplicates(self._access, similarity, radius)
+        return find_duplicates(self._access.entries(), self._access.texts, similarity, radius)
 
     def prepare_words(self, progress: Callable[[int, int], None] | None = None) -> bool:
         """Index the words of documents that an older version wrote, as the first search would.

@@ -1,7 +1,7 @@
 """What a store here and one on another machine have in common."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 from vdsh.documents import Document
@@ -14,8 +14,12 @@ class Verbs(ABC):
     """What Python asks of a collection of documents, in the verbs of `Store` and `Client`."""
 
     @abstractmethod
-    def count(self) -> int:
-        """Count all documents."""
+    def count(self, where: Filter | None = None) -> int:
+        """Count all documents, or those that match a filter."""
+
+    @abstractmethod
+    def documents(self, batch_size: int = 1000) -> Iterator[list[Document]]:
+        """Iterate over all documents in the order of their ids."""
 
     @abstractmethod
     def find(self, id: str) -> Hit | None:
@@ -44,6 +48,10 @@ class Verbs(ABC):
 
     def __contains__(self, id: object) -> bool:
         return isinstance(id, str) and id != "" and self.get(id) is not None
+
+    def __iter__(self) -> Iterator[Document]:
+        for documents in self.documents():
+            yield from documents
 
     def __enter__(self) -> Self:
         return self
@@ -74,8 +82,8 @@ class Verbs(ABC):
             it is, and a word behind a dash must not: `"red planet" -rover`.
         k : int, default=10
         vector : array of shape (n_dimensions,), optional
-            What to look for where the model is one of vectors; with a text, whose words are
-            looked for too, or alone. Without it, words alone find documents.
+            What to look for where the model sees vectors; with a text, whose words are looked for
+            too, or alone. Without it, words alone find documents.
         where : dict, optional
             Which documents may be found, see `vdsh.store.where`.
         rank : {"relevance", "distance", "expected"}, optional

@@ -31,27 +31,39 @@ class Sparse(Protocol):
 
 
 class Counts(NamedTuple):
-    """Documents as sparse rows, in the terms of `scipy.sparse.csr_array`."""
+    """Documents as sparse rows, in the terms of `scipy.sparse.csr_array`.
+
+    Where a model sees vectors beside words, `vectors` are those of the documents, one row each,
+    zero for a document that has none.
+    """
 
     data: NDArray[Any]
     indices: NDArray[np.int32]
     indptr: NDArray[Any]
     shape: tuple[int, int]
+    vectors: NDArray[np.float32] | None = None
 
     @property
     def n_empty(self) -> int:
-        """How many documents have no known word."""
-        return int((np.diff(self.indptr) == 0).sum())
+        """How many documents have no known word, and no vector."""
+        return int(self.empty.sum())
+
+    @property
+    def empty(self) -> NDArray[np.bool_]:
+        """Which documents have no known word, and no vector."""
+        found: NDArray[np.bool_] = np.diff(self.indptr) == 0
+        return found if self.vectors is None else found & ~self.vectors.any(axis=1)
 
     def row(self, i: int) -> "Counts":
         """Return one document."""
         own = slice(self.indptr[i], self.indptr[i + 1])
         data = self.data[own]
         indptr = np.array([0, len(data)], self.indptr.dtype)
-        return Counts(data, self.indices[own], indptr, (1, self.shape[1]))
+        vectors = None if self.vectors is None else self.vectors[i : i + 1]
+        return Counts(data, self.indices[own], indptr, (1, self.shape[1]), vectors)
 
     def to_csr(self) -> "csr_array":
-        """Make a scipy matrix of the same arrays."""
+        """Make a scipy matrix of the same arrays, without vectors."""
         return to_csr(self)
 
 
@@ -61,7 +73,9 @@ def stack(parts: Sequence[Counts]) -> Counts:
     indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(parts[0].indptr.dtype)
     data = np.concatenate([part.data for part in parts])
     indices = np.concatenate([part.indices for part in parts])
-    return Counts(data, indices, indptr, (len(lengths), parts[0].shape[1]))
+    beside = [part.vectors for part in parts if part.vectors is not None]
+    vectors = np.concatenate(beside) if beside else None
+    return Counts(data, indices, indptr, (len(lengths), parts[0].shape[1]), vectors)
 
 
 def to_csr(counts: Sparse) -> "csr_array":

@@ -16,6 +16,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -90,11 +91,15 @@ def find_tokens(texts: Sequence[str], *, shortest: int = 2) -> Tokens:
 
     Words of fewer than `shortest` characters are dropped.
     """
+    data, offsets = lay_out(texts)
+    return Tokens(data, *_find_tokens(data, offsets, character_classes(), shortest))
+
+
+def lay_out(texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Lay the lower-cased texts end to end as UTF-8; give where each begins, and the end."""
     pieces = [normalize(text).encode(errors="replace") for text in texts]
-    offsets = np.zeros(len(pieces) + 1, np.int64)
-    np.cumsum([len(piece) for piece in pieces], out=offsets[1:])
-    data = np.frombuffer(b"".join(pieces), np.uint8)
-    return Tokens(data, *_find_tokens(data, offsets, _character_classes(), shortest))
+    offsets = np.array([0, *accumulate(map(len, pieces))], np.int64)
+    return np.frombuffer(b"".join(pieces), np.uint8), offsets
 
 
 def hash_words(
@@ -158,7 +163,7 @@ def _class(point: int) -> int:
 
 
 @cache
-def _character_classes() -> NDArray[np.uint8]:
+def character_classes() -> NDArray[np.uint8]:
     """Tell for each code point what it is in a text."""
     classes = np.zeros(_TABLE_SIZE, np.uint8)
     for point in range(_TABLE_SIZE):

@@ -1,12 +1,13 @@
 """Counting tokens: which words occur in how many documents, and which known words where."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vdsh.jit import kernel
-from vdsh.text.tokenizer import Tokens, hash_words
+from vdsh.jit import kernel, lowest_bit
+from vdsh.text.tokenizer import Tokens, _find_tokens, character_classes, hash_words, lay_out
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -41,6 +42,12 @@ def document_frequencies(tokens: Tokens) -> dict[bytes, int]:
 def count_terms(tokens: Tokens, table: WordTable) -> tuple[Terms, Terms, Terms]:
     """Count the known words of each document: data, indices and row lengths of a CSR matrix."""
     return _count_terms(*tokens, *table)
+
+
+def count_texts(texts: Sequence[str], table: WordTable) -> tuple[Terms, Terms, Terms]:
+    """Do what `count_terms` does, in one kernel: tokens need not come to Python in between."""
+    data, offsets = lay_out(texts)
+    return _count_texts(data, offsets, character_classes(), *table)
 
 
 def _table_size(n_words: int) -> int:
@@ -115,11 +122,11 @@ def _count_terms(
     term_data: Bytes,
     term_offsets: Offsets,
 ) -> tuple[Terms, Terms, Terms]:
-    """Look every token up; a term's place in the current row says whether it was seen there."""
+    """Look every token up; a bit for each term says whether it was seen in the row."""
     n_docs, size = len(documents) - 1, len(slots)
-    # Sorting one key (term above, count below) sorts both arrays of a row at once.
-    keys = np.empty(len(starts), np.int64)
-    place = np.full(len(term_hashes), -1, np.int64)
+    counts, terms = np.empty(len(starts), np.int32), np.empty(len(starts), np.int32)
+    times = np.zeros(len(term_hashes), np.int32)
+    seen = np.zeros(len(term_hashes) // 64 + 1, np.uint64)
     lengths = np.empty(n_docs, np.int32)
     used = 0
     for doc in range(n_docs):
@@ -133,17 +140,36 @@ def _count_terms(
                 same = same and term_offsets[term + 1] - offset == stops[token] - starts[token]
                 for i in range(stops[token] - starts[token] if same else 0):
                     same = same and term_data[offset + i] == data[starts[token] + i]
-                if not same:
-                    slot = (slot + 1) & (size - 1)
-                    continue
-                if place[term] >= row:
-                    keys[place[term]] += 1
-                else:
-                    place[term] = used
-                    keys[used] = np.int64(term) << 32 | 1
-                    used += 1
-                break
-        keys[row:used].sort()
+                if same:
+                    times[term] += 1
+                    seen[term >> 6] |= np.uint64(1) << np.uint64(term & 63)
+                    break
+                slot = (slot + 1) & (size - 1)
+        for word in range(len(seen)):  # in the order of columns, without sorting
+            left = seen[word]
+            while left != 0:
+                term = 64 * word + np.int64(lowest_bit(left))
+                left &= left - np.uint64(1)
+                terms[used], counts[used] = term, times[term]
+                times[term] = 0
+                used += 1
+            seen[word] = 0
         lengths[doc] = used - row
-    counts = (keys[:used] & 0xFFFFFFFF).astype(np.int32)
-    return counts, (keys[:used] >> 32).astype(np.int32), lengths
+    return counts[:used], terms[:used], lengths
+
+
+@kernel()
+def _count_texts(
+    data: Bytes,
+    offsets: Offsets,
+    classes: Bytes,
+    slots: Terms,
+    term_hashes: Hashes,
+    term_data: Bytes,
+    term_offsets: Offsets,
+) -> tuple[Terms, Terms, Terms]:
+    """Find tokens and look them up."""
+    starts, stops, hashes, documents = _find_tokens(data, offsets, classes, 2)
+    return _count_terms(
+        data, starts, stops, hashes, documents, slots, term_hashes, term_data, term_offsets
+    )

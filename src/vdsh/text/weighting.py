@@ -1,5 +1,6 @@
 """Term weighting: counts to the encoder's input (section 5.5 of the paper)."""
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ from vdsh.text.counts import Counts, Sparse
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+_FIRST = np.zeros(1, np.int64)
 WEIGHTINGS = ("tfidf", "tf", "binary", "given")
 
 
@@ -57,8 +59,13 @@ def weights(
     return values
 
 
-def _inverse_lengths(values: NDArray[np.float32], indptr: NDArray[np.int32]) -> NDArray[np.float32]:
+def _inverse_lengths(
+    values: NDArray[np.float32], indptr: NDArray[np.int32]
+) -> NDArray[np.float32] | np.float32:
     """Give each entry 1 over its row's Euclidean length."""
+    if len(indptr) == 2 and len(values):  # a single text need not wait for what batches need
+        square = np.add.reduceat(np.square(values, dtype=np.float64), _FIRST)[0]
+        return np.float32(1 / math.sqrt(square or 1.0))
     sizes = np.diff(indptr)
     # float64 running sums keep a row's result independent of the rows around it
     squares = np.zeros(len(sizes), np.float64)

@@ -13,7 +13,7 @@ from vdsh.errors import InputError
 from vdsh.jit import compiled, spread
 from vdsh.text.counts import Counts
 from vdsh.text.tokenizer import Tokens, find_tokens, tokenize
-from vdsh.text.vocabulary import WordTable, build_table, count_terms
+from vdsh.text.vocabulary import WordTable, build_table, count_terms, count_texts
 
 T = TypeVar("T")
 _BLOCK = 2000  # documents a thread counts at a time: a few megabytes of text
@@ -38,13 +38,16 @@ class WordCounter:
     def count(self, texts: Sequence[str]) -> Counts:
         """Count the known words of each text."""
         if compiled(_PLAIN * sum(map(len, texts))):
-            parts = over_blocks(texts, lambda tokens: count_terms(tokens, self._table))
+            parts = _over_texts(texts, lambda some: count_texts(some, self._table))
         else:
             parts = [self._count_plainly(text) for text in texts]
-        columns = zip(*parts, strict=True) if parts else [[np.zeros(0, np.int32)]] * 3
-        data, indices, lengths = (np.concatenate(part) for part in columns)
+        if len(parts) == 1:
+            data, indices, lengths = parts[0]
+        else:
+            columns = zip(*parts, strict=True) if parts else [[np.zeros(0, np.int32)]] * 3
+            data, indices, lengths = (np.concatenate(part) for part in columns)
         indptr = np.zeros(len(texts) + 1, np.int64 if len(data) > 2**31 - 1 else np.int32)
-        np.cumsum(lengths, out=indptr[1:])
+        lengths.cumsum(out=indptr[1:])
         return Counts(data, indices, indptr, (len(texts), len(self.words)))
 
     def unknown(self, text: str) -> list[str]:
@@ -98,16 +101,24 @@ def _totals(counted: tuple[NDArray[Any], NDArray[Any], NDArray[Any]]) -> NDArray
 
 def over_blocks(texts: Sequence[str], count: Callable[[Tokens], T]) -> list[T]:
     """Apply `count` to the tokens of each block of texts, on all cores."""
+    return _over_texts(texts, lambda some: count(find_tokens(some)))
+
+
+def _over_texts(texts: Sequence[str], count: Callable[[Sequence[str]], T]) -> list[T]:
+    if 0 < len(texts) < _BLOCK // 8:  # as most often: one
+        return [count(texts)]
 
     def blocks(start: int, stop: int) -> list[T]:
         edges = [*range(start, stop, _BLOCK), stop]
-        return [count(find_tokens(texts[i:j])) for i, j in pairwise(edges)]
+        return [count(texts[i:j]) for i, j in pairwise(edges)]
 
     return [part for parts in spread(blocks, len(texts), least=_BLOCK // 8) for part in parts]
 
 
 def check_texts(texts: Iterable[str]) -> Sequence[str]:
     """Return texts as a list, or say what is wrong with them."""
+    if type(texts) is list and all(type(text) is str for text in texts):
+        return texts
     if isinstance(texts, str | bytes):
         raise InputError("Expected a list of texts, got one string. Put it into a list: [text].")
     if isinstance(texts, Mapping):

@@ -15,7 +15,7 @@ class Adam:
 
     def __init__(self, parameters: Iterable[nn.Parameter], learning_rate: float) -> None:
         self.parameters: list[Tensor] = list(parameters)
-        self.learning_rate = learning_rate
+        self.learning_rate = torch.full((), learning_rate, device=self.parameters[0].device)
         self.means = [torch.zeros_like(each) for each in self.parameters]
         self.squares = [torch.zeros_like(each) for each in self.parameters]
         self.steps = [torch.zeros((), device=each.device) for each in self.parameters]

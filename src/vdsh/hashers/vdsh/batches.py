@@ -19,6 +19,8 @@ from vdsh.hashers.base import Examples
 from vdsh.hashers.vdsh.processes import Processes
 from vdsh.labels import Labels
 
+NO_VECTOR, NO_WORDS = 0.2, 0.1  # of the documents, in training, where there are both
+
 
 class Batch(Protocol):
     """What the network and the objective ask of B documents."""
@@ -34,6 +36,10 @@ class Batch(Protocol):
     @property
     def places(self) -> Tensor:
         """Where the documents lie, (B, P); P is 0 where nothing is known of it."""
+
+    @property
+    def vectors(self) -> Tensor:
+        """What the encoder sees beside words, (B, N), zero where it is not known; N may be 0."""
 
     @property
     def present(self) -> Tensor:
@@ -61,6 +67,8 @@ class Documents:
         Rows of similar documents; a part of each target is then taken from one of them.
     places : float32 ndarray of shape (n_docs, P), optional
         Where the documents lie among one another.
+    vectors : float32 ndarray of shape (n_docs, N), optional
+        What the encoder sees beside words.
     """
 
     def __init__(
@@ -71,6 +79,7 @@ class Documents:
         device: torch.device,
         neighbours: NDArray[np.int32] | None = None,
         places: NDArray[np.float32] | None = None,
+        vectors: NDArray[np.float32] | None = None,
     ) -> None:
         def tensor(array: NDArray[np.generic], dtype: torch.dtype) -> Tensor:
             return torch.as_tensor(array).to(device, dtype)
@@ -88,6 +97,7 @@ class Documents:
         self.neighbours = None if neighbours is None else tensor(neighbours, torch.int64)
         nowhere = np.zeros((self.n_docs, 0), np.float32)
         self.places = tensor(nowhere if places is None else places, torch.float32)
+        self.vectors = tensor(nowhere if vectors is None else vectors, torch.float32)
 
     @classmethod
     def of(
@@ -101,7 +111,8 @@ class Documents:
         """Take a corpus; the target is each word once ("binary") or as often as it occurs."""
         counts = corpus.counts.data
         targets = np.ones_like(counts) if target == "binary" else counts
-        return cls(corpus.inputs, targets, corpus.labels, device, neighbours, places)
+        labels, vectors = corpus.labels, corpus.seen
+        return cls(corpus.inputs, targets, labels, device, neighbours, places, vectors)
 
     def word_frequencies(self) -> Tensor:
         """Return each word's share of all targets, none of them 0: (V,)."""
@@ -139,6 +150,7 @@ class Epoch(NamedTuple):
     labels: Tensor  # (n_docs, L)
     known: Tensor  # (n_docs,)
     places: Tensor  # (n_docs, P)
+    vectors: Tensor  # (n_docs, N)
 
 
 PER_ENTRY = ("rows", "columns", "inputs", "targets")  # the arrays of an epoch that grow with words
@@ -156,7 +168,7 @@ def shuffled(
     generator: torch.Generator,
     processes: Processes | None = None,
 ) -> Epoch:
-    """Take the documents in random order, each with some of its input words left out.
+    """Take the documents in random order, each with some of its inputs left out.
 
     The targets keep every word: the encoder has to guess what it does not see. Of each target
     `share` comes from a neighbour drawn anew, where the documents have neighbours. Of several
@@ -168,11 +180,24 @@ def shuffled(
         epoch = _arrange(documents, order)
     else:
         epoch = _with_neighbours(documents, order, share, generator)
-    if not word_dropout:
-        return epoch
-    keep = 1 - word_dropout
-    chance = torch.rand(len(epoch.inputs), generator=generator, device=documents.device)
-    return epoch._replace(inputs=epoch.inputs * (chance < keep) / keep)
+    if word_dropout:
+        keep = 1 - word_dropout
+        chance = torch.rand(len(epoch.inputs), generator=generator, device=documents.device)
+        epoch = epoch._replace(inputs=epoch.inputs * (chance < keep) / keep)
+    return _hide(epoch, word_dropout, generator) if documents.vectors.shape[1] else epoch
+
+
+def _hide(epoch: Epoch, dropout: float, generator: torch.Generator) -> Epoch:
+    """Hide the vectors of some documents, all words of others, and a part of each vector.
+
+    So either does alone, and the vector, which says more than a few words, is not learned by
+    heart.
+    """
+    chance = torch.rand(len(epoch.known), generator=generator, device=epoch.known.device)
+    words = (chance < 1 - NO_WORDS).float()[epoch.rows]
+    vectors, keep = epoch.vectors * (chance >= NO_VECTOR).float()[:, None], 1 - dropout
+    kept = torch.rand(vectors.shape, generator=generator, device=vectors.device) < keep
+    return epoch._replace(inputs=epoch.inputs * words, vectors=vectors * kept / keep)
 
 
 def _with_neighbours(
@@ -186,7 +211,7 @@ def _with_neighbours(
     k = documents.neighbours.shape[1]
     drawn = torch.randint(k, (len(order), 1), generator=generator, device=order.device)
     neighbour = documents.neighbours[order].gather(1, drawn)[:, 0]
-    pairs = _arrange(documents, torch.stack([order, neighbour], 1).flatten())
+    pairs = _arrange(documents, torch.stack([order, neighbour], 1).flatten(), order)
     own = (pairs.rows % 2 == 0).float()
     return Epoch(
         pairs.offsets[::2],
@@ -197,10 +222,12 @@ def _with_neighbours(
         torch.where(pairs.known[::2, None] > 0, pairs.labels[::2], pairs.labels[1::2]),
         torch.maximum(pairs.known[::2], pairs.known[1::2]),
         pairs.places[::2],
+        pairs.vectors,
     )
 
 
-def _arrange(documents: Documents, order: Tensor) -> Epoch:
+def _arrange(documents: Documents, order: Tensor, encoded: Tensor | None = None) -> Epoch:
+    """Put documents in order; `encoded` are those whose vectors are wanted, if not all."""
     lengths = documents.lengths[order]
     offsets = F.pad(lengths.cumsum(0), (1, 0))  # (len(order) + 1,)
     size = int(offsets[-1])
@@ -220,6 +247,7 @@ def _arrange(documents: Documents, order: Tensor) -> Epoch:
         documents.labels[order],
         documents.known[order],
         documents.places[order],
+        documents.vectors[order if encoded is None else encoded],
     )
 
 
@@ -235,6 +263,7 @@ class SparseBatch(NamedTuple):
     labels: Tensor
     known: Tensor
     places: Tensor
+    vectors: Tensor
 
     @property
     def present(self) -> Tensor:
@@ -302,6 +331,7 @@ def sparse_batches(epoch: Epoch, batch_size: int) -> Iterator[SparseBatch]:
             epoch.labels[first:last],
             epoch.known[first:last],
             epoch.places[first:last],
+            epoch.vectors[first:last],
         )
 
 
@@ -313,6 +343,7 @@ class DenseBatch(NamedTuple):
     labels: Tensor
     known: Tensor
     places: Tensor
+    vectors: Tensor
     present: Tensor
 
     def project(self, W: Tensor) -> Tensor:
@@ -357,5 +388,6 @@ def dense_batch(
         epoch.labels[documents],
         epoch.known[documents],
         epoch.places[documents],
+        epoch.vectors[documents],
         present.float(),
     )

@@ -22,9 +22,9 @@ def default_settings(n_docs: int, labelled: float = 0.0) -> Defaults:
     more weight the divergence may have.
 
     >>> default_settings(10_000)
-    Defaults(word_dropout=0.7, neighbor_share=0.5, kl_weight=0.03, batch_size=200, epochs=35)
+    Defaults(word_dropout=0.7, neighbor_share=0.5, kl_weight=0.03, batch_size=200, epochs=9)
     >>> default_settings(10_000, labelled=0.5)
-    Defaults(word_dropout=0.2, neighbor_share=0.0, kl_weight=1.0, batch_size=200, epochs=35)
+    Defaults(word_dropout=0.2, neighbor_share=0.0, kl_weight=1.0, batch_size=200, epochs=9)
     """
     by_words, by_labels = (0.7, 0.5, 0.03), (0.2, 0.0, 2 * round(labelled, 2))
     size = (_batch_size(n_docs), _epochs(n_docs))
@@ -35,19 +35,19 @@ def settle(params: Mapping[str, Any], n_docs: int, labelled: float = 0.0) -> dic
     """Give the settings that were left open, those that are None, what their rules say.
 
     >>> settle({"epochs": None, "batch_size": 50, "hidden_size": 1000}, 10_000)
-    {'epochs': 35, 'batch_size': 50, 'hidden_size': 1000}
+    {'epochs': 9, 'batch_size': 50, 'hidden_size': 1000}
     """
     rules = default_settings(n_docs, labelled)._asdict()
     return {n: rules.get(n) if value is None else value for n, value in params.items()}
 
 
 def learning_on(epochs: int) -> int:
-    """Give a model that learns on a third of the epochs, and 2 at least.
+    """Give a model that learns on half of the epochs.
 
-    >>> [learning_on(n) for n in (5, 35)]
-    [2, 12]
+    >>> [learning_on(n) for n in (5, 28)]
+    [3, 14]
     """
-    return max(2, -(-epochs // 3))
+    return -(-epochs // 2)
 
 
 def are_many(labelled: float) -> bool:
@@ -65,9 +65,9 @@ def _batch_size(n_docs: int) -> int:
 
 
 def _epochs(n_docs: int) -> int:
-    """3,500 over the root of the number of documents, from 5 to 50.
+    """900 over the root of the number of documents, from 3 to 50.
 
     >>> [_epochs(n) for n in (1_000, 15_000, 100_000, 800_000)]
-    [50, 28, 11, 5]
+    [28, 7, 3, 3]
     """
-    return min(max(5, int(3_500 / n_docs**0.5)), 50)
+    return min(max(3, int(900 / n_docs**0.5)), 50)

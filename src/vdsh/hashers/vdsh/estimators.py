@@ -15,7 +15,7 @@ from vdsh.codes import Scores
 from vdsh.errors import InputError
 from vdsh.hashers.base import Examples, Hasher, Progress, trainer
 from vdsh.hashers.vdsh.defaults import Defaults, learning_on, settle
-from vdsh.hashers.vdsh.growth import Start, check_shape, grow
+from vdsh.hashers.vdsh.growth import Start, check_seen, check_shape, grow
 from vdsh.hashers.vdsh.related import MOST_NEIGHBOURS
 from vdsh.model.encoders import Network, Posterior, normal_cdf
 
@@ -42,8 +42,8 @@ class VDSH(Hasher):
         which are all that a code keeps, say as much as they can. 0 is the paper's linear decoder
         of s.
     epochs : int, optional
-        Passes over the training documents, at most. By default 3,500 over the root of the number
-        of documents, from 5 to 50; a third of that where it learns on from a trained model.
+        Passes over the training documents, at most. By default 900 over the root of the number
+        of documents, from 3 to 50; half of that where it learns on from a trained model.
     patience : int, default=10
         Stop after so many epochs without a better validation score.
     selection : {"precision", "bound"}, default="precision"
@@ -51,14 +51,19 @@ class VDSH(Hasher):
         too where fewer than three in ten training or validation documents have labels.
     batch_size : int, optional
         By default 200, more for a large corpus: as many as make 800 batches of it, up to 1,000.
-    learning_rate : float, default=2e-3
+    beginning : {"linear", "random"}, default="linear"
+        Whether training begins as the linear map from words to the places of documents, or to
+        their labels, or by chance. Without neighbours and labels it begins by chance.
+    learning_rate : float, default=4e-3
         Step size of Adam.
+    schedule : {"linear", "constant"}, default="linear"
+        Whether the step size falls to 0 until the last epoch or stays.
     dropout : float, default=0.2
         Share of the second hidden layer dropped in training.
     word_dropout : float, optional
-        Share of a document's words that the encoder does not see in training; the decoder still
-        has to produce them. By default 0.7; 0.2 in a supervised model where at least three in ten
-        documents have labels.
+        Share of a document's words, and of its vector's dimensions where it sees any, that the
+        encoder does not see in training; the decoder still has to produce the words. By default
+        0.7; 0.2 in a supervised model where at least three in ten documents have labels.
     n_neighbors : int, default=50
         Most related training documents, by their words and what these mean; 100 at most, and no
         more than the root of the number of documents.
@@ -89,6 +94,8 @@ class VDSH(Hasher):
         The encoder; W3_ gives mu, W4_ the spread.
     G_, b_words_ : ndarray of shape (n_bits or decoder_size, n_terms) and (n_terms,)
         The word decoder's last layer.
+    W_vectors_ : ndarray of shape (n_dimensions, hidden_size)
+        What the encoder makes of vectors, where it was fitted with `both_ends`.
     D_, b_decoder_ : ndarray of shape (n_bits, decoder_size) and (decoder_size,)
         Its hidden layer, where it has one.
     word_dropout_, neighbor_share_, kl_weight_, batch_size_, epochs_ : float or int
@@ -114,7 +121,9 @@ class VDSH(Hasher):
     patience: int = 10
     selection: str = "precision"
     batch_size: int | None = None
-    learning_rate: float = 2e-3
+    beginning: str = "linear"
+    learning_rate: float = 4e-3
+    schedule: str = "linear"
     dropout: float = 0.2
     word_dropout: float | None = None
     n_neighbors: int = 50
@@ -153,12 +162,13 @@ class VDSH(Hasher):
         weights = None
         if start is not None:
             check_shape(start, settled)
+            check_seen(start, 0 if train.seen is None else train.seen.shape[1])
             weights = grow(start, train.inputs, getattr(self, "classes_", ()))
             if self.epochs is None:
                 settled["epochs"] = learning_on(settled["epochs"])
         for name in Defaults._fields:
             setattr(self, f"{name}_", np.asarray(settled[name]).item())
-        if train.vectors is not None and not self.neighbor_share_:
+        if train.vectors is not None and train.seen is None and not self.neighbor_share_:
             warnings.warn(
                 "The vectors teach nothing: neighbor_share is 0, as it is by default in a "
                 "supervised model where three in ten documents have labels. Set it, to 0.5 say.",
@@ -178,6 +188,8 @@ class VDSH(Hasher):
             "selection": ("precision", "bound"),
             "log_variance": ("bounded", "free"),
             "target": ("binary", "counts"),
+            "beginning": ("linear", "random"),
+            "schedule": ("linear", "constant"),
         }
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:

@@ -51,6 +51,16 @@ def check_shape(start: Start, settings: Mapping[str, Any]) -> None:
             )
 
 
+def check_seen(start: Start, n_dimensions: int) -> None:
+    """Raise where the trained model sees vectors that the new one does not have."""
+    n_before = len(start.learned.get("W_vectors_", ()))
+    if n_before and n_before != n_dimensions:
+        raise InputError(
+            f"The model to start from sees vectors of {n_before:,} dimensions beside words. Give "
+            "such vectors, with both_ends (--both-ends), or learn from nothing."
+        )
+
+
 def grow(start: Start, inputs: csr_array, classes: Sequence[str] = ()) -> dict[str, Floats]:
     """Lay the weights out for the new terms and labels, by their names in the network.
 
@@ -83,7 +93,7 @@ def grow(start: Start, inputs: csr_array, classes: Sequence[str] = ()) -> dict[s
     return weights
 
 
-_NETWORK = "W1 b1 W2 b2 W3 b3 W4 b4 W5 b5 W6 b6 D b_decoder G b_words U b_labels".split()
+_NETWORK = "W1 b1 W2 b2 W3 b3 W4 b4 W5 b5 W6 b6 D b_decoder G b_words U b_labels W_vectors".split()
 
 
 def _take(rows: Floats, columns: NDArray[np.intp]) -> Floats:

@@ -37,9 +37,14 @@ def meanings(words: csr_array) -> Floats:
     float32 ndarray of shape (n_docs, 96 at most)
         Fewer dimensions where there are few documents.
     """
+    weight = np.sqrt(topic_weight(words))
+    return np.hstack([weight * _topics(words), unit(words @ _word_vectors(words))])
+
+
+def topic_weight(words: csr_array) -> np.float32:
+    """Say how much latent semantic space counts for documents as long as these: 0 to 1."""
     length = words.nnz / max(words.shape[0], 1)
-    weight = np.float32(min(max((length - 10) / 30, 0), 1))
-    return np.hstack([np.sqrt(weight) * _topics(words), unit(words @ _word_vectors(words))])
+    return np.float32(min(max((length - 10) / 30, 0), 1))
 
 
 def reduce(vectors: Floats) -> Floats:

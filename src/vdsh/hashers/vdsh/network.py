@@ -1,7 +1,8 @@
 """The neural network of the three models (section 3 of the paper), in torch.
 
 Letters follow the paper where it has them: `t1`, `t2` hidden layers, `mu`, `s`, `v`, `G`.
-Shapes: B documents, V terms, H hidden nodes, K bits, L labels, P dimensions of places, M samples.
+Shapes: B documents, V terms, H hidden nodes, K bits, L labels, P dimensions of places, M samples,
+N dimensions of vectors.
 """
 
 from collections.abc import Mapping
@@ -39,6 +40,8 @@ class Network(nn.Module):
         L; 0 leaves the label decoder out.
     n_places : int
         P; 0 leaves the decoder of places out.
+    n_vectors : int
+        N; 0 where the encoder sees words alone.
     n_words : int, optional
         Words that are decoded, V by default; 0 leaves their decoder out.
     private : bool
@@ -63,6 +66,7 @@ class Network(nn.Module):
         *,
         n_labels: int,
         n_places: int = 0,
+        n_vectors: int = 0,
         n_words: int | None = None,
         private: bool,
         decoder_size: int,
@@ -99,6 +103,8 @@ class Network(nn.Module):
         if n_places:
             self.P = nn.Parameter(torch.zeros(n_bits, n_places))  # at first it asks for nothing
             self.b_places = bias(n_places)
+        if n_vectors:
+            self.W_vectors = weights(n_vectors, hidden_size)
 
     @torch.no_grad()
     def expect(self, words: Tensor, labels: Tensor) -> None:
@@ -127,7 +133,10 @@ class Network(nn.Module):
 
     def hidden(self, batch: Batch, generator: torch.Generator | None) -> Tensor:
         """Compute t2 of shape (B, H); with a generator, drop some of its nodes."""
-        return self.above(batch.project(self.W1), generator)
+        projected = batch.project(self.W1)
+        if batch.vectors.shape[1]:
+            projected = projected + batch.vectors @ self.W_vectors
+        return self.above(projected, generator)
 
     def above(self, projected: Tensor, generator: torch.Generator | None) -> Tensor:
         """Compute t2 from what W1 makes of the inputs, of shape (B, H)."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
-from vdsh.hashers.vdsh.meanings import meanings, reduce, unit
+from vdsh.hashers.vdsh.meanings import meanings, reduce, topic_weight, unit
 from vdsh.hashers.vdsh.neighbours import Floats, Ids, Show, nearest
 from vdsh.jit import available_threads, in_threads, kernel
 from vdsh.text.weighting import inverse_document_frequency, weigh
@@ -21,6 +21,7 @@ MOST_NEIGHBOURS = 100  # the nearest by words, among which their meaning chooses
 _JOINED = 10  # nearest documents that a graph joins each document with
 _ROUNDS = 2  # graphs: the second knows the places that the first gave
 _HOPS, _STEPS = 16, 100  # dimensions of these places, and steps of the walk that finds them
+_TAUGHT = np.float32(2)  # weight of walks, and of the place in all, where vectors were given
 _BLOCK = 1024  # documents a task
 
 
@@ -32,7 +33,7 @@ class Related(NamedTuple):
     neighbours : int32 ndarray of shape (n_docs, k)
         Related documents, most related first; where there are fewer, the document's own row.
     places : float32 ndarray of shape (n_docs, d)
-        Rows of unit length, near where documents are related; zero for a document of no words.
+        Rows of one length, near where documents are related; zero for a document of no words.
     """
 
     neighbours: Ids
@@ -46,7 +47,9 @@ def related(
 
     The sum of three cosines decides: of the words' weights (idf times the root of the count, so
     that no single word speaks for a document), of their meanings (see `meanings`), and of the
-    places that walks along the graph of the ten nearest lead to.
+    places that walks along the graph of the ten nearest lead to. Vectors add a fourth, which has
+    the weight of latent semantic space too where documents are too short for that; walks and the
+    place, which are better then, count double.
 
     Parameters
     ----------
@@ -67,20 +70,21 @@ def related(
     roots = csr_array((np.sqrt(counts.data), counts.indices, counts.indptr), shape=counts.shape)
     words = weigh(roots, "tfidf", inverse_document_frequency(counts))
     candidates, _ = nearest(words, MOST_NEIGHBOURS, progress=lambda done: show(0.6 * done))
-    about = meanings(words)
+    about, weight = meanings(words), np.float32(1)
     if vectors is not None:
         given = reduce(vectors)
         candidates = np.hstack([candidates, nearest_vectors(given, MOST_NEIGHBOURS)])
-        about = np.hstack([about, given])
+        about = np.hstack([about, np.sqrt(2 - topic_weight(words)) * given])
+        weight = np.sqrt(_TAUGHT)
     show(0.8)
     places, joined = about, None
     for _ in range(_ROUNDS):
         joined = _choose(words, places, candidates, _JOINED, joined)
-        places = np.hstack([about, walk(joined)])
+        places = np.hstack([about, weight * walk(joined)])
     k = max(0, min(k, MOST_NEIGHBOURS, counts.shape[0] - 1))
     neighbours = _choose(words, places, candidates, k, joined)
     show(1.0)
-    return Related(neighbours, unit(places))
+    return Related(neighbours, weight * unit(places))
 
 
 def nearest_vectors(vectors: Floats, k: int) -> Ids:

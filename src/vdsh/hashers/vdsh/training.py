@@ -24,6 +24,7 @@ from vdsh.hashers.vdsh.batches import (
     shuffled,
     sparse_batches,
 )
+from vdsh.hashers.vdsh.beginning import begin
 from vdsh.hashers.vdsh.network import Network
 from vdsh.hashers.vdsh.objective import Weights, lower_bound
 from vdsh.hashers.vdsh.processes import Processes
@@ -98,9 +99,13 @@ def _train(
     generator = torch.Generator(device).manual_seed(seed + processes.rank)
     others = processes.agree(lambda: _related(hasher, train, progress))
     documents = Documents.of(train, hasher.target, device, *(others or ()))
-    network = _network(hasher, documents, seed, start).to(device)
+    network = _network(hasher, documents, seed, start)
+    if start is None and hasher.beginning == "linear":
+        _begin(hasher, network, train, others, seed)
+    network.to(device)
     optimizer = Adam(network.parameters(), hasher.learning_rate)
-    step = _Step(hasher, network, optimizer, generator, processes)
+    n_updates = hasher.epochs_ * -(-documents.n_docs // hasher.batch_size_)
+    step = _Step(hasher, network, optimizer, generator, processes, n_updates)
     run_epoch = _graphed_epochs if device.type == "cuda" and processes.size == 1 else _plain_epochs
     run = run_epoch(step, documents, -(-hasher.batch_size_ // processes.size))
     n_epochs = hasher.epochs_
@@ -194,6 +199,7 @@ def _network(
         hasher.n_bits,
         n_labels=documents.labels.shape[1] if hasher.supervised else 0,
         n_places=documents.places.shape[1],
+        n_vectors=documents.vectors.shape[1],
         private=hasher.private,
         decoder_size=hasher.decoder_size,
         bounded=hasher.log_variance == "bounded",
@@ -207,6 +213,19 @@ def _network(
     return network
 
 
+def _begin(
+    hasher: "VDSH", network: Network, train: Examples, others: Related | None, seed: int
+) -> None:
+    """Begin with the places of documents, or else with their labels; without, by chance."""
+    if others is not None:
+        begin(network, train.inputs, others.places, seed, train.seen)
+    elif hasher.supervised and train.labels is not None:
+        known = train.labels.known
+        seen = None if train.seen is None else train.seen[known]
+        told = train.labels.matrix[known].astype(np.float32)
+        begin(network, train.inputs[known], told, seed, seen)
+
+
 class _Step:
     """One update of the weights; keeps count of updates, loss and divergence on the device."""
 
@@ -217,12 +236,15 @@ class _Step:
         optimizer: Adam,
         generator: torch.Generator,
         processes: Processes,
+        n_updates: int,
     ) -> None:
         self.network, self.optimizer, self.generator = network, optimizer, generator
         self.processes = processes
         self.bound, self.n_samples = lower_bound(hasher), hasher.n_samples
         self.label_weight = float(getattr(hasher, "label_weight", 0))
         self.kl_weight, self.kl_warmup = hasher.kl_weight_, max(hasher.kl_warmup, 1)
+        self.learning_rate, self.falls = hasher.learning_rate, hasher.schedule == "linear"
+        self.n_updates = n_updates
         device = network.W1.device
         self.updates = torch.zeros((), device=device)
         self.sums = torch.zeros(3, device=device)  # loss, divergence, documents
@@ -231,6 +253,9 @@ class _Step:
         """Go one step up the lower bound."""
         self.updates += 1
         kl_weight = self.kl_weight * (self.updates / self.kl_warmup).clamp(max=1)
+        if self.falls:
+            left = 1 - (self.updates - 1) / self.n_updates
+            self.optimizer.learning_rate.copy_(self.learning_rate * left)
         t2 = self.network.hidden(batch, self.generator)
         weights = Weights(kl_weight, self.label_weight)
         bound = self.bound(self.network, batch, t2, weights, self.n_samples, self.generator)

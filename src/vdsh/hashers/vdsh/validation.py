@@ -91,7 +91,8 @@ def _subset(corpus: Examples, most: int, kind: str) -> Examples:
         rows = rows[corpus.labels.known]
     rows = rows[sample(len(rows), most)]
     labels = None if corpus.labels is None else corpus.labels.take(rows)
-    return Examples(corpus.inputs[rows], corpus.counts[rows], labels)
+    vectors = None if corpus.seen is None else corpus.seen[rows]
+    return Examples(corpus.inputs[rows], corpus.counts[rows], labels, seen=vectors)
 
 
 def means(network: Network, documents: Documents) -> Tensor:

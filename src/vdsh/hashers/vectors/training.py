@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 from scipy.sparse import csr_array
 from torch import Tensor
 
 from vdsh.errors import InputError
 from vdsh.hashers.base import Progress, Report
-from vdsh.hashers.baselines.itq import improve, random_rotation
 from vdsh.hashers.vdsh.adam import Adam
+from vdsh.hashers.vdsh.beginning import main_axes, turn
 from vdsh.hashers.vdsh.meanings import reduce
 from vdsh.hashers.vdsh.network import Network
 from vdsh.hashers.vdsh.objective import divergence
@@ -39,7 +38,6 @@ _PRECISION = 300.0  # one over twice the variance of both
 _WORDS = 0.1  # weight of a word
 _KL = 0.01  # weight of the divergence
 _DROPOUT = 0.1
-_TURNS, _MOST_TO_TURN = 30, 10_000  # of iterative quantisation, and rows it looks at
 _GAIN, _SMALL = 2.0, 0.1  # of the first scores, and of weights that begin by chance
 _LAST = 0.1  # of the learning rate, with which training ends
 
@@ -97,7 +95,7 @@ def train(
     history: list[dict[str, float | None]] = []
     for number in range(1, hasher.epochs_ + 1):
         done = (number - 1) / hasher.epochs_
-        optimizer.learning_rate = hasher.learning_rate * (1 - (1 - _LAST) * done)
+        optimizer.learning_rate.fill_(hasher.learning_rate * (1 - (1 - _LAST) * done))
         order = torch.randperm(len(rows), generator=generator, device=device)
         batches = torch.split(order, hasher.batch_size)
         sums = np.zeros(2)
@@ -125,31 +123,12 @@ def _corpus(
 ) -> _Corpus:
     """Find out where everybody lies, and what the codes are to be."""
     places = walk(nearest_vectors(reduce(vectors), _JOINED))
-    told = _turn(np.hstack([vectors, np.sqrt(_PLACE) * places]), hasher.n_bits, seed)
+    told = turn(np.hstack([vectors, np.sqrt(_PLACE) * places]), hasher.n_bits, seed)
     size = float(np.abs(told).mean()) or 1.0  # that of a bit: c
     if words is not None:
         words = csr_array((np.ones_like(words.data), words.indices, words.indptr), words.shape)
     inputs = torch.as_tensor((vectors - scale.mean) * scale.factor)
     return _Corpus(inputs, torch.as_tensor(told / size), _PRECISION * size**2, words)
-
-
-def _turn(rows: Floats, n_bits: int, seed: int) -> Floats:
-    """Give the main coordinates of rows, turned so that signs lose little: (n_docs, n_bits)."""
-    centred = rows - rows.mean(axis=0)
-    _, axes = _main_axes(centred, n_bits)
-    coordinates = centred @ axes
-    rotation = random_rotation(axes.shape[1], n_bits, np.random.RandomState(seed))
-    some = coordinates[sample(len(rows), _MOST_TO_TURN)]
-    for _ in range(_TURNS):
-        rotation = improve(some, rotation)
-    turned: Floats = (coordinates @ rotation).astype(np.float32)
-    return turned
-
-
-def _main_axes(centred: Floats, n: int) -> tuple[Floats, Floats]:
-    """Find the n directions in which rows vary most, and the sums of squares along them."""
-    squares, axes = eigh(centred.T @ centred)
-    return squares[::-1][:n], np.ascontiguousarray(axes[:, ::-1][:, :n])
 
 
 def _network(hasher: "VDSH_V", corpus: _Corpus, seed: int) -> Network:
@@ -180,7 +159,7 @@ def _begin(network: Network, corpus: _Corpus) -> None:
     Pairs of nodes are relu(x) and relu(-x), whose difference is x.
     """
     x, y = corpus.inputs.numpy(), corpus.targets.numpy()
-    squares, axes = _main_axes(x, min(x.shape[1], len(network.b1) // 2))
+    squares, axes = main_axes(x, min(x.shape[1], len(network.b1) // 2))
     m = axes.shape[1]
     inverse = 1 / np.maximum(squares, 1e-6 * squares[:1])
     found = torch.as_tensor(_GAIN * inverse[:, None] * (axes.T @ (x.T @ y)))  # (m, K)

@@ -128,7 +128,7 @@ class VectorHasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         bag = BagOfWords()
         words = None if texts is None else bag.fit_transform(_check_number(texts, len(vectors)))
         settings = {"n_bits": self.n_bits, "weighting": "tf", "random_state": self.random_state}
-        given = {}
+        given: dict[str, Any] = {}
         if kind is VDSH_V:
             own = ("hidden_size", "epochs", "batch_size", "learning_rate", "device")
             settings |= {name: getattr(self, name) for name in own}

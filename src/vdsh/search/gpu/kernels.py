@@ -1,29 +1,21 @@
 """Kernels of the scan in Triton, which comes with torch where it has CUDA.
 
-Each block of codes is read once and compared with all queries. Few queries are compared bit by
-bit, as fast as memory gives codes; many as products of signs, on the cores for matrices.
+`few` compares queries with all codes bit by bit, as fast as memory gives codes. `near` marks codes
+that are near some of many queries, as products of matrices, and `listed` compares those.
 """
-
-from typing import Any
 
 import triton
 import triton.language as tl
-from torch import Tensor
 from triton.language.extra import libdevice
-
-from vdsh.search.gpu.layout import UNIT, Span
-
-FEW = 12  # queries up to which bits are compared one query at a time
-MANY_BITS = 256  # of a code, at most, as products; longer ones do not fit beside each other
-BLOCK, TILE_CODES, TILE_QUERIES = 1024, 128, 64  # measured on an H200
 
 
 @triton.jit
-def _few(
+def few(
     planes, plane_size, queries, bounds, allowed, found, counts,
     first, stop, step, n_queries, capacity,
     WORDS: tl.constexpr, MASKED: tl.constexpr, BLOCK: tl.constexpr, PER_UNIT: tl.constexpr,
 ):  # fmt: skip
+    """Note all codes within the bounds of queries."""
     block = tl.program_id(0).to(tl.int64)
     start = first + (block // PER_UNIT) * step + (block % PER_UNIT) * BLOCK
     places = start + tl.arange(0, BLOCK)
@@ -46,78 +38,51 @@ def _few(
 
 
 @triton.jit
-def _many(
-    planes, plane_size, queries, bounds, allowed, found, counts,
-    first, stop, step, n_tiles, capacity,
-    WORDS: tl.constexpr, PADDED: tl.constexpr, MASKED: tl.constexpr,
-    BLOCK: tl.constexpr, TILE: tl.constexpr, PER_UNIT: tl.constexpr,
+def listed(
+    codes, places, queries, bounds, found, counts, n_places, n_queries, capacity,
+    WORDS: tl.constexpr, BLOCK: tl.constexpr, QUERIES: tl.constexpr,
 ):  # fmt: skip
+    """Note those of some codes that are within the bounds of queries."""
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    there = at < n_places
+    first = tl.program_id(1) * QUERIES
+    for q in range(first, min(first + QUERIES, n_queries)):
+        distances = tl.zeros([BLOCK], tl.int32)
+        for w in tl.static_range(WORDS):
+            words = tl.load(codes + w * n_places.to(tl.int64) + at, mask=there, other=0)
+            distances += libdevice.popc(words ^ tl.load(queries + q * WORDS + w))
+        hits = there & (distances <= tl.load(bounds + q))
+        one, count = tl.full([BLOCK], 1, tl.int32), counts + q + tl.zeros([BLOCK], tl.int32)
+        n = tl.atomic_add(count, one, mask=hits, sem="relaxed")
+        packed = (distances.to(tl.int64) << 40) | tl.load(places + at, mask=hits, other=0)
+        tl.store(found + q.to(tl.int64) * capacity + n, packed, mask=hits & (n < capacity))
+
+
+@triton.jit
+def near(
+    planes, plane_size, queries, allowed, flags, first, stop, step, n_blocks,
+    N_QUERIES: tl.constexpr, WORDS: tl.constexpr, N_BITS: tl.constexpr, SLOT: tl.constexpr,
+    MASKED: tl.constexpr, BLOCK: tl.constexpr, TILE: tl.constexpr, PER_UNIT: tl.constexpr,
+):  # fmt: skip
+    """Mark codes that are near some query."""
     block = tl.program_id(0).to(tl.int64)
     start = first + (block // PER_UNIT) * step + (block % PER_UNIT) * BLOCK
     places = start + tl.arange(0, BLOCK)
     inside = places < stop
-    if MASKED:
-        inside &= tl.load(allowed + places, mask=inside, other=0) != 0
-    plane = tl.arange(0, PADDED)
-    there = (plane < WORDS)[:, None] & inside[None, :]
+    plane = tl.arange(0, N_BITS // 32)
     words = tl.load(planes + plane.to(tl.int64)[:, None] * plane_size + places[None, :],
-                    mask=there, other=0)  # fmt: skip
-    bits = (words[:, None, :] >> tl.arange(0, 32)[None, :, None]) & 1
-    signs = tl.reshape(2 * bits - 1, (PADDED * 32, BLOCK)).to(tl.int8)
-    columns = tl.arange(0, PADDED * 32)
-    # Signs that agree minus those that do not are the length of a code less twice the distance.
-    # What the bound asks for is taken off before: only where nothing is left the sign bit stays.
-    signs_left = tl.full([TILE, BLOCK], -1, tl.int32)
-    for tile in range(n_tiles):
-        rows = tile * TILE + tl.arange(0, TILE)
-        asked = tl.load(queries + rows[:, None] * (PADDED * 32) + columns[None, :])
-        least = PADDED * 32 - 2 * tl.load(bounds + rows)
-        owed = tl.zeros([TILE, BLOCK], tl.int32) - least[:, None]
-        signs_left &= tl.dot(asked, signs, acc=owed, out_dtype=tl.int32)
-    if tl.max(signs_left) >= 0:
-        for tile in range(n_tiles):
-            rows = tile * TILE + tl.arange(0, TILE)
-            asked = tl.load(queries + rows[:, None] * (PADDED * 32) + columns[None, :])
-            least = PADDED * 32 - 2 * tl.load(bounds + rows)
-            products = tl.dot(asked, signs, out_dtype=tl.int32)
-            if tl.max(products - least[:, None]) >= 0:
-                hits = ((products >= least[:, None]) & inside[None, :]).to(tl.int32)
-                n_hits = tl.sum(hits, axis=1)
-                before = tl.atomic_add(counts + rows, n_hits, mask=n_hits > 0)
-                at = before[:, None] + tl.cumsum(hits, axis=1) - 1
-                distances = (PADDED * 32 - products) // 2
-                packed = (distances.to(tl.int64) << 40) | places[None, :]
-                wanted = (hits > 0) & (at < capacity)
-                kept = found + rows.to(tl.int64)[:, None] * capacity + at
-                tl.store(kept, packed, mask=wanted)
-
-
-def launch(
-    planes: Tensor,
-    asked: Any,
-    bounds: Tensor,
-    allowed: Tensor | None,
-    span: Span,
-    found: Tensor,
-    counts: Tensor,
-) -> None:
-    """Note all codes of a span within the bounds of queries; `scan` says how."""
-    n_words, capacity = planes.shape[0], found.shape[1]
-    mask = counts if allowed is None else allowed  # any address, where it is not read
-    given = (mask, found, counts, span.first, span.stop, span.step)
-    masked = allowed is not None
-    padded = triton.next_power_of_2(n_words)
-    if asked.n_queries <= FEW or 32 * padded > MANY_BITS:
-        grid = (span.n_units * (UNIT // BLOCK),)
-        _few[grid](
-            planes, planes.stride(0), asked.words, bounds, *given, asked.n_queries, capacity,
-            WORDS=n_words, MASKED=masked, BLOCK=BLOCK, PER_UNIT=UNIT // BLOCK, num_warps=4,
-        )  # fmt: skip
-        return
-    signs = asked.signs(32 * padded, TILE_QUERIES)
-    grid = (span.n_units * (UNIT // TILE_CODES),)
-    _many[grid](
-        planes, planes.stride(0), signs, bounds, *given, len(signs) // TILE_QUERIES, capacity,
-        WORDS=n_words, PADDED=padded, MASKED=masked, BLOCK=TILE_CODES, TILE=TILE_QUERIES,
-        PER_UNIT=UNIT // TILE_CODES, num_warps=4,
-    )  # fmt: skip
+                    mask=(plane < WORDS)[:, None] & inside[None, :], other=0)  # fmt: skip
+    bit = tl.arange(0, 32)
+    bits = (words[:, None, :] >> (bit // 4 + 8 * (bit % 4))[None, :, None]) & 1
+    columns = tl.arange(0, N_BITS)
+    codes = tl.reshape(bits, (N_BITS, BLOCK))
+    codes = tl.where((columns == N_BITS - 1)[:, None], SLOT, codes).to(tl.int8)
+    signs = tl.full([TILE, BLOCK], -1, tl.int32)
+    for tile in range(N_QUERIES // TILE):
+        rows = tile * (TILE) + tl.arange(0, TILE)
+        asked = tl.load(queries + rows[:, None] * N_BITS + columns[None, :])
+        signs &= tl.dot(asked, codes, out_dtype=tl.int32)
+    hits = (tl.max(signs, axis=0) >= 0) & inside
+    if MASKED:
+        hits &= tl.load(allowed + places, mask=hits, other=0) != 0
+    tl.store(flags + block * BLOCK + tl.arange(0, BLOCK), 1, mask=hits)

@@ -41,14 +41,28 @@ class Queries(NamedTuple):
         """How many there are."""
         return len(self.words)
 
-    def signs(self, n_bits: int, multiple: int) -> Tensor:
-        """Write bits as -1 and 1, with rows for a multiple of queries; none of them is 1 there."""
-        n_rows = -(-self.n_queries // multiple) * multiple
-        shifts = torch.arange(32, device=self.words.device, dtype=torch.int32)
-        bits = (self.words[:, :, None] >> shifts & 1).flatten(1)
-        signs = bits.new_full((n_rows, n_bits), -1, dtype=torch.int8)
-        signs[: self.n_queries, : bits.shape[1]] = (2 * bits - 1).to(torch.int8)
-        return signs
+    def products(self, bounds: Tensor, n_bits: int, multiple: int) -> Tensor:
+        """Write queries as rows whose products with bits of codes are negative where those are far.
+
+        A bit of a code counts 1 where the query has it and -1 where not; the sum is what the query
+        has less the distance. The last bit gives its place to what the bound asks for, which a
+        code counts -`scale` times. Rows of no query are far from all; there are as many rows as
+        make a power of two times a multiple.
+        """
+        n_rows = multiple * power_of_two(-(-self.n_queries // multiple))
+        bits = to_bits(self.words)
+        rows = bits.new_full((n_rows, n_bits), -1, dtype=torch.int8)
+        rows[: self.n_queries, : bits.shape[1]] = (2 * bits - 1).to(torch.int8)
+        has = (rows[: self.n_queries, :-1] > 0).sum(1)
+        rows[:, -1] = 127
+        asked = (has - bounds).div(self.scale(n_bits), rounding_mode="floor")
+        rows[: self.n_queries, -1] = asked.clamp(-128, 127).to(torch.int8)
+        return rows
+
+    @staticmethod
+    def scale(n_bits: int) -> int:
+        """Say how often a code counts what the bound asks for, so that it fits in a byte."""
+        return -(-n_bits // 128)
 
 
 def n_words(n_bytes: int) -> int:
@@ -67,6 +81,12 @@ def to_words(codes: Codes, device: torch.device) -> Tensor:
     return given.view(torch.int32)
 
 
+def to_bits(words: Tensor) -> Tensor:
+    """Spread the bits of words, in the order in which kernels take them: every eighth first."""
+    bit = torch.arange(32, device=words.device, dtype=torch.int32)
+    return (words[:, :, None] >> (bit // 4 + 8 * (bit % 4)) & 1).flatten(1)
+
+
 def fill(planes: Tensor, first: int, codes: Codes) -> None:
     """Write codes into planes from a place on."""
     for i in range(0, len(codes), CHUNK):
@@ -81,3 +101,12 @@ def to_codes(planes: Tensor, n_bytes: int) -> Codes:
         words = planes[:, i : i + CHUNK].T.contiguous().view(torch.uint8)
         codes[i : i + CHUNK] = words[:, :n_bytes].cpu().numpy()
     return codes
+
+
+def power_of_two(n: int) -> int:
+    """Return the least power of two that is not smaller.
+
+    >>> power_of_two(5), power_of_two(8)
+    (8, 8)
+    """
+    return 1 << (n - 1).bit_length()

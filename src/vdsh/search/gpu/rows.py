@@ -18,6 +18,7 @@ from vdsh.search.gpu.layout import (
     Span,
     fill,
     n_words,
+    power_of_two,
     to_codes,
     to_words,
 )
@@ -161,7 +162,7 @@ class GpuRows:
         if k == 0 or not len(queries):
             shape = len(queries), k
             return RowHits(np.empty(shape, np.int64), np.empty(shape, np.int32))
-        kept = min(_power_of_two(256 * k), _power_of_two(self.n_rows + UNIT))
+        kept = min(power_of_two(256 * k), power_of_two(self.n_rows + UNIT))
         kept = max(LEAST_KEPT, kept)
         parts = [self._nearest(asked, k, kept, mask) for asked in self._batches(queries, kept)]
         return self._hits(torch.cat(parts))
@@ -275,12 +276,3 @@ def _check_device(name: str) -> torch.device:
             "Leave device out to search on the CPU."
         )
     return device
-
-
-def _power_of_two(n: int) -> int:
-    """Return the least power of two that is not smaller.
-
-    >>> _power_of_two(5), _power_of_two(8)
-    (8, 8)
-    """
-    return 1 << (n - 1).bit_length()

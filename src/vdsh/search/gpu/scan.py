@@ -35,19 +35,16 @@ def scan(
     counts : tensor of int32 of shape (n_queries,)
         How many there are, which may be more than are kept.
     """
-    n_rows = -(-asked.n_queries // 128) * 128  # kernels take queries in tiles
     found = planes.new_full((asked.n_queries, capacity), NOTHING, dtype=torch.int64)
-    counts = planes.new_zeros(n_rows)
-    wide = torch.full_like(counts, -1)
-    wide[: len(bounds)] = bounds
+    counts = planes.new_zeros(asked.n_queries)
     launch = _launch_plainly
     if planes.is_cuda:
         try:
-            from vdsh.search.gpu.kernels import launch
+            from vdsh.search.gpu.launch import launch
         except ImportError:  # torch for Windows has no Triton
             pass
-    launch(planes, asked, wide, allowed, span, found, counts)
-    return found, counts[: asked.n_queries]
+    launch(planes, asked, bounds, allowed, span, found, counts)
+    return found, counts
 
 
 def _launch_plainly(

@@ -13,6 +13,7 @@ from typing import Any
 from vdsh.codes import Codes
 from vdsh.errors import FolderError
 from vdsh.model import Model
+from vdsh.search.id_kinds import show
 from vdsh.store.addresses import Address
 from vdsh.store.engine import NEAREST, REORDERS, Engine, no_store
 from vdsh.store.engines.milvus.collection import MOST, DocumentCollection, Pairs
@@ -39,6 +40,7 @@ from vdsh.store.where import Tree, matches
 
 MANY_DOCUMENTS = 1000  # fetched at a time
 MESSAGE = 16_000_000  # bytes; a server takes 64 MiB
+TRIES = 5  # to read a document that others replace
 MOST_WORDS = 1000  # of a query
 BY_WORDS = f"all words (Milvus BM25): the {NEAREST:,} best and the {NEAREST:,} nearest, re-ordered"
 FIELDS = ["id", "code", "document", "pieces"]
@@ -123,7 +125,6 @@ class Milvus(Engine):
 
     def write(self, rows: Rows) -> None:
         """Write rows: names and pieces first, then the documents in one message where they fit."""
-        self._reencoding.check_writable(self._codes)
         words: Sequence[str | None] = [None] * len(rows.rows)
         if self._has_words:
             words = to_words([row[1] for row in rows.rows])
@@ -136,22 +137,28 @@ class Milvus(Engine):
         if any(entry.pieces for entry in entries):
             self._notes.note_names("is/", {"cut"})
         replaced = self._pieces_of([entry.row["id"] for entry in entries])
-        self._write_pieces(entries)
-        for part in chunks([entry.row for entry in entries], MESSAGE):
-            self._documents.call("upsert", part)
-        self._reencoding.check_writable(self._codes)  # else it may not be in the new codes
+
+        def upsert() -> None:
+            self._write_pieces(entries)
+            for part in chunks([entry.row for entry in entries], MESSAGE):
+                self._documents.call("upsert", part)
+
+        keys = [entry.row["id"] for entry in entries]
+        self._reencoding.note_changes(self._codes, keys, upsert)
         self._notes.remove(replaced)
 
     def remove(self, ids: Sequence[str]) -> int:
         """Delete documents; return how many were there."""
-        self._reencoding.check_writable(self._codes)
         keys = [to_key(id) for id in ids]
         pieces = self._pieces_of(keys)
         these = f"id in {quoted(ids)}"
         n_there = self._documents.count(these)
-        if n_there:
-            self._documents.call("delete", filter=these)
-        self._reencoding.check_writable(self._codes)
+
+        def delete() -> None:
+            if n_there:
+                self._documents.call("delete", filter=these)
+
+        self._reencoding.note_changes(self._codes, keys, delete)
         self._notes.remove(pieces)
         return n_there
 
@@ -166,7 +173,9 @@ class Milvus(Engine):
             return self._documents.count(expression.text)
         pages = self._documents.pages(expression.text, MANY_DOCUMENTS, FIELDS)
         return sum(
-            matches(where, stored.document) for page in pages for stored in self._stored(page)
+            matches(where, stored.document)
+            for page in pages
+            for stored in self._stored(page).values()
         )
 
     def nearest(
@@ -209,8 +218,12 @@ class Milvus(Engine):
 
     def page(self, after: str, size: int) -> list[Found]:
         """Return the documents with the lowest ids above `after`."""
-        rows = self._documents.page(after and to_key(after), "", min(size, MANY_DOCUMENTS), FIELDS)
-        return self._stored(rows)
+        last, found = after and to_key(after), dict[str, Found]()
+        while not found and (
+            rows := self._documents.page(last, "", min(size, MANY_DOCUMENTS), FIELDS)
+        ):
+            last, found = rows[-1]["id"], self._stored(rows)
+        return [found[key] for key in sorted(found)]
 
     def code_page(self, after: str, size: int) -> list[tuple[str, bytes]]:
         """Return the lowest ids above `after` with their codes."""
@@ -236,7 +249,7 @@ class Milvus(Engine):
         restart: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> None:
-        """Copy all documents with codes of another model; nobody can write meanwhile."""
+        """Copy all documents with codes of another model, and what is written meanwhile."""
         self._reencoding.run(model, self._stored, restart=restart, progress=progress)
 
     def previous_model(self) -> Model:
@@ -263,24 +276,32 @@ class Milvus(Engine):
         found = [stored[key]._replace(distance=d) for d, key in pairs if key in stored]
         return [one for one in found if where is None or matches(where, one.document)]
 
-    def _fetch(self, keys: Sequence[str]) -> dict[str, Found]:
+    def _fetch(self, keys: Sequence[str], tries: int = TRIES) -> dict[str, Found]:
         found: dict[str, Found] = {}
         for first in range(0, len(keys), MANY_DOCUMENTS):
             some = ", ".join([f'"{key}"' for key in keys[first : first + MANY_DOCUMENTS]])
             rows = self._documents.query(f"id in [{some}]", FIELDS)
-            found |= zip([row["id"] for row in rows], self._stored(rows), strict=True)
+            found |= self._stored(rows, tries)
         return found
 
-    def _stored(self, rows: Sequence[Mapping[str, Any]]) -> list[Found]:
+    def _stored(self, rows: Sequence[Mapping[str, Any]], tries: int = TRIES) -> dict[str, Found]:
+        """Make documents of rows; one that was replaced a moment ago is fetched anew."""
         wanted = [key for row in rows if row["pieces"] for key in piece_keys(row["pieces"])]
         pieces = self._notes.look_up(wanted)
-        stored = []
+        found, replaced = {}, []
         for row in rows:
-            body = row["document"]
-            if row["pieces"]:
-                body = "".join([pieces[key] for key in piece_keys(row["pieces"])])
-            stored.append(Found(to_document(row["id"], body), row["code"][0]))
-        return stored
+            body, keys = row["document"], piece_keys(row["pieces"]) if row["pieces"] else []
+            if not pieces.keys() >= {*keys}:
+                replaced.append(row["id"])
+                continue
+            body = "".join([pieces[key] for key in keys]) if keys else body
+            found[row["id"]] = Found(to_document(row["id"], body), row["code"][0])
+        if replaced and not tries:
+            raise FolderError(
+                f"'{self.shown}' is damaged: a part of the document {show(from_key(replaced[0]))} "
+                "is missing. Write that document again, or delete it."
+            )
+        return found | (self._fetch(replaced, tries - 1) if replaced else {})
 
     def _pieces_of(self, keys: Sequence[str]) -> list[str]:
         """List the pieces that belong to documents."""

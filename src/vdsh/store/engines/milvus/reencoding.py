@@ -1,14 +1,20 @@
 """A new model under an old store: documents are copied with new codes, and one note switches.
 
 Milvus can neither add a code to a document nor write to two collections at once. So there is a new
-collection, nobody writes while it is filled, and a note `meta/now/NUMBER` says which collection and
-model the store has; the highest number counts. Notes of that kind are added and never replaced, so
-there is always a whole one. A run notes in `meta/next` which number it is going to be, and writers
-look for that before and after: what was acknowledged is in the old collection when copying begins.
+collection, and a note `meta/now/NUMBER` says which collection and model the store has; the highest
+number counts. Notes of that kind are added and never replaced, so there is always a whole one.
+
+A run notes in `meta/next` which number it is going to be. From then on writers, who look for that
+before and after, note which documents they change, and the run copies those again (see `changes`).
+When few are left it notes `meta/closing`, copies them and switches. Whoever sees that note behind
+its writing waits for the switch, and writes again with the new model; whoever does not has noted
+its documents before, so the run still sees them. Writes are thus in the new collection when they
+are acknowledged, or will be when it is the store's.
 """
 
 import json
 import re
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -18,8 +24,9 @@ from typing import Any, NamedTuple
 import orjson
 
 from vdsh.codes import Codes
-from vdsh.errors import EngineError
+from vdsh.errors import EngineError, InputError
 from vdsh.model import Model
+from vdsh.store.engines.milvus.changes import CHANGED, DONE, copy_changes, note_changes
 from vdsh.store.engines.milvus.collection import DocumentCollection
 from vdsh.store.engines.milvus.notes import Notes
 from vdsh.store.engines.milvus.session import Session
@@ -38,21 +45,40 @@ from vdsh.store.reindexing import (
 
 BATCH = 1000  # documents of up to 64 KB
 MESSAGE = 16_000_000  # bytes
+PAUSE = 0.1  # seconds
+PASSES, FEW = 10, 10  # over what was written meanwhile, until so few notes are left
 COLLECTION = "collection"
-NOW, LAST = "now/", "last"  # notes under meta/
+NOW, LAST, RUN, CLOSING = "now/", "last", "run", "closing"  # notes under meta/
 KEPT = ["id", "code", "document", "pieces", "fields"]
 
-Read = Callable[[Sequence[Mapping[str, Any]]], list[Found]]
+Row = Mapping[str, Any]
+Read = Callable[[Sequence[Row]], dict[str, Found]]
 Progress = Callable[[int], None]
 
 
 class State(NamedTuple):
-    """What a store says about itself, the number of that, and what a run has noted."""
+    """What a store says about itself, the number of that, and what a run has noted.
+
+    Attributes
+    ----------
+    meta : dict of str
+    number : int
+    begun : str or None
+        The fingerprint of the model that the store gets.
+    last : str
+        The last document that was copied.
+    run : str
+        Which process does it.
+    closing : bool
+        Whether it is about to switch.
+    """
 
     meta: dict[str, str]
     number: int
-    begun: str | None
-    last: str
+    begun: str | None = None
+    last: str = ""
+    run: str = ""
+    closing: bool = False
 
 
 def read_state(notes: Notes) -> State:
@@ -62,11 +88,11 @@ def read_state(notes: Notes) -> State:
     meta = {key: value for key, value in found.items() if not key.startswith(NOW)}
     meta |= json.loads(found[newest]) if newest else {}
     number = int(newest.removeprefix(NOW) or 1)
-    of, _, begun = meta.pop(NEXT, "").partition(" ")
-    last = meta.pop(LAST, "")
+    begun, last, run, closing = (meta.pop(key, "") for key in (NEXT, LAST, RUN, CLOSING))
+    of, _, fingerprint = begun.partition(" ")
     if of != str(number + 1):
-        return State(meta, number, None, "")
-    return State(meta, number, begun, last)
+        return State(meta, number)
+    return State(meta, number, fingerprint, last, run, closing == begun)
 
 
 class Reencoding:
@@ -92,36 +118,62 @@ class Reencoding:
         """Raise where the store has other codes than those known."""
         check_codes(read_state(self._notes).meta.get("uuid"), known)
 
-    def check_writable(self, known: str) -> None:
-        """Raise where the store has other codes than those known, or is getting others."""
-        state = read_state(self._notes)
-        check_codes(state.meta.get("uuid"), known)
-        if state.begun is not None:
-            raise EngineError(
-                f"'{self._shown}' is being encoded with another model, and nobody can write to "
-                "Milvus meanwhile. Write again when vdsh reindex has ended. Was it interrupted? "
-                "Start it again, or drop it with vdsh compact."
-            )
+    def note_changes(self, known: str, keys: Sequence[str], write: Callable[[], None]) -> None:
+        """Write documents so that a run which is under way has them too.
+
+        Raises where the store has other codes than those known: then they must be made anew.
+        """
+        state = self._writable(known)
+        while True:
+            if state.begun is None:
+                write()
+            else:
+                note_changes(self._notes, keys, write)
+            before, state = state, self._writable(known)
+            if state.begun is None or _same_run(state, before):
+                return
 
     def run(self, model: Model, read: Read, *, restart: bool, progress: Progress | None) -> None:
         """Copy all documents with codes of another model, and switch to it."""
         state = self._begin(model, restart=restart)
         check = partial(self._check_own, model, state)
         old = DocumentCollection(self._session, state.meta.get(COLLECTION, self._name), check)
-        new, last = self._collection_of(model, state), state.last
-        while rows := old.page(last, "", BATCH, KEPT):
+        new = DocumentCollection(self._session, self._collection_of(model, state), check)
+        last = state.last
+
+        def copy(rows: Sequence[Row]) -> None:
+            found = read(rows)  # not those that were deleted a moment ago
+            texts = [found[row["id"]].document.text for row in rows if row["id"] in found]
+            kept = [row for row in rows if row["id"] in found]
+            entries = list(map(_copy, kept, model.encode(texts), to_words(texts))) if kept else []
             check()
-            texts = [found.document.text for found in read(rows)]
-            entries = list(map(_copy, rows, model.encode(texts), to_words(texts)))
             for part in chunks(entries, MESSAGE):
-                self._session.call("upsert", new, part)
+                new.call("upsert", part)
+
+        def copy_again(keys: Sequence[str]) -> None:
+            for first in range(0, len(keys), BATCH):
+                some = keys[first : first + BATCH]
+                rows = old.query(_these(some), KEPT)
+                copy(rows)
+                gone = sorted({*some} - {row["id"] for row in rows})
+                if gone:
+                    new.call("delete", filter=_these(gone))
+
+        while rows := old.page(last, "", BATCH, KEPT):
+            copy(rows)
             last = rows[-1]["id"]
             self._notes.write("meta/", {LAST: last})
             if progress is not None:
                 progress(len(rows))
+        for _ in range(PASSES):
+            if copy_changes(self._notes, copy_again, DONE) <= FEW:
+                break
         check()
-        self._switch(model, state, new)
-        self._drop_all_but(new)
+        self._notes.write("meta/", {CLOSING: f"{state.number + 1} {model.fingerprint}"})
+        copy_changes(self._notes, copy_again, CHANGED)
+        check()
+        self._switch(model, state, new.name)
+        self._drop_all_but(new.name)
 
     def previous(self) -> Model:
         """Load the model that the store had before."""
@@ -141,6 +193,23 @@ class Reencoding:
         used = f"{state.meta['fingerprint']}/"
         keys = [key for key in self._notes.under("model/") if not key.startswith(used)]
         self._notes.remove([f"model/{key}" for key in keys])
+        self._notes.remove([f"{CHANGED}{key}" for key in self._notes.under(CHANGED)])
+
+    def _writable(self, known: str) -> State:
+        """Read what the store is; wait where it is about to switch, and raise where it has."""
+        deadline = time.monotonic() + self._session.wait
+        while True:
+            state = read_state(self._notes)
+            check_codes(state.meta.get("uuid"), known)
+            if not state.closing:
+                return state
+            if time.monotonic() > deadline:
+                raise EngineError(
+                    f"'{self._shown}' is about to get another model, for {self._session.wait:g} s "
+                    "now, and nobody can write in that moment. Was vdsh reindex killed? Start it "
+                    "again, or drop it with vdsh compact."
+                )
+            time.sleep(PAUSE)
 
     def _begin(self, model: Model, *, restart: bool) -> State:
         state = read_state(self._notes)
@@ -148,9 +217,11 @@ class Reencoding:
         old, new = state.meta.get(COLLECTION, self._name), self._collection_of(model, state)
         if state.begun != model.fingerprint:
             self._drop_all_but(old)
-            self._notes.remove([f"meta/{LAST}"])
+            self._notes.remove([f"meta/{LAST}", f"meta/{CLOSING}"])
             self._notes.write("meta/", {NEXT: f"{state.number + 1} {model.fingerprint}"})
-            state = state._replace(begun=model.fingerprint, last="")
+            state = State(state.meta, state.number, model.fingerprint)
+        state = state._replace(run=uuid.uuid4().hex)
+        self._notes.write("meta/", {RUN: state.run})
         if self._notes.files(model.fingerprint) != (files := to_files(model)):
             self._notes.write_files(model.fingerprint, files)
         schema = documents_schema(model.n_bits)
@@ -162,6 +233,11 @@ class Reencoding:
         now = read_state(self._notes)
         begun = now.begun if now.number == state.number else None
         check_own(self._shown, begun, model.fingerprint)
+        if now.run != state.run:
+            raise InputError(
+                f"Another process encodes '{self._shown}' with this model now, from where this one "
+                "was. Leave it to that."
+            )
 
     def _switch(self, model: Model, state: State, collection: str) -> None:
         before = json.dumps([json.dumps(state.meta["model"]), state.meta["fingerprint"]])
@@ -181,7 +257,7 @@ class Reencoding:
         """Say what the store is from now on."""
         self._notes.write(f"meta/{NOW}", {f"{number:06}": json.dumps(meta)})
         older = [key for key in self._notes.under(f"meta/{NOW}") if int(key) < number]
-        over = [*(f"{NOW}{key}" for key in older), NEXT, LAST]
+        over = [*(f"{NOW}{key}" for key in older), NEXT, LAST, RUN, CLOSING]
         self._notes.remove([f"meta/{key}" for key in over])
 
     def _collection_of(self, model: Model, state: State) -> str:
@@ -195,7 +271,16 @@ class Reencoding:
                 self._session.call("drop_collection", name)
 
 
-def _copy(row: Mapping[str, Any], code: Codes, words: str) -> dict[str, Any]:
+def _same_run(one: State, other: State) -> bool:
+    return (one.number, one.begun) == (other.number, other.begun)
+
+
+def _these(keys: Sequence[str]) -> str:
+    """Write an expression for some documents."""
+    return "id in [" + ", ".join([f'"{key}"' for key in keys]) + "]"
+
+
+def _copy(row: Row, code: Codes, words: str) -> dict[str, Any]:
     fields = row["fields"]
     if not isinstance(fields, str):
         fields = orjson.dumps(fields).decode()

@@ -40,13 +40,14 @@ class Session:
 
     Attributes
     ----------
+    wait : float
     loaded : list of str
         Collections that must be in the server's memory; they are loaded again after a restart.
     """
 
     def __init__(self, address: Address, *, wait: float) -> None:
         self._address = address
-        self._wait = wait
+        self.wait = wait
         self.loaded: list[str] = []
         self._lite = None
         if address.scheme == "milvus-lite":
@@ -62,11 +63,11 @@ class Session:
 
     def call(self, method: str, *arguments: Any, **options: Any) -> Any:
         """Call a method of the client; it must be harmless to call it twice."""
-        deadline = time.monotonic() + self._wait
+        deadline = time.monotonic() + self.wait
         while True:
             try:
                 loads = method == "load_collection"
-                timeout = LONGEST_LOAD if loads else min(self._wait, LONGEST_CALL)
+                timeout = LONGEST_LOAD if loads else min(self.wait, LONGEST_CALL)
                 with self._turn:
                     return getattr(self._client, method)(*arguments, timeout=timeout, **options)
             except (MilvusException, RpcError, ValueError) as error:
@@ -101,7 +102,7 @@ class Session:
 
     def _open(self, uri: str, **options: Any) -> Any:
         """Connect; for a moment gRPC may still think that a server is away which is back."""
-        deadline = time.monotonic() + min(self._wait, OPENED_IN)
+        deadline = time.monotonic() + min(self.wait, OPENED_IN)
         while True:
             try:
                 return self._try_to_open(uri, options)
@@ -116,7 +117,7 @@ class Session:
             time.sleep(PAUSE)
 
     def _try_to_open(self, uri: str, options: dict[str, Any]) -> Any:
-        timeout = min(self._wait, LONGEST_CALL)
+        timeout = min(self.wait, LONGEST_CALL)
         channel = OWN_CHANNEL | (WITHOUT_PINGS if self._lite is not None else {})
         client = MilvusClient(uri, timeout=timeout, grpc_options=channel, **options)
         client.list_collections(timeout=timeout)
@@ -145,7 +146,7 @@ class Session:
         reason = "the server does not answer" if CLOSED in str(error) else self._reason(error)
         return EngineError(
             f"Lost the connection to '{self._address.shown}' and did not get it back in "
-            f"{self._wait:g} s ({reason}). What was committed before is kept; the same can be "
+            f"{self.wait:g} s ({reason}). What was committed before is kept; the same can be "
             "done again."
         )
 

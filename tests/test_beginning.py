@@ -1,0 +1,88 @@
+"""Where training begins: the linear map from words to what a code has to tell."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import csr_array, random_array
+from sklearn.linear_model import Ridge
+
+from conftest import QUICK, toy_corpus
+from vdsh.codes import unpack
+from vdsh.hashers import VDSH, VDSH_S
+from vdsh.hashers.vdsh.batches import Documents, in_order, sparse_batches
+from vdsh.hashers.vdsh.beginning import begin, regress, turn
+from vdsh.hashers.vdsh.network import Network
+from vdsh.text import BagOfWords
+
+
+@pytest.fixture
+def words():
+    return csr_array(random_array((60, 20), density=0.2, rng=0, dtype=np.float32))
+
+
+@pytest.fixture
+def told():
+    return np.random.RandomState(1).normal(size=(60, 6)).astype(np.float32)
+
+
+def network(n_bits=8, hidden_size=40):
+    return Network(
+        20, hidden_size, n_bits, n_labels=0, private=False, decoder_size=10, bounded=True,
+        dropout=0.0, generator=torch.Generator().manual_seed(0),
+    )  # fmt: skip
+
+
+def means(network, words):
+    documents = Documents(words, words.data, None, torch.device("cpu"))
+    (batch,) = sparse_batches(in_order(documents), 100)
+    with torch.no_grad():
+        return network.posterior(network.hidden(batch, None)).mu.numpy()
+
+
+def test_the_regression_is_that_of_scikit_learn(words, told):
+    expected = Ridge(alpha=1.0, fit_intercept=False).fit(words.toarray(), told).coef_.T
+    np.testing.assert_allclose(regress(words, told), expected, rtol=1e-3, atol=1e-4)
+
+
+def test_a_network_begins_near_the_turned_places(words, told):
+    begun = network()
+    begin(begun, words, told, 0)
+    turned, found = turn(told, 8, 0), means(begun, words)
+    line = words @ regress(words, turned)
+    wanted = line - line.mean(axis=0)
+    same = [np.corrcoef(found[:, i], wanted[:, i])[0, 1] for i in range(8)]
+    assert min(same) > 0.95  # the rest of the nodes begin by chance
+
+
+def test_turned_places_keep_their_distances(told):
+    turned = turn(told, 8, 0)
+    before = np.linalg.norm(told[:, None] - told[None], axis=2)
+    after = np.linalg.norm(turned[:, None] - turned[None], axis=2)
+    np.testing.assert_allclose(after, before, rtol=1e-3, atol=1e-3)
+
+
+def test_too_few_nodes_begin_by_chance(words, told):
+    begun, by_chance = network(hidden_size=15), network(hidden_size=15)
+    begin(begun, words, told, 0)
+    assert torch.equal(begun.W1, by_chance.W1)
+
+
+def test_words_that_tell_nothing_do_no_harm(told):
+    begun = network()
+    begin(begun, csr_array((60, 20), dtype=np.float32), told, 0)
+    assert all(torch.isfinite(each).all() for each in begun.parameters())
+
+
+@pytest.mark.parametrize("kind", [VDSH, VDSH_S])
+def test_one_epoch_tells_topics_apart_only_from_this_beginning(kind):
+    texts, labels = toy_corpus()
+    counts = BagOfWords().fit_transform(texts).astype(np.float32)
+    settings = QUICK | {"epochs": 1, "learning_rate": 1e-5, "neighbor_share": 0.5}
+    apart = {}
+    for beginning in ("linear", "random"):
+        hasher = kind(8, random_state=0, beginning=beginning, **settings)
+        bits = unpack(hasher.fit(counts, labels).encode(counts)).astype(int)
+        distances = np.abs(bits[:, None] - bits[None]).sum(axis=2)
+        same = np.array(labels)[:, None] == np.array(labels)[None]
+        apart[beginning] = distances[~same].mean() - distances[same].mean()
+    assert apart["linear"] > apart["random"] + 1
