@@ -135,8 +135,8 @@ class EagerMachine(IndexMachine):
         "rows.FEW_ALLOWED": 2,
         "index.WORTH_COMPACTING": 3,
         "scan.WORTH_A_THREAD": 2,
-        "string_ids.FEW": 2,
-        "string_ids.GAP": 4,
+        "id_kinds.FEW": 2,
+        "id_kinds.GAP": 4,
         "keeper.LOOK_UP": 0,
         "keeper.KEEP": 0,
         "keeper.BUILD": 0,
@@ -144,7 +144,7 @@ class EagerMachine(IndexMachine):
         "pieces.FULL": 0,
         "pieces.NARROWEST": 1,
         "index_file.NARROWEST": 1,
-        "table_search.scan_time": lambda n_codes, n_bytes: np.inf,
+        "look_up.scan_time": lambda n_codes, n_bytes: np.inf,
     }
 
     def __init__(self):

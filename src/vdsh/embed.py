@@ -33,7 +33,6 @@ def embed(
 
     Parameters
     ----------
-    texts : sequence of str
     model : str
         The package and what it loads: "model2vec:FOLDER", "sentence-transformers:NAME".
     progress : callable, optional

@@ -19,26 +19,14 @@ STORED = 10_000  # documents of a store that are encoded anew
 
 
 class Chosen(NamedTuple):
-    """The documents to learn from.
-
-    Attributes
-    ----------
-    documents, held_out : list of Document
-    rows : list of int
-        Which of all documents those to learn from are.
-    total : int
-        How many there are.
-    words : list of str or None
-        The vocabulary of all of them, where these are a sample.
-    held_rows : list of int or None
-        Which of all documents are held out; None where those have a file of their own.
-    """
+    """The documents to learn from."""
 
     documents: "list[Document]"
     held_out: "list[Document]"
-    rows: list[int]
-    total: int
-    words: list[str] | None = None
+    rows: list[int]  # which of all documents those to learn from are
+    total: int  # how many there are
+    words: list[str] | None = None  # the vocabulary of all of them, where these are a sample
+    # Which of all documents are held out; None where those have a file of their own.
     held_rows: list[int] | None = None
 
 

@@ -21,7 +21,7 @@ from vdsh.client.pages import Page, read_pages
 from vdsh.codes import Codes, from_hex
 from vdsh.documents import Document
 from vdsh.errors import InputError, VdshError
-from vdsh.search.checks import check_count
+from vdsh.search.checks import check_count, check_list
 from vdsh.store.duplicates import find_duplicates
 from vdsh.store.hits import Duplicates, Hit, Hits, Within
 from vdsh.store.rows import check_id
@@ -112,8 +112,7 @@ class Client(Verbs):
         rank: str | None = None,
     ) -> list[Hits]:
         """Search for several texts or codes; texts are sent and encoded together."""
-        if isinstance(queries, str):
-            raise InputError(f"queries must be a list. Got one string: [{queries!r}] is a list.")
+        check_list("queries", queries)
         k, texts = check_count("k", k, 1), [query for query in queries if isinstance(query, str)]
         asked = _given({"k": k, "where": where, "rank": rank})
         most = max(1, self._limits["k"] // k) if texts else 1
@@ -155,8 +154,7 @@ class Client(Verbs):
 
         A model that sees vectors takes them too; they are sent in one request.
         """
-        if isinstance(texts, str):
-            raise InputError(f"texts must be a list. Got one string: [{texts!r}] is a list.")
+        check_list("texts", texts)
         if vectors is not None:
             fields = {"texts": list(texts), "vectors": [to_list(each) for each in vectors]}
             return from_hex(self._post("encode", fields)["codes"])
@@ -239,8 +237,7 @@ class Client(Verbs):
         Where an answer got lost and the request was sent again, its document was gone by then and
         is not counted.
         """
-        if isinstance(ids, str):
-            raise InputError(f"ids must be a list of ids. Got one string: [{ids!r}] is a list.")
+        check_list("ids", ids, "a list of ids")
         n_deleted = 0
         for id in ids:
             try:

@@ -27,8 +27,6 @@ class Connection:
 
     Parameters
     ----------
-    url : str
-    token : str or None
     timeout : float
         Seconds to wait for an answer.
     wait : float

@@ -19,7 +19,6 @@ def read_pages(ask: Callable[[str], Any], after: str, size: int) -> Iterator[Pag
     ----------
     ask : callable
         Asks for a page, given what follows the question mark.
-    after : str
     size : int
         The most documents of a page.
     """

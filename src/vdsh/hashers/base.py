@@ -37,32 +37,17 @@ from vdsh.text.weighting import inverse_document_frequency, weigh
 
 
 class Report(NamedTuple):
-    """How far training is, for a progress bar.
+    """How far training is, for a progress bar."""
 
-    Attributes
-    ----------
-    epoch, epochs : int
-        The running epoch, from 1, and how many there are at most.
-    done : float
-        The finished share of this epoch.
-    loss, kl : float or None
-        Means per document so far, where the method has them.
-    validation : float or None
-        The newest validation score, see `selects_on`; None before the first.
-    selects_on : str
-        "precision", "bound" or "" when there is no validation data.
-    unit : str
-        What `epoch` counts: "epoch", "bit", "layer", ...
-    """
-
-    epoch: int
-    epochs: int
-    done: float = 0.0
-    loss: float | None = None
+    epoch: int  # the running one, from 1
+    epochs: int  # how many there are at most
+    done: float = 0.0  # the finished share of this epoch
+    loss: float | None = None  # mean per document so far, where the method has one; so `kl`
     kl: float | None = None
+    # The newest validation score, see `selects_on`; None before the first.
     validation: float | None = None
-    selects_on: str = ""
-    unit: str = "epoch"
+    selects_on: str = ""  # "precision", "bound" or "" when there is no validation data
+    unit: str = "epoch"  # what `epoch` counts: "epoch", "bit", "layer", ...
 
 
 Progress = Callable[[Report], None]

@@ -11,25 +11,14 @@ from vdsh.text.counts import Counts
 
 
 class Examples(NamedTuple):
-    """Documents to learn from, or to validate with, as a hasher sees them.
+    """Documents to learn from, or to validate with, as a hasher sees them."""
 
-    Attributes
-    ----------
-    inputs : csr_array of shape (n_docs, n_terms)
-        Weighted terms, the `d` of the paper.
-    counts : csr_array of shape (n_docs, n_terms)
-        The same documents as they were given.
-    labels : Labels or None
-    vectors : float32 ndarray of shape (n_docs, n_dimensions) or None
-        What else is known of the documents in training.
-    seen : float32 ndarray of shape (n_docs, n_dimensions) or None
-        Vectors of unit length that the encoder sees beside words.
-    """
-
-    inputs: csr_array
-    counts: csr_array
+    inputs: csr_array  # (n_docs, n_terms): weighted terms, the `d` of the paper
+    counts: csr_array  # (n_docs, n_terms): the same documents as they were given
     labels: Labels | None
+    # (n_docs, n_dimensions): what else is known of the documents in training.
     vectors: NDArray[np.float32] | None = None
+    # (n_docs, n_dimensions): vectors of unit length that the encoder sees beside words.
     seen: NDArray[np.float32] | None = None
 
     def encoder_inputs(self, rows: Any = slice(None)) -> Counts:

@@ -66,7 +66,6 @@ def best_thresholds(scores: Scores, search: ValidationSearch, *, errors: float =
     ----------
     scores : ndarray of shape (n_docs, n_bits)
         Scores of the training documents.
-    search : ValidationSearch
     errors : float
         A move must gain more than so many standard errors of its gain over the queries: the best
         of ten candidates beats the old threshold by chance alone, and over all bits such gains

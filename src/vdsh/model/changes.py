@@ -14,19 +14,11 @@ MOST = 10_000  # texts that are encoded twice
 
 
 class Changes(NamedTuple):
-    """How many codes would change under another model.
+    """How many codes would change under another model."""
 
-    Attributes
-    ----------
-    documents : int
-        How many were looked at.
-    codes, bits : float
-        The share of codes that differ in any bit, and the share of all bits that differ.
-    """
-
-    documents: int
-    codes: float
-    bits: float
+    documents: int  # how many were looked at
+    codes: float  # the share of codes that differ in any bit
+    bits: float  # the share of all bits that differ
 
     def describe(self) -> str:
         """Say it in a sentence.

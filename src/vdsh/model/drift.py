@@ -19,54 +19,30 @@ NAMES = {
 
 
 class Measure(NamedTuple):
-    """One measure of two lots of documents.
+    """One measure of two lots of documents."""
 
-    Attributes
-    ----------
-    learned, recent : float
-        Means; for "balance" the shares of ones of the bit that moved most, for "entropy" bits.
-    effect : float
-        How far they are apart: the largest difference of the two cumulative distributions, of the
-        shares of ones, or of the entropy of a bit. 0 is none, 1 the most.
-    p_value : float
-        How likely so much is where nothing has moved (Kolmogorov-Smirnov on the histograms; for
-        bits and entropy a z-test, for bits times their number).
-    moved : bool
-        Whether the effect is large and beyond chance.
-    """
-
+    # Means; for "balance" the shares of ones of the bit that moved most, for "entropy" bits.
     learned: float
     recent: float
+    # How far they are apart: the largest difference of the two cumulative distributions, of the
+    # shares of ones, or of the entropy of a bit. 0 is none, 1 the most.
     effect: float
+    # How likely so much is where nothing has moved (Kolmogorov-Smirnov on the histograms; for
+    # bits and entropy a z-test, for bits times their number).
     p_value: float
-    moved: bool = False
+    moved: bool = False  # whether the effect is large and beyond chance
 
 
 class Drift(NamedTuple):
-    """Whether documents have moved away from a model.
+    """Whether documents have moved away from a model."""
 
-    Attributes
-    ----------
-    drifted : bool or None
-        None where there are too few documents to say.
-    verdict : str
-        The same in a sentence.
-    advice : str
-        What to do; "" where nothing is to be done.
-    documents, reference : int
-        How many recent documents were looked at, and how many they are held against.
-    against : str
-        What those are.
-    measures : dict of Measure
-        By name: "unknown", "sureness", "balance", "entropy", "nearest"; those that there are.
-    """
-
-    drifted: bool | None
-    verdict: str
-    advice: str
-    documents: int
-    reference: int
-    against: str
+    drifted: bool | None  # None where there are too few documents to say
+    verdict: str  # the same in a sentence
+    advice: str  # what to do; "" where nothing is to be done
+    documents: int  # how many recent ones were looked at
+    reference: int  # how many they are held against
+    against: str  # what those are
+    # By name: "unknown", "sureness", "balance", "entropy", "nearest"; those that there are.
     measures: dict[str, Measure]
 
     def as_fields(self) -> dict[str, Any]:

@@ -20,26 +20,16 @@ class BitHealthWarning(UserWarning):
 
 
 class BitHealth(NamedTuple):
-    """What each bit contributes.
+    """What each bit contributes."""
 
-    Attributes
-    ----------
-    balance : ndarray of shape (n_bits,)
-        Share of the documents that have a 1.
-    entropy : ndarray of shape (n_bits,)
-        Of each bit on its own; 1 is the most, for a balance of one half.
-    spread : ndarray of shape (n_bits,)
-        Variance of a bit's scores over the documents, divided by the noise.
-    unused : list of int
-        Bits that tell no documents apart: nearly constant, or a collapsed dimension.
-    duplicated : list of [int, int]
-        Bits that repeat an earlier one or its opposite, each with the first such bit.
-    """
-
-    balance: NDArray[np.float64]
+    balance: NDArray[np.float64]  # (n_bits,): share of the documents that have a 1
+    # (n_bits,): of each bit on its own; 1 is the most, for a balance of one half.
     entropy: NDArray[np.float64]
+    # (n_bits,): variance of a bit's scores over the documents, divided by the noise.
     spread: NDArray[np.float64]
+    # Bits that tell no documents apart: nearly constant, or a collapsed dimension.
     unused: list[int]
+    # Bits that repeat an earlier one or its opposite, each with the first such bit.
     duplicated: list[list[int]]
 
     def describe(self) -> str:

@@ -135,25 +135,15 @@ def _sparse_relu(
 
 @dataclass(frozen=True)
 class Decoder:
-    """Words and, for supervised models, labels from latent vectors.
+    """Words and, for supervised models, labels from latent vectors."""
 
-    Attributes
-    ----------
-    G, b_words : ndarray of shape (n_bits or D, n_terms) and (n_terms,)
-    hidden_layer : pair of ndarray of shape (n_bits, D) and (D,), or None
-        Over tanh(s), where there is one.
-    label_layer : pair of ndarray of shape (n_bits, n_labels) and (n_labels,), or None
-    labels : list of str
-    label_power : float
-        How much more than the divergence the labels weighed in training.
-    """
-
-    G: Floats
-    b_words: Floats
+    G: Floats  # (n_bits or D, n_terms)
+    b_words: Floats  # (n_terms,)
+    # (n_bits, D) and (D,): over tanh(s), where there is one.
     hidden_layer: tuple[Floats, Floats] | None
-    label_layer: tuple[Floats, Floats] | None
+    label_layer: tuple[Floats, Floats] | None  # (n_bits, n_labels) and (n_labels,)
     labels: list[str]
-    label_power: float
+    label_power: float  # how much more than the divergence the labels weighed in training
 
     @classmethod
     def of(cls, learned: Mapping[str, Any], settings: Mapping[str, Any]) -> "Decoder | None":

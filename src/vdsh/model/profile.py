@@ -26,30 +26,17 @@ class Histogram(NamedTuple):
 
 
 class Profile(NamedTuple):
-    """What some documents look like to a model.
-
-    Attributes
-    ----------
-    documents : int
-    ones : list of int
-        For each bit, how many documents have a 1 there.
-    entropy : list of float
-        Of the codes, in bits, each bit taken by itself; and the standard error of that.
-    unknown : Histogram
-        Of the share of a document's words, stop words left out, that the model does not know.
-    sureness : Histogram or None
-        Of the mean probability of a document's bits; None for a model that does not say.
-    nearest : Histogram or None
-        Of the distance to the nearest of `among` other documents.
-    among : int
-    """
+    """What some documents look like to a model."""
 
     documents: int
-    ones: list[int]
+    ones: list[int]  # for each bit, how many documents have a 1 there
+    # Of the codes, in bits, each bit taken by itself; and the standard error of that.
     entropy: list[float]
+    # Of the share of a document's words, stop words left out, that the model does not know.
     unknown: Histogram
+    # Of the mean probability of a document's bits; None for a model that does not say.
     sureness: Histogram | None
-    nearest: Histogram | None
+    nearest: Histogram | None  # of the distance to the nearest of `among` other documents
     among: int
 
     def to_json(self) -> dict[str, Any]:
@@ -59,19 +46,11 @@ class Profile(NamedTuple):
 
 
 class Looks(NamedTuple):
-    """What each of some documents looks like to a model.
+    """What each of some documents looks like to a model."""
 
-    Attributes
-    ----------
-    bits : uint8 ndarray of shape (n_docs, n_bits)
-    unknown : ndarray of shape (n_docs,)
-    sureness, nearest : ndarray of shape (n_docs,), or None
-    among : int
-    """
-
-    bits: Bits
-    unknown: NDArray[Any]
-    sureness: NDArray[Any] | None
+    bits: Bits  # (n_docs, n_bits)
+    unknown: NDArray[Any]  # (n_docs,)
+    sureness: NDArray[Any] | None  # (n_docs,)
     nearest: NDArray[Any] | None
     among: int
 
@@ -103,8 +82,6 @@ def look_at(
 
     Parameters
     ----------
-    model : Model
-    texts : sequence of str
     others : uint8 ndarray of shape (n, n_bytes) or None
         Codes that the nearest is looked for among.
     vectors : sequence of vectors, optional

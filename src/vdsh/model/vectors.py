@@ -76,7 +76,6 @@ def beside(vectors: Any, n_docs: int, n_dimensions: int) -> NDArray[np.float32]:
     ----------
     vectors : sequence of n_docs vectors
         None for a document that has none; its row is zero then.
-    n_docs : int
     n_dimensions : int
         How long they must be; 0 where the model sees words alone.
     """

@@ -30,23 +30,12 @@ Read = Callable[[str], AbstractContextManager[Iterable[Document]]]  # begins to 
 
 
 class Words(NamedTuple):
-    """What the first reading finds.
-
-    Attributes
-    ----------
-    documents : int
-    frequencies : dict of int
-        In how many documents each word is.
-    per_document : float
-        How many distinct words a document has in the mean.
-    bytes_each : float
-        How many characters text and fields of a document have in the mean.
-    """
+    """What the first reading finds."""
 
     documents: int
-    frequencies: dict[bytes, int]
-    per_document: float
-    bytes_each: float
+    frequencies: dict[bytes, int]  # in how many documents each word is
+    per_document: float  # how many distinct words a document has in the mean
+    bytes_each: float  # how many characters text and fields of a document have in the mean
 
     def how_many_fit(self, memory: float) -> int:
         """Say how many of the documents can be trained on with so many bytes of memory."""

@@ -29,6 +29,12 @@ def check_codes(codes: Any, n_bytes: int | None = None) -> Codes:
     return checked
 
 
+def check_list(name: str, values: Any, what: str = "a list") -> None:
+    """Raise where a single string was given instead of several."""
+    if isinstance(values, str):
+        raise InputError(f"{name} must be {what}. Got one string: [{values!r}] is a list.")
+
+
 def check_queries(queries: Any, n_bytes: int) -> tuple[Codes, bool]:
     """Return queries as rows of an array, and whether a single one was given."""
     queries = np.asarray(queries)

@@ -7,6 +7,7 @@ from reprlib import repr as short
 from typing import Any
 
 from vdsh.errors import InputError
+from vdsh.search.checks import check_list
 from vdsh.store.where import RESERVED, All, Compare, Some, Tree, check_field
 
 WORTH = 20_000  # documents; reading them all takes a few hundredths of a second
@@ -33,8 +34,7 @@ def fields_of(tree: Tree) -> set[str]:
 
 def check_fields(names: Iterable[str], known: Collection[str]) -> list[str]:
     """Return the fields that are to get an index, or say what is wrong with their names."""
-    if isinstance(names, str):
-        raise InputError(f"fields must be a list of names. Got one string: [{names!r}] is a list.")
+    check_list("fields", names, "a list of names")
     fields = list(dict.fromkeys("labels" if name == "label" else name for name in names))
     for name in fields:
         if not isinstance(name, str):

@@ -49,8 +49,6 @@ class StoreModel:
 
     Parameters
     ----------
-    n_bits : int
-    fingerprint : str
     place : str
         Where it is kept, for people.
     load : callable

@@ -16,26 +16,15 @@ from vdsh.words.query import plain_query
 
 
 class EncodedText(NamedTuple):
-    """What a model makes of a text or a vector.
+    """What a model makes of a text or a vector."""
 
-    Attributes
-    ----------
-    code : ndarray of uint8 of shape (n_bytes,)
-    chances : ndarray of shape (n_bits,)
-        Of each bit being 1; the bits themselves where the model does not say how sure it is.
-    empty : bool
-        Whether it has no known word; a text has none for a model of vectors.
-    unknown : list of str
-        Its words that the model does not know.
-    fingerprint : str
-        Of the model.
-    """
-
-    code: Codes
+    code: Codes  # (n_bytes,)
+    # (n_bits,): of each bit being 1; the bits themselves where the model does not say how sure it
+    # is.
     chances: Scores
-    empty: bool
-    unknown: list[str]
-    fingerprint: str
+    empty: bool  # whether it has no known word; a text has none for a model of vectors
+    unknown: list[str]  # its words that the model does not know
+    fingerprint: str  # of the model
 
 
 class TextQuery(NamedTuple):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.documents.document import BATCH, draw, in_batches
-from vdsh.errors import InputError, VdshError
+from vdsh.errors import VdshError
 from vdsh.model import Model
 from vdsh.model.drift import Drift
-from vdsh.search.checks import check_count
+from vdsh.search.checks import check_count, check_list
 from vdsh.store.access import AGAIN, Access
 from vdsh.store.care import MOST_DRAWN, RECENT, describe, find_problems, measure_drift, write_backup
 from vdsh.store.duplicates import find_duplicates
@@ -93,8 +93,7 @@ class Store(Verbs):
 
     def delete(self, ids: Iterable[str]) -> int:
         """Delete documents; return how many were there."""
-        if isinstance(ids, str):
-            raise InputError(f"ids must be a list of ids. Got one string: [{ids!r}] is a list.")
+        check_list("ids", ids, "a list of ids")
         batches = (sorted({check_id(id) for id in some}) for some in in_batches(ids, BATCH))
         return sum(self._access.ask(methodcaller("remove", batch)) for batch in batches)
 
@@ -120,8 +119,7 @@ class Store(Verbs):
         rank: str | None = None,
     ) -> list[Hits]:
         """Search for several texts or codes; texts are encoded together. See `search`."""
-        if isinstance(queries, str):
-            raise InputError(f"queries must be a list. Got one string: [{queries!r}] is a list.")
+        check_list("queries", queries)
         return find_best(self._access, queries, check_count("k", k, 1), where, rank)
 
     def within(self, query: Query, radius: int = 2, *, where: Filter | None = None) -> Hits:

@@ -16,17 +16,10 @@ _NOTHING = 1e-12  # the share of the inputs' squares below which a component is 
 
 
 class Components(NamedTuple):
-    """The directions in which documents differ most.
+    """The directions in which documents differ most."""
 
-    Attributes
-    ----------
-    mean : ndarray of shape (n_terms,)
-    axes : ndarray of shape (n_terms, n_components)
-        Orthonormal columns, the largest variance first.
-    """
-
-    mean: Doubles
-    axes: Doubles
+    mean: Doubles  # (n_terms,)
+    axes: Doubles  # (n_terms, n_components): orthonormal columns, the largest variance first
 
     def project(self, inputs: csr_array) -> Doubles:
         """Give the centred documents' coordinates, of shape (n_docs, n_components)."""

@@ -33,7 +33,6 @@ def train(hasher: "StackedRBM", inputs: csr_array, seed: int, progress: Progress
 
     Parameters
     ----------
-    hasher : StackedRBM
     inputs : csr_array of shape (n_docs, n_terms)
         From `scale_lengths`.
     """

@@ -19,18 +19,10 @@ from vdsh.model.encoders import Waves
 
 
 class Modes(NamedTuple):
-    """Which eigenfunction each bit is.
+    """Which eigenfunction each bit is."""
 
-    Attributes
-    ----------
-    axes : int ndarray of shape (n_bits,)
-        The component it varies along.
-    numbers : int ndarray of shape (n_bits,)
-        How many half waves it has there, from 1.
-    """
-
-    axes: NDArray[np.int64]
-    numbers: NDArray[np.int64]
+    axes: NDArray[np.int64]  # (n_bits,): the component it varies along
+    numbers: NDArray[np.int64]  # (n_bits,): how many half waves it has there, from 1
 
 
 def smallest_modes(sides: NDArray[np.floating[Any]], n_modes: int) -> Modes:
@@ -44,7 +36,6 @@ def smallest_modes(sides: NDArray[np.floating[Any]], n_modes: int) -> Modes:
     ----------
     sides : ndarray of shape (n_components,)
         Lengths of the box.
-    n_modes : int
 
     Examples
     --------

@@ -61,8 +61,6 @@ class Documents:
         What the encoder sees.
     targets : ndarray of shape (n_entries,)
         What the decoder has to produce, for the same entries.
-    labels : Labels or None
-    device : torch.device
     neighbours : int32 ndarray of shape (n_docs, k), optional
         Rows of similar documents; a part of each target is then taken from one of them.
     places : float32 ndarray of shape (n_docs, P), optional

@@ -17,20 +17,12 @@ _FEW = 1e-12  # a sum of weights that is none
 
 
 class Start(NamedTuple):
-    """A trained model to learn on from.
+    """A trained model to learn on from."""
 
-    Attributes
-    ----------
-    learned : mapping
-        What its hasher learned, by attribute name.
-    settings : mapping
-        All settings of its hasher.
-    columns : ndarray of int of shape (n_terms,)
-        For each term of the new vocabulary its column in the old one, -1 where it is new.
-    """
-
-    learned: Mapping[str, Any]
-    settings: Mapping[str, Any]
+    learned: Mapping[str, Any]  # what its hasher learned, by attribute name
+    settings: Mapping[str, Any]  # all settings of its hasher
+    # (n_terms,): for each term of the new vocabulary its column in the old one, -1 where it is
+    # new.
     columns: NDArray[np.intp]
 
     @classmethod
@@ -70,7 +62,6 @@ def grow(start: Start, inputs: csr_array, classes: Sequence[str] = ()) -> dict[s
 
     Parameters
     ----------
-    start : Start
     inputs : csr_array of shape (n_docs, n_terms)
         The documents to learn from, weighted, in the new vocabulary.
     classes : sequence of str

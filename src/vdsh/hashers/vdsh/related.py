@@ -26,17 +26,13 @@ _BLOCK = 1024  # documents a task
 
 
 class Related(NamedTuple):
-    """What training knows of documents beyond their own words.
+    """What training knows of documents beyond their own words."""
 
-    Attributes
-    ----------
-    neighbours : int32 ndarray of shape (n_docs, k)
-        Related documents, most related first; where there are fewer, the document's own row.
-    places : float32 ndarray of shape (n_docs, d)
-        Rows of one length, near where documents are related; zero for a document of no words.
-    """
-
+    # (n_docs, k): related documents, most related first; where there are fewer, the document's
+    # own row.
     neighbours: Ids
+    # (n_docs, d): rows of one length, near where documents are related; zero for a document of no
+    # words.
     places: Floats
 
 

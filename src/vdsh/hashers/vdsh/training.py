@@ -40,27 +40,15 @@ _ONLY_TRAINING = ("P", "b_places")  # weights that nobody asks for afterwards
 
 
 class Trained(NamedTuple):
-    """The outcome of training.
+    """The outcome of training."""
 
-    Attributes
-    ----------
-    weights : dict of ndarray
-        The network's weights at the best epoch (the last one without validation data).
-    history : list of dict
-        For each epoch its loss, divergence and validation score.
-    best_epoch : int
-        Counted from 1.
-    selected_on : str
-        "precision", "bound" or "".
-    interrupted : bool
-        Whether the user stopped training.
-    """
-
+    # The network's weights at the best epoch (the last one without validation data).
     weights: dict[str, NDArray[np.float32]]
+    # For each epoch its loss, divergence and validation score.
     history: list[dict[str, float | None]]
-    best_epoch: int
-    selected_on: str
-    interrupted: bool
+    best_epoch: int  # counted from 1
+    selected_on: str  # "precision", "bound" or ""
+    interrupted: bool  # whether the user stopped training
 
 
 class _Best(NamedTuple):

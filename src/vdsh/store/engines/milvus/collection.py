@@ -21,8 +21,6 @@ class DocumentCollection:
 
     Parameters
     ----------
-    session : Session
-    name : str
     check_codes : callable
         Raises where the store has other codes by now, in another collection.
     """

@@ -53,8 +53,6 @@ class Milvus(Engine):
 
     Parameters
     ----------
-    address : Address
-    wait : float
     may_create : bool
         Whether `create` may follow where there is no store: looking for one makes no file.
     """

@@ -31,7 +31,6 @@ class LiteServer:
 
     Attributes
     ----------
-    file : Path
     uri : str
         Where it listens.
     n_users : int

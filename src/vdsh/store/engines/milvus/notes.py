@@ -27,7 +27,6 @@ class Notes:
 
     Parameters
     ----------
-    session : Session
     name : str
         Of the collection.
     """

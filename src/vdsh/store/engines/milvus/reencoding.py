@@ -58,28 +58,14 @@ Progress = Callable[[int], None]
 
 
 class State(NamedTuple):
-    """What a store says about itself, the number of that, and what a run has noted.
-
-    Attributes
-    ----------
-    meta : dict of str
-    number : int
-    begun : str or None
-        The fingerprint of the model that the store gets.
-    last : str
-        The last document that was copied.
-    run : str
-        Which process does it.
-    closing : bool
-        Whether it is about to switch.
-    """
+    """What a store says about itself, the number of that, and what a run has noted."""
 
     meta: dict[str, str]
     number: int
-    begun: str | None = None
-    last: str = ""
-    run: str = ""
-    closing: bool = False
+    begun: str | None = None  # the fingerprint of the model that the store gets
+    last: str = ""  # the last document that was copied
+    run: str = ""  # which process does it
+    closing: bool = False  # whether it is about to switch
 
 
 def read_state(notes: Notes) -> State:
@@ -101,8 +87,6 @@ class Reencoding:
 
     Parameters
     ----------
-    session : Session
-    notes : Notes
     shown : str
         The store, for people.
     name : str

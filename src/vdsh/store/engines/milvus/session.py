@@ -34,13 +34,11 @@ class Session:
 
     Parameters
     ----------
-    address : Address
     wait : float
         Seconds to try again after the connection was lost.
 
     Attributes
     ----------
-    wait : float
     loaded : list of str
         Collections that must be in the server's memory; they are loaded again after a restart.
     """
