@@ -89,7 +89,8 @@ def _train(
     documents = Documents.of(train, hasher.target, device, *(others or ()))
     network = _network(hasher, documents, seed, start)
     if start is None and hasher.beginning == "linear":
-        _begin(hasher, network, train, others, seed)
+        begun = processes.agree(lambda: _begin(hasher, network, train, others, seed))
+        network.load_state_dict(begun)
     network.to(device)
     optimizer = Adam(network.parameters(), hasher.learning_rate)
     n_updates = hasher.epochs_ * -(-documents.n_docs // hasher.batch_size_)
@@ -203,7 +204,7 @@ def _network(
 
 def _begin(
     hasher: "VDSH", network: Network, train: Examples, others: Related | None, seed: int
-) -> None:
+) -> dict[str, Tensor]:
     """Begin with the places of documents, or else with their labels; without, by chance."""
     if others is not None:
         begin(network, train.inputs, others.places, seed, train.seen)
@@ -212,6 +213,7 @@ def _begin(
         seen = None if train.seen is None else train.seen[known]
         told = train.labels.matrix[known].astype(np.float32)
         begin(network, train.inputs[known], told, seed, seen)
+    return network.state_dict()
 
 
 class _Step:
