@@ -1,13 +1,20 @@
 """Time of training: an epoch with sparse and with dense input, and a whole fit of the defaults.
 
-    VDSH_DATA=path/to/data python benchmarks/bench_training.py
+    VDSH_DATA=path/to/data python benchmarks/bench_training.py [--before path/to/another/src]
 
 On a CPU the two contenders are the same network, loss and optimiser on the same batches; they
 differ in the first layer alone. The dense one gets its rows ready-made, so only products count.
-On a GPU: 30 epochs of the paper's settings, and the defaults.
+On a GPU: 30 epochs of the paper's settings, and the defaults. With --before nothing but whole fits
+of the defaults, each in a process of its own, in turn with another version's.
 """
 
+import argparse
+import json
+import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -35,6 +42,8 @@ class DenseInput(NamedTuple):
 
     labels = property(lambda self: self.batch.labels)
     known = property(lambda self: self.batch.known)
+    places = property(lambda self: self.batch.places)
+    vectors = property(lambda self: self.batch.vectors)
     present = property(lambda self: self.batch.present)
 
     def project(self, W):
@@ -47,6 +56,11 @@ class DenseInput(NamedTuple):
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--before", type=Path, help="the folder `src` of another version")
+    if before := parser.parse_args().before:
+        save("training_compared", compare(before))
+        return
     data = load("20newsgroups")
     counts = BagOfWords().fit_transform(data.train.texts).astype("float32")
     hasher = VDSH(32, random_state=0, **paper_settings("vdsh"))
@@ -96,6 +110,40 @@ def fit_defaults(counts, labels, held_out) -> dict:
         }
         print(f"{kind.__name__}, defaults: {seconds:.0f} s, {len(hasher.history_)} epochs")
     return found
+
+
+FIT = """
+import json, sys, time
+from vdsh import hashers
+from vdsh.datasets import load
+from vdsh.text import BagOfWords
+data = load("20newsgroups")
+start, cpu = time.perf_counter(), time.process_time()
+bag = BagOfWords().fit(data.train.texts)
+train, validation = (bag.transform(part.texts) for part in (data.train, data.validation))
+hasher = getattr(hashers, sys.argv[1])(32, random_state=0)
+hasher.fit(train, data.train.labels, validation=(validation, data.validation.labels))
+seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+best = hasher.history_[hasher.best_epoch_ - 1]["validation"]
+print(json.dumps({"seconds": round(seconds, 1), "cpu_seconds": round(cpu, 1),
+                  "epochs": len(hasher.history_), "validation_precision": round(best, 4)}))
+"""
+
+
+def compare(before: Path) -> dict:
+    """Fit from texts to thresholds with the defaults of both versions."""
+    sources = {"before": before, "now": Path(__file__).parent.parent / "src"}
+    table: dict = {}
+    for model in ("VDSH", "VDSH_S"):
+        for version, source in sources.items():
+            command = [sys.executable, "-c", FIT, model]
+            environment = os.environ | {"PYTHONPATH": str(source.resolve())}
+            done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE)
+            table.setdefault(model, {})[version] = json.loads(done.stdout.splitlines()[-1])
+            print(model, version, table[model][version], flush=True)
+        seconds = {version: row["seconds"] for version, row in table[model].items()}
+        table[model]["ratio"] = round(seconds["before"] / seconds["now"], 2)
+    return table
 
 
 def densify(batch: SparseBatch, counts) -> DenseInput:

@@ -15,10 +15,14 @@ RESULTS = Path(__file__).parent / "results"
 
 def save(name: str, result: dict[str, Any]) -> None:
     """Write a result with its circumstances to `results/`, or to the folder $VDSH_RESULTS."""
+    write(name, {"circumstances": provenance(), **result})
+
+
+def write(name: str, result: dict[str, Any]) -> None:
+    """Write a result as it is."""
     folder = Path(os.environ.get("VDSH_RESULTS", RESULTS))
     folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({"circumstances": provenance(), **result}, indent=1)
-    (folder / f"{name}.json").write_text(text + "\n")
+    (folder / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
     print(f"-> {folder.name}/{name}.json")
 
 

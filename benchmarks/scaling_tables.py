@@ -17,18 +17,18 @@ def sizes_table() -> str:
         "codes",
         "build",
         "memory",
-        "with tables for radii",
+        "with tables",
         "open from file",
         "one query, one core",
         f"queries a second, {most} cores",
-        "within 2",
+        "within 2, one core",
     ]
     rows = [
         [
             f"{row['codes']:,}",
             f"{row['build_s']:.2g} s",
             f"{row['resident_mb']:,} MB",
-            f"{row['resident_with_tables_mb']:,} MB",
+            f"{row['with_tables_mb']:,} MB",
             f"{1000 * row['open_s']:.0f} ms",
             f"{row['query_ms_1']:.3g} ms",
             f"{row[f'queries_per_second_{most}']:,}",

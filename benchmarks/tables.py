@@ -141,7 +141,7 @@ def memory_table() -> str:
     rows = [row for row in read("search")["rows"] if row["case"].startswith("memory")]
     grown = [row for row in read("search")["rows"] if row["case"].startswith("growth")]
     store = read("store")
-    lines = ["| 10M codes of 64 bits | index | with tables for small radii |", "|---|---|---|"]
+    lines = ["| 10M codes of 64 bits | index | with tables |", "|---|---|---|"]
     for row in rows:
         kind = row["case"].partition(", ")[2]
         lines.append(

@@ -14,6 +14,7 @@ from vdsh.errors import FolderError, InputError
 from vdsh.model.drift import compare, kolmogorov
 from vdsh.model.profile import Histogram, make_profile
 from vdsh.server.app import create_app
+from vdsh.store import store as stores
 from vdsh.store.engine import Engine
 from vdsh.text import SMART, tokenize
 
@@ -107,6 +108,12 @@ def test_recent_documents_are_not_their_own_nearest(store):
             before["nearest"].recent, abs=0.3
         )
         assert opened.drift(recent=200).measures == opened.drift(new).measures
+
+
+def test_of_many_documents_some_are_drawn(store, monkeypatch):
+    monkeypatch.setattr(stores, "MOST_DRAWN", 60)
+    with open_store(store) as opened:
+        assert opened.drift(iter(documents(NEW * 50, "n"))).documents == 60
 
 
 @pytest.mark.parametrize("n", [5, 60, 1000])

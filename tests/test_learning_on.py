@@ -9,6 +9,9 @@ from scipy.sparse import csr_array
 
 from conftest import QUICK, quick, toy_corpus
 from vdsh import Document, Model, TextHasher, open_store
+from vdsh.cli import learning
+from vdsh.cli.options import Reading
+from vdsh.documents.document import draw
 from vdsh.errors import InputError
 from vdsh.hashers.vdsh.growth import Start, grow
 from vdsh.model.changes import count_changes
@@ -196,6 +199,22 @@ def test_fit_of_a_sample_says_so(vdsh, tmp_path):
     assert "vocabulary of 16 terms of all 400 documents, of which those above are a" in card
     refused = vdsh("fit", "-", "--sample", 200, "--out", "n", input="a text")
     assert refused.returncode == 1 and "standard input does not allow" in refused.stderr
+
+
+def test_held_out_documents_are_bounded_with_the_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(learning, "HELD_OUT", 30)
+    for name in ("docs.txt", "others.txt"):
+        (tmp_path / name).write_text("\n".join(toy_corpus(100)[0]))
+    docs, others = str(tmp_path / "docs.txt"), str(tmp_path / "others.txt")
+    hasher = TextHasher("lsh", 8)
+    chosen = learning.Size(50, None).read(docs, Reading(), hasher, others, 0, quiet=True)
+    assert (len(chosen.documents), len(chosen.held_out)) == (50, 30)
+
+
+def test_a_stream_is_drawn_from_all_over():
+    drawn = draw(iter(range(10_000)), 1000)
+    assert len(set(drawn)) == 1000 and 4700 < np.mean(drawn) < 5300
+    assert draw("abc", 3) == ["a", "b", "c"]
 
 
 def test_python_holds_a_tenth_out_as_the_command_line_does(vdsh, tmp_path):  # 20

@@ -36,8 +36,9 @@ def command(
     with 3 where they differ, with 0 where not or where there are too few to say.
     """
     from vdsh.store import open_store
+    from vdsh.store.care import MOST_DRAWN
 
-    documents = None if docs is None else reading.documents(docs, quiet=quiet)
+    documents = None if docs is None else reading.some(docs, MOST_DRAWN, quiet=quiet)
     with open_store(store) as opened:
         found = opened.drift(documents, recent=recent)
     if as_json:

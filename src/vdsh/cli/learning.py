@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from vdsh.model import Model
     from vdsh.pipeline import TextHasher
 
+HELD_OUT = 20_000  # documents of a file of their own, where memory is bounded
 STORED = 10_000  # documents of a store that are encoded anew
 
 
@@ -86,7 +87,7 @@ class Size(NamedTuple):
         )
         held_out, rest = found.held_out, found.held_rows.tolist()
         if validation is not None:
-            held_out, rest = reading.documents(validation, quiet=quiet), None
+            held_out, rest = reading.some(validation, HELD_OUT, quiet=quiet), None
         rows = found.rows.tolist()
         return Chosen(found.documents, held_out, rows, found.total, found.words, rest)
 

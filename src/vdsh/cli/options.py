@@ -94,6 +94,14 @@ class Reading(NamedTuple):
         with reading_bar(self.reader(source), "reading", enabled=not quiet) as documents:
             return list(documents)
 
+    def some(self, source: str, most: int, *, quiet: bool = False) -> "list[Document]":
+        """Read all documents, with a bar, and keep so many at random."""
+        from vdsh.documents.document import draw
+        from vdsh.progress import reading_bar
+
+        with reading_bar(self.reader(source), "reading", enabled=not quiet) as documents:
+            return draw(documents, most)
+
     def to_learn_from(
         self, docs: str, validation: str | None, seed: int, *, quiet: bool
     ) -> "tuple[list[Document], list[Document] | None]":

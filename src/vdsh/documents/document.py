@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -44,6 +45,21 @@ def in_batches(items: Iterable[T], most: int = BATCH) -> Iterator[list[T]]:
             batch, size = [], 0
     if batch:
         yield batch
+
+
+def draw(items: Iterable[T], most: int) -> list[T]:
+    """Read a stream and keep so many at random, always the same ones; or all, in their order.
+
+    >>> draw("abc", 3), len(draw(range(1000), 10))
+    (['a', 'b', 'c'], 10)
+    """
+    rng, kept = Random(0), list[T]()
+    for number, item in enumerate(items):
+        if number < most:
+            kept.append(item)
+        elif (place := rng.randrange(number + 1)) < most:  # each is kept as likely as any other
+            kept[place] = item
+    return kept
 
 
 def _length(item: Any) -> int:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MANY = 10_000  # codes that are read at a time
 
 RECENT = 1_000  # documents that were written last
+MOST_DRAWN = 10_000  # of those that were given: more tell nothing that these do not
 OLDEST = "oldest documents of the store (the model kept none from when it learned)"
 
 ABOUT = "backup.json"

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from vdsh.codes import Codes
 from vdsh.documents import Document
-from vdsh.documents.document import BATCH, in_batches
+from vdsh.documents.document import BATCH, draw, in_batches
 from vdsh.errors import VdshError
 from vdsh.model import Model
 from vdsh.model.drift import Drift
 from vdsh.search.checks import check_count, check_list
 from vdsh.store.access import AGAIN, Access
-from vdsh.store.care import RECENT, describe, find_problems, measure_drift, write_backup
+from vdsh.store.care import MOST_DRAWN, RECENT, describe, find_problems, measure_drift, write_backup
 from vdsh.store.duplicates import find_duplicates
 from vdsh.store.engine import Engine
 from vdsh.store.hits import Duplicates, Hit, Hits, Within, describe_store
@@ -219,11 +219,12 @@ class Store(Verbs):
         Parameters
         ----------
         documents : iterable of Document, optional
-            Recent documents, in the store or not; by default those that were written last.
+            Recent documents, in the store or not; by default those that were written last. Of
+            more than 10,000 as many are drawn at random.
         recent : int, default=1000
             How many of those, and half of the store at most.
         """
-        given = None if documents is None else list(documents)
+        given = None if documents is None else draw(documents, MOST_DRAWN)
         n = check_count("recent", recent, 1)
         access = self._access
         return access.ask(lambda engine: measure_drift(engine, access.model, given, n))
