@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 from common import read, resident_mb, save, write
-from vdsh.paper.provenance import provenance
 
 from vdsh import HammingIndex
+from vdsh.paper import provenance
 
 SIZES = (1_000_000, 10_000_000, 50_000_000)
 K, QUERIES, ROUNDS = 100, 100, 3
