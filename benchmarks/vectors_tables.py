@@ -50,6 +50,18 @@ def teacher_table() -> str:
     return markdown(["test", "32 bits", "128 bits"], rows)
 
 
+def beside_table() -> str:
+    """Precision at 100 of words and vectors together, and of either asking alone."""
+    result = read("vectors")
+    asked = {"test": "words and vector", "words": "words alone", "vector": "vector alone"}
+    rows = []
+    for corpus in ("20newsgroups", "snippets"):
+        for key, how in asked.items():
+            found = [_mean(result, corpus, "beside", bits, key) for bits in (32, 128)]
+            rows.append([f"{TAUGHT[corpus][0]}, {how}", *map(_shown, found)])
+    return markdown(["a test document asks with its", "32 bits", "128 bits"], rows)
+
+
 WAYS = {
     ("vdsh-v", "numbers"): "**vdsh-v, query with its numbers**",
     ("vdsh-v", "code"): "**vdsh-v, code against code**",
@@ -76,10 +88,10 @@ def _pair(row: dict) -> str:
     return f"{row['precision']:.3f} / {row['neighbours']:.3f}"
 
 
-def _mean(result: dict, corpus: str, teacher: str, bits: int) -> float | None:
+def _mean(result: dict, corpus: str, teacher: str, bits: int, key: str = "test") -> float | None:
     wanted = (corpus, teacher, bits)
     rows = result["rows"]
-    found = [r["test"] for r in rows if (r["corpus"], r["teacher"], r["bits"]) == wanted]
+    found = [r[key] for r in rows if (r["corpus"], r["teacher"], r["bits"]) == wanted]
     whole = len(found) == 3 or corpus == "rcv1"  # seeds
     return fmean(found) if found and whole else None
 
