@@ -362,8 +362,8 @@ def test_a_button_copies_the_link(visit, safe):
 
 @browser_only
 def test_differing_bits_are_as_many_as_the_distance(visit):
-    page = visit("/?q=moon+goal+crew+match&k=40&rank=distance")
-    page.locator(".hit").nth(39).wait_for()
+    page = visit("/?q=moon+goal+crew+match&k=60&rank=distance")
+    page.locator(".hit").nth(59).wait_for()
     distances = [int(text) for text in page.locator(".hit .far b").all_inner_texts()]
     differing = page.locator(".hit").evaluate_all(
         "hits => hits.map(hit => hit.querySelectorAll('.bit.differs').length)"

@@ -22,20 +22,21 @@ def default_settings(n_docs: int, labelled: float = 0.0) -> Defaults:
     more weight the divergence may have.
 
     >>> default_settings(10_000)
-    Defaults(word_dropout=0.7, neighbor_share=0.5, kl_weight=0.03, batch_size=200, epochs=9)
+    Defaults(word_dropout=0.7, neighbor_share=0.5, kl_weight=0.03, batch_size=200, epochs=13)
     >>> default_settings(10_000, labelled=0.5)
-    Defaults(word_dropout=0.2, neighbor_share=0.0, kl_weight=1.0, batch_size=200, epochs=9)
+    Defaults(word_dropout=0.2, neighbor_share=0.0, kl_weight=1.0, batch_size=200, epochs=6)
     """
-    by_words, by_labels = (0.7, 0.5, 0.03), (0.2, 0.0, 2 * round(labelled, 2))
-    size = (_batch_size(n_docs), _epochs(n_docs))
-    return Defaults(*(by_labels if are_many(labelled) else by_words), *size)
+    size = _batch_size(n_docs)
+    if are_many(labelled):
+        return Defaults(0.2, 0.0, 2 * round(labelled, 2), size, _epochs(n_docs, 650))
+    return Defaults(0.7, 0.5, 0.03, size, _epochs(n_docs, 1_300))
 
 
 def settle(params: Mapping[str, Any], n_docs: int, labelled: float = 0.0) -> dict[str, Any]:
     """Give the settings that were left open, those that are None, what their rules say.
 
     >>> settle({"epochs": None, "batch_size": 50, "hidden_size": 1000}, 10_000)
-    {'epochs': 9, 'batch_size': 50, 'hidden_size': 1000}
+    {'epochs': 13, 'batch_size': 50, 'hidden_size': 1000}
     """
     rules = default_settings(n_docs, labelled)._asdict()
     return {n: rules.get(n) if value is None else value for n, value in params.items()}
@@ -64,10 +65,10 @@ def _batch_size(n_docs: int) -> int:
     return min(max(200, n_docs // 800), 1000)
 
 
-def _epochs(n_docs: int) -> int:
-    """900 over the root of the number of documents, from 3 to 50.
+def _epochs(n_docs: int, factor: int) -> int:
+    """Divide a factor by the root of the number of documents; from 3 to 50.
 
-    >>> [_epochs(n) for n in (1_000, 15_000, 100_000, 800_000)]
-    [28, 7, 3, 3]
+    >>> [_epochs(n, 1_300) for n in (1_000, 15_000, 100_000, 800_000)]
+    [41, 10, 4, 3]
     """
-    return min(max(3, int(900 / n_docs**0.5)), 50)
+    return min(max(3, int(factor / n_docs**0.5)), 50)

@@ -42,8 +42,9 @@ class VDSH(Hasher):
         which are all that a code keeps, say as much as they can. 0 is the paper's linear decoder
         of s.
     epochs : int, optional
-        Passes over the training documents, at most. By default 900 over the root of the number
-        of documents, from 3 to 50; half of that where it learns on from a trained model.
+        Passes over the training documents, at most. By default 1,300 over the root of the
+        number of documents, from 3 to 50; half of that in a supervised model where at least three
+        in ten documents have labels, and half where it learns on from a trained model.
     patience : int, default=10
         Stop after so many epochs without a better validation score.
     selection : {"precision", "bound"}, default="precision"
