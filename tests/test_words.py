@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from slow_words import bag_of, word_shares
@@ -381,6 +381,7 @@ def test_what_is_long_is_read_quickly_and_has_no_signs(typed):
 @given(
     st.text(max_size=200) | st.lists(st.sampled_from(['"', "-", " ", "moon", "the"])).map("".join)
 )
+@example('"moon"the0')
 def test_any_text_is_a_query(typed):
     read = read_query(typed)
     assert set(read.words) <= set(tokenize(read.text))

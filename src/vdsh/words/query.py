@@ -49,7 +49,7 @@ phrases=[['red', 'planet']], without=[['rover']])
             without.extend([tokens] if searched else [])
             return " "
         phrases.extend([tokens] if searched else [])
-        return phrase
+        return f" {phrase} "  # what is typed right behind it is a word of its own
 
     left = " ".join(_SIGNS.sub(take, text).split())
     return plain_query(left)._replace(phrases=phrases, without=without)
