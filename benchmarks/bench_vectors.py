@@ -230,6 +230,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--corpus", help="of one corpus alone")
     parser.add_argument("--minilm", type=Path)
     parser.add_argument("--folder", type=Path, default=Path("minilm-vectors"))
     parser.add_argument("--only", action="store_true", help="vectors as documents")
@@ -255,7 +256,8 @@ def main() -> None:
     before.pop("circumstances", None)
     with ProcessPoolExecutor(given.processes, mp_context=get_context("spawn")) as pool:
         running = {pool.submit(measure, task, given, known): task
-                   for task in tasks(minilm=bool(given.minilm))}  # fmt: skip
+                   for task in tasks(minilm=bool(given.minilm))
+                   if given.corpus in (None, task.corpus)}  # fmt: skip
         for done in as_completed(running):
             if done.exception():
                 print(f"{running[done]} failed: {done.exception()!r}", flush=True)

@@ -22,7 +22,7 @@ def hops_table() -> str:
         before = result["before"][corpus]
         rows.append([f"{name}, before", *(_shown(before.get(str(bits))) for bits in BITS)])
         now = [_mean(result, corpus, "words", bits) for bits in BITS]
-        rows.append([f"**{name}, now**", *map(_shown, now)])
+        rows.append([f"**{name}, now**", *now])
     rows.append(["SNUH on snippets", *(_shown(result["snuh"]["snippets"].get(str(b)))
                                        for b in BITS)])  # fmt: skip
     return markdown(["test", *(f"{bits} bits" for bits in BITS)], rows)
@@ -46,7 +46,7 @@ def teacher_table() -> str:
             kinds.append(("both", f"{name}, MiniLM's vectors hashed"))
         for kind, shown in kinds:
             found = [_mean(result, corpus, kind, bits) for bits in (32, 128)]
-            rows.append([shown, *map(_shown, found)])
+            rows.append([shown, *found])
     return markdown(["test", "32 bits", "128 bits"], rows)
 
 
@@ -58,7 +58,7 @@ def beside_table() -> str:
     for corpus in ("20newsgroups", "snippets"):
         for key, how in asked.items():
             found = [_mean(result, corpus, "beside", bits, key) for bits in (32, 128)]
-            rows.append([f"{TAUGHT[corpus][0]}, {how}", *map(_shown, found)])
+            rows.append([f"{TAUGHT[corpus][0]}, {how}", *found])
     return markdown(["a test document asks with its", "32 bits", "128 bits"], rows)
 
 
@@ -88,12 +88,14 @@ def _pair(row: dict) -> str:
     return f"{row['precision']:.3f} / {row['neighbours']:.3f}"
 
 
-def _mean(result: dict, corpus: str, teacher: str, bits: int, key: str = "test") -> float | None:
+def _mean(result: dict, corpus: str, teacher: str, bits: int, key: str = "test") -> str:
+    """Show the mean over seeds; a star where one of them was measured before training changed."""
     wanted = (corpus, teacher, bits)
-    rows = result["rows"]
-    found = [r[key] for r in rows if (r["corpus"], r["teacher"], r["bits"]) == wanted]
-    whole = len(found) == 3 or corpus == "rcv1"  # seeds
-    return fmean(found) if found and whole else None
+    rows = [r for r in result["rows"] if (r["corpus"], r["teacher"], r["bits"]) == wanted]
+    if not rows or (len(rows) < 3 and corpus != "rcv1"):  # seeds
+        return "–"
+    star = "*" if any("stale" in row for row in rows) else ""
+    return _shown(fmean(row[key] for row in rows)) + star
 
 
 def _shown(value: float | None) -> str:
