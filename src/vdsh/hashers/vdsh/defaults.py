@@ -66,9 +66,9 @@ def _batch_size(n_docs: int) -> int:
 
 
 def _epochs(n_docs: int, factor: int) -> int:
-    """Divide a factor by the root of the number of documents; from 3 to 50.
+    """Divide a factor by the root of the number of documents; from 3 to 20.
 
     >>> [_epochs(n, 1_300) for n in (1_000, 15_000, 100_000, 800_000)]
-    [41, 10, 4, 3]
+    [20, 10, 4, 3]
     """
-    return min(max(3, int(factor / n_docs**0.5)), 50)
+    return min(max(3, int(factor / n_docs**0.5)), 20)

@@ -43,7 +43,7 @@ class VDSH(Hasher):
         of s.
     epochs : int, optional
         Passes over the training documents, at most. By default 1,300 over the root of the
-        number of documents, from 3 to 50; half of that in a supervised model where at least three
+        number of documents, from 3 to 20; half of that in a supervised model where at least three
         in ten documents have labels, and half where it learns on from a trained model.
     patience : int, default=10
         Stop after so many epochs without a better validation score.
