@@ -62,7 +62,7 @@ def test_learning_on_begins_where_the_model_was(fitted, corpus):
 def test_half_of_the_epochs_is_enough(fitted, corpus):
     fewer = {name: value for name, value in BRIEF.items() if name != "epochs"} | {"batch_size": 80}
     on = TextHasher("vdsh-s", 16, random_state=0, **fewer).fit(*corpus, start=fitted)
-    assert on.model_.learned["epochs_"] == 25  # of 50
+    assert on.model_.learned["epochs_"] == 10  # of 20
 
 
 @pytest.mark.parametrize(
