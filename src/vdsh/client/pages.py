@@ -8,6 +8,7 @@ from vdsh.client.messages import read_hit
 from vdsh.codes import Codes, from_hex
 from vdsh.documents import Document
 from vdsh.errors import EngineError
+from vdsh.store.hits import to_document
 
 Page = tuple[list[Document], Codes]
 
@@ -33,8 +34,3 @@ def read_pages(ask: Callable[[str], Any], after: str, size: int) -> Iterator[Pag
         if hits:
             yield list(map(to_document, hits)), from_hex([hit.code for hit in hits])
         last = answer["next"]
-
-
-def to_document(hit: Any) -> Document:
-    """Take a document out of a hit."""
-    return Document(hit.id, hit.text, hit.labels, hit.metadata)

@@ -9,7 +9,6 @@ from fastapi import APIRouter
 from vdsh import __version__
 from vdsh.codes import to_hex
 from vdsh.corpus_map import title
-from vdsh.documents import Document
 from vdsh.server import answers, examples
 from vdsh.server.answers import ASKED, NOT_THERE
 from vdsh.server.asked import Asked, read_query
@@ -20,6 +19,7 @@ from vdsh.server.map_routes import find_place
 from vdsh.server.pool import StorePool
 from vdsh.server.service import Ask
 from vdsh.store import Hit, Hits, Store
+from vdsh.store.hits import to_document
 from vdsh.store.ranking import choose_rank
 from vdsh.words.passages import DOTS, one_line
 
@@ -155,4 +155,4 @@ def _shown(text: str, shown: "Highlight") -> dict[str, Any]:
 
 
 def _title(hit: Hit) -> str:
-    return title(Document(hit.id, hit.text, hit.labels, hit.metadata)) or hit.id
+    return title(to_document(hit)) or hit.id

@@ -5,6 +5,7 @@ from html import escape
 from shutil import get_terminal_size
 from typing import Any, NamedTuple
 
+from vdsh.documents import Document
 from vdsh.notebook import html_table
 from vdsh.words.passages import DOTS, LENGTH, Piece, n_cells, one_line, show_passage
 
@@ -80,6 +81,11 @@ class Hit(NamedTuple):
         if self.score is None:
             del fields["score"], fields["words"]
         return fields
+
+
+def to_document(hit: Hit) -> Document:
+    """Take the document out of a hit."""
+    return Document(hit.id, hit.text, hit.labels, hit.metadata)
 
 
 class Hits(list[Hit]):

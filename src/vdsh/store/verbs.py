@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 from vdsh.documents import Document
-from vdsh.store.hits import Hit, Hits
+from vdsh.store.hits import Hit, Hits, to_document
 from vdsh.store.queries import Query, VectorQuery
 from vdsh.store.where import Filter
 
@@ -62,7 +62,7 @@ class Verbs(ABC):
     def get(self, id: str) -> Document | None:
         """Return a document, or None where there is none of that id."""
         hit = self.find(id)
-        return None if hit is None else Document(hit.id, hit.text, hit.labels, hit.metadata)
+        return None if hit is None else to_document(hit)
 
     def search(
         self,
