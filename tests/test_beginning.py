@@ -40,18 +40,32 @@ def means(network, words):
 
 
 def test_the_regression_is_that_of_scikit_learn(words, told):
-    expected = Ridge(alpha=1.0, fit_intercept=False).fit(words.toarray(), told).coef_.T
-    np.testing.assert_allclose(regress(words, told), expected, rtol=1e-3, atol=1e-4)
+    expected = Ridge(alpha=0.02, fit_intercept=False).fit(words.toarray(), told).coef_.T
+    W, z = regress(words, torch.as_tensor(told))
+    np.testing.assert_allclose(W, expected, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(z, words @ W.numpy(), rtol=1e-4, atol=1e-4)
 
 
 def test_a_network_begins_near_the_turned_places(words, told):
     begun = network()
     begin(begun, words, told, 0)
     turned, found = turn(told, 8, 0), means(begun, words)
-    line = words @ regress(words, turned)
-    wanted = line - line.mean(axis=0)
+    _, line = regress(words, torch.as_tensor(turned))
+    wanted = (line - line.mean(0)).numpy()
     same = [np.corrcoef(found[:, i], wanted[:, i])[0, 1] for i in range(8)]
     assert min(same) > 0.95  # the rest of the nodes begin by chance
+
+
+def test_a_short_code_begins_with_more_coordinates_than_bits(words):
+    told = np.random.RandomState(1).normal(size=(60, 12)).astype(np.float32)
+    begun = network(n_bits=8)
+    begin(begun, words, told, 0)
+    _, line = regress(words, torch.as_tensor(told - told.mean(axis=0)))
+    found = means(begun, words)
+    known = np.linalg.lstsq(np.c_[line, np.ones(60)], found, rcond=None)[0]
+    missed = np.c_[line, np.ones(60)] @ known - found
+    assert np.square(missed).mean() < 0.1 * found.var()  # all bits come from the coordinates
+    assert np.linalg.matrix_rank(known[:12]) == 8  # and each from others of them
 
 
 def test_turned_places_keep_their_distances(told):

@@ -154,7 +154,8 @@ def choices(cell: Cell, learned_from: dict[str, int]) -> list[dict[str, Any]]:
     labelled = learned_from["labelled"] / n_docs if kind.supervised else 0.0
     own = {"weighting": cell.weighting} if cell.weighting else {}
     given = (
-        kind(**one | own).get_params() for one in candidates(cell.model, cell.dataset, cell.preset)
+        kind(cell.n_bits, **one | own).get_params()
+        for one in candidates(cell.model, cell.dataset, cell.preset)
     )
     return [_used(settle(one, n_docs, labelled)) for one in given]
 

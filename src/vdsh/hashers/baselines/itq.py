@@ -92,11 +92,15 @@ def improve(V: Floats, R: Floats) -> Floats:
         Centred documents.
     R : ndarray of shape (n_components, n_bits)
     """
-    B = signs(V @ R)
+    return nearest_rotation(V, signs(V @ R))
+
+
+def nearest_rotation(V: Floats, B: Floats) -> Floats:
+    """Find the R that brings V R nearest to B (orthogonal Procrustes problem)."""
     with threadpool_limits(1):  # more threads are no faster here, on a busy machine far slower
         U, _, W = svd(V.T @ B, full_matrices=False)
-    better: Floats = U @ W
-    return better
+    rotation: Floats = U @ W
+    return rotation
 
 
 def quantisation_loss(V: Floats, R: Floats) -> float:

@@ -29,7 +29,7 @@ from vdsh.hashers.vdsh.network import Network
 from vdsh.hashers.vdsh.objective import Weights, lower_bound
 from vdsh.hashers.vdsh.processes import Processes
 from vdsh.hashers.vdsh.related import Related, related
-from vdsh.hashers.vdsh.validation import Judge
+from vdsh.hashers.vdsh.validation import Judge, means
 
 if TYPE_CHECKING:
     from vdsh.hashers.vdsh import VDSH
@@ -67,7 +67,7 @@ def train(
     progress: Progress | None,
     start: Arrays | None = None,
 ) -> Trained:
-    """Fit the network of `hasher` to a corpus, from random weights or those of `start`."""
+    """Fit the network of `hasher` to a corpus, from nothing or from the weights of `start`."""
     device = choose_device(hasher.device)
     with _fast_products(device):
         return _train(hasher, train, validation, seed, progress, device, start)
@@ -87,11 +87,11 @@ def _train(
     generator = torch.Generator(device).manual_seed(seed + processes.rank)
     others = processes.agree(lambda: _related(hasher, train, progress))
     documents = Documents.of(train, hasher.target, device, *(others or ()))
-    network = _network(hasher, documents, seed, start)
-    if start is None and hasher.beginning == "linear":
-        begun = processes.agree(lambda: _begin(hasher, network, train, others, seed))
+    network = _network(hasher, documents, seed, start).to(device)
+    if hasher.beginning == "linear":
+        before = None if start is None else means(network, documents).cpu().numpy()
+        begun = processes.agree(lambda: _begin(hasher, network, train, others, seed, before))
         network.load_state_dict(begun)
-    network.to(device)
     optimizer = Adam(network.parameters(), hasher.learning_rate)
     n_updates = hasher.epochs_ * -(-documents.n_docs // hasher.batch_size_)
     step = _Step(hasher, network, optimizer, generator, processes, n_updates)
@@ -203,16 +203,21 @@ def _network(
 
 
 def _begin(
-    hasher: "VDSH", network: Network, train: Examples, others: Related | None, seed: int
+    hasher: "VDSH",
+    network: Network,
+    train: Examples,
+    others: Related | None,
+    seed: int,
+    before: NDArray[np.float32] | None,
 ) -> dict[str, Tensor]:
     """Begin with the places of documents, or else with their labels; without, by chance."""
     if others is not None:
-        begin(network, train.inputs, others.places, seed, train.seen)
+        begin(network, train.inputs, others.places, seed, train.seen, before)
     elif hasher.supervised and train.labels is not None:
         known = train.labels.known
-        seen = None if train.seen is None else train.seen[known]
         told = train.labels.matrix[known].astype(np.float32)
-        begin(network, train.inputs[known], told, seed, seen)
+        seen, before = (None if rows is None else rows[known] for rows in (train.seen, before))
+        begin(network, train.inputs[known], told, seed, seen, before)
     return network.state_dict()
 
 
