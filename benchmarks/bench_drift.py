@@ -2,7 +2,7 @@
 
     VDSH_DATA=path/to/data python benchmarks/bench_drift.py [FOLDER-TO-KEEP-MODELS-IN]
 
-Models are fitted as `vdsh fit` does, a tenth held out, but smaller (SETTINGS, MOST): it
+Models are fitted as `vdsh fit` does, a tenth held out, but from fewer documents (MOST): it
 is the measures that are on trial. It must say yes to documents of a newsgroup
 that was left out, and to Reuters' later news, and no to random documents that were not trained
 on: 100 draws for four models of four random splits, 400 more with the reference drawn anew.
@@ -24,7 +24,7 @@ from vdsh.model.drift import compare
 from vdsh.model.health import sample
 from vdsh.model.profile import AMONG, look_at, make_profile
 
-SETTINGS = {"hidden_size": 300, "epochs": 12, "device": "cpu"}
+SETTINGS = {"device": "cpu"}
 MOST = 6_000  # documents to learn from and hold out: a model a minute
 RECENT = 1_000  # what `vdsh drift` looks at
 SIZES = (100, 300, 1_000)
