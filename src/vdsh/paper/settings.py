@@ -71,7 +71,9 @@ ABLATIONS: dict[str, dict[str, dict[str, Any]]] = {
         "no-word-dropout": {"word_dropout": 0.0},
         "full-divergence": {"kl_weight": 1.0},
         "slow-divergence": {"kl_warmup": 5000},
-        "small-batches": {"batch_size": 100, "learning_rate": 1e-3},
+        "small-batches": {"batch_size": 100, "learning_rate": 2e-3},
+        "begun-by-chance": {"beginning": "random"},
+        "constant-steps": {"schedule": "constant"},
     },
     "vdsh-s": {
         "paper-decoder": {"decoder_size": 0},
@@ -82,6 +84,8 @@ ABLATIONS: dict[str, dict[str, dict[str, Any]]] = {
         "label-weight-1": {"label_weight": 1.0},
         "full-divergence": {"kl_weight": 1.0},
         "slow-divergence": {"kl_warmup": 5000},
+        "begun-by-chance": {"beginning": "random"},
+        "constant-steps": {"schedule": "constant"},
     },
 }
 

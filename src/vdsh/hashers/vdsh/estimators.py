@@ -42,9 +42,10 @@ class VDSH(Hasher):
         which are all that a code keeps, say as much as they can. 0 is the paper's linear decoder
         of s.
     epochs : int, optional
-        Passes over the training documents, at most. By default 1,300 over the root of the
-        number of documents, from 3 to 20; half of that in a supervised model where at least three
-        in ten documents have labels, and half where it learns on from a trained model.
+        Passes over the training documents, at most. By default 1,300 over the root of the number
+        of documents, or 100,000 over the number in a supervised model where at least three in ten
+        documents have labels; from 3 to 20. Below 32 bits up to twice as many; half as many where
+        it learns on from a trained model.
     patience : int, default=10
         Stop after so many epochs without a better validation score.
     selection : {"precision", "bound"}, default="precision"
