@@ -49,8 +49,11 @@ def test_a_word_without_company_has_no_row_yet(fitted):
     assert np.isnan(grown["W1"][words.index("zebra")]).all()
 
 
-def test_learning_on_begins_where_the_model_was(fitted, corpus):
-    still = BRIEF | {"learning_rate": 1e-9, "threshold": "sign"}
+STILL = BRIEF | {"learning_rate": 1e-9, "threshold": "sign"}
+
+
+def test_begun_by_chance_learning_on_begins_where_the_model_was(fitted, corpus):
+    still = STILL | {"beginning": "random"}
     again = TextHasher("vdsh-s", 16, random_state=1, **still).fit(*corpus, start=fitted)
     np.testing.assert_allclose(
         again.model_.scores(corpus[0]), fitted.model_.scores(corpus[0]), atol=1e-4
@@ -59,10 +62,18 @@ def test_learning_on_begins_where_the_model_was(fitted, corpus):
     assert np.abs(other.model_.scores(corpus[0]) - fitted.model_.scores(corpus[0])).max() > 0.1
 
 
+def test_learning_on_begins_at_the_new_places_near_the_old_codes(fitted, corpus):
+    changed = {}
+    for start in (fitted, None):
+        hasher = TextHasher("vdsh-s", 16, random_state=1, **STILL).fit(*corpus, start=start)
+        changed[start] = count_changes(fitted.model_, hasher.model_, corpus[0]).bits
+    assert changed[fitted] < 0.2 < 0.3 < changed[None]
+
+
 def test_half_of_the_epochs_is_enough(fitted, corpus):
     fewer = {name: value for name, value in BRIEF.items() if name != "epochs"} | {"batch_size": 80}
     on = TextHasher("vdsh-s", 16, random_state=0, **fewer).fit(*corpus, start=fitted)
-    assert on.model_.learned["epochs_"] == 10  # of 20
+    assert on.model_.learned["epochs_"] == 14  # of 28, for a short code
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from vdsh.codes import FIXED
 from vdsh.hashers.base import Examples
-from vdsh.hashers.vdsh.batches import Documents, in_order, sparse_batches
+from vdsh.hashers.vdsh.batches import Documents, SparseBatch, in_order, sparse_batches
 from vdsh.hashers.vdsh.defaults import are_many
 from vdsh.hashers.vdsh.network import Network
 from vdsh.hashers.vdsh.objective import Weights, lower_bound
@@ -29,9 +29,11 @@ class Judge:
 
     def __init__(self, hasher: "VDSH", kind: str, train: Documents, queries: Documents) -> None:
         self.hasher, self.kind = hasher, kind
-        self.train, self.queries = train, queries
         self.k = choose_k(train.n_docs)
+        self.queries = _batches(queries)  # cut once, not after every epoch
+        self.n_queries = queries.n_docs
         if kind == "precision":
+            self.train = _batches(train)
             self.relevant = queries.labels @ train.labels.T > 0  # (n_queries, n_docs)
 
     @classmethod
@@ -57,7 +59,7 @@ class Judge:
 
     def _precision(self, network: Network) -> float:
         """Measure precision at 100 of validation documents searching the training documents."""
-        database, queries = means(network, self.train), means(network, self.queries)
+        database, queries = _means(network, self.train), _means(network, self.queries)
         kind = self.hasher.threshold
         # "best" is a search of its own, after training, that starts from the better of these.
         scores = []
@@ -73,10 +75,10 @@ class Judge:
         bound = lower_bound(self.hasher)
         weights = Weights(self.hasher.kl_weight_, float(getattr(self.hasher, "label_weight", 0)))
         total = 0.0
-        for batch in sparse_batches(in_order(self.queries), _ENCODE):
+        for batch in self.queries:
             t2 = network.hidden(batch, None)
             total += float(bound(network, batch, t2, weights, 1, generator).value.sum())
-        return total / self.queries.n_docs
+        return total / self.n_queries
 
 
 def _are_known(labels: Labels | None) -> bool:
@@ -97,7 +99,14 @@ def _subset(corpus: Examples, most: int, kind: str) -> Examples:
 
 def means(network: Network, documents: Documents) -> Tensor:
     """Encode documents to the mean mu of Q(s | d), of shape (n_docs, K)."""
-    batches = sparse_batches(in_order(documents), _ENCODE)
+    return _means(network, _batches(documents))
+
+
+def _batches(documents: Documents) -> list[SparseBatch]:
+    return list(sparse_batches(in_order(documents), _ENCODE))
+
+
+def _means(network: Network, batches: list[SparseBatch]) -> Tensor:
     with torch.no_grad():
         return torch.cat([network.posterior(network.hidden(batch, None)).mu for batch in batches])
 
