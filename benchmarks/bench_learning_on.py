@@ -31,13 +31,15 @@ def main() -> None:
     means = {
         way: {
             name: round(statistics.mean(found[way][name] for found in runs.values()), 4)
-            for name in ("seconds", "precision_at_100")
+            for name in ("seconds", "precision_at_100", "bits_changed")
         }
         for way in ways
     }
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    name = "learning_on" if device == "cpu" else "learning_on_gpu"
-    save(name, {"device": device, "documents": len(data.train.texts), "mean": means, "seeds": runs})
+    save(
+        "learning_on",
+        {"device": device, "documents": len(data.train.texts), "mean": means, "seeds": runs},
+    )
 
 
 def run(data, seed: int) -> dict:
