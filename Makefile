@@ -29,11 +29,11 @@ $(FOR_DEMO): pyproject.toml constraints.txt
 demo: $(FOR_DEMO)  ## learn from the docstrings of installed packages and search them
 	$(BIN)/vdsh demo
 
-# Two processes more than there are cores, up to six: many tests wait for a server or a cluster. They
+# A process more than there are cores, up to four: many tests wait for a server or a cluster. They
 # start hundreds of others, which need not compile our files each time.
 test: $(INSTALLED)  ## run all tests, side by side
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder \
-		-n $$($(BIN)/python -c 'import os; print(min(6, os.cpu_count() + 2))')
+		-n $$($(BIN)/python -c 'import os; print(min(4, os.cpu_count() + 1))')
 
 smoke: $(INSTALLED)  ## install the base alone into a fresh environment and use a saved model
 	.ci/smoke $(BIN)/python
