@@ -89,8 +89,8 @@ def _train(
     documents = Documents.of(train, hasher.target, device, *(others or ()))
     network = _network(hasher, documents, seed, start).to(device)
     if hasher.beginning == "linear":
-        before = None if start is None else means(network, documents).cpu().numpy()
-        begun = processes.agree(lambda: _begin(hasher, network, train, others, seed, before))
+        learned = None if start is None else documents
+        begun = processes.agree(lambda: _begin(hasher, network, train, others, seed, learned))
         network.load_state_dict(begun)
     optimizer = Adam(network.parameters(), hasher.learning_rate)
     n_updates = hasher.epochs_ * -(-documents.n_docs // hasher.batch_size_)
@@ -208,9 +208,13 @@ def _begin(
     train: Examples,
     others: Related | None,
     seed: int,
-    before: NDArray[np.float32] | None,
+    learned: Documents | None,
 ) -> dict[str, Tensor]:
-    """Begin with the places of documents, or else with their labels; without, by chance."""
+    """Begin with the places of documents, or else with their labels; without, by chance.
+
+    Where it learns on, `learned` are the documents whose codes are to stay.
+    """
+    before = None if learned is None else means(network, learned).cpu().numpy()
     if others is not None:
         begin(network, train.inputs, others.places, seed, train.seen, before)
     elif hasher.supervised and train.labels is not None:

@@ -1,5 +1,6 @@
 """Scoring a network on validation documents, to keep its best epoch. Test data is never seen."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,10 +31,11 @@ class Judge:
     def __init__(self, hasher: "VDSH", kind: str, train: Documents, queries: Documents) -> None:
         self.hasher, self.kind = hasher, kind
         self.k = choose_k(train.n_docs)
-        self.queries = _batches(queries)  # cut once, not after every epoch
+        # Cut once, not after every epoch.
+        self.queries = list(sparse_batches(in_order(queries), _ENCODE))
         self.n_queries = queries.n_docs
         if kind == "precision":
-            self.train = _batches(train)
+            self.train = list(sparse_batches(in_order(train), _ENCODE))
             self.relevant = queries.labels @ train.labels.T > 0  # (n_queries, n_docs)
 
     @classmethod
@@ -99,14 +101,10 @@ def _subset(corpus: Examples, most: int, kind: str) -> Examples:
 
 def means(network: Network, documents: Documents) -> Tensor:
     """Encode documents to the mean mu of Q(s | d), of shape (n_docs, K)."""
-    return _means(network, _batches(documents))
+    return _means(network, sparse_batches(in_order(documents), _ENCODE))
 
 
-def _batches(documents: Documents) -> list[SparseBatch]:
-    return list(sparse_batches(in_order(documents), _ENCODE))
-
-
-def _means(network: Network, batches: list[SparseBatch]) -> Tensor:
+def _means(network: Network, batches: Iterable[SparseBatch]) -> Tensor:
     with torch.no_grad():
         return torch.cat([network.posterior(network.hidden(batch, None)).mu for batch in batches])
 
