@@ -7,12 +7,12 @@
 
 Precision at 100 of `VDSH` with its defaults, random 80/10/10 split: test documents search the
 training documents; the epoch is chosen on validation. `words` has no teacher; those of the paper's
-corpora come from `vdsh reproduce defaults`. `lsa` are the
-vectors of whole Reuters stories in latent semantic space, and the model learns from their titles;
-`minilm` are those of all-MiniLM-L6-v2; with `both` they are hashed themselves (`VectorHasher`,
-texts beside them), as documents and as queries, with `beside` together with the words
-(`both_ends`). What is in `results/vectors.json` is not measured again, but for rows that are
-`stale`: from before something changed that they depend on.
+corpora come from `vdsh reproduce defaults`. `lsa` are the vectors of whole Reuters stories in
+latent semantic space, and the model learns from their titles; `minilm` are those of
+all-MiniLM-L6-v2; with `both` they are hashed themselves (`VectorHasher`, texts beside them), as
+documents and as queries, with `beside` together with the words (`both_ends`). What is in
+`results/vectors.json` is not measured again: take rows out where something changed that they
+depend on.
 """
 
 import argparse
@@ -253,7 +253,7 @@ def main() -> None:
     given.started = time.time()
     if given.minilm:
         embed(given.minilm, given.folder)
-    known = [_cell(row) for row in rows if "stale" not in row]
+    known = [_cell(row) for row in rows]
     before.pop("circumstances", None)
     with ProcessPoolExecutor(given.processes, mp_context=get_context("spawn")) as pool:
         running = {pool.submit(measure, task, given, known): task

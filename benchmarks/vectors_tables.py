@@ -8,10 +8,10 @@ from statistics import fmean
 from common import RESULTS, markdown, read
 
 from vdsh.paper.cells import Cell
+from vdsh.paper.reference import BITS, DATASETS
 from vdsh.paper.results import Results
 
-BITS, SEEDS = (8, 16, 32, 64, 128), (0, 1, 2)
-PAPERS = ("20newsgroups", "reuters20", "tmc", "rcv1")
+SEEDS = (0, 1, 2)
 CELLS = Results(RESULTS.parent.parent / "results" / "cells", SEEDS)
 NAMES = {
     "20newsgroups": "20 Newsgroups",
@@ -97,16 +97,13 @@ def _pair(row: dict) -> str:
 
 
 def _mean(result: dict, corpus: str, teacher: str, bits: int, key: str = "test") -> str:
-    """Show the mean over seeds; a star where one of them was measured before training changed."""
+    """Show the mean over seeds."""
     wanted = (corpus, teacher, bits)
-    if teacher == "words" and corpus in PAPERS:
+    if teacher == "words" and corpus in DATASETS:
         found = CELLS.precision(Cell(corpus, "vdsh", bits, preset="best"))
         return _shown(None if found is None else found.mean)
     rows = [r for r in result["rows"] if (r["corpus"], r["teacher"], r["bits"]) == wanted]
-    if len(rows) < len(SEEDS):
-        return "–"
-    star = "*" if any("stale" in row for row in rows) else ""
-    return _shown(fmean(row[key] for row in rows)) + star
+    return _shown(fmean(row[key] for row in rows) if len(rows) == len(SEEDS) else None)
 
 
 def _shown(value: float | None) -> str:
