@@ -124,13 +124,13 @@ def test_cells_of_older_defaults_and_rules_are_run_again(vdsh, root, tmp_path, m
     """#16 A10: the key of our defaults was {}, whatever they were."""
     runs, run = [], cells.run
     monkeypatch.setattr(cells, "run", lambda *a, **o: runs.append(a) or run(*a, **o))
-    monkeypatch.setattr(defaults, "_epochs", lambda n_docs, factor: 1)
+    monkeypatch.setattr(defaults, "_epochs", lambda usual, n_bits: 1)
     monkeypatch.setitem(VDSH.__init__.__kwdefaults__, "hidden_size", 16)
     table = ["reproduce", "defaults", "--datasets", "reuters20", "--models", "vdsh", "--bits", 8]
     changes = [
         lambda: None,
         lambda: monkeypatch.setitem(VDSH.__init__.__kwdefaults__, "dropout", 0.5),
-        lambda: monkeypatch.setattr(defaults, "_epochs", lambda n_docs, factor: 2),
+        lambda: monkeypatch.setattr(defaults, "_epochs", lambda usual, n_bits: 2),
     ]
     for done, change in enumerate(changes, 1):
         change()
