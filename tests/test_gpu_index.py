@@ -64,6 +64,33 @@ def test_kernels_agree_with_the_cpu_at_every_length(n_bits, n_queries):
 
 @pytest.mark.gpu
 @needs_gpu
+@pytest.mark.parametrize("n_bits", [24, 64, 128])
+def test_recorded_searches_for_one_query_know_what_changed(n_bits):
+    codes, queries = random_codes(300_000, n_bits), random_codes(9, n_bits, seed=1)
+    codes[:100_000] = codes[0]  # more than a scan keeps, near the queries below
+    queries[0], queries[1] = codes[0], ~codes[0]
+    gpu, cpu = GpuRows(codes, HERE), RowIndex(codes)
+
+    def assert_one_by_one(*sizes):
+        for k in sizes:
+            for query in queries[:, None]:
+                assert_same(gpu.search(query, k), cpu.search(query, k))
+            assert k in gpu._recorded
+
+    assert_one_by_one(1, 10, 200)
+    for rows in (gpu, cpu):
+        rows.remove(np.arange(0, 300_000, 7))
+    assert_one_by_one(10)
+    for rows in (gpu, cpu):
+        rows.append(queries)
+    assert_one_by_one(10)
+    for rows in (gpu, cpu):
+        rows.keys = np.random.default_rng(2).permutation(rows.n_rows)
+    assert_one_by_one(*range(1, 12))
+
+
+@pytest.mark.gpu
+@needs_gpu
 def test_a_gpu_without_enough_memory_says_what_would_fit(monkeypatch):
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (1 << 20, 1 << 30))
     with pytest.raises(InputError, match="131,072 codes would fit"):

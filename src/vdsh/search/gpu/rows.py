@@ -22,18 +22,20 @@ from vdsh.search.gpu.layout import (
     to_codes,
     to_words,
 )
+from vdsh.search.gpu.replay import Replay
 from vdsh.search.gpu.scan import scan
 from vdsh.search.nearest import Rows
 from vdsh.search.rows import Mask, RowIndex
 from vdsh.search.scan import RowHits
 
 FIRST_SAMPLE = 1 << 14  # codes; each sample bounds what the next has to keep
-GROWTH, GROWTH_OF_MANY = 1 << 6, 1 << 3  # from one to the next, for few queries and for many
+GROWTH_OF_MANY = 1 << 3  # from one to the next, for many queries
 MANY = 12  # queries
 LEAST_KEPT = 1 << 16  # of a query, in one scan
 LOOKED_AT = 1 << 13  # of a sample's hits: any of them bound the distance
 MOST_KEPT = 1 << 27  # of all queries together
 MOST_QUERIES = 1024  # at a time
+RECORDED_FROM, MOST_RECORDED = 3, 8  # the search for one query and k; so many of them
 
 
 class GpuRows:
@@ -59,7 +61,7 @@ class GpuRows:
         self._n_removed = 0
         self._order: NDArray[np.int64] | None = None  # the row at each place, if not the same
         self._keys: NDArray[np.int64] | None = None
-        self._mask: Tensor | None = None
+        self._forget()
         self.append(codes)
 
     def __len__(self) -> int:
@@ -101,7 +103,7 @@ class GpuRows:
             for plane in self._planes:
                 plane[: self.n_rows] = plane[at]
         self._order = None if np.array_equal(wanted, np.arange(self.n_rows)) else wanted
-        self._mask = None
+        self._forget()
 
     def append(self, codes: Codes) -> range:
         """Add codes and return their row numbers."""
@@ -116,7 +118,7 @@ class GpuRows:
             self._alive = np.append(self._alive, np.ones(len(codes), np.bool_))
         if self._order is not None:
             self._order = np.append(self._order, np.arange(first, n_rows))
-        self._mask = None
+        self._forget()
         return range(first, n_rows)
 
     def remove(self, rows: Rows) -> None:
@@ -126,7 +128,7 @@ class GpuRows:
         self._alive = self.alive
         self._alive[rows] = False
         self._n_removed = int(np.count_nonzero(~self._alive))
-        self._mask = None
+        self._forget()
 
     def has(self, rows: Rows) -> Mask:
         """Say which rows are still there."""
@@ -164,6 +166,9 @@ class GpuRows:
             return RowHits(np.empty(shape, np.int64), np.empty(shape, np.int32))
         kept = min(power_of_two(256 * k), power_of_two(self.n_rows + UNIT))
         kept = max(LEAST_KEPT, kept)
+        if len(queries) == 1 and allowed is None and self.device.type == "cuda":
+            if (found := self._replay(queries, k, kept, mask)) is not None:
+                return self._hits(found)
         parts = [self._nearest(asked, k, kept, mask) for asked in self._batches(queries, kept)]
         return self._hits(torch.cat(parts))
 
@@ -182,16 +187,7 @@ class GpuRows:
 
     def _nearest(self, asked: Queries, k: int, kept: int, mask: Tensor | None) -> Tensor:
         """Return the k nearest of each query, packed, nearest first."""
-        bounds = self._planes.new_full((asked.n_queries,), self.n_bits)
-        size, growth = FIRST_SAMPLE, GROWTH if asked.n_queries < MANY else GROWTH_OF_MANY
-        while 4 * size <= self.n_rows:
-            if 4 * k <= size:
-                step = -(-self.n_rows // UNIT) // (size // UNIT) * UNIT
-                span = Span(0, self.n_rows, step)
-                found, _ = scan(self._planes, asked, bounds, span, kept, mask)
-                seen = found[:, : max(LOOKED_AT, 4 * k)]
-                bounds = self._bound(seen.topk(k, dim=1, largest=False).values[:, -1], bounds)
-            size *= growth
+        bounds = self._bounds(asked, k, kept, mask)
         best = self._nothing(asked)
         for found, is_last in self._spans(asked, bounds, kept, mask):
             best = torch.cat([best, found], dim=1)
@@ -199,6 +195,52 @@ class GpuRows:
             if not is_last and best.shape[1] == k:  # in place: those that tie come later
                 bounds.copy_(self._bound(best[:, -1], bounds + 1) - 1)
         return best
+
+    def _bounds(self, asked: Queries, k: int, kept: int, mask: Tensor | None) -> Tensor:
+        """Bound the distance of the k-th nearest of each query, by samples of the codes.
+
+        For few queries samples grow as fast as what they bound can be kept, up to one that bounds
+        all codes so.
+        """
+        bounds = self._planes.new_full((asked.n_queries,), self.n_bits)
+        is_few = asked.n_queries < MANY
+        growth = max(2, kept // (4 * k)) if is_few else GROWTH_OF_MANY
+        enough = self.n_rows // growth if is_few else self.n_rows
+        size = FIRST_SAMPLE
+        while 4 * size <= self.n_rows:
+            if 4 * k <= size:
+                step = -(-self.n_rows // UNIT) // (size // UNIT) * UNIT
+                span = Span(0, self.n_rows, step)
+                found, _ = scan(self._planes, asked, bounds, span, kept, mask)
+                seen = found[:, : max(LOOKED_AT, 4 * k)]
+                bounds = self._bound(seen.topk(k, dim=1, largest=False).values[:, -1], bounds)
+                if size >= enough:
+                    break
+            size = min(size * growth, max(enough, 2 * size))
+        return bounds
+
+    def _replay(self, query: Codes, k: int, kept: int, mask: Tensor | None) -> Tensor | None:
+        """Return the k nearest of one query by what was recorded, if anything was and it holds."""
+        n_asked = self._asked[k] = self._asked.get(k, 0) + 1
+        if n_asked < RECORDED_FROM:
+            return None
+        if k not in self._recorded:
+            if len(self._recorded) == MOST_RECORDED:
+                self._recorded.clear()
+
+            def search(asked: Queries) -> tuple[Tensor, Tensor]:
+                bounds, span = self._bounds(asked, k, kept, mask), Span(0, self.n_rows)
+                found, counts = scan(self._planes, asked, bounds, span, kept, mask)
+                return found.topk(k, dim=1, largest=False).values, counts
+
+            self._recorded[k] = Replay(search, query, kept, self.device)
+        return self._recorded[k](query)
+
+    def _forget(self) -> None:
+        """Forget what holds only for the codes as they were."""
+        self._mask: Tensor | None = None
+        self._asked: dict[int, int] = {}
+        self._recorded: dict[int, Replay] = {}
 
     def _spans(
         self, asked: Queries, bounds: Tensor, kept: int, mask: Tensor | None
