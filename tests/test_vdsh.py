@@ -12,9 +12,9 @@ from vdsh.codes import pack
 from vdsh.errors import InputError
 from vdsh.hashers import VDSH, VDSH_S, VDSH_SP
 from vdsh.hashers.base import Examples
-from vdsh.hashers.vdsh import training
+from vdsh.hashers.vdsh import batches, training
 from vdsh.hashers.vdsh.adam import Adam
-from vdsh.hashers.vdsh.batches import Documents, dense_batch, in_order, shuffled, sparse_batches
+from vdsh.hashers.vdsh.batches import Documents, Stretch, in_order, shuffled, sparse_batches
 from vdsh.hashers.vdsh.neighbours import nearest
 from vdsh.hashers.vdsh.network import Network, Posterior
 from vdsh.hashers.vdsh.objective import L1, L2, L3, Weights, divergence
@@ -109,19 +109,22 @@ def test_unlabelled_documents_have_no_label_term(corpus_):
     torch.testing.assert_close(with_labels.value, without.value)
 
 
+@pytest.mark.parametrize("at_once", [1, 2, 9])  # batches of the three
 @pytest.mark.parametrize("k", [0, 3])
-def test_dense_batches_of_the_gpu_path_agree_with_sparse_ones(corpus_, k):
+def test_dense_batches_of_the_gpu_path_agree_with_sparse_ones(corpus_, k, at_once, monkeypatch):
     """The GPU's way of building a batch, run on the CPU, the last and partial batch included."""
+    monkeypatch.setattr(batches, "MOST_DENSE", at_once * 30 * corpus_.counts.shape[1])
     neighbours = nearest(corpus_.inputs, k)[0] if k else None
     documents = Documents.of(corpus_, "binary", CPU, neighbours)
     network = network_of(documents)
     epoch = shuffled(documents, 0.3, 0.4, torch.Generator().manual_seed(0))
-    for number, sparse in enumerate(sparse_batches(epoch, 30)):
-        dense = dense_batch(
-            epoch, torch.tensor(number), 30, documents.n_terms, documents.largest_batch(30)
-        )
+    stretch = Stretch(documents, 30)
+    list(stretch.fill(in_order(documents)))  # leaves no trace
+    taken = [stretch.take() for n in stretch.fill(epoch) for _ in range(n)]
+    for dense, sparse in zip(taken, sparse_batches(epoch, 30), strict=True):
         n = len(sparse.known)
-        assert dense.present.sum() == n
+        assert dense.present.tolist() == [1] * n + [0] * (30 - n)
+        torch.testing.assert_close(dense.labels[:n], sparse.labels)
         torch.testing.assert_close(dense.project(network.W1)[:n], sparse.project(network.W1))
         logits = torch.randn(2, 30, documents.n_terms, generator=torch.Generator().manual_seed(1))
         logits.requires_grad_()

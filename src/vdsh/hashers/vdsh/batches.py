@@ -20,6 +20,7 @@ from vdsh.hashers.vdsh.processes import Processes
 from vdsh.labels import Labels
 
 NO_VECTOR, NO_WORDS = 0.2, 0.1  # of the documents, in training, where there are both
+MOST_DENSE = 1 << 26  # numbers of a dense block
 
 
 class Batch(Protocol):
@@ -122,20 +123,6 @@ class Documents:
         """Return the share of labelled documents with each label, none of them 0 or 1: (L,)."""
         return (self.labels.sum(0) + 1) / (self.known.sum() + 2)
 
-    def largest_batch(self, batch_size: int) -> int:
-        """Bound the number of entries that `batch_size` documents can have in an epoch."""
-        return self._largest(min(batch_size, self.n_docs))
-
-    def largest_epoch(self) -> int:
-        """Bound the number of entries of an epoch."""
-        return self._largest(self.n_docs)
-
-    def _largest(self, n_docs: int) -> int:
-        lengths = self.lengths
-        if self.neighbours is not None:
-            lengths = lengths + self.lengths[self.neighbours].amax(1)
-        return int(lengths.topk(n_docs).values.sum())
-
 
 class Epoch(NamedTuple):
     """The documents in the order of one epoch."""
@@ -149,9 +136,6 @@ class Epoch(NamedTuple):
     known: Tensor  # (n_docs,)
     places: Tensor  # (n_docs, P)
     vectors: Tensor  # (n_docs, N)
-
-
-PER_ENTRY = ("rows", "columns", "inputs", "targets")  # the arrays of an epoch that grow with words
 
 
 def in_order(documents: Documents) -> Epoch:
@@ -350,42 +334,61 @@ class DenseBatch(NamedTuple):
 
     def log_likelihood(self, logits: Tensor) -> Tensor:
         """Weigh the normalised logits with the targets."""
-        words = (self.targets * logits).sum(-1)
-        return words - self.targets.sum(-1) * logits.logsumexp(-1)
+        return (self.targets * logits.log_softmax(-1)).sum(-1)
 
 
-def dense_batch(
-    epoch: Epoch, number: Tensor, batch_size: int, n_terms: int, capacity: int
-) -> DenseBatch:
-    """Scatter batch `number`, known only on the device, into blocks of fixed shape.
+class Stretch:
+    """Room for batches of an epoch as dense blocks, taken one after another.
 
-    Entries beyond the batch go to spare places behind the block. At most two entries share a
-    place, a word of the document and of its neighbour, so the sum does not depend on their order.
-    Documents beyond the last are not `present`.
+    `take` does the same work on the same memory every time, so that a GPU can record it.
+
+    Parameters
+    ----------
+    documents : Documents
+    batch_size : int
     """
-    n_docs, device = len(epoch.known), number.device
-    documents = number * batch_size + torch.arange(batch_size, device=device)
-    present = documents < n_docs
-    documents = documents.clamp(max=n_docs - 1)
-    first = documents[:1]  # of shape (1,): indexing with a number would wait for the device
-    start, stop = epoch.offsets[first], epoch.offsets[documents[-1:] + 1]
-    slots = torch.arange(capacity, device=device)
-    entries = (start + slots).clamp(max=max(len(epoch.columns) - 1, 0))
-    place = (epoch.rows[entries] - first) * n_terms + epoch.columns[entries]
-    spare = batch_size * n_terms
-    place = torch.where(start + slots < stop, place, spare + slots)
 
-    def block(values: Tensor) -> Tensor:
-        flat = torch.zeros(spare + capacity, device=device)
-        flat.scatter_add_(0, place, values[entries])
-        return flat[:spare].view(batch_size, n_terms)
+    def __init__(self, documents: Documents, batch_size: int) -> None:
+        self.batch_size, self.n_terms = batch_size, documents.n_terms
+        n_batches = min(
+            -(-documents.n_docs // batch_size),
+            max(1, MOST_DENSE // (batch_size * documents.n_terms)),
+        )
+        self.n_docs = n_batches * batch_size
 
-    return DenseBatch(
-        block(epoch.inputs),
-        block(epoch.targets),
-        epoch.labels[documents],
-        epoch.known[documents],
-        epoch.places[documents],
-        epoch.vectors[documents],
-        present.float(),
-    )
+        def room(*shape: int) -> Tensor:
+            return torch.zeros((self.n_docs, *shape), device=documents.device)
+
+        labels, places, vectors = documents.labels, documents.places, documents.vectors
+        self._held = DenseBatch(
+            room(self.n_terms), room(self.n_terms),
+            room(labels.shape[1]), room(), room(places.shape[1]), room(vectors.shape[1]), room(),
+        )  # fmt: skip
+        self._first = torch.arange(batch_size, device=documents.device)
+        self._at = self._first.clone()
+
+    def fill(self, epoch: Epoch) -> Iterator[int]:
+        """Lay out the epoch, part by part; say each time how many batches can be taken."""
+        n_docs, held = len(epoch.known), self._held
+        firsts = range(0, n_docs, self.n_docs)
+        starts = epoch.offsets[[*firsts, n_docs]].tolist()
+        for first, start, stop in zip(firsts, starts, starts[1:], strict=False):
+            last = min(first + self.n_docs, n_docs)
+            for block in held:
+                block.zero_()
+            place = (epoch.rows[start:stop] - first) * self.n_terms + epoch.columns[start:stop]
+            # At most two entries share a place, a word of the document and of its neighbour, so
+            # the sum does not depend on their order.
+            held.inputs.view(-1).scatter_add_(0, place, epoch.inputs[start:stop])
+            held.targets.view(-1).scatter_add_(0, place, epoch.targets[start:stop])
+            for name in ("labels", "known", "places", "vectors"):
+                getattr(held, name)[: last - first] = getattr(epoch, name)[first:last]
+            held.present[: last - first] = 1
+            self._at.copy_(self._first)
+            yield -(-(last - first) // self.batch_size)
+
+    def take(self) -> DenseBatch:
+        """Take the next batch, or the first again; documents beyond the last are not `present`."""
+        batch = DenseBatch(*(block.index_select(0, self._at) for block in self._held))
+        self._at.add_(self.batch_size).remainder_(self.n_docs)
+        return batch

@@ -9,17 +9,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional as F
 
 from vdsh.errors import InputError
 from vdsh.hashers.base import Examples, Progress, Report
 from vdsh.hashers.vdsh.adam import Adam
 from vdsh.hashers.vdsh.batches import (
-    PER_ENTRY,
     Batch,
     Documents,
     Epoch,
-    dense_batch,
+    Stretch,
     in_order,
     shuffled,
     sparse_batches,
@@ -259,13 +257,13 @@ class _Step:
         weights = Weights(kl_weight, self.label_weight)
         bound = self.bound(self.network, batch, t2, weights, self.n_samples, self.generator)
         n = batch.present.sum()
-        loss = -(bound.value * batch.present).sum() / n
+        total = -(bound.value * batch.present).sum()
         self.optimizer.forget_gradients()
-        loss.backward()  # type: ignore[no-untyped-call]
+        (total / n).backward()  # type: ignore[no-untyped-call]
         self.processes.average(self.network.parameters())
         self.optimizer.step()
         kl = (bound.kl.detach() * batch.present).sum()
-        self.sums += torch.stack((loss.detach() * n, kl, n))
+        self.sums += torch.stack((total.detach(), kl, n))
 
     def means(self, *, reset: bool = False) -> tuple[float, float]:
         """Return loss and divergence per document since the last reset.
@@ -297,35 +295,19 @@ def _plain_epochs(step: _Step, documents: Documents, size: int) -> Runner:
 
 def _graphed_epochs(step: _Step, documents: Documents, size: int) -> Runner:
     """Run epochs as one captured CUDA graph per batch, replayed without any work on the host."""
-    size = min(size, documents.n_docs)
-    n_batches = -(-documents.n_docs // size)
-    capacity = documents.largest_batch(size)
-    number = torch.zeros((), dtype=torch.int64, device=documents.device)
-    buffer = _room(in_order(documents), documents.largest_epoch())  # the graph reads from here
-
-    def work() -> None:
-        step(dense_batch(buffer, number, size, documents.n_terms, capacity))
-        number.add_(1)
-
-    graph = _capture(work, step)
+    stretch = Stretch(documents, min(size, documents.n_docs))
+    list(stretch.fill(in_order(documents)))  # something to record with
+    graph = _capture(lambda: step(stretch.take()), step)
 
     def run(epoch: Epoch) -> Iterator[float]:
-        for held, new in zip(buffer, epoch, strict=True):
-            held[: len(new)].copy_(new)
-        number.zero_()
-        for i in range(1, n_batches + 1):
-            graph.replay()
-            if i % 64 == 0 or i == n_batches:
-                yield i / n_batches
+        n_batches, done = -(-len(epoch.known) // stretch.batch_size), 0
+        for n in stretch.fill(epoch):
+            for _ in range(n):
+                graph.replay()
+            done += n
+            yield done / n_batches
 
     return run
-
-
-def _room(epoch: Epoch, n_entries: int) -> Epoch:
-    """Lengthen the arrays of entries to what the largest epoch needs."""
-    extra = n_entries - len(epoch.columns)
-    longer = {name: F.pad(getattr(epoch, name), (0, extra)) for name in PER_ENTRY}
-    return epoch._replace(**longer)
 
 
 def _capture(work: Callable[[], None], step: _Step) -> torch.cuda.CUDAGraph:
