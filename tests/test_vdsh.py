@@ -176,7 +176,7 @@ def test_a_document_without_labels_borrows_those_of_its_neighbour(corpus_):
 
 
 @pytest.mark.parametrize(
-    ("labelled", "expected"), [(1.0, (0.2, 0.0, 2.0)), (0.2, (0.7, 0.5, 0.03))]
+    ("labelled", "expected"), [(1.0, (0.2, 0.0, 2.0)), (0.2, (0.7, 0.3, 0.03))]
 )
 def test_with_few_labels_a_supervised_model_trains_as_vdsh(labelled, expected, corpus_):
     hasher = VDSH_S(8, random_state=0, **QUICK).fit(corpus_.counts, some_labels(labelled))

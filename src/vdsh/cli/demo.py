@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 EXAMPLE = "Example: vdsh demo --out my-demo"
 # Enough documents to learn from, few enough for three minutes on two cores.
 _AREAS, _EACH = 24, 400
-_SETTINGS: dict[str, Any] = {"epochs": 12, "patience": 3, "hidden_size": 500}
+_SETTINGS: dict[str, Any] = {"epochs": 12, "patience": 3}
 _QUERIES = ("how to sort a list", "gradient descent optimizer", "read a csv file")
 _ON_THE_MAP = 5000  # documents; half a minute on two cores
 

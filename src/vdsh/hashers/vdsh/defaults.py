@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 class Defaults(NamedTuple):
     """The settings that have a rule."""
 
+    hidden_size: int
+    learning_rate: float
     word_dropout: float
     neighbor_share: float
     kl_weight: float
@@ -19,24 +21,31 @@ def default_settings(n_docs: int, labelled: float = 0.0, n_bits: int = 32) -> De
 
     Labels lead where three in ten have them. With fewer, a supervised model learns from words as
     `VDSH` does, and from the labels there are. The more labels hold the latent space apart, the
-    more weight the divergence may have. Labels are learned in about 500 batches.
+    more weight the divergence may have. Labels are learned in about 500 batches, and need the
+    larger network. Without them, the longer a code, the shorter the steps.
 
-    >>> default_settings(10_000)
-    Defaults(word_dropout=0.7, neighbor_share=0.5, kl_weight=0.03, batch_size=200, epochs=13)
-    >>> default_settings(10_000, labelled=0.5)
-    Defaults(word_dropout=0.2, neighbor_share=0.0, kl_weight=1.0, batch_size=200, epochs=10)
+    >>> default_settings(10_000)  # doctest: +NORMALIZE_WHITESPACE
+    Defaults(hidden_size=500, learning_rate=0.004, word_dropout=0.7, neighbor_share=0.3,
+             kl_weight=0.03, batch_size=200, epochs=15)
+    >>> default_settings(10_000, labelled=0.5)  # doctest: +NORMALIZE_WHITESPACE
+    Defaults(hidden_size=1000, learning_rate=0.004, word_dropout=0.2, neighbor_share=0.0,
+             kl_weight=1.0, batch_size=200, epochs=10)
+    >>> default_settings(10_000, n_bits=128).learning_rate
+    0.002
     """
     size = _batch_size(n_docs)
     if are_many(labelled):
-        return Defaults(0.2, 0.0, 2 * round(labelled, 2), size, _epochs(100_000 / n_docs, n_bits))
-    return Defaults(0.7, 0.5, 0.03, size, _epochs(1_300 / n_docs**0.5, n_bits))
+        epochs = _epochs(100_000 / n_docs, n_bits)
+        return Defaults(1000, 4e-3, 0.2, 0.0, 2 * round(labelled, 2), size, epochs)
+    rate = 4e-3 * min(1.0, 32 / n_bits) ** 0.5
+    return Defaults(500, rate, 0.7, 0.3, 0.03, size, _epochs(1_500 / n_docs**0.5, n_bits))
 
 
 def settle(params: Mapping[str, Any], n_docs: int, labelled: float = 0.0) -> dict[str, Any]:
     """Give the settings that were left open, those that are None, what their rules say.
 
     >>> settle({"n_bits": 32, "epochs": None, "batch_size": 50}, 10_000)
-    {'n_bits': 32, 'epochs': 13, 'batch_size': 50}
+    {'n_bits': 32, 'epochs': 15, 'batch_size': 50}
     """
     rules = default_settings(n_docs, labelled, params["n_bits"])._asdict()
     return {n: rules.get(n) if value is None else value for n, value in params.items()}

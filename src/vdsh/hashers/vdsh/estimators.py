@@ -35,14 +35,15 @@ class VDSH(Hasher):
         documents, 0, or what gives the best precision on labelled validation documents (where
         there are none: 0, or the median with the paper's decoder). By default "sign"; "best" in
         the supervised models. "median" suits the paper's decoder.
-    hidden_size : int, default=1000
-        Nodes in each of the two hidden layers.
+    hidden_size : int, optional
+        Nodes in each of the two hidden layers. By default 500; 1,000 in a supervised model where
+        at least three in ten documents have labels; what the trained model has where it learns on.
     decoder_size : int, default=200
         Nodes of a hidden layer in the word decoder, which then sees tanh(s), so that the signs,
         which are all that a code keeps, say as much as they can. 0 is the paper's linear decoder
         of s.
     epochs : int, optional
-        Passes over the training documents, at most. By default 1,300 over the root of the number
+        Passes over the training documents, at most. By default 1,500 over the root of the number
         of documents, or 100,000 over the number in a supervised model where at least three in ten
         documents have labels; from 3 to 20. Below 32 bits up to twice as many; half as many where
         it learns on from a trained model.
@@ -56,8 +57,9 @@ class VDSH(Hasher):
     beginning : {"linear", "random"}, default="linear"
         Whether training begins as the linear map from words to the places of documents, or to
         their labels, or by chance. Without neighbours and labels it begins by chance.
-    learning_rate : float, default=4e-3
-        Step size of Adam.
+    learning_rate : float, optional
+        Step size of Adam. By default 0.004; above 32 bits less, down to 0.002 at 128, but in a
+        supervised model where at least three in ten documents have labels.
     schedule : {"linear", "constant"}, default="linear"
         Whether the step size falls to 0 until the last epoch or stays.
     dropout : float, default=0.2
@@ -73,7 +75,7 @@ class VDSH(Hasher):
         Share of each reconstruction target that comes from one of them, drawn anew each epoch; a
         document without labels borrows those of the neighbour too. 0 is the paper, whose codes
         know of no other documents; else they also have to tell where among these a document lies.
-        By default 0.5; 0 in a supervised model where at least three in ten documents have labels.
+        By default 0.3; 0 in a supervised model where at least three in ten documents have labels.
     n_samples : int, default=1
         M, the draws from Q(s | d) per document and step.
     kl_weight : float, optional
@@ -100,8 +102,8 @@ class VDSH(Hasher):
         What the encoder makes of vectors, where it was fitted with `both_ends`.
     D_, b_decoder_ : ndarray of shape (n_bits, decoder_size) and (decoder_size,)
         Its hidden layer, where it has one.
-    word_dropout_, neighbor_share_, kl_weight_, batch_size_, epochs_ : float or int
-        The values that were used.
+    hidden_size_, learning_rate_, word_dropout_, neighbor_share_, kl_weight_ : float or int
+        The values that were used; `batch_size_` and `epochs_` too.
     history_ : list of dict
         Loss, divergence and validation score of each epoch.
     best_epoch_ : int
@@ -117,14 +119,14 @@ class VDSH(Hasher):
     encoder = Network
 
     threshold: str = "sign"
-    hidden_size: int = 1000
+    hidden_size: int | None = None
     decoder_size: int = 200
     epochs: int | None = None
     patience: int = 10
     selection: str = "precision"
     batch_size: int | None = None
     beginning: str = "linear"
-    learning_rate: float = 4e-3
+    learning_rate: float | None = None
     schedule: str = "linear"
     dropout: float = 0.2
     word_dropout: float | None = None
@@ -163,6 +165,8 @@ class VDSH(Hasher):
         settled = settle(self.get_params(), train.counts.shape[0], float(labelled))
         weights = None
         if start is not None:
+            if self.hidden_size is None:
+                settled["hidden_size"] = start.hidden_size
             check_shape(start, settled)
             check_seen(start, 0 if train.seen is None else train.seen.shape[1])
             weights = grow(start, train.inputs, getattr(self, "classes_", ()))
@@ -173,7 +177,7 @@ class VDSH(Hasher):
         if train.vectors is not None and train.seen is None and not self.neighbor_share_:
             warnings.warn(
                 "The vectors teach nothing: neighbor_share is 0, as it is by default in a "
-                "supervised model where three in ten documents have labels. Set it, to 0.5 say.",
+                "supervised model where three in ten documents have labels. Set it, to 0.3 say.",
                 stacklevel=3,
             )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))

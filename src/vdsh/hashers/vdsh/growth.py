@@ -25,6 +25,11 @@ class Start(NamedTuple):
     # new.
     columns: NDArray[np.intp]
 
+    @property
+    def hidden_size(self) -> int:
+        """Nodes of a hidden layer."""
+        return len(self.learned["b1_"])
+
     @classmethod
     def of(cls, model: Model, words: Sequence[str]) -> "Start":
         """Take a model, to learn on with this vocabulary."""
@@ -35,10 +40,11 @@ class Start(NamedTuple):
 
 def check_shape(start: Start, settings: Mapping[str, Any]) -> None:
     """Raise unless a network of these settings has the shape of the trained one."""
+    before = {**start.settings, "hidden_size": start.hidden_size}
     for name in SHAPE:
-        if start.settings[name] != settings[name]:
+        if before[name] != settings[name]:
             raise InputError(
-                f"The model to start from has {name}={start.settings[name]!r}, but this one has "
+                f"The model to start from has {name}={before[name]!r}, but this one has "
                 f"{settings[name]!r}. Use the same settings, or learn from nothing."
             )
 

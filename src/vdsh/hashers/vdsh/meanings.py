@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from vdsh.model.health import sample
 
-_TOPICS, _WORD_VECTORS = 64, 32  # dimensions at most
+_TOPICS, _WORD_VECTORS, _GIVEN = 56, 32, 64  # dimensions at most; the last of vectors
 _MOST_TO_LEARN, _MOST_TERMS = 50_000, 10_000  # documents, and terms that have vectors
 _BLOCK = 500  # terms
 
@@ -34,7 +34,7 @@ def meanings(words: csr_array) -> Floats:
 
     Returns
     -------
-    float32 ndarray of shape (n_docs, 96 at most)
+    float32 ndarray of shape (n_docs, 88 at most)
         Fewer dimensions where there are few documents.
     """
     weight = np.sqrt(topic_weight(words))
@@ -49,11 +49,11 @@ def topic_weight(words: csr_array) -> np.float32:
 
 def reduce(vectors: Floats) -> Floats:
     """Bring vectors to 64 dimensions at most and unit length; their cosines hardly change."""
-    if vectors.shape[1] <= _TOPICS:
+    if vectors.shape[1] <= _GIVEN:
         return unit(vectors)
     vectors = unit(vectors)
     some = vectors[sample(len(vectors), _MOST_TO_LEARN)]
-    return unit(vectors @ _axes(some, min(_TOPICS, len(some))))
+    return unit(vectors @ _axes(some, min(_GIVEN, len(some))))
 
 
 def unit(rows: Floats) -> Floats:

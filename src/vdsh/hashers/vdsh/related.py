@@ -18,9 +18,9 @@ from vdsh.jit import available_threads, in_threads, kernel
 from vdsh.text.weighting import inverse_document_frequency, weigh
 
 MOST_NEIGHBOURS = 100  # the nearest by words, among which their meaning chooses
-_JOINED = 10  # nearest documents that a graph joins each document with
+_JOINED, _MOST_JOINED = 10, 20  # nearest documents that a graph joins each document with
 _ROUNDS = 2  # graphs: the second knows the places that the first gave
-_HOPS, _STEPS = 16, 100  # dimensions of these places, and steps of the walk that finds them
+_HOPS, _STEPS = 24, 100  # dimensions of these places, and steps of the walk that finds them
 _TAUGHT = np.float32(2)  # weight of walks, and of the place in all, where vectors were given
 _BLOCK = 1024  # documents a task
 
@@ -43,7 +43,7 @@ def related(
 
     The sum of three cosines decides: of the words' weights (idf times the root of the count, so
     that no single word speaks for a document), of their meanings (see `meanings`), and of the
-    places that walks along the graph of the ten nearest lead to. Vectors add a fourth, which has
+    places that walks along the graph of the nearest lead to. Vectors add a fourth, which has
     the weight of latent semantic space too where documents are too short for that; walks and the
     place, which are better then, count double.
 
@@ -73,9 +73,10 @@ def related(
         about = np.hstack([about, np.sqrt(2 - topic_weight(words)) * given])
         weight = np.sqrt(_TAUGHT)
     show(0.8)
+    n_joined = min(max(_JOINED, int(counts.shape[0] ** 0.5) // 8), _MOST_JOINED)
     places, joined = about, None
     for _ in range(_ROUNDS):
-        joined = _choose(words, places, candidates, _JOINED, joined)
+        joined = _choose(words, places, candidates, n_joined, joined)
         places = np.hstack([about, weight * walk(joined)])
     k = max(0, min(k, MOST_NEIGHBOURS, counts.shape[0] - 1))
     neighbours = _choose(words, places, candidates, k, joined)
@@ -96,8 +97,10 @@ def nearest_vectors(vectors: Floats, k: int) -> Ids:
     return ids
 
 
-def walk(joined: Ids) -> Floats:
+def walk(joined: Ids, most: int = _HOPS) -> Floats:
     """Place documents by where random walks along the graph lead: rows of unit length.
+
+    They have `most` dimensions, fewer where there are few documents.
 
     These are the leading eigenvectors of the walk, found by taking many steps at once with a few
     random vectors (subspace iteration), which a graph in pieces does not hurt.
@@ -109,7 +112,7 @@ def walk(joined: Ids) -> Floats:
     graph = graph.maximum(graph.T)
     scale = diags_array(1 / np.sqrt(np.maximum(graph.sum(axis=1), 1)))
     step = csr_array(scale @ graph @ scale).astype(np.float32)
-    size = min(_HOPS, max(2, int(n_docs**0.5) // 6))  # few documents, few matters
+    size = min(most, max(2, int(n_docs**0.5) // 4))  # few documents, few matters
     V = np.random.RandomState(0).normal(size=(n_docs, min(2 * size, n_docs))).astype(np.float32)
     for number in range(_STEPS):
         V = 0.2 * V + 0.8 * (step @ V)  # some walkers wait, or all would swing to and fro
@@ -124,7 +127,7 @@ def _choose(
 ) -> Ids:
     """Take of each document's candidates the k most like it, by words and by place.
 
-    With a graph, those that three hops lead to are candidates too.
+    With a graph, those that three hops along its first ways lead to are candidates too.
     """
     n_docs = len(candidates)
     places = np.ascontiguousarray(places)
@@ -134,7 +137,8 @@ def _choose(
         rows = slice(first, first + _BLOCK)
         among = candidates[rows]
         if joined is not None:
-            far = joined[joined[joined[rows]]].reshape(len(among), -1)
+            near = joined[:, :_JOINED]
+            far = near[near[near[rows]]].reshape(len(among), -1)
             among = np.hstack([among, far])
         _most_like(words.indptr, words.indices, words.data, places, among, first, chosen[rows])
 

@@ -90,7 +90,7 @@ def _train(
         learned = None if start is None else documents
         begun = processes.agree(lambda: _begin(hasher, network, train, others, seed, learned))
         network.load_state_dict(begun)
-    optimizer = Adam(network.parameters(), hasher.learning_rate)
+    optimizer = Adam(network.parameters(), hasher.learning_rate_)
     n_updates = hasher.epochs_ * -(-documents.n_docs // hasher.batch_size_)
     step = _Step(hasher, network, optimizer, generator, processes, n_updates)
     run_epoch = _graphed_epochs if device.type == "cuda" and processes.size == 1 else _plain_epochs
@@ -117,7 +117,7 @@ def _train(
             if not np.isfinite(loss):
                 raise InputError(
                     f"Training diverged: the loss of epoch {number} is {loss}. Try a smaller "
-                    f"learning_rate. Got {hasher.learning_rate}."
+                    f"learning_rate. Got {hasher.learning_rate_}."
                 )
             score = processes.agree(lambda: judge.score(network, seed)) if judge else float(number)
             history.append({"loss": loss, "kl": kl, "validation": score if judge else None})
@@ -182,7 +182,7 @@ def _network(
 ) -> Network:
     network = Network(
         documents.n_terms,
-        hasher.hidden_size,
+        hasher.hidden_size_,
         hasher.n_bits,
         n_labels=documents.labels.shape[1] if hasher.supervised else 0,
         n_places=documents.places.shape[1],
@@ -240,7 +240,7 @@ class _Step:
         self.bound, self.n_samples = lower_bound(hasher), hasher.n_samples
         self.label_weight = float(getattr(hasher, "label_weight", 0))
         self.kl_weight, self.kl_warmup = hasher.kl_weight_, max(hasher.kl_warmup, 1)
-        self.learning_rate, self.falls = hasher.learning_rate, hasher.schedule == "linear"
+        self.learning_rate, self.falls = hasher.learning_rate_, hasher.schedule == "linear"
         self.n_updates = n_updates
         device = network.W1.device
         self.updates = torch.zeros((), device=device)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float32]
 
 _MOST = 50_000  # vectors to learn from; more take longer and teach hardly more
-_JOINED = 10  # nearest vectors that the graph joins each with
+_JOINED, _HOPS = 10, 16  # nearest vectors that the graph joins each with, dimensions of walks
 _PLACE = 0.1  # squared length of a place beside that of a vector, which is 1
 _PRECISION = 300.0  # one over twice the variance of both
 _WORDS = 0.1  # weight of a word
@@ -122,7 +122,7 @@ def _corpus(
     hasher: "VDSH_V", vectors: Floats, words: csr_array | None, scale: _Scale, seed: int
 ) -> _Corpus:
     """Find out where everybody lies, and what the codes are to be."""
-    places = walk(nearest_vectors(reduce(vectors), _JOINED))
+    places = walk(nearest_vectors(reduce(vectors), _JOINED), _HOPS)
     told = turn(np.hstack([vectors, np.sqrt(_PLACE) * places]), hasher.n_bits, seed)
     size = float(np.abs(told).mean()) or 1.0  # that of a bit: c
     if words is not None:
