@@ -112,7 +112,7 @@ def walk(joined: Ids, most: int = _HOPS) -> Floats:
     graph = graph.maximum(graph.T)
     scale = diags_array(1 / np.sqrt(np.maximum(graph.sum(axis=1), 1)))
     step = csr_array(scale @ graph @ scale).astype(np.float32)
-    size = min(most, max(2, int(n_docs**0.5) // 4))  # few documents, few matters
+    size = min(most, max(2, int(n_docs**0.5) // 6, n_docs // 400))  # few documents, few matters
     V = np.random.RandomState(0).normal(size=(n_docs, min(2 * size, n_docs))).astype(np.float32)
     for number in range(_STEPS):
         V = 0.2 * V + 0.8 * (step @ V)  # some walkers wait, or all would swing to and fro
