@@ -92,7 +92,7 @@ def time_table() -> str:
         for kind in ("VDSH", "VDSH_S")
     ]  # fmt: skip
     rows += [
-        [named(kind.replace("_", "-")), "one H200, version 0.1", f"{one['seconds']:.0f} s"]
+        [named(kind.replace("_", "-")), "one H200", f"{one['seconds']:.0f} s"]
         for kind, one in on_gpu.get("defaults", {}).items()
     ]
     size = f"{large['settings']['documents']:,} x {large['settings']['terms']:,}, made up"
