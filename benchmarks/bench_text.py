@@ -2,7 +2,7 @@
 
     VDSH_DATA=path/to/data python benchmarks/bench_text.py [--before path/to/another/src]
 
-20 Newsgroups with its full text, 32 bits, 1,000 hidden nodes, all cores. With --before nothing but
+20 Newsgroups with its full text, 32 bits, the usual network, all cores. With --before nothing but
 this is done: another version encodes the same texts with the same model, in turn with this one,
 posts together, then posts and six words one at a time. `cpu` is what that takes of cores, which
 says more on a busy machine.
