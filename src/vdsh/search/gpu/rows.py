@@ -23,7 +23,7 @@ from vdsh.search.gpu.layout import (
     to_words,
 )
 from vdsh.search.gpu.replay import Replay
-from vdsh.search.gpu.scan import scan
+from vdsh.search.gpu.scan import has_kernels, scan
 from vdsh.search.nearest import Rows
 from vdsh.search.rows import Mask, RowIndex
 from vdsh.search.scan import RowHits
@@ -166,7 +166,7 @@ class GpuRows:
             return RowHits(np.empty(shape, np.int64), np.empty(shape, np.int32))
         kept = min(power_of_two(256 * k), power_of_two(self.n_rows + UNIT))
         kept = max(LEAST_KEPT, kept)
-        if len(queries) == 1 and allowed is None and self.device.type == "cuda":
+        if len(queries) == 1 and allowed is None and has_kernels(self.device):
             if (found := self._replay(queries, k, kept, mask)) is not None:
                 return self._hits(found)
         parts = [self._nearest(asked, k, kept, mask) for asked in self._batches(queries, kept)]

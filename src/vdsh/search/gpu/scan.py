@@ -1,5 +1,8 @@
 """One scan: all codes of a span within a bound of each query."""
 
+from collections.abc import Callable
+from functools import cache
+
 import torch
 from torch import Tensor
 
@@ -37,14 +40,25 @@ def scan(
     """
     found = planes.new_full((asked.n_queries, capacity), NOTHING, dtype=torch.int64)
     counts = planes.new_zeros(asked.n_queries)
-    launch = _launch_plainly
-    if planes.is_cuda:
+    launch = _launcher(planes.device)
+    launch(planes, asked, bounds, allowed, span, found, counts)
+    return found, counts
+
+
+def has_kernels(device: torch.device) -> bool:
+    """Say whether kernels scan there; then a scan does not wait for the device."""
+    return _launcher(device) is not _launch_plainly
+
+
+@cache
+def _launcher(device: torch.device) -> Callable[..., None]:
+    if device.type == "cuda":
         try:
             from vdsh.search.gpu.launch import launch
         except ImportError:  # torch for Windows has no Triton
-            pass
-    launch(planes, asked, bounds, allowed, span, found, counts)
-    return found, counts
+            return _launch_plainly
+        return launch
+    return _launch_plainly
 
 
 def _launch_plainly(
