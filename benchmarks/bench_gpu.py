@@ -4,14 +4,20 @@
 
 Codes are those of a million topics with one bit in sixteen flipped, as a model's doubt would, and
 random ones. Times are from numpy to numpy, medians. Up to ten million codes the answers are
-compared with those of the CPU, tie for tie.
+compared with those of the CPU, tie for tie. The tests of the index run too, on this GPU, and their
+outcome is kept beside the times.
 """
 
 import argparse
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import torch
@@ -89,6 +95,18 @@ def measure(kind: Callable, n: int, n_bits: int) -> list[dict[str, Any]]:
     return rows
 
 
+def tests() -> dict[str, int]:
+    """Run the tests of the index and count how they ended."""
+    file = Path(__file__).parent.parent / "tests" / "test_gpu_index.py"
+    with tempfile.TemporaryDirectory() as folder:
+        report = f"--junitxml={folder}/report.xml"
+        # Without what other tests share, which needs packages that this one does not.
+        subprocess.run([sys.executable, "-m", "pytest", "-q", "--noconftest", file, report])
+        suite = next(ElementTree.parse(f"{folder}/report.xml").iter("testsuite"))
+    found = {name: int(suite.get(name, 0)) for name in ("tests", "failures", "errors", "skipped")}
+    return found | {"passed": found["tests"] - sum(list(found.values())[1:])}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--largest", type=int, default=SIZES[-1])
@@ -100,7 +118,7 @@ def main() -> None:
                 if n <= given.largest:
                     rows += measure(kind, n, n_bits)
                     torch.cuda.empty_cache()
-    save("gpu", {"rows": rows})
+    save("gpu", {"rows": rows, "tests": tests()})
 
 
 if __name__ == "__main__":
