@@ -61,7 +61,7 @@ WITH_TORCH |= {
     "hashers/baselines/rbm_training.py",
     "metrics/on_device.py",
 }
-WITH_TORCH |= {f"search/gpu/{name}.py" for name in ("launch", "layout", "rows", "scan")}
+WITH_TORCH |= {f"search/gpu/{name}.py" for name in ("launch", "layout", "replay", "rows", "scan")}
 WITH_TORCH |= {"paper/__init__.py", "paper/runner.py"}  # the GPU's name; threads of a worker
 
 
