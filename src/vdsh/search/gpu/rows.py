@@ -224,17 +224,19 @@ class GpuRows:
         n_asked = self._asked[k] = self._asked.get(k, 0) + 1
         if n_asked < RECORDED_FROM:
             return None
-        if k not in self._recorded:
-            if len(self._recorded) == MOST_RECORDED:
-                self._recorded.clear()
+        recorded = self._recorded.get(k)
+        if recorded is None:
 
             def search(asked: Queries) -> tuple[Tensor, Tensor]:
                 bounds, span = self._bounds(asked, k, kept, mask), Span(0, self.n_rows)
                 found, counts = scan(self._planes, asked, bounds, span, kept, mask)
                 return found.topk(k, dim=1, largest=False).values, counts
 
-            self._recorded[k] = Replay(search, query, kept, self.device)
-        return self._recorded[k](query)
+            recorded = Replay(search, query, kept, self.device)
+            if len(self._recorded) >= MOST_RECORDED:
+                self._recorded.clear()  # others may be searching with them, and go on
+            self._recorded[k] = recorded
+        return recorded(query)
 
     def _forget(self) -> None:
         """Forget what holds only for the codes as they were."""
