@@ -355,6 +355,8 @@ def test_interruption_in_the_first_epoch_is_not_swallowed(corpus_):
         ({"schedule": "daily"}, "schedule must be"),
         ({"target": "words"}, "target must be"),
         ({"epochs": 0}, "epochs must be at least 1. Got 0"),
+        ({"learning_rate": -1.0}, "learning_rate must be above 0. Got -1.0"),
+        ({"learning_rate": float("nan")}, "learning_rate must be above 0. Got nan"),
         ({"n_neighbors": 101}, "n_neighbors must be at most 100. Got 101"),
         ({"word_dropout": 1.0}, "word_dropout must be from 0 to below 1"),
         ({"device": "tpu9"}, "device must be"),

@@ -209,6 +209,8 @@ class VDSH(Hasher):
             raise InputError(
                 f"n_neighbors must be at most {MOST_NEIGHBOURS}. Got {self.n_neighbors!r}."
             )
+        if self.learning_rate is not None and not self.learning_rate > 0:
+            raise InputError(f"learning_rate must be above 0. Got {self.learning_rate!r}.")
         if self.decoder_size < 0:
             raise InputError(f"decoder_size must be 0 or more. Got {self.decoder_size!r}.")
         for name in ("dropout", "word_dropout", "neighbor_share"):
