@@ -9,6 +9,7 @@ class Defaults(NamedTuple):
 
     hidden_size: int
     learning_rate: float
+    dropout: float
     word_dropout: float
     neighbor_share: float
     kl_weight: float
@@ -22,23 +23,26 @@ def default_settings(n_docs: int, labelled: float = 0.0, n_bits: int = 32) -> De
     Labels lead where three in ten have them. With fewer, a supervised model learns from words as
     `VDSH` does, and from the labels there are. The more labels hold the latent space apart, the
     more weight the divergence may have. Labels are learned in about 500 batches, and need the
-    larger network. Without them, the longer a code, the shorter the steps.
+    larger network. Without them, the longer a code, the shorter the steps; 128 bits are so many
+    that no node has to do without the others.
 
     >>> default_settings(10_000)  # doctest: +NORMALIZE_WHITESPACE
-    Defaults(hidden_size=500, learning_rate=0.004, word_dropout=0.7, neighbor_share=0.3,
-             kl_weight=0.03, batch_size=200, epochs=15)
+    Defaults(hidden_size=500, learning_rate=0.004, dropout=0.2, word_dropout=0.7,
+             neighbor_share=0.3, kl_weight=0.03, batch_size=200, epochs=15)
     >>> default_settings(10_000, labelled=0.5)  # doctest: +NORMALIZE_WHITESPACE
-    Defaults(hidden_size=1000, learning_rate=0.004, word_dropout=0.2, neighbor_share=0.0,
-             kl_weight=1.0, batch_size=200, epochs=10)
-    >>> default_settings(10_000, n_bits=128).learning_rate
-    0.002
+    Defaults(hidden_size=1000, learning_rate=0.004, dropout=0.2, word_dropout=0.2,
+             neighbor_share=0.0, kl_weight=1.0, batch_size=200, epochs=10)
+    >>> default_settings(10_000, n_bits=128)[1:3]
+    (0.002, 0.0)
     """
     size = _batch_size(n_docs)
     if are_many(labelled):
         epochs = _epochs(100_000 / n_docs, n_bits)
-        return Defaults(1000, 4e-3, 0.2, 0.0, 2 * round(labelled, 2), size, epochs)
+        return Defaults(1000, 4e-3, 0.2, 0.2, 0.0, 2 * round(labelled, 2), size, epochs)
     rate = 4e-3 * min(1.0, 32 / n_bits) ** 0.5
-    return Defaults(500, rate, 0.7, 0.3, 0.03, size, _epochs(1_500 / n_docs**0.5, n_bits))
+    dropout = 0.2 if n_bits < 128 else 0.0
+    epochs = _epochs(1_500 / n_docs**0.5, n_bits)
+    return Defaults(500, rate, dropout, 0.7, 0.3, 0.03, size, epochs)
 
 
 def settle(params: Mapping[str, Any], n_docs: int, labelled: float = 0.0) -> dict[str, Any]:

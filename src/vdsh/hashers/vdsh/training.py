@@ -190,7 +190,7 @@ def _network(
         private=hasher.private,
         decoder_size=hasher.decoder_size,
         bounded=hasher.log_variance == "bounded",
-        dropout=hasher.dropout,
+        dropout=hasher.dropout_,
         generator=torch.Generator().manual_seed(seed),
     )
     if network.deep:
