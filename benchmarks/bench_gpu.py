@@ -4,7 +4,7 @@
 
 Codes are those of a million topics with one bit in sixteen flipped, as a model's doubt would, and
 random ones. Times are from numpy to numpy, medians. Up to ten million codes the answers are
-compared with those of the CPU, tie for tie. The tests of the index run too, on this GPU, and their
+compared with those of the CPU, tie for tie. The tests marked gpu run too, on this GPU, and their
 outcome is kept beside the times.
 """
 
@@ -96,12 +96,12 @@ def measure(kind: Callable, n: int, n_bits: int) -> list[dict[str, Any]]:
 
 
 def tests() -> dict[str, int]:
-    """Run the tests of the index and count how they ended."""
-    file = Path(__file__).parent.parent / "tests" / "test_gpu_index.py"
+    """Run the tests that need a GPU and count how they ended."""
+    files = sorted((Path(__file__).parent.parent / "tests").glob("test_gpu_*.py"))
     with tempfile.TemporaryDirectory() as folder:
         report = f"--junitxml={folder}/report.xml"
-        # Without what other tests share, which needs packages that this one does not.
-        subprocess.run([sys.executable, "-m", "pytest", "-q", "--noconftest", file, report])
+        # Without what other tests share, which needs packages that these do not.
+        subprocess.run([sys.executable, "-m", "pytest", "-q", "--noconftest", *files, report])
         suite = next(ElementTree.parse(f"{folder}/report.xml").iter("testsuite"))
     found = {name: int(suite.get(name, 0)) for name in ("tests", "failures", "errors", "skipped")}
     return found | {"passed": found["tests"] - sum(list(found.values())[1:])}

@@ -36,7 +36,7 @@ def means(network, words):
     documents = Documents(words, words.data, None, torch.device("cpu"))
     (batch,) = sparse_batches(in_order(documents), 100)
     with torch.no_grad():
-        return network.posterior(network.hidden(batch, None)).mu.numpy()
+        return network.posterior(network.hidden(batch)).mu.numpy()
 
 
 def test_the_regression_is_that_of_scikit_learn(words, told):

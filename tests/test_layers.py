@@ -17,6 +17,7 @@ files           files and folders that are whole or absent
 embed           vectors of texts by models that people have
 documents       files to documents
 jit             one way to compile and spread kernels
+recording       work of a GPU, recorded, and beside other work
 text            texts to counts
 words           which documents have which words
 notebook        tables in notebooks
@@ -49,6 +50,7 @@ VDSH = (
     "adam",
     "batches",
     "beginning",
+    "layers",
     "network",
     "objective",
     "processes",
@@ -60,6 +62,7 @@ WITH_TORCH |= {
     "hashers/vectors/training.py",
     "hashers/baselines/rbm_training.py",
     "metrics/on_device.py",
+    "recording.py",
 }
 WITH_TORCH |= {f"search/gpu/{name}.py" for name in ("launch", "layout", "replay", "rows", "scan")}
 WITH_TORCH |= {"paper/__init__.py", "paper/runner.py"}  # the GPU's name; threads of a worker

@@ -54,8 +54,8 @@ def read_labels(labels: Any, names: Sequence[str] | None = None) -> Labels:
         names = sorted({name for row in rows if row is not None for name in row})
     column = {name: j for j, name in enumerate(names)}
     matrix = np.zeros((len(rows), len(names)), np.uint8)
-    for i, row in enumerate(rows):
-        matrix[i, [column[name] for name in row or () if name in column]] = 1
+    ones = [(i, column[name]) for i, row in enumerate(rows) for name in row or () if name in column]
+    matrix[tuple(np.array(ones, np.intp).reshape(-1, 2).T)] = 1
     return Labels(matrix, np.array([row is not None for row in rows], bool), list(names))
 
 
@@ -72,6 +72,8 @@ def _from_indicator(array: NDArray[Any], names: Sequence[str] | None) -> Labels:
 
 def _as_list(label: Any) -> list[str] | None:
     """Settle one document's labels: None, one label or several."""
+    if type(label) is str:  # as most are
+        return [label]
     if isinstance(label, Iterable) and not isinstance(label, str | bytes):
         names = list(label)
         kept = [str(name) for name in names if not is_missing(name)]

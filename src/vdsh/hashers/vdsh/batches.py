@@ -253,7 +253,16 @@ class SparseBatch(NamedTuple):
         return torch.ones_like(self.known)
 
     def project(self, W: Tensor) -> Tensor:
-        """Sum the rows of W that the documents have, weighted."""
+        """Sum the rows of W that the documents have, weighted.
+
+        A GPU multiplies a dense block faster than it picks rows.
+        """
+        if W.is_cuda:
+            block = W.new_zeros(len(self.known), len(W))
+            ends = torch.cat((self.offsets[1:], self.offsets.new_full((1,), len(self.seen))))
+            rows = torch.repeat_interleave(ends - self.offsets, output_size=len(self.seen))
+            block[rows, self.seen] = self.inputs
+            return block @ W
         return F.embedding_bag(
             self.seen, W, self.offsets, mode="sum", per_sample_weights=self.inputs
         )
@@ -338,14 +347,19 @@ class DenseBatch(NamedTuple):
 
 
 class Stretch:
-    """Room for batches of an epoch as dense blocks, taken one after another.
+    """Room for batches of an epoch as dense blocks, one of which is the current one.
 
-    `take` does the same work on the same memory every time, so that a GPU can record it.
+    `advance` does the same work on the same memory every time, so that a GPU can record it.
 
     Parameters
     ----------
     documents : Documents
     batch_size : int
+
+    Attributes
+    ----------
+    batch : DenseBatch
+        The current one; documents beyond the last are not `present`.
     """
 
     def __init__(self, documents: Documents, batch_size: int) -> None:
@@ -356,19 +370,25 @@ class Stretch:
         )
         self.n_docs = n_batches * batch_size
 
-        def room(*shape: int) -> Tensor:
-            return torch.zeros((self.n_docs, *shape), device=documents.device)
+        n_labels, n_places, n_vectors = (
+            part.shape[1] for part in (documents.labels, documents.places, documents.vectors)
+        )
 
-        labels, places, vectors = documents.labels, documents.places, documents.vectors
-        self._held = DenseBatch(
-            room(self.n_terms), room(self.n_terms),
-            room(labels.shape[1]), room(), room(places.shape[1]), room(vectors.shape[1]), room(),
-        )  # fmt: skip
+        def room(n_docs: int) -> DenseBatch:
+            widths: tuple[list[int], ...]
+            widths = ([self.n_terms], [self.n_terms], [n_labels], [], [n_places], [n_vectors], [])
+            blocks = (torch.zeros(n_docs, *width, device=documents.device) for width in widths)
+            return DenseBatch(*blocks)
+
+        self._held, self.batch = room(self.n_docs), room(batch_size)
         self._first = torch.arange(batch_size, device=documents.device)
         self._at = self._first.clone()
 
     def fill(self, epoch: Epoch) -> Iterator[int]:
-        """Lay out the epoch, part by part; say each time how many batches can be taken."""
+        """Lay out the epoch, part by part; say each time how many batches there are.
+
+        The first is then the current one.
+        """
         n_docs, held = len(epoch.known), self._held
         firsts = range(0, n_docs, self.n_docs)
         starts = epoch.offsets[[*firsts, n_docs]].tolist()
@@ -385,10 +405,12 @@ class Stretch:
                 getattr(held, name)[: last - first] = getattr(epoch, name)[first:last]
             held.present[: last - first] = 1
             self._at.copy_(self._first)
+            self.advance()
             yield -(-(last - first) // self.batch_size)
 
-    def take(self) -> DenseBatch:
-        """Take the next batch, or the first again; documents beyond the last are not `present`."""
-        batch = DenseBatch(*(block.index_select(0, self._at) for block in self._held))
+    def advance(self) -> None:
+        """Go on to the next batch, or to the first again."""
+        for block, part in zip(self._held, self.batch, strict=True):
+            if block.numel():
+                torch.index_select(block, 0, self._at, out=part)
         self._at.add_(self.batch_size).remainder_(self.n_docs)
-        return batch

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vdsh.hashers.vdsh.batches import Batch
+from vdsh.hashers.vdsh.layers import linear
+from vdsh.recording import Beside
 
 
 class Posterior(NamedTuple):
@@ -22,10 +24,8 @@ class Posterior(NamedTuple):
     mu: Tensor  # (B, K)
     log_variance: Tensor  # (B, K)
 
-    def sample(self, n_samples: int, generator: torch.Generator) -> Tensor:
+    def sample(self, epsilon: Tensor) -> Tensor:
         """Draw with the reparameterisation s = mu + sigma * epsilon: (M, B, K)."""
-        shape = (n_samples, *self.mu.shape)
-        epsilon = torch.randn(shape, generator=generator, device=self.mu.device)
         return self.mu + torch.exp(0.5 * self.log_variance) * epsilon
 
 
@@ -77,6 +77,7 @@ class Network(nn.Module):
         super().__init__()
         self.bounded, self.keep, self.private = bounded, 1 - dropout, private
         self.deep = decoder_size > 0
+        self.beside: Beside | None = None  # where gradients of weights may be computed
         n_words = n_terms if n_words is None else n_words
 
         def weights(rows: int, columns: int) -> nn.Parameter:
@@ -131,21 +132,35 @@ class Network(nn.Module):
             given = torch.as_tensor(value).to(own.device)
             own.copy_(torch.where(given.isnan(), own, given))
 
-    def hidden(self, batch: Batch, generator: torch.Generator | None) -> Tensor:
-        """Compute t2 of shape (B, H); with a generator, drop some of its nodes."""
+    def kept(self, n_docs: int, generator: torch.Generator) -> Tensor | None:
+        """Draw which nodes of t2 are not dropped, scaled: (B, H), or None for all of them."""
+        if self.keep == 1:
+            return None
+        shape, device = (n_docs, len(self.b2)), self.b2.device
+        return (torch.rand(shape, generator=generator, device=device) < self.keep) / self.keep
+
+    def noise(self, n_docs: int, n_samples: int, generator: torch.Generator) -> list[Tensor]:
+        """Draw the epsilon of s and, where there is one, of v: (M, B, K) each."""
+        shape, device = (n_samples, n_docs, len(self.b3)), self.b3.device
+        draws = range(2 if self.private else 1)
+        return [torch.randn(shape, generator=generator, device=device) for _ in draws]
+
+    def hidden(self, batch: Batch) -> Tensor:
+        """Compute t2 of shape (B, H)."""
+        return self.above(self.project(batch))
+
+    def project(self, batch: Batch) -> Tensor:
+        """Compute what the first layer makes of the inputs, of shape (B, H)."""
         projected = batch.project(self.W1)
         if batch.vectors.shape[1]:
             projected = projected + batch.vectors @ self.W_vectors
-        return self.above(projected, generator)
+        return projected
 
-    def above(self, projected: Tensor, generator: torch.Generator | None) -> Tensor:
-        """Compute t2 from what W1 makes of the inputs, of shape (B, H)."""
+    def above(self, projected: Tensor, kept: Tensor | None = None) -> Tensor:
+        """Compute t2 from that, of which in training some nodes are `kept`."""
         t1 = torch.relu(projected + self.b1)  # (B, H)
-        t2 = torch.relu(torch.addmm(self.b2, t1, self.W2))  # (B, H)
-        if generator is None or self.keep == 1:
-            return t2
-        kept = torch.rand(t2.shape, generator=generator, device=t2.device) < self.keep
-        return t2 * kept / self.keep
+        t2 = torch.relu(self._linear(t1, self.W2, self.b2))  # (B, H)
+        return t2 if kept is None else t2 * kept
 
     def posterior(self, t2: Tensor) -> Posterior:
         """Give Q(s | d) from the hidden layer."""
@@ -158,22 +173,24 @@ class Network(nn.Module):
     def word_logits(self, s: Tensor) -> Tensor:
         """Decode words: s of shape (M, B, K) to unnormalised log P(w | s) of shape (M, B, V)."""
         if self.deep:
-            s = torch.relu(torch.tanh(s) @ self.D + self.b_decoder)  # (M, B, D)
-        flat = s.reshape(-1, s.shape[-1])
-        return torch.addmm(self.b_words, flat, self.G).view(*s.shape[:-1], -1)  # biases in passing
+            s = torch.relu(self._linear(torch.tanh(s), self.D, self.b_decoder))  # (M, B, D)
+        return self._linear(s, self.G, self.b_words)
 
     def label_logits(self, s: Tensor) -> Tensor:
         """Decode labels: s of shape (M, B, K) to the log-odds of each label, (M, B, L)."""
-        return (torch.tanh(s) if self.deep else s) @ self.U + self.b_labels
+        return self._linear(torch.tanh(s) if self.deep else s, self.U, self.b_labels)
 
     def place(self, s: Tensor) -> Tensor:
         """Decode where documents lie: s of shape (M, B, K) to the mean of the place, (M, B, P)."""
-        return (torch.tanh(s) if self.deep else s) @ self.P + self.b_places
+        return self._linear(torch.tanh(s) if self.deep else s, self.P, self.b_places)
+
+    def _linear(self, x: Tensor, W: Tensor, b: Tensor) -> Tensor:
+        return linear(x, W, b, self.beside)
 
     def _normal(
         self, t2: Tensor, W: Tensor, b: Tensor, W_sigma: Tensor, b_sigma: Tensor
     ) -> Posterior:
-        spread = torch.addmm(b_sigma, t2, W_sigma)
+        spread = self._linear(t2, W_sigma, b_sigma)
         # bounded: log sigma^2 in (0, 1); free: the linear layer is log sigma itself
         log_variance = torch.sigmoid(spread) if self.bounded else 2 * spread
-        return Posterior(torch.addmm(b, t2, W), log_variance)
+        return Posterior(self._linear(t2, W, b), log_variance)

@@ -6,7 +6,7 @@ weight makes the supervised codes follow the labels (both are settings). Where t
 place of a document among the others (see `related`), each has a term for it too.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -37,38 +37,35 @@ class Bound(NamedTuple):
 
 
 def L1(
-    network: Network, batch: Batch, t2: Tensor, weights: Weights, M: int, g: torch.Generator
+    network: Network, batch: Batch, t2: Tensor, weights: Weights, noise: Sequence[Tensor]
 ) -> Bound:
     """VDSH, equation 2: E_Q[sum_i log P(w_i | f(s))] - D_KL(Q(s | d) || P(s))."""
     Q = network.posterior(t2)
-    s = Q.sample(M, g)  # (M, B, K)
-    words = batch.log_likelihood(network.word_logits(s)).mean(0)
+    s = Q.sample(noise[0])  # (M, B, K)
     kl = divergence(Q)
-    return Bound(words + place_log_likelihood(network, batch, s) - weights.kl * kl, kl)
+    return Bound(content_log_likelihood(network, batch, s, s) - weights.kl * kl, kl)
 
 
 def L2(
-    network: Network, batch: Batch, t2: Tensor, weights: Weights, M: int, g: torch.Generator
+    network: Network, batch: Batch, t2: Tensor, weights: Weights, noise: Sequence[Tensor]
 ) -> Bound:
     """VDSH-S, equation 4: as L1, plus E_Q[sum_j log P(y_j | f(s))]."""
     Q = network.posterior(t2)
-    s = Q.sample(M, g)  # (M, B, K)
-    words = batch.log_likelihood(network.word_logits(s)).mean(0)
-    labels = batch.known * label_log_likelihood(network.label_logits(s), batch.labels).mean(0)
-    words = words + place_log_likelihood(network, batch, s)
+    s = Q.sample(noise[0])  # (M, B, K)
+    words = content_log_likelihood(network, batch, s, s)
+    labels = batch.known * expected(label_log_likelihood(network.label_logits(s), batch.labels))
     kl = divergence(Q)
     return Bound(words + weights.labels * labels - weights.kl * kl, kl)
 
 
 def L3(
-    network: Network, batch: Batch, t2: Tensor, weights: Weights, M: int, g: torch.Generator
+    network: Network, batch: Batch, t2: Tensor, weights: Weights, noise: Sequence[Tensor]
 ) -> Bound:
     """VDSH-SP, equation 5: words from s + v, labels from s, a divergence for each."""
     Q, Q_v = network.posterior(t2), network.private_posterior(t2)
-    s, v = Q.sample(M, g), Q_v.sample(M, g)  # (M, B, K)
-    words = batch.log_likelihood(network.word_logits(s + v)).mean(0)
-    labels = batch.known * label_log_likelihood(network.label_logits(s), batch.labels).mean(0)
-    words = words + place_log_likelihood(network, batch, s)
+    s, v = Q.sample(noise[0]), Q_v.sample(noise[1])  # (M, B, K)
+    words = content_log_likelihood(network, batch, s + v, s)
+    labels = batch.known * expected(label_log_likelihood(network.label_logits(s), batch.labels))
     kl = divergence(Q) + divergence(Q_v)
     return Bound(words + weights.labels * labels - weights.kl * kl, kl)
 
@@ -83,11 +80,20 @@ def divergence(Q: Posterior) -> Tensor:
     return 0.5 * (Q.mu.square() + Q.log_variance.exp() - Q.log_variance - 1).sum(-1)
 
 
-def place_log_likelihood(network: Network, batch: Batch, s: Tensor) -> Tensor | float:
-    """Log density of the places, normal around what s says, but for a constant: (B,) or 0."""
-    if not batch.places.shape[1]:
-        return 0.0
-    return -_PLACE * (network.place(s) - batch.places).square().sum(-1).mean(0)
+def content_log_likelihood(network: Network, batch: Batch, z: Tensor, s: Tensor) -> Tensor:
+    """Log likelihood of the words, from z, and of the place where it is known, from s: (B,)."""
+    words = expected(batch.log_likelihood(network.word_logits(z)))
+    return words + place_log_likelihood(network, batch, s) if batch.places.shape[1] else words
+
+
+def place_log_likelihood(network: Network, batch: Batch, s: Tensor) -> Tensor:
+    """Log density of the places, normal around what s says, but for a constant: (B,)."""
+    return -_PLACE * expected((network.place(s) - batch.places).square().sum(-1))
+
+
+def expected(values: Tensor) -> Tensor:
+    """Average over the draws: (M, B) to (B,)."""
+    return values[0] if len(values) == 1 else values.mean(0)
 
 
 def label_log_likelihood(logits: Tensor, labels: Tensor) -> Tensor:

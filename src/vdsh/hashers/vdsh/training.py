@@ -28,12 +28,14 @@ from vdsh.hashers.vdsh.objective import Weights, lower_bound
 from vdsh.hashers.vdsh.processes import Processes
 from vdsh.hashers.vdsh.related import Related, related
 from vdsh.hashers.vdsh.validation import Judge, means
+from vdsh.recording import Beside, record
 
 if TYPE_CHECKING:
     from vdsh.hashers.vdsh import VDSH
 
 
 Arrays = dict[str, NDArray[np.float32]]
+_FIRST_LAYER = ("W1", "b1", "W_vectors")  # whose gradients come last
 _ONLY_TRAINING = ("P", "b_places")  # weights that nobody asks for afterwards
 
 
@@ -243,27 +245,66 @@ class _Step:
         self.learning_rate, self.falls = hasher.learning_rate_, hasher.schedule == "linear"
         self.n_updates = n_updates
         device = network.W1.device
+        self.beside = Beside(device)
+        network.beside = self.beside if device.type == "cuda" else None
+        self.early = device.type == "cuda" and processes.size == 1
+        names = [name for name, _ in network.named_parameters()]
+        self.first = [i for i, name in enumerate(names) if name in _FIRST_LAYER]
+        self.upper = [i for i in range(len(names)) if i not in self.first]
         self.updates = torch.zeros((), device=device)
         self.sums = torch.zeros(3, device=device)  # loss, divergence, documents
 
-    def __call__(self, batch: Batch) -> None:
-        """Go one step up the lower bound."""
-        self.updates += 1
-        kl_weight = self.kl_weight * (self.updates / self.kl_warmup).clamp(max=1)
-        if self.falls:
-            left = 1 - (self.updates - 1) / self.n_updates
-            self.optimizer.learning_rate.copy_(self.learning_rate * left)
-        t2 = self.network.hidden(batch, self.generator)
-        weights = Weights(kl_weight, self.label_weight)
-        bound = self.bound(self.network, batch, t2, weights, self.n_samples, self.generator)
-        n = batch.present.sum()
-        total = -(bound.value * batch.present).sum()
+    def __call__(self, batch: Batch, then: Callable[[], None] = lambda: None) -> None:
+        """Go one step up the lower bound; do `then` as soon as the batch is no longer needed."""
+        network, n_docs = self.network, len(batch.present)
+        with self.beside():
+            self.updates += 1
+            kl_weight = self.kl_weight * (self.updates / self.kl_warmup).clamp(max=1)
+            if self.falls:
+                left = 1 - (self.updates - 1) / self.n_updates
+                self.optimizer.learning_rate.copy_(self.learning_rate * left)
+            kept = network.kept(n_docs, self.generator)
+            noise = network.noise(n_docs, self.n_samples, self.generator)
+            n = batch.present.sum()
+            share = batch.present / n
+        projected = network.project(batch)
+        if self.early:
+            projected.register_hook(self._update_upper)  # type: ignore[no-untyped-call]
+        self.beside.join()
+        t2, weights = network.above(projected, kept), Weights(kl_weight, self.label_weight)
+        bound = self.bound(network, batch, t2, weights, noise)
         self.optimizer.forget_gradients()
-        (total / n).backward()  # type: ignore[no-untyped-call]
-        self.processes.average(self.network.parameters())
-        self.optimizer.step()
-        kl = (bound.kl.detach() * batch.present).sum()
-        self.sums += torch.stack((total.detach(), kl, n))
+        (-bound.value * share).sum().backward()  # type: ignore[no-untyped-call]
+        if not self.early:
+            self.beside.join()
+            self.processes.average(network.parameters())
+            self.optimizer.step(self.upper)
+        with torch.no_grad(), self.beside():
+            loss, kl = ((part * batch.present).sum() for part in (-bound.value, bound.kl))
+            self.sums += torch.stack((loss, kl, n))
+            then()
+        self.optimizer.step(self.first)
+        self.beside.join()
+
+    def _update_upper(self, of_projected: Tensor) -> None:
+        """Update all but the first layer beside the last and largest product of the backward pass.
+
+        Whoever asks for the gradient of what the first layer makes has no use for them any more.
+        """
+        with self.beside():
+            self.optimizer.step(self.upper)
+
+    def state(self) -> tuple[dict[str, Tensor], Tensor]:
+        """Return what `restore` needs for training to begin as if no step had been gone."""
+        return _copy(self.network), self.generator.get_state()
+
+    def restore(self, weights: dict[str, Tensor], random: Tensor) -> None:
+        """Begin anew."""
+        self.network.load_state_dict(weights)
+        self.generator.set_state(random)
+        self.optimizer.reset()
+        self.updates.zero_()
+        self.sums.zero_()
 
     def means(self, *, reset: bool = False) -> tuple[float, float]:
         """Return loss and divergence per document since the last reset.
@@ -297,7 +338,11 @@ def _graphed_epochs(step: _Step, documents: Documents, size: int) -> Runner:
     """Run epochs as one captured CUDA graph per batch, replayed without any work on the host."""
     stretch = Stretch(documents, min(size, documents.n_docs))
     next(stretch.fill(in_order(documents)))  # something to record with
-    graph = _capture(lambda: step(stretch.take()), step)
+    before = step.state()
+    graph, _ = record(
+        lambda: step(stretch.batch, stretch.advance), times=3, generator=step.generator
+    )
+    step.restore(*before)
 
     def run(epoch: Epoch) -> Iterator[float]:
         n_batches, done = -(-len(epoch.known) // stretch.batch_size), 0
@@ -308,28 +353,6 @@ def _graphed_epochs(step: _Step, documents: Documents, size: int) -> Runner:
             yield done / n_batches
 
     return run
-
-
-def _capture(work: Callable[[], None], step: _Step) -> torch.cuda.CUDAGraph:
-    """Record `work` as a graph; the warm-up that this needs leaves no trace in the weights."""
-    weights = {name: value.clone() for name, value in step.network.state_dict().items()}
-    state = step.generator.get_state()
-    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            work()
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    graph.register_generator_state(step.generator)
-    with torch.cuda.graph(graph):
-        work()
-    step.network.load_state_dict(weights)
-    step.optimizer.reset()
-    step.updates.zero_()
-    step.sums.zero_()
-    step.generator.set_state(state)
-    return graph
 
 
 def _copy(network: Network) -> dict[str, Tensor]:

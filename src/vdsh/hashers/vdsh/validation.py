@@ -1,6 +1,6 @@
 """Scoring a network on validation documents, to keep its best epoch. Test data is never seen."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,20 +9,27 @@ from torch import Tensor
 
 from vdsh.codes import FIXED
 from vdsh.hashers.base import Examples
-from vdsh.hashers.vdsh.batches import Documents, SparseBatch, in_order, sparse_batches
+from vdsh.hashers.vdsh.batches import (
+    MOST_DENSE,
+    Documents,
+    SparseBatch,
+    in_order,
+    sparse_batches,
+)
 from vdsh.hashers.vdsh.defaults import are_many
 from vdsh.hashers.vdsh.network import Network
 from vdsh.hashers.vdsh.objective import Weights, lower_bound
 from vdsh.labels import Labels
 from vdsh.metrics.by_threshold import MOST_DOCUMENTS, MOST_QUERIES, choose_k
-from vdsh.metrics.on_device import tally
+from vdsh.metrics.on_device import count, tally
 from vdsh.metrics.ranking import precision_at
 from vdsh.model.health import sample
+from vdsh.recording import record
 
 if TYPE_CHECKING:
     from vdsh.hashers.vdsh import VDSH
 
-_ENCODE = 1024  # documents at a time
+_ENCODE = 1024  # documents at a time on a CPU
 
 
 class Judge:
@@ -32,10 +39,11 @@ class Judge:
         self.hasher, self.kind = hasher, kind
         self.k = choose_k(train.n_docs)
         # Cut once, not after every epoch.
-        self.queries = list(sparse_batches(in_order(queries), _ENCODE))
+        self.queries = list(_batches(queries))
         self.n_queries = queries.n_docs
+        self._recorded: tuple[torch.cuda.CUDAGraph, list[Tensor]] | None = None
         if kind == "precision":
-            self.train = list(sparse_batches(in_order(train), _ENCODE))
+            self.train = list(_batches(train))
             self.relevant = queries.labels @ train.labels.T > 0  # (n_queries, n_docs)
 
     @classmethod
@@ -61,15 +69,24 @@ class Judge:
 
     def _precision(self, network: Network) -> float:
         """Measure precision at 100 of validation documents searching the training documents."""
+        if not self.relevant.is_cuda:
+            found = self._found(network)
+        else:
+            self._recorded = self._recorded or record(lambda: self._found(network))
+            graph, found = self._recorded
+            graph.replay()
+        tallies = (tally(counts) for counts in found)
+        return max(float(precision_at(one, self.k).mean()) for one in tallies)
+
+    def _found(self, network: Network) -> list[Tensor]:
+        """Count what is found with each threshold that may be taken."""
         database, queries = _means(network, self.train), _means(network, self.queries)
-        kind = self.hasher.threshold
+        kind, found = self.hasher.threshold, []
         # "best" is a search of its own, after training, that starts from the better of these.
-        scores = []
         for name in FIXED if kind == "best" else (kind,):
             cut = _median(database) if name == "median" else torch.zeros_like(database[0])
-            found = tally(queries > cut, database > cut, self.relevant)
-            scores.append(float(precision_at(found, self.k).mean()))
-        return max(scores)
+            found.append(count(queries > cut, database > cut, self.relevant))
+        return found
 
     def _bound(self, network: Network, seed: int) -> float:
         """Compute the lower bound per validation document, with the same noise every time."""
@@ -78,8 +95,8 @@ class Judge:
         weights = Weights(self.hasher.kl_weight_, float(getattr(self.hasher, "label_weight", 0)))
         total = 0.0
         for batch in self.queries:
-            t2 = network.hidden(batch, None)
-            total += float(bound(network, batch, t2, weights, 1, generator).value.sum())
+            noise = network.noise(len(batch.known), 1, generator)
+            total += float(bound(network, batch, network.hidden(batch), weights, noise).value.sum())
         return total / self.n_queries
 
 
@@ -101,12 +118,19 @@ def _subset(corpus: Examples, most: int, kind: str) -> Examples:
 
 def means(network: Network, documents: Documents) -> Tensor:
     """Encode documents to the mean mu of Q(s | d), of shape (n_docs, K)."""
-    return _means(network, sparse_batches(in_order(documents), _ENCODE))
+    return _means(network, _batches(documents))
+
+
+def _batches(documents: Documents) -> Iterator[SparseBatch]:
+    """Cut documents into batches to encode: a GPU takes as many as make a dense block."""
+    on_gpu = documents.device.type == "cuda"
+    size = max(1, MOST_DENSE // documents.n_terms) if on_gpu else _ENCODE
+    return sparse_batches(in_order(documents), size)
 
 
 def _means(network: Network, batches: Iterable[SparseBatch]) -> Tensor:
     with torch.no_grad():
-        return torch.cat([network.posterior(network.hidden(batch, None)).mu for batch in batches])
+        return torch.cat([network.posterior(network.hidden(batch)).mu for batch in batches])
 
 
 def _median(scores: Tensor) -> Tensor:

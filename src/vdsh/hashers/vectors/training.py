@@ -174,8 +174,9 @@ def _bound(
     network: Network, corpus: _Corpus, rows: Tensor, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
     """Compute the lower bound and the divergence in it, means over the documents of a batch."""
-    Q = network.posterior(network.above(corpus.inputs[rows] @ network.W1, generator))
-    s = Q.sample(1, generator)  # (1, B, K)
+    kept, (epsilon,) = network.kept(len(rows), generator), network.noise(len(rows), 1, generator)
+    Q = network.posterior(network.above(corpus.inputs[rows] @ network.W1, kept))
+    s = Q.sample(epsilon)  # (1, B, K)
     value = -corpus.precision * (torch.tanh(s[0]) - corpus.targets[rows]).square().sum(1)
     if corpus.words is not None:
         value = value + _WORDS * _word_log_likelihood(network, s, corpus.words, rows)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from vdsh.codes import Codes
+from vdsh.recording import record
 from vdsh.search.gpu.layout import Queries, to_words
 
 Search = Callable[[Queries], tuple[Tensor, Tensor]]
@@ -35,15 +36,13 @@ class Replay:
         self.kept, self._lock = kept, threading.Lock()
         self._words = to_words(query, device)
         asked = Queries(self._words)
-        stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-        stream.wait_stream(torch.cuda.current_stream(device))
-        with torch.cuda.stream(stream):
-            search(asked)  # compiles what a recording may not
-        torch.cuda.current_stream(device).wait_stream(stream)
-        self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
+
+        def find() -> Tensor:
             nearest, counts = search(asked)
-            self._found = torch.cat([nearest[0], counts.long()])
+            return torch.cat([nearest[0], counts.long()])
+
+        with torch.cuda.device(device):
+            self._graph, self._found = record(find)
 
     def __call__(self, query: Codes) -> Tensor | None:
         """Return the nearest, packed, of shape (1, k), or None where too many are as near."""
