@@ -22,6 +22,7 @@ from vdsh.hashers.vdsh.batches import (
     shuffled,
     sparse_batches,
 )
+from vdsh.hashers.vdsh.layers import linear
 from vdsh.hashers.vdsh.neighbours import nearest
 from vdsh.hashers.vdsh.network import Network, Posterior
 from vdsh.hashers.vdsh.objective import L1, L2, L3, Weights, divergence
@@ -30,6 +31,7 @@ from vdsh.labels import read_labels
 from vdsh.metrics.on_device import count, tally
 from vdsh.metrics.ranking import expected_precision, precision_at
 from vdsh.paper.settings import PAPER
+from vdsh.recording import Beside
 from vdsh.text import BagOfWords, inverse_document_frequency, weigh
 
 CPU = torch.device("cpu")
@@ -114,6 +116,16 @@ def test_unlabelled_documents_have_no_label_term(corpus_):
     with_labels = L2(network, batch, t2, Weights(1.0, 100.0), noise)
     without = L1(network, batch, t2, Weights(1.0), noise)
     torch.testing.assert_close(with_labels.value, without.value)
+
+
+@pytest.mark.parametrize("shape", [(6, 5), (2, 6, 5)])
+def test_gradients_computed_beside_are_those_of_autograd(shape):
+    g = torch.Generator().manual_seed(0)
+    x, W, b = (torch.randn(size, generator=g, requires_grad=True) for size in (shape, (5, 3), 3))
+    found = linear(x, W, b, Beside(CPU)), x @ W + b
+    torch.testing.assert_close(*found)
+    slopes = [torch.autograd.grad(y.square().sum(), (x, W, b)) for y in found]
+    torch.testing.assert_close(*slopes)
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 9])  # batches of the three

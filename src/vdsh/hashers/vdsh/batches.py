@@ -369,7 +369,6 @@ class Stretch:
             max(1, MOST_DENSE // (batch_size * documents.n_terms)),
         )
         self.n_docs = n_batches * batch_size
-
         n_labels, n_places, n_vectors = (
             part.shape[1] for part in (documents.labels, documents.places, documents.vectors)
         )
