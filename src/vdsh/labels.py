@@ -72,8 +72,10 @@ def _from_indicator(array: NDArray[Any], names: Sequence[str] | None) -> Labels:
 
 def _as_list(label: Any) -> list[str] | None:
     """Settle one document's labels: None, one label or several."""
-    if type(label) is str:  # as most are
+    if type(label) is str:
         return [label]
+    if type(label) is list and all(type(name) is str for name in label):
+        return label
     if isinstance(label, Iterable) and not isinstance(label, str | bytes):
         names = list(label)
         kept = [str(name) for name in names if not is_missing(name)]

@@ -284,7 +284,8 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         """Note how balanced, used and different the bits of the training documents are."""
         bits = binarize(scores, self.thresholds_)
         self.bit_balance_ = bits.mean(axis=0, dtype=np.float32)
-        self.n_distinct_codes_ = len(np.unique(pack(bits), axis=0))
+        codes = np.ascontiguousarray(pack(bits))
+        self.n_distinct_codes_ = len(set(codes.view(f"V{codes.shape[1]}").ravel().tolist()))
         noise = None
         encoder = self._encoder()
         if isinstance(encoder, Network):  # a variational model knows how unsure its scores are

@@ -26,7 +26,10 @@ class Posterior(NamedTuple):
 
     def sample(self, epsilon: Tensor) -> Tensor:
         """Draw with the reparameterisation s = mu + sigma * epsilon: (M, B, K)."""
-        return self.mu + torch.exp(0.5 * self.log_variance) * epsilon
+        sigma = torch.exp(0.5 * self.log_variance)
+        if len(epsilon) == 1:  # sums over a single draw would be steps of their own
+            return (self.mu + sigma * epsilon[0]).unsqueeze(0)
+        return self.mu + sigma * epsilon
 
 
 class Network(nn.Module):

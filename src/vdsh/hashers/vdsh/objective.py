@@ -93,7 +93,7 @@ def place_log_likelihood(network: Network, batch: Batch, s: Tensor) -> Tensor:
 
 def expected(values: Tensor) -> Tensor:
     """Average over the draws: (M, B) to (B,)."""
-    return values[0] if len(values) == 1 else values.mean(0)
+    return values.squeeze(0) if len(values) == 1 else values.mean(0)
 
 
 def label_log_likelihood(logits: Tensor, labels: Tensor) -> Tensor:
