@@ -278,12 +278,13 @@ class _Step:
         if not self.early:
             self.beside.join()
             self.processes.average(network.parameters())
-            self.optimizer.step(self.upper)
+            self.optimizer.step()
         with torch.no_grad(), self.beside():
             loss, kl = ((part * batch.present).sum() for part in (-bound.value, bound.kl))
             self.sums += torch.stack((loss, kl, n))
             then()
-        self.optimizer.step(self.first)
+        if self.early:
+            self.optimizer.step(self.first)
         self.beside.join()
 
     def _update_upper(self, of_projected: Tensor) -> None:
