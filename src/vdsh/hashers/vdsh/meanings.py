@@ -12,6 +12,7 @@ from scipy.sparse import csr_array, vstack
 from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
+from vdsh.jit import available_threads, in_threads
 from vdsh.model.health import sample
 
 _TOPICS, _WORD_VECTORS, _GIVEN = 56, 32, 64  # dimensions at most; the last of vectors
@@ -97,14 +98,16 @@ def _information(words: csr_array) -> csr_array:
     totals = per_term @ (shares.sum(axis=1)) - per_term.multiply(per_term).sum(axis=1)
     inverse = np.where(totals > 1e-6, 1 / np.maximum(totals, 1e-6), 0).astype(np.float32)
     total = np.float32(totals.sum())
-    blocks = []
-    for first in range(0, words.shape[1], _BLOCK):
-        block = csr_array(per_term[first : first + _BLOCK] @ shares)
-        rows = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr)) + first
-        ratio = block.data * inverse[rows] * inverse[block.indices] * total
-        block.data = np.log(np.maximum(ratio, 1)) * (rows != block.indices)
-        block.eliminate_zeros()
-        blocks.append(block)
+
+    def block(first: int) -> csr_array:
+        found = csr_array(per_term[first : first + _BLOCK] @ shares)
+        rows = np.repeat(np.arange(found.shape[0]), np.diff(found.indptr)) + first
+        ratio = found.data * inverse[rows] * inverse[found.indices] * total
+        found.data = np.log(np.maximum(ratio, 1)) * (rows != found.indices)
+        found.eliminate_zeros()
+        return found
+
+    blocks = in_threads(block, range(0, words.shape[1], _BLOCK), available_threads())
     return csr_array(vstack(blocks, format="csr"))
 
 

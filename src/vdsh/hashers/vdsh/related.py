@@ -114,11 +114,17 @@ def walk(joined: Ids, most: int = _HOPS) -> Floats:
     step = csr_array(scale @ graph @ scale).astype(np.float32)
     size = min(most, max(2, int(n_docs**0.5) // 6, n_docs // 400))  # few documents, few matters
     V = np.random.RandomState(0).normal(size=(n_docs, min(2 * size, n_docs))).astype(np.float32)
+    threads = available_threads()
+    parts = [step[first : first + _BLOCK] for first in range(0, n_docs, _BLOCK)]
+
+    def walked(V: Floats) -> Floats:
+        return np.vstack(in_threads(lambda part: part @ V, parts, threads))
+
     for number in range(_STEPS):
-        V = 0.2 * V + 0.8 * (step @ V)  # some walkers wait, or all would swing to and fro
+        V = 0.2 * V + 0.8 * walked(V)  # some walkers wait, or all would swing to and fro
         if number % 10 == 9:
             V, _ = np.linalg.qr(V)
-    values, turn = np.linalg.eigh(V.T @ (step @ V))
+    values, turn = np.linalg.eigh(V.T @ walked(V))
     return unit(scale @ (V @ turn[:, np.argsort(-values)[:size]]))
 
 
