@@ -26,7 +26,8 @@ from vdsh.hashers import VDSH, VDSH_S
 from vdsh.hashers.base import Examples
 from vdsh.hashers.vdsh import training
 from vdsh.hashers.vdsh.adam import Adam
-from vdsh.hashers.vdsh.batches import Documents, SparseBatch, shuffled, sparse_batches
+from vdsh.hashers.vdsh.batches import SparseBatch, sparse_batches
+from vdsh.hashers.vdsh.epochs import Documents, shuffled
 from vdsh.hashers.vdsh.processes import Processes
 from vdsh.paper.settings import paper_settings
 from vdsh.text import BagOfWords, inverse_document_frequency, weigh

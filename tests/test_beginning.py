@@ -9,8 +9,9 @@ from sklearn.linear_model import Ridge
 from conftest import QUICK, toy_corpus
 from vdsh.codes import unpack
 from vdsh.hashers import VDSH, VDSH_S
-from vdsh.hashers.vdsh.batches import Documents, in_order, sparse_batches
+from vdsh.hashers.vdsh.batches import sparse_batches
 from vdsh.hashers.vdsh.beginning import begin, regress, turn
+from vdsh.hashers.vdsh.epochs import Documents, in_order
 from vdsh.hashers.vdsh.network import Network
 from vdsh.text import BagOfWords
 

@@ -7,7 +7,8 @@ from scipy.sparse import csr_array
 
 from vdsh.hashers import VDSH, VDSH_S, VDSH_SP
 from vdsh.hashers.vdsh import training
-from vdsh.hashers.vdsh.batches import Documents, in_order, sparse_batches
+from vdsh.hashers.vdsh.batches import sparse_batches
+from vdsh.hashers.vdsh.epochs import Documents, in_order
 from vdsh.metrics.ranking import expected_precision
 from vdsh.recording import Beside
 

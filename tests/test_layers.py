@@ -50,6 +50,7 @@ VDSH = (
     "adam",
     "batches",
     "beginning",
+    "epochs",
     "layers",
     "network",
     "objective",

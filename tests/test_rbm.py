@@ -9,7 +9,8 @@ from conftest import QUICK, toy_corpus
 from vdsh.errors import InputError
 from vdsh.hashers.baselines.rbm import StackedRBM
 from vdsh.hashers.baselines.rbm_training import RBM, Autoencoder, dense
-from vdsh.hashers.vdsh.batches import Documents, in_order, sparse_batches
+from vdsh.hashers.vdsh.batches import sparse_batches
+from vdsh.hashers.vdsh.epochs import Documents, in_order
 from vdsh.model.encoders import LENGTH
 from vdsh.model.encoders import scale_lengths as scale
 from vdsh.text import BagOfWords

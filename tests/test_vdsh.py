@@ -14,14 +14,8 @@ from vdsh.hashers import VDSH, VDSH_S, VDSH_SP
 from vdsh.hashers.base import Examples
 from vdsh.hashers.vdsh import batches, training
 from vdsh.hashers.vdsh.adam import Adam
-from vdsh.hashers.vdsh.batches import (
-    DenseBatch,
-    Documents,
-    Stretch,
-    in_order,
-    shuffled,
-    sparse_batches,
-)
+from vdsh.hashers.vdsh.batches import DenseBatch, Stretch, sparse_batches
+from vdsh.hashers.vdsh.epochs import Documents, in_order, shuffled
 from vdsh.hashers.vdsh.layers import linear
 from vdsh.hashers.vdsh.neighbours import nearest
 from vdsh.hashers.vdsh.network import Network, Posterior

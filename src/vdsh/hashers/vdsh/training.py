@@ -13,16 +13,9 @@ from torch import Tensor
 from vdsh.errors import InputError
 from vdsh.hashers.base import Examples, Progress, Report
 from vdsh.hashers.vdsh.adam import Adam
-from vdsh.hashers.vdsh.batches import (
-    Batch,
-    Documents,
-    Epoch,
-    Stretch,
-    in_order,
-    shuffled,
-    sparse_batches,
-)
+from vdsh.hashers.vdsh.batches import Batch, Stretch, sparse_batches
 from vdsh.hashers.vdsh.beginning import begin
+from vdsh.hashers.vdsh.epochs import Documents, Epoch, in_order, shuffled
 from vdsh.hashers.vdsh.network import Network
 from vdsh.hashers.vdsh.objective import Weights, lower_bound
 from vdsh.hashers.vdsh.processes import Processes

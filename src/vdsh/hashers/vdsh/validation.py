@@ -9,14 +9,9 @@ from torch import Tensor
 
 from vdsh.codes import FIXED
 from vdsh.hashers.base import Examples
-from vdsh.hashers.vdsh.batches import (
-    MOST_DENSE,
-    Documents,
-    SparseBatch,
-    in_order,
-    sparse_batches,
-)
+from vdsh.hashers.vdsh.batches import MOST_DENSE, SparseBatch, sparse_batches
 from vdsh.hashers.vdsh.defaults import are_many
+from vdsh.hashers.vdsh.epochs import Documents, in_order
 from vdsh.hashers.vdsh.network import Network
 from vdsh.hashers.vdsh.objective import Weights, lower_bound
 from vdsh.labels import Labels
