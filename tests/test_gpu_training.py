@@ -55,6 +55,17 @@ def test_work_beside_other_work_changes_nothing(kind, settings, corpus, monkeypa
     assert one.history_ == again.history_ == apart.history_
 
 
+@pytest.mark.parametrize("settings", [{}, {"selection": "bound"}, {"epochs": 30, "patience": 1}])
+def test_an_epoch_that_is_looked_at_late_is_the_same(settings, corpus, monkeypatch):
+    late = fitted(VDSH, corpus, **settings)
+    monkeypatch.setattr(training, "_one_late", lambda epochs: epochs)
+    at_once = fitted(VDSH, corpus, **settings)
+    assert late.history_ == at_once.history_
+    assert late.best_epoch_ == at_once.best_epoch_
+    for name in ("W1_", "W3_", "thresholds_"):
+        np.testing.assert_array_equal(getattr(late, name), getattr(at_once, name))
+
+
 @pytest.mark.parametrize("kind", [VDSH, VDSH_S])
 def test_it_learns_as_on_a_cpu(kind, corpus):
     found = [fitted(kind, corpus, device=device) for device in ("cuda", "cpu")]

@@ -1,6 +1,6 @@
 """Work of a GPU as a recorded graph: replayed, it waits for the host once, not at every step."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -62,3 +62,18 @@ class Beside:
         """Have what follows wait for it."""
         if self._stream is not None:
             torch.cuda.current_stream(self._stream.device).wait_stream(self._stream)
+
+
+def bring(tensors: Sequence[Tensor]) -> Callable[[], list[Tensor]]:
+    """Begin to copy tensors to the host; what it returns waits for them, and for nothing after."""
+    copies = [torch.empty_like(one, device="cpu", pin_memory=one.is_cuda) for one in tensors]
+    for copy, one in zip(copies, tensors, strict=True):
+        copy.copy_(one, non_blocking=True)
+    done = [torch.cuda.current_stream(one.device).record_event() for one in tensors if one.is_cuda]
+
+    def wait() -> list[Tensor]:
+        for event in done[-1:]:
+            event.synchronize()
+        return copies
+
+    return wait

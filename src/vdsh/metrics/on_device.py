@@ -36,6 +36,6 @@ def count(queries: Tensor, documents: Tensor, relevant: Tensor) -> Tensor:
 
 
 def tally(counts: Tensor) -> Tally:
-    """Bring counts to the host."""
-    others, relevant = counts.long().cpu().unbind(-1)
+    """Take counts that were brought to the host."""
+    others, relevant = counts.long().unbind(-1)
     return Tally((others + relevant).numpy(), relevant.numpy())

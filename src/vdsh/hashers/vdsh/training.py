@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -21,12 +21,13 @@ from vdsh.hashers.vdsh.objective import Weights, lower_bound
 from vdsh.hashers.vdsh.processes import Processes
 from vdsh.hashers.vdsh.related import Related, related
 from vdsh.hashers.vdsh.validation import Judge, means
-from vdsh.recording import Beside, record
+from vdsh.recording import Beside, bring, record
 
 if TYPE_CHECKING:
     from vdsh.hashers.vdsh import VDSH
 
 
+T = TypeVar("T")
 Arrays = dict[str, NDArray[np.float32]]
 _FIRST_LAYER = ("W1", "b1", "W_vectors")  # whose gradients come last
 _ONLY_TRAINING = ("P", "b_places")  # weights that nobody asks for afterwards
@@ -42,6 +43,15 @@ class Trained(NamedTuple):
     best_epoch: int  # counted from 1
     selected_on: str  # "precision", "bound" or ""
     interrupted: bool  # whether the user stopped training
+
+
+class _Ended(NamedTuple):
+    """An epoch that was run, or that a GPU was told to run."""
+
+    number: int
+    sums: Callable[[], list[Tensor]]  # waits for loss, divergence and documents
+    score: Callable[[], float]  # waits for it
+    weights: dict[str, Tensor]
 
 
 class _Best(NamedTuple):
@@ -88,44 +98,47 @@ def _train(
     optimizer = Adam(network.parameters(), hasher.learning_rate_)
     n_updates = hasher.epochs_ * -(-documents.n_docs // hasher.batch_size_)
     step = _Step(hasher, network, optimizer, generator, processes, n_updates)
-    run_epoch = _graphed_epochs if device.type == "cuda" and processes.size == 1 else _plain_epochs
+    ahead = device.type == "cuda" and processes.size == 1
+    run_epoch = _graphed_epochs if ahead else _plain_epochs
     run = run_epoch(step, documents, -(-hasher.batch_size_ // processes.size))
     n_epochs = hasher.epochs_
     judge = Judge.choose(hasher, train, validation, device)
-
-    def epochs(generator: torch.Generator) -> Epoch:
-        return shuffled(
-            documents, hasher.word_dropout_, hasher.neighbor_share_, generator, processes
-        )
-
     history: list[dict[str, float | None]] = []
-    best, interrupted = _Best(-np.inf, 0, {}), False
-    try:
+
+    def run_epochs() -> Iterator[_Ended]:
+        share, dropout = hasher.neighbor_share_, hasher.word_dropout_
         for number in range(1, n_epochs + 1):
-            for done in run(epochs(generator)):
+            for done in run(shuffled(documents, dropout, share, generator, processes)):
                 if progress:
                     last = history[-1]["validation"] if history else None
-                    loss, kl = step.means()
                     kind = judge.kind if judge else ""
-                    progress(Report(number, n_epochs, done, loss, kl, last, kind))
-            loss, kl = step.means(reset=True)
+                    progress(Report(number, n_epochs, done, *_means(step.sums), last, kind))
+            first = processes.rank == 0
+            score = judge.begin(network, seed) if judge and first else lambda: 0.0
+            yield _Ended(number, step.take_sums(), score, _copy(network))
+
+    best, interrupted = _Best(-np.inf, 0, {}), False
+    try:
+        # What became of an epoch is looked at while a GPU runs the next one.
+        for epoch in _one_late(run_epochs()) if ahead else run_epochs():
+            loss, kl = _means(*epoch.sums())
             if not np.isfinite(loss):
                 raise InputError(
-                    f"Training diverged: the loss of epoch {number} is {loss}. Try a smaller "
+                    f"Training diverged: the loss of epoch {epoch.number} is {loss}. Try a smaller "
                     f"learning_rate. Got {hasher.learning_rate_}."
                 )
-            score = processes.agree(lambda: judge.score(network, seed)) if judge else float(number)
+            score = processes.agree(epoch.score) if judge else float(epoch.number)
             history.append({"loss": loss, "kl": kl, "validation": score if judge else None})
             if score > best.score:
-                best = _Best(score, number, _copy(network))
-            elif number - best.epoch >= hasher.patience:
+                best = _Best(score, epoch.number, epoch.weights)
+            elif epoch.number - best.epoch >= hasher.patience:
                 break
     except KeyboardInterrupt:
         if not best.epoch or processes.size > 1:
             raise
         interrupted = True
         warnings.warn(
-            f"Training stopped in epoch {number} of {n_epochs}; "
+            f"Training stopped in epoch {len(history) + 1} of {n_epochs}; "
             f"kept the model of epoch {best.epoch}.",
             stacklevel=2,
         )
@@ -300,17 +313,27 @@ class _Step:
         self.updates.zero_()
         self.sums.zero_()
 
-    def means(self, *, reset: bool = False) -> tuple[float, float]:
-        """Return loss and divergence per document since the last reset.
+    def take_sums(self) -> Callable[[], list[Tensor]]:
+        """Begin to bring the sums of all processes to the host, and count from 0 again."""
+        self.processes.add(self.sums)
+        coming = bring([self.sums])
+        self.sums.zero_()
+        return coming
 
-        With `reset` they are those of all processes, else of this process.
-        """
-        if reset:
-            self.processes.add(self.sums)
-        loss, kl, n = self.sums.tolist()
-        if reset:
-            self.sums.zero_()
-        return loss / max(n, 1), kl / max(n, 1)
+
+def _means(sums: Tensor) -> tuple[float, float]:
+    """Give loss and divergence per document."""
+    loss, kl, n = sums.tolist()
+    return loss / max(n, 1), kl / max(n, 1)
+
+
+def _one_late(items: Iterator[T]) -> Iterator[T]:
+    """Give each item when the next one is there."""
+    before = next(items)
+    for item in items:
+        yield before
+        before = item
+    yield before
 
 
 Runner = Callable[[Epoch], Iterator[float]]

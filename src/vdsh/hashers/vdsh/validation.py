@@ -1,6 +1,6 @@
 """Scoring a network on validation documents, to keep its best epoch. Test data is never seen."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +19,7 @@ from vdsh.metrics.by_threshold import MOST_DOCUMENTS, MOST_QUERIES, choose_k
 from vdsh.metrics.on_device import count, tally
 from vdsh.metrics.ranking import precision_at
 from vdsh.model.health import sample
-from vdsh.recording import record
+from vdsh.recording import bring, record
 
 if TYPE_CHECKING:
     from vdsh.hashers.vdsh import VDSH
@@ -55,26 +55,26 @@ class Judge:
         parts = (Documents.of(part, hasher.target, device) for part in (database, queries))
         return cls(hasher, kind, *parts)
 
-    def score(self, network: Network, seed: int) -> float:
-        """Return the validation score; more is better."""
-        with torch.no_grad():
-            return (
-                self._precision(network) if self.kind == "precision" else self._bound(network, seed)
-            )
+    @torch.no_grad()
+    def begin(self, network: Network, seed: int) -> Callable[[], float]:
+        """Begin to score a network; what it returns waits for the score. More is better.
 
-    def _precision(self, network: Network) -> float:
-        """Measure precision at 100 of validation documents searching the training documents."""
-        if not self.relevant.is_cuda:
-            found = self._found(network)
-        else:
+        A GPU goes on meanwhile. Ask about the same network each time: there it is recorded how.
+        """
+        if self.kind == "bound":
+            bound = bring([self._bound(network, seed)])
+            return lambda: float(bound()[0])
+        if self.relevant.is_cuda:
             self._recorded = self._recorded or record(lambda: self._found(network))
             graph, found = self._recorded
             graph.replay()
-        tallies = (tally(counts) for counts in found)
-        return max(float(precision_at(one, self.k).mean()) for one in tallies)
+        else:
+            found = self._found(network)
+        coming = bring(found)
+        return lambda: max(float(precision_at(tally(one), self.k).mean()) for one in coming())
 
     def _found(self, network: Network) -> list[Tensor]:
-        """Count what is found with each threshold that may be taken."""
+        """Let validation documents search the training documents, with each likely threshold."""
         database, queries = _means(network, self.train), _means(network, self.queries)
         kind, found = self.hasher.threshold, []
         # "best" is a search of its own, after training, that starts from the better of these.
@@ -83,15 +83,15 @@ class Judge:
             found.append(count(queries > cut, database > cut, self.relevant))
         return found
 
-    def _bound(self, network: Network, seed: int) -> float:
+    def _bound(self, network: Network, seed: int) -> Tensor:
         """Compute the lower bound per validation document, with the same noise every time."""
         generator = torch.Generator(network.W1.device).manual_seed(seed)
         bound = lower_bound(self.hasher)
         weights = Weights(self.hasher.kl_weight_, float(getattr(self.hasher, "label_weight", 0)))
-        total = 0.0
+        total = torch.zeros((), dtype=torch.float64, device=network.W1.device)
         for batch in self.queries:
             noise = network.noise(len(batch.known), 1, generator)
-            total += float(bound(network, batch, network.hidden(batch), weights, noise).value.sum())
+            total += bound(network, batch, network.hidden(batch), weights, noise).value.sum()
         return total / self.n_queries
 
 
