@@ -12,11 +12,13 @@ from scipy.sparse import csr_array, vstack
 from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
+from vdsh.hashers.vdsh.spectra import leading
 from vdsh.jit import available_threads, in_threads
 from vdsh.model.health import sample
 
 _TOPICS, _WORD_VECTORS, _GIVEN = 56, 32, 64  # dimensions at most; the last of vectors
 _MOST_TO_LEARN, _MOST_TERMS = 50_000, 10_000  # documents, and terms that have vectors
+_MORE = 10  # axes that are looked for, so that those taken are exact
 _BLOCK = 500  # terms
 
 Floats = NDArray[np.float32]
@@ -57,7 +59,7 @@ def reduce(vectors: Floats) -> Floats:
     return unit(vectors @ _axes(some, min(_GIVEN, len(some))))
 
 
-def unit(rows: Floats) -> Floats:
+def unit(rows: NDArray[np.floating]) -> Floats:
     """Scale rows to unit length, but those that are zero."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     scaled: Floats = (rows / np.where(lengths == 0, 1, lengths)).astype(np.float32)
@@ -82,7 +84,8 @@ def _word_vectors(words: csr_array) -> Floats:
     terms = np.sort(np.argsort(-frequency, kind="stable")[:_MOST_TERMS])
     together = _information(csr_array(some[:, terms]))
     vectors = np.zeros((words.shape[1], _dimensions(some, _WORD_VECTORS)), np.float32)
-    vectors[terms] = _axes(together, vectors.shape[1])
+    values, axes = leading(together, vectors.shape[1] + _MORE, steps=7, every=1)
+    vectors[terms] = axes[:, np.argsort(-np.abs(values))[: vectors.shape[1]]]
     return vectors
 
 

@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array, diags_array, eye_array
 
 from vdsh.hashers.vdsh.meanings import meanings, reduce, topic_weight, unit
 from vdsh.hashers.vdsh.neighbours import Floats, Ids, Show, nearest
+from vdsh.hashers.vdsh.spectra import leading
 from vdsh.jit import available_threads, in_threads, kernel
 from vdsh.text.weighting import inverse_document_frequency, weigh
 
@@ -102,8 +103,7 @@ def walk(joined: Ids, most: int = _HOPS) -> Floats:
 
     They have `most` dimensions, fewer where there are few documents.
 
-    These are the leading eigenvectors of the walk, found by taking many steps at once with a few
-    random vectors (subspace iteration), which a graph in pieces does not hurt.
+    These are the leading eigenvectors of the walk.
     """
     n_docs, k = joined.shape
     rows = np.repeat(np.arange(n_docs), k)
@@ -111,21 +111,11 @@ def walk(joined: Ids, most: int = _HOPS) -> Floats:
     graph = csr_array((ones, (rows, joined.ravel())), shape=(n_docs, n_docs))
     graph = graph.maximum(graph.T)
     scale = diags_array(1 / np.sqrt(np.maximum(graph.sum(axis=1), 1)))
-    step = csr_array(scale @ graph @ scale).astype(np.float32)
+    # Some walkers wait, or all would swing to and fro.
+    step = csr_array(0.2 * eye_array(n_docs) + 0.8 * (scale @ graph @ scale)).astype(np.float32)
     size = min(most, max(2, int(n_docs**0.5) // 6, n_docs // 400))  # few documents, few matters
-    V = np.random.RandomState(0).normal(size=(n_docs, min(2 * size, n_docs))).astype(np.float32)
-    threads = available_threads()
-    parts = [step[first : first + _BLOCK] for first in range(0, n_docs, _BLOCK)]
-
-    def walked(V: Floats) -> Floats:
-        return np.vstack(in_threads(lambda part: part @ V, parts, threads))
-
-    for number in range(_STEPS):
-        V = 0.2 * V + 0.8 * walked(V)  # some walkers wait, or all would swing to and fro
-        if number % 10 == 9:
-            V, _ = np.linalg.qr(V)
-    values, turn = np.linalg.eigh(V.T @ walked(V))
-    return unit(scale @ (V @ turn[:, np.argsort(-values)[:size]]))
+    values, vectors = leading(step, 2 * size, steps=_STEPS, every=10)
+    return unit(scale @ vectors[:, np.argsort(-values)[:size]])
 
 
 def _choose(
