@@ -20,6 +20,7 @@ from vdsh.text.weighting import inverse_document_frequency, weigh
 
 MOST_NEIGHBOURS = 100  # the nearest by words, among which their meaning chooses
 _JOINED, _MOST_JOINED = 10, 20  # nearest documents that a graph joins each document with
+_CROWDED = np.float32(0.15)  # share of its likeness to its nearest by which one is joined less
 _ROUNDS = 2  # graphs: the second knows the places that the first gave
 _HOPS, _STEPS = 24, 100  # dimensions of these places, and steps of the walk that finds them
 _TAUGHT = np.float32(2)  # weight of walks, and of the place in all, where vectors were given
@@ -77,10 +78,10 @@ def related(
     n_joined = min(max(_JOINED, int(counts.shape[0] ** 0.5) // 8), _MOST_JOINED)
     places, joined = about, None
     for _ in range(_ROUNDS):
-        joined = _choose(words, places, candidates, n_joined, joined)
+        joined = _join(words, places, candidates, n_joined, joined)
         places = np.hstack([about, weight * walk(joined)])
     k = max(0, min(k, MOST_NEIGHBOURS, counts.shape[0] - 1))
-    neighbours = _choose(words, places, candidates, k, joined)
+    neighbours, _ = _choose(words, places, candidates, k, joined)
     show(1.0)
     return Related(neighbours, weight * unit(places))
 
@@ -118,16 +119,30 @@ def walk(joined: Ids, most: int = _HOPS) -> Floats:
     return unit(scale @ vectors[:, np.argsort(-values)[:size]])
 
 
+def _join(words: csr_array, places: Floats, candidates: Ids, n: int, joined: Ids | None) -> Ids:
+    """Choose n documents that a graph joins each one with: those most like it, but not like all.
+
+    Some documents are near to many that have little else in common, and would join them. How near
+    their own nearest are tells which (as in A. Conneau et al., ICLR 2018).
+    """
+    chosen, likeness = _choose(words, places, candidates, 2 * n, joined)
+    crowd = _CROWDED * likeness[:, :_JOINED].mean(axis=1)
+    itself = chosen == np.arange(len(chosen))[:, None]  # where there are fewer
+    order = np.argsort(np.where(itself, np.inf, crowd[chosen] - likeness), axis=1, kind="stable")
+    return np.take_along_axis(chosen, order[:, :n], axis=1)
+
+
 def _choose(
-    words: csr_array, places: Floats, candidates: Ids, k: int, joined: Ids | None = None
-) -> Ids:
-    """Take of each document's candidates the k most like it, by words and by place.
+    words: csr_array, places: Floats, candidates: Ids, k: int, joined: Ids | None
+) -> tuple[Ids, Floats]:
+    """Take of each document's candidates the k most like it, by words and by place; say how much.
 
     With a graph, those that three hops along its first ways lead to are candidates too.
     """
     n_docs = len(candidates)
     places = np.ascontiguousarray(places)
     chosen = np.repeat(np.arange(n_docs, dtype=np.int32)[:, None], k, axis=1)
+    likeness = np.zeros((n_docs, k), np.float32)
 
     def block(first: int) -> None:
         rows = slice(first, first + _BLOCK)
@@ -136,10 +151,11 @@ def _choose(
             near = joined[:, :_JOINED]
             far = near[near[near[rows]]].reshape(len(among), -1)
             among = np.hstack([among, far])
-        _most_like(words.indptr, words.indices, words.data, places, among, first, chosen[rows])
+        found = chosen[rows], likeness[rows]
+        _most_like(words.indptr, words.indices, words.data, places, among, first, *found)
 
     in_threads(block, range(0, n_docs, _BLOCK), available_threads())
-    return chosen
+    return chosen, likeness
 
 
 @kernel()
@@ -151,17 +167,17 @@ def _most_like(
     candidates: Ids,
     first: int,
     chosen: Ids,
+    likeness: Floats,
 ) -> None:
-    """Fill `chosen` of the documents from row `first` on."""
+    """Fill `chosen` and `likeness` of the documents from row `first` on."""
     n_docs, k = len(places), chosen.shape[1]
     row_words = np.zeros(indices.max() + 1 if len(indices) else 1, np.float32)
     seen_by = np.full(n_docs, -1, np.int32)
-    values = np.empty(k, np.float32)
     for row in range(first, first + len(chosen)):
         for entry in range(indptr[row], indptr[row + 1]):
             row_words[indices[entry]] = data[entry]
         seen_by[row] = row
-        best, found = chosen[row - first], 0
+        best, values, found = chosen[row - first], likeness[row - first], 0
         for other in candidates[row - first]:
             if seen_by[other] == row:
                 continue
