@@ -1,6 +1,7 @@
 """Labels as users give them, turned into one 0/1 matrix."""
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +9,8 @@ from numpy.typing import NDArray
 
 from vdsh.errors import InputError
 from vdsh.text.word_counter import is_missing
+
+_SEVERAL, _NAMES = (list, tuple), {str}  # types that are taken as they are
 
 
 class Labels(NamedTuple):
@@ -50,13 +53,15 @@ def read_labels(labels: Any, names: Sequence[str] | None = None) -> Labels:
     # a column of whole numbers with gaps is one of floats as an array, but not as a list
     given = labels if hasattr(labels, "tolist") or array is None else array
     rows = [_as_list(label) for label in (given.tolist() if array is not None else given)]
-    if names is None:
-        names = sorted({name for row in rows if row is not None for name in row})
+    known = np.array([row is not None for row in rows], bool)
+    every = list(chain.from_iterable(row for row in rows if row))
+    names = sorted(set(every)) if names is None else list(names)
     column = {name: j for j, name in enumerate(names)}
     matrix = np.zeros((len(rows), len(names)), np.uint8)
-    ones = [(i, column[name]) for i, row in enumerate(rows) for name in row or () if name in column]
-    matrix[tuple(np.array(ones, np.intp).reshape(-1, 2).T)] = 1
-    return Labels(matrix, np.array([row is not None for row in rows], bool), list(names))
+    i = np.repeat(np.arange(len(rows)), [len(row or ()) for row in rows])
+    j = np.array([column.get(name, -1) for name in every], np.intp)
+    matrix[i[j >= 0], j[j >= 0]] = 1
+    return Labels(matrix, known, names)
 
 
 def _from_indicator(array: NDArray[Any], names: Sequence[str] | None) -> Labels:
@@ -70,12 +75,13 @@ def _from_indicator(array: NDArray[Any], names: Sequence[str] | None) -> Labels:
     return Labels(array.astype(np.uint8), np.ones(len(array), bool), columns)
 
 
-def _as_list(label: Any) -> list[str] | None:
+def _as_list(label: Any) -> Sequence[str] | None:
     """Settle one document's labels: None, one label or several."""
     if type(label) is str:
         return [label]
-    if type(label) is list and all(type(name) is str for name in label):
-        return label
+    if type(label) in _SEVERAL and set(map(type, label)) <= _NAMES:
+        several: Sequence[str] = label
+        return several
     if isinstance(label, Iterable) and not isinstance(label, str | bytes):
         names = list(label)
         kept = [str(name) for name in names if not is_missing(name)]
