@@ -78,13 +78,14 @@ def on_cpu(hasher, counts, labels, held_out) -> None:
     inputs = weigh(counts, "tfidf", inverse_document_frequency(counts))
     device = torch.device("cpu")
     hasher.set_params(epochs=1).fit(counts[:500])  # settles what the settings leave open
-    documents = Documents.of(Examples(inputs, counts, None), "binary", device)
+    examples = Examples(inputs, counts, None)
+    documents = Documents.of(examples, "binary", device)
     generator = torch.Generator().manual_seed(0)
     sparse = list(sparse_batches(shuffled(documents, 0.0, 0.0, generator), hasher.batch_size))
     batches = {"sparse": sparse[:STEPS], "dense": [densify(b, counts) for b in sparse[:STEPS]]}
 
     def contender(kind):
-        network = training._network(hasher, documents, 0)
+        network = training._network(hasher, examples, None, 0)
         optimizer = Adam(network.parameters(), 1e-3)
         step = training._Step(hasher, network, optimizer, generator, Processes(), STEPS * ROUNDS)
         return lambda: [step(batch) for batch in batches[kind]]

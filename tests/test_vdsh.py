@@ -236,7 +236,7 @@ def test_the_encoder_without_torch_agrees_with_torch(kind, log_variance, corpus_
     texts, labels = toy_corpus()
     hasher.fit(corpus_.counts, labels)
     documents = Documents.of(corpus_, "binary", CPU)
-    network = training._network(hasher, documents, 0)
+    network = training._network(hasher, corpus_, None, 0)
     network.load_state_dict(
         {n: torch.tensor(getattr(hasher, f"{n}_")) for n in network.state_dict()}
     )

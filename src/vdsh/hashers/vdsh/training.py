@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -89,8 +90,13 @@ def _train(
     seed = processes.agree(lambda: seed)
     generator = torch.Generator(device).manual_seed(seed + processes.rank)
     others = processes.agree(lambda: _related(hasher, train, progress))
-    documents = Documents.of(train, hasher.target, device, *(others or ()))
-    network = _network(hasher, documents, seed, start).to(device)
+    with ThreadPoolExecutor(1) as beside:
+        drawing = beside.submit(_network, hasher, train, others, seed)
+        documents = Documents.of(train, hasher.target, device, *(others or ()))
+        judge = Judge.choose(hasher, train, validation, device)
+        network = drawing.result()
+    _expect(network, documents, start)
+    network = network.to(device)
     if hasher.beginning == "linear":
         learned = None if start is None else documents
         begun = processes.agree(lambda: _begin(hasher, network, train, others, seed, learned))
@@ -102,7 +108,6 @@ def _train(
     run_epoch = _graphed_epochs if ahead else _plain_epochs
     run = run_epoch(step, documents, -(-hasher.batch_size_ // processes.size))
     n_epochs = hasher.epochs_
-    judge = Judge.choose(hasher, train, validation, device)
     history: list[dict[str, float | None]] = []
 
     def run_epochs() -> Iterator[_Ended]:
@@ -142,6 +147,9 @@ def _train(
             f"kept the model of epoch {best.epoch}.",
             stacklevel=2,
         )
+    finally:
+        if judge:
+            judge.join()
     kept = {name: value for name, value in best.weights.items() if name not in _ONLY_TRAINING}
     weights = {name: value.cpu().numpy() for name, value in kept.items()}
     return Trained(weights, history, best.epoch, judge.kind if judge else "", interrupted)
@@ -185,27 +193,29 @@ def _related(hasher: "VDSH", train: Examples, progress: Progress | None) -> Rela
     return related(train.counts, min(hasher.n_neighbors, most), train.vectors, progress=show)
 
 
-def _network(
-    hasher: "VDSH", documents: Documents, seed: int, start: Arrays | None = None
-) -> Network:
-    network = Network(
-        documents.n_terms,
+def _network(hasher: "VDSH", train: Examples, others: Related | None, seed: int) -> Network:
+    """Draw the first weights."""
+    return Network(
+        train.counts.shape[1],
         hasher.hidden_size_,
         hasher.n_bits,
-        n_labels=documents.labels.shape[1] if hasher.supervised else 0,
-        n_places=documents.places.shape[1],
-        n_vectors=documents.vectors.shape[1],
+        n_labels=train.labels.matrix.shape[1] if train.labels and hasher.supervised else 0,
+        n_places=0 if others is None else others.places.shape[1],
+        n_vectors=0 if train.seen is None else train.seen.shape[1],
         private=hasher.private,
         decoder_size=hasher.decoder_size,
         bounded=hasher.log_variance == "bounded",
         dropout=hasher.dropout_,
         generator=torch.Generator().manual_seed(seed),
     )
+
+
+def _expect(network: Network, documents: Documents, start: Arrays | None) -> None:
+    """Have the decoders begin with what is usual, and all with the weights of `start`."""
     if network.deep:
         network.expect(documents.word_frequencies(), documents.label_frequencies())
     network.expect_places(documents.places.mean(0))
     network.begin_with(start or {})
-    return network
 
 
 def _begin(

@@ -1,7 +1,8 @@
 """Scoring a network on validation documents, to keep its best epoch. Test data is never seen."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from copy import deepcopy
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -19,12 +20,20 @@ from vdsh.metrics.by_threshold import MOST_DOCUMENTS, MOST_QUERIES, choose_k
 from vdsh.metrics.on_device import count, tally
 from vdsh.metrics.ranking import precision_at
 from vdsh.model.health import sample
-from vdsh.recording import bring, record
+from vdsh.recording import Beside, bring, record
 
 if TYPE_CHECKING:
     from vdsh.hashers.vdsh import VDSH
 
 _ENCODE = 1024  # documents at a time on a CPU
+
+
+class _Recorded(NamedTuple):
+    """How a GPU judges: what it reads, does and fills."""
+
+    network: Network
+    graph: torch.cuda.CUDAGraph
+    found: list[Tensor]
 
 
 class Judge:
@@ -36,7 +45,8 @@ class Judge:
         # Cut once, not after every epoch.
         self.queries = list(_batches(queries))
         self.n_queries = queries.n_docs
-        self._recorded: tuple[torch.cuda.CUDAGraph, list[Tensor]] | None = None
+        self._recorded: _Recorded | None = None
+        self._beside = Beside(queries.device)
         if kind == "precision":
             self.train = list(_batches(train))
             self.relevant = queries.labels @ train.labels.T > 0  # (n_queries, n_docs)
@@ -59,19 +69,31 @@ class Judge:
     def begin(self, network: Network, seed: int) -> Callable[[], float]:
         """Begin to score a network; what it returns waits for the score. More is better.
 
-        A GPU goes on meanwhile. Ask about the same network each time: there it is recorded how.
+        A GPU goes on meanwhile, see `join`. Ask about the same network each time: there it is
+        recorded how.
         """
         if self.kind == "bound":
             bound = bring([self._bound(network, seed)])
             return lambda: float(bound()[0])
-        if self.relevant.is_cuda:
-            self._recorded = self._recorded or record(lambda: self._found(network))
-            graph, found = self._recorded
-            graph.replay()
-        else:
-            found = self._found(network)
-        coming = bring(found)
+        coming = self._ask_a_copy(network) if self.relevant.is_cuda else bring(self._found(network))
         return lambda: max(float(precision_at(tally(one), self.k).mean()) for one in coming())
+
+    def join(self) -> None:
+        """Have what follows wait for what was begun."""
+        self._beside.join()
+
+    def _ask_a_copy(self, network: Network) -> Callable[[], list[Tensor]]:
+        """Count beside what follows, which may change the network, what it finds now."""
+        if self._recorded is None:
+            copy = deepcopy(network, {id(network.beside): None})
+            graph, found = record(lambda: self._found(copy))
+            self._recorded = _Recorded(copy, graph, found)
+        copy, graph, found = self._recorded
+        self.join()  # the copy was read
+        torch._foreach_copy_(list(copy.parameters()), list(network.parameters()))
+        with self._beside():
+            graph.replay()
+            return bring(found)
 
     def _found(self, network: Network) -> list[Tensor]:
         """Let validation documents search the training documents, with each likely threshold."""
