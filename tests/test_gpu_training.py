@@ -10,7 +10,7 @@ from vdsh.hashers.vdsh import training
 from vdsh.hashers.vdsh.batches import sparse_batches
 from vdsh.hashers.vdsh.epochs import Documents, in_order
 from vdsh.metrics.ranking import expected_precision
-from vdsh.recording import Beside
+from vdsh.recording import Beside, record
 
 pytestmark = [
     pytest.mark.gpu,
@@ -64,6 +64,24 @@ def test_an_epoch_that_is_looked_at_late_is_the_same(settings, corpus, monkeypat
     assert late.best_epoch_ == at_once.best_epoch_
     for name in ("W1_", "W3_", "thresholds_"):
         np.testing.assert_array_equal(getattr(late, name), getattr(at_once, name))
+
+
+def test_two_records_run_beside_one_another():
+    """With one room for both, parts of one's matrix products would be summed up in the other's."""
+    made, shapes = torch.Generator("cuda").manual_seed(0), [(100, 10_000), (10_000, 500)]
+    pairs = [[torch.randn(s, generator=made, device="cuda") for s in shapes] for _ in range(2)]
+    records = [record(lambda a=a, b=b: [a @ b for _ in range(20)]) for a, b in pairs]
+    for graph, _ in records:
+        graph.replay()
+    alone = [[part.clone() for part in parts] for _, parts in records]
+    beside = Beside(torch.device("cuda"))
+    for _ in range(50):
+        with beside():
+            records[1][0].replay()
+        records[0][0].replay()
+        beside.join()
+        for (_, parts), wanted in zip(records, alone, strict=True):
+            assert all(map(torch.equal, parts, wanted))
 
 
 @pytest.mark.parametrize("kind", [VDSH, VDSH_S])

@@ -16,7 +16,8 @@ def record(
     """Record `work` on the current GPU; what it returned then is what a replay fills again.
 
     It is done `times` before, as what compiles or allocates for good may not be recorded. It must
-    not wait for the device. Random numbers come from `generator`, if any.
+    not wait for the device. Random numbers come from `generator`, if any. Each record has a stream
+    of its own, and with it room for matrix products: two may be replayed beside one another.
     """
     here = torch.cuda.current_stream()
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
@@ -28,7 +29,7 @@ def record(
     graph = torch.cuda.CUDAGraph()
     if generator is not None:
         graph.register_generator_state(generator)
-    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+    with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
         result = work()
     return graph, result
 
