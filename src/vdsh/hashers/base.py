@@ -35,6 +35,8 @@ from vdsh.model.vectors import beside, check_vectors, unit_rows
 from vdsh.text.counts import Sparse
 from vdsh.text.weighting import inverse_document_frequency, weigh
 
+_ENOUGH = 250  # documents that tell how unsure the scores of a model are on average
+
 
 class Report(NamedTuple):
     """How far training is, for a progress bar."""
@@ -289,7 +291,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         noise = None
         encoder = self._encoder()
         if isinstance(encoder, Network):  # a variational model knows how unsure its scores are
-            rows = sample(len(scores), 1_000)
+            rows = sample(len(scores), _ENOUGH)
             noise = (encoder.posterior(train.encoder_inputs(rows)).sigma ** 2).mean(axis=0)
         health = bit_health(scores, bits, noise)
         self.unused_bits_, self.duplicated_bits_ = health.unused, health.duplicated

@@ -128,6 +128,8 @@ def _subset(corpus: Examples, most: int, kind: str) -> Examples:
     if kind == "precision" and corpus.labels is not None:
         rows = rows[corpus.labels.known]
     rows = rows[sample(len(rows), most)]
+    if len(rows) == corpus.inputs.shape[0]:
+        return corpus
     labels = None if corpus.labels is None else corpus.labels.take(rows)
     vectors = None if corpus.seen is None else corpus.seen[rows]
     return Examples(corpus.inputs[rows], corpus.counts[rows], labels, seen=vectors)
