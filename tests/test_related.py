@@ -4,7 +4,8 @@ from scipy.sparse import csr_array
 
 from vdsh.hashers.vdsh.meanings import meanings, reduce, unit
 from vdsh.hashers.vdsh.neighbours import nearest
-from vdsh.hashers.vdsh.related import related
+from vdsh.hashers.vdsh.related import _join, related
+from vdsh.hashers.vdsh.spectra import leading
 from vdsh.text.weighting import inverse_document_frequency, weigh
 
 
@@ -101,3 +102,35 @@ def test_many_dimensions_are_reduced_and_cosines_stay():
     small = reduce(vectors)
     assert small.shape == (400, 64)
     assert small @ small.T == pytest.approx(unit(vectors) @ unit(vectors).T, abs=1e-3)
+
+
+def test_a_graph_joins_less_with_documents_that_are_near_to_many():
+    n_docs, n = 300, 10
+    places = unit(np.random.RandomState(0).normal(size=(n_docs, 30)) + 0.2)
+    others = np.arange(1, n_docs) + np.arange(n_docs)[:, None]
+    candidates = (others % n_docs).astype(np.int32)
+    joined = _join(csr_array((n_docs, 3), dtype=np.float32), places, candidates, n, None)
+
+    cosines = places @ places.T
+    np.fill_diagonal(cosines, -1)
+    order = np.argsort(-cosines, axis=1)
+    crowd = 0.15 * -np.sort(-cosines, axis=1)[:, :10].mean(axis=1)
+    for row, found in enumerate(joined):
+        best = sorted(order[row, : 2 * n], key=lambda j: crowd[j] - cosines[row, j])
+        assert set(found) == set(best[:n])
+    often = [np.bincount(ids.ravel(), minlength=n_docs).max() for ids in (joined, order[:, :n])]
+    assert often[0] < often[1]
+
+
+def test_leading_eigenvectors_are_those_of_the_whole_matrix():
+    rng = np.random.RandomState(0)
+    exact, _ = np.linalg.qr(rng.normal(size=(1_100, 5)))
+    wanted = np.array([9.0, -7.0, 5.0, 4.0, -3.0])
+    noise = rng.normal(size=(1_100, 1_100)) / 100
+    matrix = (exact * wanted) @ exact.T + noise + noise.T
+    found, vectors = leading(csr_array(matrix.astype(np.float32)), 12, steps=30, every=1)
+    largest = np.argsort(-np.abs(found))[:5]
+    values, axes = np.linalg.eigh(matrix)
+    true = np.argsort(-np.abs(values))[:5]
+    np.testing.assert_allclose(found[largest], values[true], rtol=1e-3)
+    assert (np.abs((vectors[:, largest] * axes[:, true]).sum(axis=0)) > 0.999).all()
