@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/.installed
 FOR_DEMO := $(VENV)/.installed-for-demo
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format docs smoke bench clean
+.PHONY: help install demo test slow lint format docs smoke bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -31,9 +31,14 @@ demo: $(FOR_DEMO)  ## learn from the docstrings of installed packages and search
 
 # A process more than there are cores, up to four: many tests wait for a server or a cluster. They
 # start hundreds of others, which need not compile our files each time.
-test: $(INSTALLED)  ## run all tests, side by side
-	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder \
-		-n $$($(BIN)/python -c 'import os; print(min(4, os.cpu_count() + 1))')
+PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --dist loadfile \
+	--no-loadscope-reorder -n $$($(BIN)/python -c 'import os; print(min(4, os.cpu_count() + 1))')
+
+test: $(INSTALLED)  ## run the tests, side by side
+	$(PYTEST) -m "not slow"
+
+slow: $(INSTALLED)  ## run the few tests that take long: clusters, crashes, the tutorial
+	$(PYTEST) -m slow
 
 smoke: $(INSTALLED)  ## install the base alone into a fresh environment and use a saved model
 	.ci/smoke $(BIN)/python

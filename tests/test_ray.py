@@ -93,12 +93,14 @@ def test_a_process_of_its_own_reaches_the_cluster(vdsh, address, docs, model_fol
     assert_same_files(tmp_path / "here", tmp_path / "on-ray")
 
 
+@pytest.mark.slow
 def test_ray_gives_the_files_of_the_local_run_byte_for_byte(connected, docs, fitted, tmp_path):
     assert write_codes(fitted, docs, tmp_path / "here") == 8
     write_codes(fitted, docs, tmp_path / "on-ray", TWO)
     assert_same_files(tmp_path / "here", tmp_path / "on-ray")
 
 
+@pytest.mark.slow
 def test_ray_prints_what_the_local_run_prints(connected, vdsh, docs, model_folder):
     on_ray = vdsh("encode", model_folder, "docs", "--engine", "ray", "--json")
     assert on_ray.returncode == 0, on_ray.stderr
@@ -134,6 +136,7 @@ def test_a_worker_killed_while_encoding_changes_nothing(connected, docs, fitted,
     assert_same_files(tmp_path / "here", tmp_path / "on-ray")
 
 
+@pytest.mark.slow
 def test_a_bad_row_is_named_by_the_worker_that_meets_it(connected, vdsh, model_folder, tmp_path):
     pq.write_table(pa.table({"text": ["orbit", None]}), tmp_path / "null.parquet")
     result = vdsh("encode", model_folder, "null.parquet", "--engine", "ray", "--out", "codes")
@@ -142,6 +145,7 @@ def test_a_bad_row_is_named_by_the_worker_that_meets_it(connected, vdsh, model_f
     assert os.listdir(tmp_path) == ["null.parquet"]
 
 
+@pytest.mark.slow
 def test_more_workers_than_cpus_are_refused(connected, docs, fitted):
     with pytest.raises(InputError, match="has 2 CPUs, one a worker. Got workers=3"):
         list(encode_files(fitted, open_files(str(docs)), None, Machines(workers=3)))
