@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vdsh.datasets import DATASETS, docstrings, load
+from vdsh.datasets import DATASETS, docstrings, load, random_split
+from vdsh.documents import Document
 from vdsh.errors import InputError, MissingFileError
 
 _SHARED = Path(__file__).parents[2] / "shared" / "data"
@@ -57,7 +58,10 @@ def test_posts_keep_from_and_subject_only(root):
     data = load("20newsgroups", root=root)
     assert [len(part.ids) for part in parts_of(data)] == [16, 2, 2]
     assert data.train.texts[0] == "From: a@b\nSubject: moon\n\nThe orbit\nLines: kept here"
-    assert "20 posts, headers From and Subject kept; random 80/10/10 split, seed 0" in data.note
+    assert (
+        "20 posts, headers From and Subject kept; random 80/10/10 split, one test part, seed 0"
+        in data.note
+    )
 
 
 def test_reuters20_keeps_the_most_frequent_categories(root):
@@ -91,8 +95,23 @@ def test_rcv1_weights_become_counts(root):
 
 def test_splits_depend_on_the_seed_alone(root, monkeypatch):
     monkeypatch.setenv("VDSH_DATA", str(root))
-    ids = [load("reuters", seed=seed).test.ids for seed in (0, 0, 1)]
+    ids = [load("reuters", seed=seed).validation.ids for seed in (0, 0, 1)]
     assert ids[0] == ids[1] != ids[2]
+
+
+@pytest.mark.parametrize("n_docs", [10, 57, 9855])
+def test_no_test_document_of_any_seed_has_ever_tuned_anything(n_docs):  # #31 C2
+    """Neither validation documents of another seed, nor those of the splits of version 0.2."""
+    documents = [Document(str(i), "word") for i in range(n_docs)]
+    splits = [random_split("x", documents, seed, "") for seed in range(8)]
+    (test,) = {tuple(split.test.ids) for split in splits}
+    assert len(test) == n_docs - int(0.9 * n_docs)
+    for seed, split in enumerate(splits):
+        parts = [split.train.ids, split.validation.ids, split.test.ids]
+        assert sorted(sum(parts, [])) == sorted(str(i) for i in range(n_docs))
+        then = np.random.RandomState(seed).permutation(n_docs)
+        tuned = then[int(0.8 * n_docs) : int(0.9 * n_docs)] if seed < 6 else []
+        assert not {str(i) for i in tuned} & set(test)
 
 
 def test_the_official_split_keeps_the_published_test_part(root):
