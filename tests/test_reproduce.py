@@ -12,7 +12,7 @@ from conftest import toy_corpus
 from vdsh.errors import InputError
 from vdsh.hashers import SHTTM, VDSH
 from vdsh.hashers.vdsh import defaults
-from vdsh.paper import cells, figure4, reproduction
+from vdsh.paper import cells, figure4, reproduction, versions
 from vdsh.paper.cells import Cell
 from vdsh.paper.counted import Part, show_some
 from vdsh.paper.figure4 import TITLES
@@ -20,7 +20,7 @@ from vdsh.paper.reference import BITS, DATASETS, METHODS, OURS, TABLE1, TABLE2
 from vdsh.paper.reproduction import ITEMS, reproduce
 from vdsh.paper.results import Request, Results, is_better
 from vdsh.paper.runner import Plan
-from vdsh.paper.settings import ABLATIONS, GRIDS, PAPER
+from vdsh.paper.settings import ABLATIONS, GRIDS, PAPER, paper_settings
 from vdsh.paper.sheets import Sheet, latex
 from vdsh.paper.tables import table1
 
@@ -58,6 +58,33 @@ def test_a_table_is_run_printed_and_written(vdsh, root, tmp_path):
         assert "20 most frequent categories" in (tmp_path / "results" / name).read_text()
     found = sorted(p.name for p in (tmp_path / "results/cells/reuters20").iterdir())
     assert found == [f"{m}-{n}-seed0.json" for m in ("lsh", "vdsh-s") for n in (16, 8)]
+
+
+def test_a_row_shows_what_a_person_without_labels_gets(vdsh, root, tmp_path):  # #31 C4
+    table = ["reproduce", "table1", "--datasets", "reuters20", "--models", "vdsh", "--bits", 8]
+    assert vdsh(*table).returncode == 0
+    cell = tmp_path / "results/cells/reuters20/vdsh-8-0percent-seed0.json"
+    found = json.loads(cell.read_text())
+    assert len(found["tried"]) == 1 and found["learned_from"]["labelled"] == 0
+    assert "| VDSH, no labels at all | 0." in (tmp_path / "results/table1.md").read_text()
+
+
+def test_check_lists_cells_that_are_not_of_todays_code(vdsh, root, monkeypatch):  # #31 C1
+    only = Request(("reuters20",), (8,), ("lsh",))
+    monkeypatch.setitem(ITEMS, "table1", ITEMS["table1"]._replace(defaults=only))
+    check = ["reproduce", "table1", "--check"]
+    missing = vdsh(*check)
+    assert missing.returncode == 1 and missing.stdout == "reuters20/lsh-8-seed0.json\n"
+    assert vdsh("reproduce", "table1").returncode == 0
+    found = vdsh(*check)
+    assert (found.returncode, found.stdout) == (0, "")
+    monkeypatch.setitem(versions.METHOD, "lsh", 99)
+    assert "reuters20/lsh-8-seed0.json" in vdsh(*check).stdout
+    assert "1 cells are missing or not of today's code." in vdsh(*check).stderr
+
+
+def test_the_preset_of_rcv1_takes_fifteen_epochs():  # #31 C4, section 4.2 of the paper
+    assert paper_settings("vdsh", "rcv1")["epochs"] == 15
 
 
 def test_a_cell_keeps_what_is_needed_to_trace_and_compare_it(vdsh, root, tmp_path):
@@ -117,7 +144,8 @@ def test_a_cell_with_a_new_candidate_trains_only_that_one(vdsh, root, tmp_path, 
     after = json.loads(path.read_text())
     assert [settings["ridge"] for settings in fits] == [1e9]
     assert [one["settings"]["ridge"] for one in after["tried"]][::2] == [0.1, 1e9]
-    assert after["precision"] == before["precision"]  # the new one is no better
+    scores = [one["validation"] for one in after["tried"]]
+    assert (max(scores[2:]) > max(scores[:2])) == (after["precision"] != before["precision"])
 
 
 def test_cells_of_older_defaults_and_rules_are_run_again(vdsh, root, tmp_path, monkeypatch):
@@ -183,6 +211,8 @@ def test_seeds_are_averaged_over_their_own_splits(root, tmp_path):
         (["table1", "--models", "vdshs"], "No method 'vdshs'. Did you mean 'vdsh-s'?"),
         (["table1", "--bits", "12"], "n_bits must be a multiple of 8 from 8 to 1024. Got 12."),
         (["table1", "--jobs", "0"], "jobs must be at least 1. Got 0."),
+        ([], "Name a table or figure: table1, table2"),
+        (["tabel1", "--check"], "No table or figure 'tabel1'. Did you mean 'table1'?"),
     ],
 )
 def test_wrong_names_are_refused_with_a_suggestion(vdsh, arguments, sentence):
@@ -259,6 +289,7 @@ def test_hidden_labels_are_not_seen():
     part = Part(np.zeros((200, 3)), ["a"] * 200)
     assert sum(label is not None for label in show_some(part, 10, 0).labels) == 20
     assert show_some(part, 100, 0).labels == part.labels
+    assert set(show_some(part, 0, 0).labels) == {None}
 
 
 def test_figure_4_maps_test_documents_and_names_the_papers_posts(vdsh, root, tmp_path, monkeypatch):
@@ -321,7 +352,8 @@ def test_the_papers_numbers_are_complete():
         assert set(rows) == set(METHODS) - {"itq"}
         assert all(len(row) == len(BITS) for row in rows.values())
     assert all(set(rows) == set(OURS) for rows in TABLE2.values())
-    assert len(ITEMS["table1"].cells(ITEMS["table1"].defaults)) == 200
+    # Ten methods and VDSH without labels, five lengths, four corpora and Reuters with 90 labels.
+    assert len(ITEMS["table1"].cells(ITEMS["table1"].defaults)) == 11 * 5 * 5
 
 
 def test_latex_is_escaped():

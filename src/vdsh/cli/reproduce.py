@@ -43,13 +43,13 @@ def _repeat(args: list[str], several: set[str]) -> list[str]:
 
 def command(
     name: Annotated[
-        str,
+        str | None,
         typer.Argument(
             help="table1, table2, figure2, figure3, figure4 of the paper; our defaults beside "
             "them, their ablation, or semisupervised.",
             show_default=False,
         ),
-    ],
+    ] = None,
     datasets: Annotated[
         list[str] | None, typer.Option(help="Corpora, see `vdsh datasets`; by default all four.")
     ] = None,
@@ -58,7 +58,8 @@ def command(
         list[str] | None, typer.Option(help="Methods, such as vdsh-s or lsh.")
     ] = None,
     seeds: Annotated[
-        list[int] | None, typer.Option(help="Of split and method; several are averaged.")
+        list[int] | None,
+        typer.Option(help="Of training documents and method; several are averaged."),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Cells that run side by side.")] = 1,
     out: Annotated[str, typer.Option(help="Folder for cells, tables and figures.")] = "results",
@@ -67,6 +68,13 @@ def command(
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     force: Annotated[bool, typer.Option("--force", help="Run finished cells again.")] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Run nothing: list the cells of NAME, or of all, that today's code did not make.",
+        ),
+    ] = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -74,9 +82,14 @@ def command(
 
     Finished cells are kept, so an interrupted run goes on where it stopped.
     """
-    from vdsh.paper.reproduction import reproduce
+    from vdsh.errors import InputError
+    from vdsh.paper.reproduction import ITEMS, reproduce
     from vdsh.paper.runner import Plan
 
+    if check:
+        return _check(name, Path(out) / "cells", as_json=as_json)
+    if name is None:
+        raise InputError(f"Name a table or figure: {', '.join(ITEMS)}.")
     plan = Plan(Path(out) / "cells", root, device, jobs, force, quiet)
     try:
         found = reproduce(
@@ -90,6 +103,18 @@ def command(
         raise
     _print(found, as_json=as_json)
     if found.failed:
+        raise typer.Exit(1)
+
+
+def _check(name: str | None, results: Path, *, as_json: bool) -> None:
+    """List the cells that are missing or not of today's code; exit 1 where there are any."""
+    from vdsh.paper.reproduction import stale
+
+    found = stale(name, results)
+    for cell in found:
+        typer.echo(json.dumps(cell._asdict()) if as_json else str(cell.path))
+    typer.echo(f"{len(found):,} cells are missing or not of today's code.", err=True)
+    if found:
         raise typer.Exit(1)
 
 

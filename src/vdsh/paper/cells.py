@@ -22,6 +22,7 @@ from vdsh.hashers.vdsh.defaults import settle
 from vdsh.paper import provenance
 from vdsh.paper.counted import Counted, Part, count, show_some
 from vdsh.paper.settings import PAPER, candidates
+from vdsh.paper.versions import version
 
 K, RADIUS = 100, 2
 
@@ -32,11 +33,13 @@ class Cell(NamedTuple):
     dataset: str
     model: str
     n_bits: int
-    seed: int = 0  # of the split and of the method
+    seed: int = 0  # of training and validation documents, and of the method
     weighting: str = ""  # "" for the method's own
     # "paper", "best" (our defaults) or one of `settings.ABLATIONS`, for our models.
     preset: str = "paper"
-    labelled: int = 100  # percent of the training and validation documents whose labels may be seen
+    # Percent of the training and validation documents whose labels may be seen. With 0 nothing is
+    # chosen by labels: neither settings nor epochs.
+    labelled: int = 100
 
     @property
     def path(self) -> Path:
@@ -119,19 +122,21 @@ def run(
         trial = fit(cell, data, settings, device=device, progress=progress)
         # Our models choose their epoch on validation and keep the preset's threshold.
         for threshold in (trial.hasher.threshold,) if cell.model in PAPER else FIXED:
-            score = float(_precision(evaluate(trial, data, "validation", threshold)).mean())
+            score = _mean(_precision(evaluate(trial, data, "validation", threshold)))
             if score > max((one["validation"] for one in tried), default=-1.0):
                 best = trial, threshold
             tried.append(
                 {
                     "settings": settings,
                     "threshold": threshold,
-                    "validation": round(score, 4),
+                    "validation": score,
                     "seconds": round(trial.seconds, 1),
                 }
             )
     if best is not None:
-        return _record(cell, data, *best) | {"learned_from": learned_from, "tried": tried}
+        made_by = version(cell.model)
+        extra = {"learned_from": learned_from, "made_by": made_by, "tried": tried}
+        return _record(cell, data, *best) | extra
     assert previous is not None
     return previous | {"tried": tried}
 
@@ -157,7 +162,8 @@ def choices(cell: Cell, learned_from: dict[str, int]) -> list[dict[str, Any]]:
         kind(cell.n_bits, **one | own).get_params()
         for one in candidates(cell.model, cell.dataset, cell.preset)
     )
-    return [_used(settle(one, n_docs, labelled)) for one in given]
+    chosen = [_used(settle(one, n_docs, labelled)) for one in given]
+    return chosen if cell.labelled else chosen[:1]
 
 
 def _used(settings: dict[str, Any]) -> dict[str, Any]:
@@ -244,15 +250,15 @@ def read(folder: Path, cell: Cell) -> dict[str, Any] | None:
         return None
 
 
-def is_finished(cell: Cell, result: dict[str, Any]) -> bool:
-    """Tell whether a result has tried all candidates of today."""
-    seen = result.get("learned_from")  # older results have none
-    return seen is not None and not _untried(cell, result["tried"], seen)
+def is_finished(cell: Cell, result: dict[str, Any] | None) -> bool:
+    """Tell whether a result was made by today's code and has tried all candidates of today."""
+    found = usable(cell, result)
+    return found is not None and not _untried(cell, found["tried"], found["learned_from"])
 
 
 def usable(cell: Cell, result: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return an earlier result to go on from, unless it has tried what is no candidate now."""
-    if result is None or "learned_from" not in result:
+    """Return an earlier result to go on from: of today's code, and of no other candidates."""
+    if result is None or result.get("made_by") != version(cell.model):
         return None
     today = choices(cell, result["learned_from"])
     return result if all(one["settings"] in today for one in result["tried"]) else None

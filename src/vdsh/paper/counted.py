@@ -49,10 +49,10 @@ def _count(dataset: str, seed: int, root: str | None) -> Counted:
 
 
 def show_some(part: Part, percent: int, seed: int) -> Part:
-    """Hide the labels of all but a share of the documents."""
+    """Hide the labels of all but a share of the documents; of all, for a share of 0."""
     if percent == 100:
         return part
     n_docs = len(part.labels)
-    n_shown = max(1, n_docs * percent // 100)
+    n_shown = max(percent > 0, n_docs * percent // 100)
     shown = set(np.random.RandomState(seed).permutation(n_docs)[:n_shown].tolist())
     return Part(part.counts, [label if i in shown else None for i, label in enumerate(part.labels)])

@@ -21,6 +21,7 @@ from vdsh.paper.reference import METHODS
 from vdsh.paper.results import Request
 from vdsh.paper.runner import Plan
 from vdsh.paper.sheets import Sheet
+from vdsh.paper.versions import version
 
 DEFAULTS = Request(("20newsgroups",), (32,), ("shttm", "vdsh-s"))
 # Table 3 of the paper; of the second there are only answers ("Re: ...") in the bydate version
@@ -35,11 +36,18 @@ _NEIGHBOURS = 10
 
 def compute(request: Request, plan: Plan) -> None:
     """Train both methods, lay their latent vectors out and keep the maps."""
-    for dataset in request.datasets:
-        for model in request.models:
-            cell = Cell(dataset, model, request.bits[0], request.seeds[0])
-            if plan.force or not _is_current(plan.results, cell):
-                one.write_json(_path(plan.results, cell), _map(cell, plan))
+    for cell in _cells(request) if plan.force else unfinished(request, plan.results):
+        one.write_json(_path(plan.results, cell), _map(cell, plan))
+
+
+def unfinished(request: Request, folder: Path) -> list[Cell]:
+    """List the cells whose map is missing, or was not made by today's code and settings."""
+    return [cell for cell in _cells(request) if not _is_current(folder, cell)]
+
+
+def _cells(request: Request) -> list[Cell]:
+    first = request._replace(bits=request.bits[:1])
+    return [cell._replace(seed=request.seeds[0]) for cell in first.cells()]
 
 
 def sheets(request: Request, folder: Path) -> list[Sheet]:
@@ -65,9 +73,9 @@ def draw(request: Request, folder: Path, path: Path) -> None:
 
 
 def _is_current(folder: Path, cell: Cell) -> bool:
-    """Tell whether there is a map, made with the settings that one would take today."""
+    """Tell whether there is a map, made by the code and settings that one would take today."""
     found = _read(folder, cell)
-    if found is None or "learned_from" not in found:
+    if found is None or found.get("made_by") != version(cell.model):
         return False
     return bool(found["settings"] == _choose_settings(folder, cell, found["learned_from"]))
 
@@ -94,6 +102,7 @@ def _map(cell: Cell, plan: Plan) -> dict[str, Any]:
         "cell": cell._asdict(),
         "data": data.note,
         "learned_from": learned_from,
+        "made_by": version(cell.model),
         "settings": settings,
         "circumstances": provenance(),
         "titles": titles,

@@ -129,15 +129,21 @@ class Item(NamedTuple):
     sheets: Callable[[Request, Path], list[Sheet]]  # its numbers as tables, from finished cells
     draw: Callable[[Request, Path, Path], None] | None = None  # draws it to a file
     compute: Callable[[Request, Plan], None] | None = None  # makes what is not a cell
+    unfinished: Callable[[Request, Path], list[Cell]] | None = None  # of that
 
 
 ITEMS = {
-    "table1": Item(tables.ALL, Request.cells, tables.table1),
+    "table1": Item(tables.WITH_90, tables.cells_of_table1, tables.table1),
     "table2": Item(tables.OF_OURS, Request.cells, tables.table2),
     "figure2": Item(tables.ALL, Request.cells, tables.figure2, tables.draw_figure2),
     "figure3": Item(tables.OF_OURS, tables.cells_of_figure3, tables.figure3, tables.draw_figure3),
     "figure4": Item(
-        figure4.DEFAULTS, lambda request: [], figure4.sheets, figure4.draw, figure4.compute
+        figure4.DEFAULTS,
+        lambda request: [],
+        figure4.sheets,
+        figure4.draw,
+        figure4.compute,
+        figure4.unfinished,
     ),
     "defaults": Item(ALL, cells_of_defaults, defaults),
     "ablation": Item(ABLATED, cells_of_ablation, ablation),
@@ -186,12 +192,26 @@ def reproduce(
         tuple(dict.fromkeys(models or item.defaults.models)),
         tuple(dict.fromkeys(seeds or item.defaults.seeds)),
     )
-    cells = [cell._replace(seed=n) for cell in item.cells(request) for n in request.seeds]
-    failed = runner.run(cells, plan)
+    failed = runner.run(_cells(item, request), plan)
     if item.compute:
         item.compute(request, plan)
     sheets = item.sheets(request, plan.results)
     return Reproduced(sheets, _write(name, item, request, sheets, out, plan), failed)
+
+
+def stale(name: str | None, results: Path) -> list[Cell]:
+    """List the cells of a table or figure, or of all, that are missing or not of today's code."""
+    if name is not None:
+        _check(name, ITEMS, "table or figure")
+    items = ITEMS.values() if name is None else [ITEMS[name]]
+    wanted = [cell for item in items for cell in _cells(item, item.defaults)]
+    found = runner.unfinished(list(dict.fromkeys(wanted)), results)
+    maps = [item.unfinished(item.defaults, results) for item in items if item.unfinished]
+    return found + [cell for some in maps for cell in some]
+
+
+def _cells(item: Item, request: Request) -> list[Cell]:
+    return [cell._replace(seed=n) for cell in item.cells(request) for n in request.seeds]
 
 
 def _write(

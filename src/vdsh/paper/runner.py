@@ -35,7 +35,7 @@ def run(wanted: Sequence[Cell], plan: Plan) -> dict[Cell, str]:
     """Run the cells that are not finished; return those that failed, with the reason."""
     if plan.jobs < 1:
         raise InputError(f"jobs must be at least 1. Got {plan.jobs}.")
-    todo = [cell for cell in wanted if plan.force or not _finished(cell, plan)]
+    todo = list(wanted) if plan.force else unfinished(wanted, plan.results)
     todo.sort(key=lambda cell: (cell.dataset, cell.seed))  # a corpus is read once
     failed: dict[Cell, str] = {}
     with counting_bar("cells", len(wanted), enabled=not plan.quiet) as bar:
@@ -75,9 +75,9 @@ def _side_by_side(todo: Sequence[Cell], plan: Plan, bar: Bar) -> Iterator[tuple[
             raise
 
 
-def _finished(cell: Cell, plan: Plan) -> bool:
-    result = cells.read(plan.results, cell)
-    return result is not None and cells.is_finished(cell, result)
+def unfinished(wanted: Sequence[Cell], results: Path) -> list[Cell]:
+    """List the cells that are missing, or were not made by today's code and settings."""
+    return [cell for cell in wanted if not cells.is_finished(cell, cells.read(results, cell))]
 
 
 def _share(i: int, jobs: int) -> set[int]:
