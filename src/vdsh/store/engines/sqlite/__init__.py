@@ -1,6 +1,6 @@
 """A folder: SQLite holds everything, an index in memory answers searches.
 
-`database` is the SQLite file, `mirror` the index that follows its table, `snapshot` one state,
+`database` is the SQLite file, `cache` the index that follows its table, `models` its models, `snapshot` one state,
 searched, `where` filters as SQLite conditions, and `engine` puts them together.
 """
 

@@ -7,15 +7,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from vdsh.errors import EngineError, FolderError, InputError, WriteError
+from vdsh.model import Model
 from vdsh.store.engines.sqlite.where import has_label, json_kind, json_value
 from vdsh.store.engines.sqlite.words import create_words
+from vdsh.store.model import to_pieces
 
 FILE = "store.sqlite"
 MODES = {"write": "mode=rwc", "read": "mode=ro", "frozen": "mode=ro&immutable=1"}
 
-# A document that is replaced gets a new row, and the old row is noted among the deletions. So an
-# index that knows the last row and deletion it has seen can ask for what came after them. Old
-# deletions are forgotten (`Mirror.forget_deletions`); an index that would need them is made anew.
+# A document that is replaced gets a new row, and the old row is noted among the tombstones. So an
+# index that knows the last row and tombstone it has seen can ask for what came after them. Old
+# tombstones are forgotten (`IndexCache.forget_tombstones`); an index that needs them is made anew.
 SCHEMA = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE documents(
@@ -26,11 +28,17 @@ CREATE TABLE documents(
     metadata TEXT NOT NULL,
     code BLOB NOT NULL
 );
-CREATE TABLE deletions(
+CREATE TABLE tombstones(
     seq INTEGER PRIMARY KEY AUTOINCREMENT, row INTEGER NOT NULL, id TEXT NOT NULL
 );
 CREATE TABLE fields(name TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE models(
+    fingerprint TEXT, file TEXT, piece INTEGER, data BLOB NOT NULL,
+    PRIMARY KEY(fingerprint, file, piece)
+);
+CREATE TABLE next_codes(row INTEGER PRIMARY KEY, code BLOB NOT NULL);
 """
+ADD_MODEL = "INSERT OR IGNORE INTO models VALUES (?, ?, ?, ?)"
 
 
 class Database:
@@ -38,6 +46,10 @@ class Database:
 
     Parameters
     ----------
+    folder : Path
+        Its absolute path.
+    shown : str
+        The folder, for people.
     wait : float
         Seconds to wait for another writer.
 
@@ -51,9 +63,9 @@ class Database:
         Whether folder or file cannot be written to.
     """
 
-    def __init__(self, folder: Path, *, wait: float) -> None:
-        self.folder = folder
-        self.file = folder.absolute() / FILE
+    def __init__(self, folder: Path, shown: str, *, wait: float) -> None:
+        self.shown = Path(shown)
+        self.file = folder / FILE
         self.identity: tuple[int, int] | None = None
         self.read_only = False
         self._wait = wait
@@ -70,11 +82,11 @@ class Database:
             if not names:
                 return {}
             tables = {name for name, kind in names if kind == "table"}
-            if not {"meta", "documents", "deletions"} <= tables:
-                raise FolderError(f"'{self.folder / FILE}' is an SQLite file but not of a store.")
+            if not {"meta", "documents", "tombstones"} <= tables:
+                raise FolderError(f"'{self.shown / FILE}' is an SQLite file but not of a store.")
             return dict(connection.execute("SELECT key, value FROM meta").fetchall())
 
-    def create(self, meta: Mapping[str, str]) -> dict[str, str]:
+    def create(self, meta: Mapping[str, str], model: Model) -> dict[str, str]:
         """Make the tables, unless another process was faster; return what `meta` says then."""
         connection = self._connection or self._open()
         with self._explained():
@@ -85,6 +97,7 @@ class Database:
                     connection.execute(statement)
                 connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
                 create_words(connection)
+                connection.executemany(ADD_MODEL, to_pieces(model))
         return self.meta()
 
     @contextmanager
@@ -97,7 +110,7 @@ class Database:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """Commit all that is written inside, or nothing."""
         if self.read_only:
-            raise WriteError(f"'{self.folder}' is read-only. Copy the store to change it.")
+            raise WriteError(f"'{self.shown}' is read-only. Copy the store to change it.")
         self._check_place()
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
@@ -129,7 +142,9 @@ class Database:
 
     def _open(self) -> sqlite3.Connection:
         there = self.file.exists()
-        writable = os.access(self.folder, os.W_OK) and (not there or os.access(self.file, os.W_OK))
+        writable = os.access(self.file.parent, os.W_OK) and (
+            not there or os.access(self.file, os.W_OK)
+        )
         self.read_only = not writable
         with self._explained():
             self._connection = self._connect("write") if writable else self._connect_for_reading()
@@ -144,12 +159,12 @@ class Database:
         except sqlite3.Error as error:
             raise self._explain(error) from error
         except UnicodeDecodeError as error:  # SQLite quotes the file in its message
-            raise FolderError(f"'{self.folder / FILE}' is damaged. Restore a copy.") from error
+            raise FolderError(f"'{self.shown / FILE}' is damaged. Restore a copy.") from error
 
     def _check_place(self) -> None:
         if not self.is_in_place():
             raise WriteError(
-                f"'{self.folder}' was removed or replaced since it was opened, so nothing is "
+                f"'{self.shown}' was removed or replaced since it was opened, so nothing is "
                 "written. Open it again."
             )
 
@@ -190,10 +205,10 @@ class Database:
         except sqlite3.OperationalError:
             connection.close()
         # SQLite needs files beside the database to share it; nobody writes where there is no log.
-        log = self.folder / f"{FILE}-wal"
+        log = self.file.with_name(f"{FILE}-wal")
         if log.exists() and log.stat().st_size:
             raise FolderError(
-                f"'{self.folder}' was not closed and is read-only, so its last changes cannot be "
+                f"'{self.shown}' was not closed and is read-only, so its last changes cannot be "
                 "read. Open it once where it can be written to."
             )
         return self._connect("frozen")
@@ -202,17 +217,17 @@ class Database:
         name = getattr(error, "sqlite_errorname", None) or ""
         if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             return WriteError(
-                f"Another process is writing to '{self.folder}'; waited {self._wait:g} s. "
+                f"Another process is writing to '{self.shown}'; waited {self._wait:g} s. "
                 "Try again when it has finished."
             )
         if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
             return FolderError(
-                f"'{self.folder / FILE}' is damaged ({error}). It was left as it is: restore a "
+                f"'{self.shown / FILE}' is damaged ({error}). It was left as it is: restore a "
                 "copy, or index the documents into a new store."
             )
         if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")):
             return WriteError(
-                f"Could not read or write '{self.folder}': {error}. "
+                f"Could not read or write '{self.shown}': {error}. "
                 "What was committed before is kept. Check the free space and the permissions."
             )
         if name == "SQLITE_INTERRUPT":
@@ -224,7 +239,7 @@ class Database:
         if isinstance(error, sqlite3.ProgrammingError):
             return error
         return FolderError(
-            f"'{self.folder / FILE}' is not as vdsh writes it ({error}). Restore a copy, or index "
+            f"'{self.shown / FILE}' is not as vdsh writes it ({error}). Restore a copy, or index "
             "the documents into a new store."
         )
 

@@ -1,4 +1,4 @@
-"""Care of a store: checks that find damage, copies while others write, space given back."""
+"""Maintenance of a store: checks that find damage, copies while others write, space given back."""
 
 import resource
 import sqlite3
@@ -66,6 +66,9 @@ def test_damage_is_found(folder, statement, sentence):
 def test_another_model_is_found(folder, fitted):
     change(folder, "UPDATE meta SET value = ? WHERE key = 'fingerprint'", "0" * 64)
     with open_store(folder) as store:
+        assert any("its model is missing" in problem for problem in store.check())
+    change(folder, "UPDATE models SET fingerprint = ?", "0" * 64)
+    with open_store(folder) as store:
         assert any("not the one this store was made with" in problem for problem in store.check())
 
 
@@ -120,7 +123,7 @@ def test_a_backup_never_lies_in_the_store(folder, tmp_path):
     link = tmp_path / "link"
     link.symlink_to(folder)
     with open_store(folder) as store:
-        inside = (folder, folder / "copy.vdsh", folder / "model" / "copy.vdsh", link / "copy.vdsh")
+        inside = (folder, folder / "copy.vdsh", folder / "sub" / "copy.vdsh", link / "copy.vdsh")
         for place in inside:
             with pytest.raises((InputError, OutputExistsError)):
                 store.back_up(place)
