@@ -362,7 +362,7 @@ def test_a_running_service_follows(folder, newer):
         assert like.status_code == 200 and like.json()["hits"][0]["distance"] == 0
 
 
-# -- #31 A2, A3: threads of one handle, compact and backups beside a reindex ------------------------
+# -- #31 A2, A3: threads of one handle, compact and backups beside a reindex -----------------------
 
 
 def test_threads_of_one_store_never_mix_models(tmp_path, fitted, newer):

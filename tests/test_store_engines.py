@@ -285,6 +285,13 @@ def test_an_extension_that_goes_away_is_said_and_done_without(postgres_server, f
             assert store.info()["search"].startswith("exact, bit_count")
 
 
+def test_a_store_on_a_milvus_server_is_shown_in_a_notebook(restarting, fitted):  # #31 B7
+    """It does not know its size, which was divided by a million."""
+    with open_store(restarting["milvus"].store_url("shown"), fitted) as store:
+        store.upsert([doc("a")])
+        assert "documents" in store._repr_html_()
+
+
 # -- what fits -------------------------------------------------------------------------------------
 
 

@@ -176,6 +176,8 @@ def test_a_store_whose_meta_is_hostile_is_refused_and_nothing_written(  # #16 C
         "UPDATE sqlite_sequence SET seq = 'many'",
         "ALTER TABLE documents RENAME COLUMN code TO codes",
         "DROP TABLE tombstones",
+        "DROP TABLE words",
+        "ALTER TABLE words RENAME COLUMN data TO bytes",
         "DELETE FROM meta WHERE key = 'uuid'",
     ],
 )
@@ -187,6 +189,66 @@ def test_a_store_whose_rows_are_hostile_gives_one_sentence(statement, years, fol
     with pytest.raises(FolderError) as error, open_store(folder) as store:
         store.search(code(4), k=10)
     assert "\n" not in str(error.value)
+
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+STRANGE = {
+    "an endless view": (
+        "DROP TABLE fields",
+        f"CREATE VIEW fields AS {ENDLESS} SELECT CAST(i AS TEXT) AS name FROM n",
+    ),
+    "an endless view as meta": (
+        "ALTER TABLE meta RENAME TO meta2",
+        f"CREATE VIEW meta AS {ENDLESS} SELECT i AS key, i AS value FROM n",
+    ),
+    "a generated column": (
+        "DROP TABLE fields",
+        "CREATE TABLE fields(name TEXT AS (hex(zeroblob(100000000))), row INTEGER PRIMARY KEY)",
+        "INSERT INTO fields(row) VALUES (1)",
+    ),
+    "a trigger": ("CREATE TRIGGER t AFTER INSERT ON documents BEGIN DELETE FROM documents; END",),
+    "an index of ours": ("CREATE INDEX i ON documents(hex(text))",),
+    "another table": ("CREATE TABLE others(x)",),
+}
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_a_store_with_other_tables_is_refused(kind, years, folder):  # #31 B4: info hung
+    years.close()
+    change(folder, *STRANGE[kind])
+    script = "import sys; from vdsh.store import open_store; open_store(sys.argv[1]).info()"
+    done = subprocess.run([sys.executable, "-c", script, str(folder)], timeout=60,
+                          capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.returncode == 1
+    assert "has other tables than vdsh makes" in done.stderr or "not of a store" in done.stderr
+
+
+def test_a_database_that_is_cut_short_takes_no_more_writes(years, folder):  # #31 B7
+    """A write was answered and lost, and the service said that it was ready."""
+    years.upsert([doc(f"more{i}", "moon " * 500) for i in range(500)])
+    assert years.is_in_place()
+    connection = sqlite3.connect(folder / "store.sqlite")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    years.upsert([doc("before")])
+    file = folder / "store.sqlite"
+    os.truncate(file, file.stat().st_size // 2 // 4096 * 4096)
+    assert not years.is_in_place()
+    for change_it in (lambda: years.upsert([doc("after")]), lambda: years.delete(["d1"])):
+        with pytest.raises(FolderError, match="was cut short while it was open"):
+            change_it()
+
+
+def test_a_store_that_was_compacted_is_not_taken_for_cut(years, folder):  # #31 B7
+    years.upsert([doc(f"more{i}", "moon " * 500) for i in range(500)])
+    with open_store(folder) as other:
+        other.delete([f"more{i}" for i in range(500)])
+        before = (folder / "store.sqlite").stat().st_size
+        other.compact()
+    assert (folder / "store.sqlite").stat().st_size < before
+    assert years.is_in_place()
+    years.upsert([doc("after")])
+    assert years.count() == 11
 
 
 def test_an_index_file_of_other_documents_gives_one_sentence(years, folder):  # #16 C

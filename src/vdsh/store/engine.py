@@ -21,6 +21,9 @@ class ModelChangedError(EngineError):
     """The store has got another model: codes must be made anew."""
 
 
+FORMAT = 3  # of what a store says about itself, and of its tables
+# Of a store in a folder, and of its backup: the database, and what may lie beside it.
+PARTS = ("store.sqlite", "map.safetensors", "examples.txt")
 CHANGED = "The store got another model meanwhile. Open it again."
 PAGE = 10_000  # codes that are read at a time
 NEAREST = 1000  # documents that words re-order where there is no word index

@@ -2,15 +2,17 @@
 
 import json
 import os
+import shutil
 import tarfile
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vdsh.errors import FolderError, InputError, OutputExistsError
-from vdsh.files import check_new, explained, new_file, new_folder
-from vdsh.store.engine import PAGE, Engine, Progress
+from vdsh.files import check_new, explained, new_folder, put
+from vdsh.search.id_kinds import show
+from vdsh.store.engine import PAGE, PARTS, Engine, Progress
 from vdsh.store.found import pages
 from vdsh.store.model import StoreModel
 from vdsh.store.rows import read_codes
@@ -18,8 +20,17 @@ from vdsh.store.rows import read_codes
 if TYPE_CHECKING:
     from vdsh.store.store import Store
 
-ABOUT = "backup.json"
-_BROKEN = (tarfile.TarError, EOFError, KeyError, ValueError, TypeError)
+ABOUT, DRAFT = "backup.json", "draft"
+MOST_ABOUT = 10_000  # bytes
+_BROKEN = (
+    ArithmeticError,
+    EOFError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    tarfile.TarError,
+)
 
 
 def describe(engine: Engine, meta: Mapping[str, str], model: StoreModel) -> dict[str, Any]:
@@ -79,13 +90,37 @@ def write_backup(
     inside, place = Path(engine.shown).resolve(), file.resolve()
     if inside == place or inside in place.parents:
         raise InputError(f"'{file}' is inside the store. Give a file somewhere else.")
-    with explained(file), tempfile.TemporaryDirectory(dir=file.absolute().parent) as folder:
-        engine.copy_to(Path(folder), progress)
-        parts = sorted(path.name for path in Path(folder).iterdir())
-        Path(folder, ABOUT).write_text(json.dumps({"vdsh": "backup", "parts": parts}))
-        with new_file(file) as draft, tarfile.open(draft, "w") as archive:
+    with explained(file), _scratch(file) as folder:
+        engine.copy_to(folder, progress)
+        parts = [name for name in PARTS if (folder / name).is_file()]
+        (folder / ABOUT).write_text(json.dumps({"vdsh": "backup", "parts": parts}))
+        with tarfile.open(folder / DRAFT, "w") as archive:
             for part in (ABOUT, *parts):
-                archive.add(Path(folder, part), part)
+                archive.add(folder / part, part)
+        put(folder / DRAFT, file)
+
+
+@contextmanager
+def _scratch(file: Path) -> Iterator[Path]:
+    """Give an empty folder beside a file; what a run that was killed left there goes first."""
+    import fcntl
+
+    folder = file.absolute().with_name(f".{file.name[:200]}.backup")
+    if folder.is_symlink():
+        raise InputError(f"'{folder}' is a link. Remove it, or give another file.")
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(f"Another backup is being written to '{file}'.") from None
+        try:
+            for left in folder.iterdir():
+                if left.name != "lock":
+                    left.unlink()
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def restore_store(file: str | os.PathLike[str], path: str | os.PathLike[str]) -> "Store":
@@ -106,16 +141,35 @@ def restore_store(file: str | os.PathLike[str], path: str | os.PathLike[str]) ->
         raise OutputExistsError(f"'{path}' exists. Restore into a new folder, then rename it.")
     with new_folder(Path(path)) as draft:
         try:
-            with tarfile.open(file) as archive:
-                about = archive.extractfile(ABOUT)
-                if about is None or json.loads(about.read())["vdsh"] != "backup":
-                    raise ValueError("of another kind")
-                archive.extractall(draft, filter="data")
-            (draft / ABOUT).unlink()
+            _unpack(Path(file), draft)
         except _BROKEN as error:
             raise FolderError(
                 f"'{file}' is not a whole backup of vdsh ({error}). Nothing was restored."
             ) from error
-        with open_store(draft) as store:  # or it is not put in place
-            store.count()
+        with open_store(draft) as store:
+            problems = store.check()
+        if problems:
+            raise FolderError(f"'{file}' is damaged: {problems[0]} Nothing was restored.")
     return open_store(path)
+
+
+def _unpack(file: Path, folder: Path) -> None:
+    """Write the parts of a backup: plain files of known names, each once, the first says what.
+
+    The archive is not compressed, so what is written is no larger than it is.
+    """
+    with tarfile.open(file, "r:") as archive:
+        left = [ABOUT, *PARTS]
+        while (member := archive.next()) is not None:
+            plain = member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse()
+            content = archive.extractfile(member) if plain and member.name in left else None
+            if content is None or (member.name == ABOUT) != (ABOUT in left):
+                raise ValueError(f"it has a part {show(member.name)}")
+            left.remove(member.name)
+            if member.name != ABOUT:
+                with (folder / member.name).open("wb") as part:
+                    shutil.copyfileobj(content, part)
+            elif json.loads(content.read(MOST_ABOUT))["vdsh"] != "backup":
+                raise ValueError("it is of another kind")
+    if ABOUT in left or PARTS[0] in left:
+        raise ValueError("it has no store")

@@ -13,14 +13,13 @@ from vdsh.errors import FolderError, InputError
 from vdsh.model import Model
 from vdsh.search.id_kinds import show
 from vdsh.store.addresses import read_address
-from vdsh.store.engine import Engine, no_store
+from vdsh.store.engine import FORMAT, Engine, no_store
 from vdsh.store.model import load_model
 from vdsh.store.store import Store
 
 if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
 
-FORMAT = 3
 # What a store says about itself, the format first.
 META = {
     "format": "[0-9]{1,9}",

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
 from threading import Condition, Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -21,7 +21,7 @@ from vdsh.codes import Codes
 from vdsh.errors import FolderError, VdshError
 from vdsh.search import HammingIndex
 from vdsh.store.engine import CHANGED, ModelChangedError, check_codes
-from vdsh.store.engines.sqlite.database import Database
+from vdsh.store.engines.sqlite.database import Database, read_meta
 from vdsh.store.engines.sqlite.words import Words
 from vdsh.store.rows import read_codes
 
@@ -49,11 +49,6 @@ def current_state(connection: sqlite3.Connection) -> State:
     if not all(isinstance(number, int) for number in state):
         raise FolderError("This store is damaged: its rows are not counted. Restore a copy.")
     return state
-
-
-def read_meta(connection: sqlite3.Connection) -> dict[str, Any]:
-    """Read what the store says about itself, as a transaction sees it."""
-    return dict(connection.execute("SELECT key, value FROM meta").fetchall())
 
 
 def _count(connection: sqlite3.Connection) -> int:

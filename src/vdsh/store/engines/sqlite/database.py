@@ -1,43 +1,23 @@
-"""The SQLite file of a store in a folder: schema, transactions, and errors as sentences."""
+"""The SQLite file of a store in a folder: transactions, and errors as sentences."""
 
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from vdsh.errors import EngineError, FolderError, InputError, WriteError
 from vdsh.model import Model
+from vdsh.store.engine import FORMAT, PARTS
+from vdsh.store.engines.sqlite.schema import META, TABLES, is_ours, read_schema
 from vdsh.store.engines.sqlite.where import has_label, json_kind, json_value
 from vdsh.store.engines.sqlite.words import create_words
 from vdsh.store.model import to_pieces
 
-FILE = "store.sqlite"
+FILE = PARTS[0]
 MODES = {"write": "mode=rwc", "read": "mode=ro", "frozen": "mode=ro&immutable=1"}
 
-# A document that is replaced gets a new row, and the old row is noted among the tombstones. So an
-# index that knows the last row and tombstone it has seen can ask for what came after them. Old
-# tombstones are forgotten (`IndexCache.forget_tombstones`); an index that needs them is made anew.
-SCHEMA = """
-CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE documents(
-    row INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT UNIQUE NOT NULL,
-    text TEXT NOT NULL,
-    labels TEXT,
-    metadata TEXT NOT NULL,
-    code BLOB NOT NULL
-);
-CREATE TABLE tombstones(
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, row INTEGER NOT NULL, id TEXT NOT NULL
-);
-CREATE TABLE fields(name TEXT PRIMARY KEY) WITHOUT ROWID;
-CREATE TABLE models(
-    fingerprint TEXT, file TEXT, piece INTEGER, data BLOB NOT NULL,
-    PRIMARY KEY(fingerprint, file, piece)
-);
-CREATE TABLE next_codes(row INTEGER PRIMARY KEY, code BLOB NOT NULL);
-"""
 ADD_MODEL = "INSERT OR IGNORE INTO models VALUES (?, ?, ?, ?)"
 
 
@@ -70,6 +50,7 @@ class Database:
         self.read_only = False
         self._wait = wait
         self._connection: sqlite3.Connection | None = None
+        self._size = 0  # bytes of the file, when it was last looked at
         if self.file.is_file():
             self._open()
 
@@ -78,13 +59,18 @@ class Database:
         if self._connection is None:
             return {}
         with self.reading() as connection:
-            names = connection.execute("SELECT name, type FROM sqlite_master").fetchall()
-            if not names:
+            schema = read_schema(connection)
+            if not schema:
                 return {}
-            tables = {name for name, kind in names if kind == "table"}
-            if not {"meta", "documents", "tombstones"} <= tables:
+            if META not in schema:
                 raise FolderError(f"'{self.shown / FILE}' is an SQLite file but not of a store.")
-            return dict(connection.execute("SELECT key, value FROM meta").fetchall())
+            facts = read_meta(connection)
+            if facts.get("format") == str(FORMAT) and not is_ours(schema):
+                raise FolderError(
+                    f"'{self.shown / FILE}' has other tables than vdsh makes. Restore a copy, or "
+                    "index the documents into a new store."
+                )
+            return facts
 
     def create(self, meta: Mapping[str, str], model: Model) -> dict[str, str]:
         """Make the tables, unless another process was faster; return what `meta` says then."""
@@ -93,7 +79,7 @@ class Database:
             connection.execute("PRAGMA journal_mode=WAL")
         with self.writing() as connection:
             if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-                for statement in SCHEMA.split(";"):
+                for statement in TABLES:
                     connection.execute(statement)
                 connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
                 create_words(connection)
@@ -126,8 +112,23 @@ class Database:
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def is_in_place(self) -> bool:
-        """Say whether the path still leads to the file that is open."""
-        return self.identity == _identity(self.file)
+        """Say whether the path still leads to the file that is open, and all of it is there."""
+        return self.identity == _identity(self.file) and not self._is_cut()
+
+    def _is_cut(self) -> bool:
+        """Say whether the file was cut short: it has shrunk, and its header tells of more pages.
+
+        It also tells of more while others bring pages from the log to a growing file; a file that
+        was compacted has shrunk, and its header knows.
+        """
+        with self.file.open("rb") as file:
+            header, size = file.read(32), file.seek(0, os.SEEK_END)
+        page = int.from_bytes(header[16:18]) or 1
+        told = int.from_bytes(header[28:32]) * (65_536 if page == 1 else page)
+        if size < self._size and (size < told or len(header) < 32):
+            return True
+        self._size = size
+        return False
 
     def interrupt(self) -> None:
         """Make a statement that another thread runs give up."""
@@ -149,6 +150,7 @@ class Database:
         with self._explained():
             self._connection = self._connect("write") if writable else self._connect_for_reading()
         self.identity = _identity(self.file)
+        self._size = self.file.stat().st_size
         return self._connection
 
     @contextmanager
@@ -162,6 +164,11 @@ class Database:
             raise FolderError(f"'{self.shown / FILE}' is damaged. Restore a copy.") from error
 
     def _check_place(self) -> None:
+        if self.identity == _identity(self.file) and self._is_cut():
+            raise FolderError(
+                f"'{self.shown / FILE}' was cut short while it was open, so nothing is written. "
+                "Restore a copy."
+            )
         if not self.is_in_place():
             raise WriteError(
                 f"'{self.shown}' was removed or replaced since it was opened, so nothing is "
@@ -242,6 +249,11 @@ class Database:
             f"'{self.shown / FILE}' is not as vdsh writes it ({error}). Restore a copy, or index "
             "the documents into a new store."
         )
+
+
+def read_meta(connection: sqlite3.Connection) -> dict[str, Any]:
+    """Read what the store says about itself, as a transaction sees it."""
+    return dict(connection.execute("SELECT key, value FROM meta LIMIT 100").fetchall())
 
 
 def _identity(file: Path) -> tuple[int, int] | None:

@@ -12,10 +12,10 @@ from vdsh.codes import Codes
 from vdsh.errors import FolderError, VdshError, WriteError
 from vdsh.model import Model
 from vdsh.model.health import sample
-from vdsh.store.engine import NEAREST, Engine, Progress, check_codes, no_store
+from vdsh.store.engine import NEAREST, PARTS, Engine, Progress, check_codes, no_store
 from vdsh.store.engines.sqlite import filters, maintenance, models
-from vdsh.store.engines.sqlite.cache import IndexCache, current_state, read_meta, share_cache
-from vdsh.store.engines.sqlite.database import FILE, Database
+from vdsh.store.engines.sqlite.cache import IndexCache, current_state, share_cache
+from vdsh.store.engines.sqlite.database import FILE, Database, read_meta
 from vdsh.store.engines.sqlite.relevant import find_candidates, fitting
 from vdsh.store.engines.sqlite.snapshot import Snapshot, to_found, to_pairs
 from vdsh.store.engines.sqlite.words import (
@@ -286,9 +286,9 @@ class Sqlite(Engine):
     def copy_to(self, folder: Path, progress: Progress | None = None) -> None:
         """Copy database and map into an empty folder."""
         maintenance.copy_to(self._database, folder / FILE, progress)
-        for name in maintenance.KEPT:
+        for name in PARTS[1:]:
             if (self._folder / name).is_file():
-                shutil.copy(self._folder / name, folder / name)
+                shutil.copyfile(self._folder / name, folder / name)
 
     def compact(self) -> None:
         """Write the database anew without the space of what was deleted; old models go too."""

@@ -19,7 +19,6 @@ from vdsh.store.engines.sqlite.words import pending
 from vdsh.words import DamagedWordsError
 
 PAGES = 2000  # of the database that are copied between two reports
-KEPT = ("map.safetensors", "examples.txt")  # beside the database and index files
 MOST = 20  # complaints of SQLite
 SAMPLE = 200  # documents whose codes are looked for in the index
 

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from vdsh.codes import Codes
 from vdsh.model import Model
 from vdsh.store.engine import check_codes
-from vdsh.store.engines.sqlite.cache import read_meta
-from vdsh.store.engines.sqlite.database import ADD_MODEL
+from vdsh.store.engines.sqlite.database import ADD_MODEL, read_meta
 from vdsh.store.model import from_pieces, to_pieces
 from vdsh.store.reindex import BATCH, NEXT, PREVIOUS, Unencoded, check_begun, check_own
 

@@ -16,11 +16,6 @@ import numpy as np
 from vdsh.words import DamagedWordsError, Segment
 from vdsh.words.segment import MOST
 
-SCHEMA = (
-    "CREATE TABLE words(segment INTEGER PRIMARY KEY, first INTEGER NOT NULL,"
-    " span INTEGER NOT NULL, docs INTEGER NOT NULL, data BLOB NOT NULL)",
-    "CREATE TABLE word_tombstones(segment INTEGER PRIMARY KEY, places BLOB NOT NULL)",
-)
 JOINED = 8  # neighbours of a size, at least
 MOST_DELETED = 0.25  # of a piece, before it is written anew
 

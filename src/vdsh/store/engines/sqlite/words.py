@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from vdsh.store.engines.sqlite.pieces import (
-    SCHEMA,
     Piece,
     add_tombstones,
     choose_to_join,
@@ -18,6 +17,7 @@ from vdsh.store.engines.sqlite.pieces import (
     read_piece,
     write_piece,
 )
+from vdsh.store.engines.sqlite.schema import WORDS
 from vdsh.words import DamagedWordsError, Segment, WordIndex
 from vdsh.words.segment import MOST
 
@@ -45,7 +45,7 @@ def create_words(connection: sqlite3.Connection) -> None:
     """Make the tables; what is in the store already is indexed later."""
     for table in ("words", "word_tombstones"):
         connection.execute(f"DROP TABLE IF EXISTS {table}")
-    for statement in SCHEMA:
+    for statement in WORDS:
         connection.execute(statement)
     query = "SELECT IFNULL(MIN(row), 1) - 1, IFNULL(MAX(row), 0) FROM documents"
     _set_pending(connection, Pending(*connection.execute(query).fetchone()))
