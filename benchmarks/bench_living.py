@@ -35,10 +35,10 @@ from common import markdown, read, save
 from vdsh import Document, TextHasher, open_store
 from vdsh.datasets import load
 from vdsh.model import as_model
-from vdsh.store import restore_store
-from vdsh.store.engines.milvus import reencoding as in_milvus
-from vdsh.store.engines.postgres import reencoding as in_postgres
-from vdsh.store.engines.sqlite import reencoding as in_sqlite
+from vdsh.store import reindex, restore_store
+from vdsh.store.engines.milvus import models as in_milvus
+from vdsh.store.engines.postgres import models as in_postgres
+from vdsh.store.engines.sqlite import models as in_sqlite
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from servers import PostgresServer
@@ -100,7 +100,8 @@ def place_on(engine, folder):
 
 def kill_often(folder, options, models, texts):
     """Kill a run again and again; every process is forked from this one, which opens no store."""
-    in_sqlite.BATCH = in_postgres.BATCH = in_milvus.BATCH = MOMENTS
+    for module in (reindex, in_sqlite, in_postgres, in_milvus):
+        module.BATCH = MOMENTS
     codes = {model.fingerprint: model.encode(texts) for model in models}
     with place_on(options.engine, folder) as place:
         in_child(lambda: fill(place, models[0], texts))

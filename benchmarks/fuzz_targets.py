@@ -225,10 +225,11 @@ class Store:
     COLUMNS = {
         "meta": ("key", "value"),
         "documents": ("id", "text", "labels", "metadata", "code", "row"),
-        "deletions": ("row", "id"),
+        "tombstones": ("row", "id"),
         "fields": ("name",),
         "words": ("segment", "first", "span", "docs", "data"),
-        "gone": ("segment", "places"),
+        "word_tombstones": ("segment", "places"),
+        "models": ("fingerprint", "file", "piece", "data"),
         "sqlite_sequence": ("name", "seq"),
     }
 
@@ -281,15 +282,7 @@ class Store:
                 if table in ("meta", "fields"):
                     some = ""
                 if table == "meta":
-                    keys = (
-                        "uuid",
-                        "n_bits",
-                        "format",
-                        "fingerprint",
-                        "keep_model",
-                        "model",
-                        "words",
-                    )
+                    keys = ("uuid", "n_bits", "format", "fingerprint", "words")
                     some = f" WHERE key = '{rng.choice(keys)}'"
                 try:
                     connection.execute(f"UPDATE {table} SET {column} = ?{some}", (value,))

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from engines import ENGINES, REMOTE, code, codes_of, doc
+from engines import ENGINES, code, codes_of, doc
 from vdsh import TextHasher
 from vdsh.errors import EngineError, InputError
 from vdsh.store import Copied, copy_store, copying, open_store
@@ -118,30 +118,6 @@ def test_copy_on_the_command_line(vdsh, source, new_place):
     assert done.stdout.startswith("Copied 300 documents; postgresql://postgres:***@127.0.0.1")
     again = json.loads(vdsh("copy", source.info()["path"], target, "--json").stdout)
     assert again == {"written": 0, "documents": 300, "checked": 100}
-
-
-def test_a_copy_may_refer_to_the_model_of_a_folder(vdsh, source, new_place):
-    target = new_place("postgres")
-    done = vdsh("copy", source.info()["path"], target, "--reference")
-    assert done.returncode == 0, done.stderr
-    with open_store(target) as other:
-        assert other.info()["model"] == {**source.info()["model"], "kept": "reference"}
-        assert other.search("orbit moon") == source.search("orbit moon")
-    # The copy has a folder to refer to, though it is in a database.
-    further = new_place("milvus-lite")
-    assert vdsh("copy", target, further, "--reference").returncode == 0
-    with open_store(further) as third:
-        assert third.info()["model"] == {**source.info()["model"], "kept": "reference"}
-
-
-@pytest.mark.parametrize("engine", REMOTE)
-def test_a_model_inside_a_database_cannot_be_referred_to(engine, vdsh, new_place, fitted, tmp_path):
-    place = new_place(engine)
-    open_store(place, fitted).close()
-    done = vdsh("copy", place, tmp_path / "copy", "--reference")
-    assert done.returncode == 1
-    assert "is kept inside the database, so there is no folder to refer to" in done.stderr
-    assert not (tmp_path / "copy").exists()
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -206,10 +206,10 @@ def test_deep_json_and_other_users_files_give_one_sentence(broken, monkeypatch):
     with pytest.raises(FolderError, match=r"manifest.json cannot be read"):
         TextHasher.load(broken)
 
-    def forbidden(self):
+    def forbidden(self, mode):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("pathlib.Path.read_bytes", forbidden)
+    monkeypatch.setattr("pathlib.Path.open", forbidden)
     with pytest.raises(FolderError, match="Cannot read '.*': Permission denied"):
         TextHasher.load(broken)
 

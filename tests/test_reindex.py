@@ -22,8 +22,10 @@ from vdsh.errors import FolderError, InputError, VdshError
 from vdsh.model import as_model
 from vdsh.server.app import create_app
 from vdsh.store import restore_store
-from vdsh.store.engines.sqlite import reencoding, words
-from vdsh.store.engines.sqlite.mirror import Mirror
+from vdsh.store.engine import ModelChangedError
+from vdsh.store.engines.sqlite import models, words
+from vdsh.store.engines.sqlite.cache import IndexCache
+from vdsh.store.queries import read_queries
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +108,7 @@ def test_who_follows_makes_no_index(folder, newer, monkeypatch):
     with open_store(folder) as store, open_store(folder) as reader:
         before = [hit.words for hit in reader.search("orbit moon")]
         store.reindex(newer)
-        monkeypatch.setattr(Mirror, "_build", lambda *_: made.append("codes"))
+        monkeypatch.setattr(IndexCache, "_build", lambda *_: made.append("codes"))
         monkeypatch.setattr(words, "read_piece", lambda *_: made.append("words"))
         assert [hit.words for hit in reader.search("orbit moon")] == before
         assert not made
@@ -215,9 +217,10 @@ def test_compacting_forgets_the_model_before(folder, newer):
     with open_store(folder) as store:
         store.reindex(newer)
         store.compact()
-        assert sorted(path.name for path in folder.glob("model*")) == [
-            f"model-{as_model(newer).fingerprint[:12]}"
-        ]
+        base = sqlite3.connect(folder / "store.sqlite")
+        kept = base.execute("SELECT DISTINCT fingerprint FROM models").fetchall()
+        base.close()
+        assert kept == [(as_model(newer).fingerprint,)]
         with pytest.raises(InputError, match="no earlier model"):
             store.reindex()
     with open_store(folder) as store:
@@ -243,13 +246,20 @@ def test_what_is_no_model_changes_nothing(folder, fitted, tmp_path, kind):
 def test_a_full_disk_changes_nothing(folder, fitted, newer):
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     with open_store(folder) as store:
-        base = store._engine._database._connection
-        (pages,) = base.execute("PRAGMA page_count").fetchone()
-        base.execute(f"PRAGMA max_page_count = {pages + 2}")
+        reopen = store._reopen
+
+        def full():
+            engine = reopen()
+            base = engine._database._connection
+            (pages,) = base.execute("PRAGMA page_count").fetchone()
+            base.execute(f"PRAGMA max_page_count = {pages + 2}")
+            return engine
+
+        store._reopen = full
         with pytest.raises(VdshError, match="free space"):
             store.reindex(newer)
         check_codes(store, fitted)
-        base.execute("PRAGMA max_page_count = 1000000")
+        store._reopen = reopen
         for limit in (1000, 30_000):  # already for the model, or for the codes
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most))
             try:
@@ -289,24 +299,20 @@ def test_two_processes_at_once(folder, newer):
 
 def test_who_begins_anew_in_the_middle_leaves_no_hole(folder, newer, monkeypatch):
     """The second batch was written into the table of another run, which had not the first."""
-    encode, calls = reencoding._encode, []
+    put_codes, calls = models.put_codes, []
 
-    def interrupted(model, rows):
-        calls.append(len(rows))
+    def interrupted(connection, *given):
+        calls.append(given)
         if len(calls) == 2:
-            base = sqlite3.connect(folder / "store.sqlite")
-            with base:
-                for hasher in (third(), newer):
-                    fingerprint = as_model(hasher).fingerprint
-                    reencoding._begin(base, folder, fingerprint, restart=True)
-            base.close()
-        return encode(model, rows)
+            for hasher in (third(), newer):
+                models.begin(connection, as_model(hasher), str(folder), restart=True)
+        put_codes(connection, *given)
 
-    monkeypatch.setattr(reencoding, "_encode", interrupted)
+    monkeypatch.setattr(models, "put_codes", interrupted)
     with open_store(folder) as store:
         store.reindex(newer)
         check_codes(store, newer)
-    assert len(calls) > 3
+    assert len(calls) > 2
 
 
 def test_a_strange_earlier_model_is_refused(folder, newer):
@@ -314,11 +320,10 @@ def test_a_strange_earlier_model_is_refused(folder, newer):
         store.reindex(newer)
     base = sqlite3.connect(folder / "store.sqlite")
     with base:
-        base.execute("UPDATE meta SET value = '\"../other\"' WHERE key = 'previous'")
+        base.execute("UPDATE meta SET value = '../other' WHERE key = 'previous'")
     base.close()
-    with open_store(folder) as store:
-        with pytest.raises(FolderError, match="earlier model"):
-            store.reindex()
+    with pytest.raises(FolderError, match="its previous is '../other'"):
+        open_store(folder)
 
 
 def test_the_command(folder, newer, tmp_path):
@@ -355,3 +360,133 @@ def test_a_running_service_follows(folder, newer):
             check_codes(store, third())
         like = client.post("/v1/search", json={"id": "0007"})
         assert like.status_code == 200 and like.json()["hits"][0]["distance"] == 0
+
+
+# -- #31 A2, A3: threads of one handle, compact and backups beside a reindex -----------------------
+
+
+def test_threads_of_one_store_never_mix_models(tmp_path, fitted, newer):
+    """105 of 71,156 codes were of the other model: another thread's look made the check pass."""
+    texts, models_ = toy_corpus()[0], [fitted, newer, third()]
+    ended, problems, written = Event(), [], [[] for _ in range(3)]
+    with open_store(tmp_path / "store", fitted) as store:
+        store.upsert([Document(f"old-{i:03}", texts[i % 80]) for i in range(300)])
+
+        def write(number):
+            try:
+                while not ended.is_set():
+                    ids = [f"{number}-{len(written[number]) + i:05}" for i in range(5)]
+                    store.upsert([Document(id, texts[len(id) + i]) for i, id in enumerate(ids)])
+                    written[number] += ids
+                    assert store.search(texts[number], k=3, rank="distance")
+            except BaseException as error:
+                problems.append(error)
+
+        threads = [Thread(target=write, args=(number,)) for number in range(3)]
+        for thread in threads:
+            thread.start()
+        with open_store(tmp_path / "store") as other:
+            for turn in range(9):
+                (other if turn % 2 else store).reindex(models_[(turn + 1) % 3])
+        ended.set()
+        for thread in threads:
+            thread.join()
+        assert not problems
+        check_codes(store, models_[0])
+        assert {id for ids, _ in store.codes() for id in ids} >= {*sum(written, [])}
+        assert store.check() == []
+    open_store(tmp_path / "store").close()
+
+
+def test_what_another_thread_learns_of_the_model_lets_no_old_code_pass(folder, newer, monkeypatch):
+    """Between encoding and writing the store gets another model, and another thread follows."""
+    with open_store(folder) as store:
+        encode, times = as_model(store.model).encode_and_count, []
+
+        def encode_slowly(*given):
+            codes = encode(*given)
+            if not times:
+                times.append(1)
+                store.reindex(newer)
+                assert store.search("moon")  # as another thread's: this handle has the new model
+            return codes
+
+        monkeypatch.setattr(store.model, "encode_and_count", encode_slowly)
+        store.upsert([Document("late", "goal referee")])
+        assert times
+        check_codes(store, newer)
+        assert store.check() == []
+
+
+def test_a_query_is_compared_with_codes_of_its_own_model(folder, fitted, newer):
+    """The handle has moved on to another model of the same length; the query has not."""
+    same = TextHasher("lsh", n_bits=16, random_state=5).fit(toy_corpus()[0])
+    with open_store(folder) as store:
+        engine = store._engine
+        old = read_queries(store._access.model, ["orbit moon"], "distance")[0].encoded.query_code
+        store.reindex(same)
+        for ask in (
+            lambda: engine.nearest(old, 5, None),
+            lambda: engine.within(old, 3, None),
+            lambda: engine.page("", 5, old.fingerprint),
+            lambda: engine.code_page("", 5, old.fingerprint),
+        ):
+            with pytest.raises(ModelChangedError):
+                ask()
+
+
+def test_searches_of_the_handle_go_on_while_it_is_reindexed(folder, newer):
+    answered = []
+
+    def search(_):
+        thread = Thread(target=lambda: answered.append(store.search("moon", rank="distance")))
+        thread.start()
+        thread.join(20)
+        assert not thread.is_alive()
+
+    with open_store(folder) as store:
+        store.reindex(newer, progress=search)
+    assert all(answered) and len(answered) > 2
+
+
+def test_compact_beside_a_starting_reindex_leaves_a_model(folder, fitted, newer):
+    """It removed the files of the new model before the database knew of it; both ended well."""
+    begun = []
+
+    def compact(*_):
+        if not begun:
+            begun.append(1)
+            with open_store(folder) as other:
+                other.compact()
+
+    with open_store(folder) as store:
+        with pytest.raises(InputError, match="or compacted it"):
+            store.reindex(newer, progress=compact)
+        check_codes(store, fitted)
+        store.reindex(newer)
+        check_codes(store, newer)
+    with open_store(folder) as store:
+        assert store.search("moon") and store.check() == []
+
+
+def test_a_backup_across_reindex_and_compact_has_its_model(folder, fitted, newer, tmp_path):
+    """The database was copied before the folders of models, which were others by then."""
+    done = []
+
+    def change(_, __):
+        if not done:
+            done.append(1)
+            with open_store(folder) as other:
+                other.reindex(newer)
+                other.compact()
+
+    with open_store(folder) as store:
+        store.back_up(tmp_path / "copy", progress=change)
+    with restore_store(tmp_path / "copy", tmp_path / "again") as store:
+        check_codes(store, fitted)
+        assert store.search("orbit moon") and store.check() == []
+
+
+def test_a_store_is_one_file_beside_its_index(folder):
+    names = {path.name.partition("-")[0] for path in folder.iterdir()}
+    assert names == {"store.sqlite", "index"}

@@ -9,9 +9,9 @@ from conftest import toy_corpus
 from vdsh import Document, TextHasher, open_store
 from vdsh.errors import EngineError, FolderError, InputError
 from vdsh.model import as_model
-from vdsh.store.engines.milvus import reencoding as in_milvus
-from vdsh.store.engines.milvus.changes import OPEN
-from vdsh.store.engines.postgres import reencoding as in_postgres
+from vdsh.store import reindex
+from vdsh.store.engines.milvus import models as in_milvus
+from vdsh.store.engines.postgres import models as in_postgres
 
 TEXTS = toy_corpus()[0]
 N = 70
@@ -24,8 +24,8 @@ def newer():
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
-    monkeypatch.setattr(in_postgres, "BATCH", 20)
-    monkeypatch.setattr(in_milvus, "BATCH", 20)
+    for module in (reindex, in_postgres, in_milvus):
+        monkeypatch.setattr(module, "BATCH", 20)
 
 
 @pytest.fixture(params=["milvus-lite", "postgres"])
@@ -162,13 +162,12 @@ def test_a_run_in_milvus_does_not_chase_writers(new_place, fitted, newer):
 def test_who_writes_to_milvus_in_the_moment_of_the_switch_writes_again(
     new_place, fitted, newer, monkeypatch
 ):
-    """What comes when all was copied is in the new codes; what was never answered as it was."""
+    """What comes when all was copied is in the new codes."""
     place = new_place("milvus-lite")
     with open_store(place, fitted) as store:
         long = Document("long", "orbit " * 20_000)
         store.upsert([long, *(Document(f"{i}", "moon orbit") for i in range(30))])
-    switch, copy_changes = in_milvus.Reencoding._switch, in_milvus.copy_changes
-    writer, problems = Thread(), []
+    add, writer, problems = in_milvus.Models._add, Thread(), []
 
     def write():
         try:
@@ -184,15 +183,9 @@ def test_who_writes_to_milvus_in_the_moment_of_the_switch_writes_again(
         writer.start()
         writer.join(0.3)
         assert writer.is_alive()  # it waits for the switch
-        switch(self, *given)
+        add(self, *given)
 
-    def copy_and_leave(notes, copy, prefix):
-        if prefix == in_milvus.CHANGED:  # a writer that died behind its first note
-            notes.write(OPEN, {"gone/000000": "3\n404"})
-        return copy_changes(notes, copy, prefix)
-
-    monkeypatch.setattr(in_milvus.Reencoding, "_switch", switch_late)
-    monkeypatch.setattr(in_milvus, "copy_changes", copy_and_leave)
+    monkeypatch.setattr(in_milvus.Models, "_add", switch_late)
     with open_store(place) as store:
         store.reindex(newer)
         writer.join()
@@ -205,7 +198,7 @@ def test_who_writes_to_milvus_in_the_moment_of_the_switch_writes_again(
 def test_milvus_says_when_a_run_was_killed_at_the_switch(new_place, fitted, newer, monkeypatch):
     place = new_place("milvus-lite")
     fill(place, fitted)
-    monkeypatch.setattr(in_milvus.Reencoding, "_switch", lambda *_: stop(None))
+    monkeypatch.setattr(in_milvus.Models, "_add", lambda *_: stop(None))
     with open_store(place, wait=0.2) as store:
         with pytest.raises(KeyboardInterrupt):
             store.reindex(newer)
@@ -237,31 +230,20 @@ def test_a_long_document_that_is_replaced_while_it_is_read(new_place, fitted, mo
     place, long = new_place("milvus-lite"), Document("long", "orbit " * 20_000)
     with open_store(place, fitted) as store, open_store(place) as other:
         store.upsert([long])
-        notes = store._engine._notes
-        look_up = notes.look_up
+        values = store._engine._values
+        look_up = values.look_up
 
         def replace_first(keys):
             monkeypatch.undo()
             other.upsert([Document("long", "moon")])
             return look_up(keys)
 
-        monkeypatch.setattr(notes, "look_up", replace_first)
+        monkeypatch.setattr(values, "look_up", replace_first)
         assert store.get("long").text == "moon"
         store.upsert([long])
-        notes.remove([f"piece/{key}" for key in notes.under("piece/")])
+        values.remove([f"piece/{key}" for key in values.under("piece/")])
         with pytest.raises(FolderError, match="a part of the document 'long' is missing"):
             store.get("long")
-
-
-def test_a_graph_is_made_of_the_new_codes(new_place, fitted, newer):
-    place = new_place("pgvector")
-    fill(place, fitted)
-    with open_store(f"{place}&index=hnsw") as store:
-        store.search("orbit moon")
-        store.reindex(newer)
-        found = store.search("orbit moon", k=5, rank="distance")
-    with open_store(place) as store:
-        assert store.search("orbit moon", k=5, rank="distance") == found
 
 
 def test_what_would_forbid_the_switch_is_said_first(new_place, postgres_server, fitted, newer):
@@ -286,7 +268,7 @@ def test_who_may_only_write_may_not_reindex(new_place, postgres_server, fitted, 
         table = place.rpartition("=")[2]
         connection.execute("DROP ROLE IF EXISTS clerk")
         connection.execute("CREATE ROLE clerk LOGIN PASSWORD 'x'")
-        for part in ("", "_meta", "_fields", "_model", "_totals"):
+        for part in ("", "_meta", "_fields", "_models", "_totals"):
             connection.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table}{part} TO clerk")
     other = f"postgresql://clerk:x@{place.partition('@')[2]}"
     with open_store(other) as store:
@@ -299,17 +281,3 @@ def test_who_may_only_write_may_not_reindex(new_place, postgres_server, fitted, 
             owner.reindex(newer)
         store.upsert([Document("newer", "moon")])
         check_codes(store, newer, N + 2)
-
-
-@pytest.mark.parametrize("engine", ["local", "milvus-lite", "postgres"])
-def test_back_to_a_model_that_lies_elsewhere(engine, new_place, fitted, model_folder, newer):
-    place = new_place(engine)
-    with open_store(place, model_folder, keep_model="reference") as store:
-        store.upsert([Document("a", TEXTS[0])])
-        store.reindex(newer)
-        assert store.info()["model"]["kept"] == "inside"
-        check_codes(store, newer, 1)
-        store.reindex()
-        check_codes(store, fitted, 1)
-    with open_store(place) as store:
-        check_codes(store, fitted, 1)

@@ -394,15 +394,6 @@ def test_a_search_that_is_done_again_gives_the_same(postgres_place, fitted, monk
         assert failed
 
 
-def test_a_graph_goes_with_words(postgres_server, fitted):
-    url = postgres_server.url("vectors", table="worded_graph", index="hnsw")
-    with open_store(url, fitted) as store:
-        store.upsert([doc(id, text, year=i) for i, (id, text) in enumerate(TEXTS.items())])
-        assert ids(store.search("e0382", k=1)) == ["code"]
-        assert every_id(store, '"planet mars"') == ["planet", "rover"]
-        assert every_id(store, "moon", where={"year": {"<": 2}}) == ["bolt", "code"]
-
-
 def test_a_search_sees_words_and_codes_of_one_state(postgres_place, fitted):
     states = [("frob zork", 0), ("frob moon", 65535)]
     with open_store(postgres_place, fitted) as store:
@@ -430,145 +421,33 @@ def test_a_search_sees_words_and_codes_of_one_state(postgres_place, fitted):
             writer.join()
 
 
-# -- stores of before ------------------------------------------------------------------------------
+# -- who may do less -------------------------------------------------------------------------------
 
 
-def make_old(place):
-    """Take from a store what came with words."""
-    table = table_of(place)
-    with connect(place) as connection:
-        for column in ("words", "n_words", "n_before"):
-            connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-        connection.execute(f"DROP TABLE {table}_totals")
-        connection.execute(f"DELETE FROM {table}_meta WHERE key = 'words'")
-        connection.execute(f"UPDATE {table}_meta SET value = '1' WHERE key = 'format'")
-
-
-@pytest.fixture
-def old_place(new_place, fitted, monkeypatch):
-    from vdsh.store.engines.postgres import upgrade
-
-    monkeypatch.setattr(upgrade, "BATCH", 4)
+def test_who_may_not_read_totals_searches_without_them(new_place, fitted, postgres_server):
     place = new_place("postgres")
     with open_store(place, fitted) as store:
-        store.upsert([doc(id, text, year=i) for i, (id, text) in enumerate(TEXTS.items())])
-        store.upsert([doc("nul", "a\x00b \x01 frob")])
-    make_old(place)
-    return place
-
-
-def test_an_old_store_gets_words_at_the_first_search(old_place):
-    with open_store(old_place) as store:
-        assert store.info()["words"] == "none yet: made at the first search"
-        assert store.info()["format"] == 1
-        assert ids(store.search("e0382", k=1)) == ["code"]
-        assert store.info()["words"] == "all words (PostgreSQL text search, BM25)"
-    with open_store(old_place) as store:
-        assert store.info()["format"] == 2
-        assert store.search("frob", k=1)[0].id == "nul"
-        store.delete(["nul"])
-        store.upsert([doc("code", "moon frob")])
-        assert store.search("frob", k=1)[0].id == "code"
-    lengths = sum(int(n) for _, n in totals_of(old_place))
-    assert lengths > 20
-    assert totals_of(old_place)[0][0] == len(TEXTS)
-
-
-def test_an_interrupted_upgrade_goes_on(old_place):
-    told = []
-
-    def interrupt(done, n):
-        told.append((done, n))
-        if done == 8:
-            raise KeyboardInterrupt
-
-    with open_store(old_place) as store, pytest.raises(KeyboardInterrupt):
-        store._engine.prepare_words(interrupt)
-    assert told == [(4, 10), (8, 10)]
-    with open_store(old_place) as store:
-        assert store.info()["words"] == "none yet: made at the first search"
-        store.upsert([doc("new", "zork"), doc("sport", "changed zork")])
-        store.delete(["moon", "bolt"])
-        told.clear()
-        assert store._engine.prepare_words(lambda *done: told.append(done))
-        assert told[-1][0] == told[-1][1] <= 2
-        assert sorted(ids(store.search("zork", k=2))) == ["new", "sport"]
-    assert totals_of(old_place)[0][0] == len(TEXTS)
-
-
-def test_an_old_store_is_written_with_words(old_place):
-    with open_store(old_place) as store:
-        store.upsert([doc("new", "zork frob")])
-        assert ids(store.search("zork", k=1)) == ["new"]
-        assert ids(store.search("e0382", k=1)) == ["code"]
-
-
-def test_programs_of_before_write_no_more_into_a_store_with_words(old_place):
-    import psycopg
-
-    with open_store(old_place) as store:
-        store.search("moon")
-    with connect(old_place) as connection, pytest.raises(psycopg.errors.CheckViolation):
-        connection.execute(
-            f"INSERT INTO {table_of(old_place)} (id, text, metadata, fields, code)"
-            " VALUES ('x', 'y', '{}', '{}', B'0000000000000000')"
-        )
-
-
-def test_who_may_not_change_tables_searches_without_an_index(old_place, postgres_server):
-    table = table_of(old_place)
-    with connect(old_place) as connection:
+        store.upsert([doc(id, text) for id, text in TEXTS.items()])
+    table = table_of(place)
+    with connect(place) as connection:
         connection.execute("DROP ROLE IF EXISTS guest")
         connection.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")
-        for name in ("", "_meta", "_fields", "_model"):
-            connection.execute(f"GRANT ALL ON {table}{name} TO guest")
+        for name in ("", "_meta", "_fields", "_models"):
+            connection.execute(f"GRANT SELECT ON {table}{name} TO guest")
     theirs = f"postgresql://guest:guest@127.0.0.1:{postgres_server.port}/plain?table={table}"
     with open_store(theirs) as guest:
-        assert guest.info()["words"] == "re-orders the 1,000 nearest by code"
         assert ids(guest.search("e0382", k=1)) == ["code"]
-        guest.upsert([doc("new", "zork frob")])
-        assert ids(guest.search("zork", k=1)) == ["new"]
-        assert guest.delete(["nul", "none"]) == 1
-        with open_store(old_place) as store:
-            assert ids(store.search("zork", k=1)) == ["new"]
-        guest.upsert([doc("newer", "zork zork frob moon")])
-        assert guest.info()["words"] == "all words (PostgreSQL text search, BM25)"
-        assert sorted(ids(guest.search("zork", k=2))) == ["new", "newer"]
-        with connect(old_place) as connection:
-            connection.execute(f"REVOKE ALL ON {table}_totals FROM guest")
-        assert sorted(ids(guest.search("zork", k=2))) == ["new", "newer"]
-    with connect(old_place) as connection:
+        assert ids(guest.search('"red planet"', k=1)) == ["rover"]
+    with connect(place) as connection:
         connection.execute("DROP OWNED BY guest")
         connection.execute("DROP ROLE guest")
 
 
-def test_a_server_that_only_reads_is_searched_without_an_index(old_place):
-    readers = old_place + "&options=-c%20default_transaction_read_only%3Don"
+def test_a_server_that_only_reads_is_searched(new_place, fitted):
+    place = new_place("postgres")
+    with open_store(place, fitted) as store:
+        store.upsert([doc(id, text) for id, text in TEXTS.items()])
+    readers = place + "&options=-c%20default_transaction_read_only%3Don"
     with open_store(readers) as store:
-        assert store.info()["words"] == "re-orders the 1,000 nearest by code"
         assert ids(store.search("e0382", k=1)) == ["code"]
         assert ids(store.search('"red planet"', k=1)) == ["rover"]
-
-
-def test_an_old_collection_of_milvus_stays_as_it_is(new_place, fitted, monkeypatch):
-    from vdsh.store.engines.milvus import engine, notes, tables
-
-    def old_schema(n_bits):
-        schema = tables.MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
-        for field in tables.documents_schema(n_bits).fields:
-            if field.name not in ("words", "bm25"):
-                schema.fields.append(field)
-        return schema
-
-    make = notes.Notes.create_collection
-    with monkeypatch.context() as patch:
-        patch.setattr(engine, "documents_schema", old_schema)
-        patch.setattr(notes.Notes, "create_collection", lambda *given: make(*given[:4]))
-        place = new_place("milvus-lite")
-        with open_store(place, fitted) as store:
-            store._engine._notes.remove(["meta/words"])
-    with open_store(place) as store:
-        assert store.info()["words"] == "re-orders the 1,000 nearest by code"
-        store.upsert([doc(id, text) for id, text in TEXTS.items()])
-        assert ids(store.search("e0382", k=1)) == ["code"]
-        assert every_id(store, '"red planet"') == ["rover"]

@@ -439,17 +439,9 @@ def database(store):
         yield connection
 
 
-def make_old(store):
-    """Take the word index away, as if an older version had written the store."""
-    with database(store) as connection:
-        for statement in ("DROP TABLE words", "DROP TABLE gone",
-                          "DELETE FROM meta WHERE key = 'words'",
-                          "UPDATE meta SET value = '1' WHERE key = 'format'"):  # fmt: skip
-            connection.execute(statement)
-
-
-def test_an_old_store_has_its_words_before_the_first_question(own_store, api_of):
-    make_old(own_store)
+def test_a_lost_word_index_is_made_anew_before_the_first_question(own_store, api_of):
+    with database(own_store) as connection:
+        connection.execute("DELETE FROM words")
     api = api_of(own_store)
     with database(own_store) as connection:
         assert connection.execute("SELECT SUM(span) FROM words").fetchone() == (81,)

@@ -125,7 +125,6 @@ def test_info(years, fitted):
     assert (info["documents"], info["bits"], info["labels"]) == (10, 16, 3)
     assert info["fields"] == ["year"]
     assert info["model"]["fingerprint"] == fitted.model_.fingerprint
-    assert info["model"]["kept"] == "inside"
     assert info["bytes"] > 1000
 
 
@@ -538,21 +537,6 @@ def test_the_same_model_is_accepted_from_memory_and_disk(store, place, fitted, m
     for hasher in (fitted, model_folder, str(model_folder), None):
         with open_store(place, hasher) as opened:
             assert opened.count() == 0
-
-
-def test_a_referenced_model_stays_where_it_is(place, model_folder):
-    with open_store(place, model_folder, keep_model="reference") as store:
-        store.upsert([doc("a", "orbit moon")])
-        assert store.info()["model"]["path"] == str(model_folder)
-    with open_store(place) as store:
-        assert store.search("orbit moon")[0].distance == 0
-
-
-def test_a_reference_needs_a_path(place, fitted):
-    with pytest.raises(InputError, match='"reference" needs the path'):
-        open_store(place, fitted, keep_model="reference")
-    with pytest.raises(InputError, match="keep_model must be"):
-        open_store(place, fitted, keep_model="outside")
 
 
 def test_what_is_no_model_is_refused(place, tmp_path):

@@ -111,7 +111,6 @@ def assert_words(store, state):
         (hit,) = store.search(document.text.split()[0], 1)
         assert (hit.id, hit.text) == (document.id, document.text)
     engine = store._engine
-    assert engine.prepare_words()
     with engine._database.reading() as connection:
         index = words_module.Words().showing(connection)
         rows = dict(connection.execute("SELECT row, id FROM documents"))
@@ -148,7 +147,7 @@ def test_nothing_acknowledged_is_lost_to_a_kill(tmp_path, fitted):
     assert done > 2 * KILLS
 
 
-def upgrade(folder):
+def mend(folder):
     """Search and write for ever; the index is made anew in small batches, now and then."""
     words_module.BATCH = 40
     number = 0
@@ -159,12 +158,12 @@ def upgrade(folder):
             number += 1
 
 
-OLD = ("DROP TABLE words", "DROP TABLE gone", "DELETE FROM meta WHERE key = 'words'")
+LOST = ("DELETE FROM words", "DELETE FROM meta WHERE key = 'words'")
 DAMAGED = ("UPDATE words SET data = substr(data, 1, 50)",)
 
 
 @pytest.mark.slow
-def test_an_upgrade_that_is_killed_again_and_again_ends_well(tmp_path, fitted):
+def test_an_index_made_anew_and_killed_again_and_again_ends_well(tmp_path, fitted):
     folder = tmp_path / "store"
     with open_store(folder, fitted) as store:
         store.upsert(Document(f"old{i}", f"own{i} moon") for i in range(1500))
@@ -172,9 +171,9 @@ def test_an_upgrade_that_is_killed_again_and_again_ends_well(tmp_path, fitted):
     for turn in range(KILLS):
         if turn % 3 == 0:
             with closing(sqlite3.connect(folder / "store.sqlite")) as connection, connection:
-                for statement in OLD if turn % 2 else DAMAGED:
+                for statement in LOST if turn % 2 else DAMAGED:
                     connection.execute(statement)
-        process = FORK.Process(target=upgrade, args=(folder,))
+        process = FORK.Process(target=mend, args=(folder,))
         process.start()
         time.sleep(rng.uniform(0.2, 1.5))
         assert process.is_alive(), "it must not fail by itself"

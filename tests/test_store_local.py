@@ -15,9 +15,10 @@ import pytest
 from engines import code, codes_of, doc, ids
 from vdsh import TextHasher
 from vdsh.errors import FolderError, InputError, MissingFileError, WriteError
-from vdsh.model import Model
+from vdsh.model import Model, as_model
 from vdsh.search import HammingIndex
 from vdsh.store import open_store
+from vdsh.store.model import to_pieces
 
 # Texts here are not about words.
 pytestmark = pytest.mark.filterwarnings("ignore::vdsh.pipeline.EmptyDocumentWarning")
@@ -35,8 +36,7 @@ def index_files(folder):
 
 def test_a_code_query_never_loads_the_model(years, folder):
     years.close()
-    for file in (folder / "model").iterdir():
-        file.write_bytes(b"")
+    change(folder, "UPDATE models SET data = x''")
     with open_store(folder) as store:
         assert ids(store.search(code(4), k=1)) == ["d4"]
         assert store.count() == 10
@@ -47,7 +47,11 @@ def test_a_code_query_never_loads_the_model(years, folder):
 def test_a_model_that_was_exchanged_is_noticed(store, folder, corpus):
     store.close()
     other = TextHasher("vdsh", n_bits=16, epochs=1, hidden_size=8, device="cpu").fit(corpus[0])
-    other.save(folder / "model", force=True)
+    change(folder, "DELETE FROM models")
+    rows = [(store.model.fingerprint, *row[1:]) for row in to_pieces(as_model(other))]
+    with sqlite3.connect(folder / "store.sqlite") as connection:
+        connection.executemany("INSERT INTO models VALUES (?, ?, ?, ?)", rows)
+    connection.close()
     with open_store(folder) as again, pytest.raises(FolderError, match="is not the one this store"):
         again.search("orbit")
 
@@ -60,16 +64,6 @@ def test_fingerprint_survives_saving_and_sees_every_change(fitted, model_folder)
     changed = Model.load(model_folder)
     changed.words = changed.words[::-1]
     assert changed.fingerprint != fitted.model_.fingerprint
-
-
-def test_the_model_in_the_store_is_accepted(store, folder):
-    with open_store(folder, folder / "model") as opened:
-        assert opened.count() == 0
-
-
-def test_a_reference_leaves_no_copy(folder, model_folder):
-    open_store(folder, model_folder, keep_model="reference").close()
-    assert not (folder / "model").exists()
 
 
 def test_a_filter_may_be_too_long(store):
@@ -129,7 +123,10 @@ def test_a_store_of_a_newer_format(store, folder):
     with sqlite3.connect(folder / "store.sqlite") as connection:
         connection.execute("UPDATE meta SET value = '99' WHERE key = 'format'")
     connection.close()
-    with pytest.raises(FolderError, match="has format 99; this version reads up to 2. Upgrade"):
+    with pytest.raises(FolderError, match="has format 99; this version reads 3. Upgrade"):
+        open_store(folder)
+    change(folder, "UPDATE meta SET value = '2' WHERE key = 'format'")
+    with pytest.raises(FolderError, match="has format 2; this version reads 3. Index the doc"):
         open_store(folder)
 
 
@@ -144,8 +141,7 @@ def change(folder, *statements):
     "values",
     [
         "uuid='/../../evil'", "uuid='../evil'", "uuid=''", "n_bits='-8'", "n_bits='9'",
-        "n_bits='x'", "format='x'", "format='-1'", "fingerprint='zz'", "keep_model='outside'",
-        "model='../elsewhere'", "model='/etc'", "uuid=x'ff'",
+        "n_bits='x'", "format='x'", "format='-1'", "fingerprint='zz'", "uuid=x'ff'",
     ],
 )  # fmt: skip
 def test_a_store_whose_meta_is_hostile_is_refused_and_nothing_written(  # #16 C
@@ -179,7 +175,9 @@ def test_a_store_whose_meta_is_hostile_is_refused_and_nothing_written(  # #16 C
         f"UPDATE documents SET metadata = '{'[' * 10_000}'",
         "UPDATE sqlite_sequence SET seq = 'many'",
         "ALTER TABLE documents RENAME COLUMN code TO codes",
-        "DROP TABLE deletions",
+        "DROP TABLE tombstones",
+        "DROP TABLE words",
+        "ALTER TABLE words RENAME COLUMN data TO bytes",
         "DELETE FROM meta WHERE key = 'uuid'",
     ],
 )
@@ -193,6 +191,66 @@ def test_a_store_whose_rows_are_hostile_gives_one_sentence(statement, years, fol
     assert "\n" not in str(error.value)
 
 
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+STRANGE = {
+    "an endless view": (
+        "DROP TABLE fields",
+        f"CREATE VIEW fields AS {ENDLESS} SELECT CAST(i AS TEXT) AS name FROM n",
+    ),
+    "an endless view as meta": (
+        "ALTER TABLE meta RENAME TO meta2",
+        f"CREATE VIEW meta AS {ENDLESS} SELECT i AS key, i AS value FROM n",
+    ),
+    "a generated column": (
+        "DROP TABLE fields",
+        "CREATE TABLE fields(name TEXT AS (hex(zeroblob(100000000))), row INTEGER PRIMARY KEY)",
+        "INSERT INTO fields(row) VALUES (1)",
+    ),
+    "a trigger": ("CREATE TRIGGER t AFTER INSERT ON documents BEGIN DELETE FROM documents; END",),
+    "an index of ours": ("CREATE INDEX i ON documents(hex(text))",),
+    "another table": ("CREATE TABLE others(x)",),
+}
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_a_store_with_other_tables_is_refused(kind, years, folder):  # #31 B4: info hung
+    years.close()
+    change(folder, *STRANGE[kind])
+    script = "import sys; from vdsh.store import open_store; open_store(sys.argv[1]).info()"
+    done = subprocess.run([sys.executable, "-c", script, str(folder)], timeout=60,
+                          capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.returncode == 1
+    assert "has other tables than vdsh makes" in done.stderr or "not of a store" in done.stderr
+
+
+def test_a_database_that_is_cut_short_takes_no_more_writes(years, folder):  # #31 B7
+    """A write was answered and lost, and the service said that it was ready."""
+    years.upsert([doc(f"more{i}", "moon " * 500) for i in range(500)])
+    assert years.is_in_place()
+    connection = sqlite3.connect(folder / "store.sqlite")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    years.upsert([doc("before")])
+    file = folder / "store.sqlite"
+    os.truncate(file, file.stat().st_size // 2 // 4096 * 4096)
+    assert not years.is_in_place()
+    for change_it in (lambda: years.upsert([doc("after")]), lambda: years.delete(["d1"])):
+        with pytest.raises(FolderError, match="was cut short while it was open"):
+            change_it()
+
+
+def test_a_store_that_was_compacted_is_not_taken_for_cut(years, folder):  # #31 B7
+    years.upsert([doc(f"more{i}", "moon " * 500) for i in range(500)])
+    with open_store(folder) as other:
+        other.delete([f"more{i}" for i in range(500)])
+        before = (folder / "store.sqlite").stat().st_size
+        other.compact()
+    assert (folder / "store.sqlite").stat().st_size < before
+    assert years.is_in_place()
+    years.upsert([doc("after")])
+    assert years.count() == 11
+
+
 def test_an_index_file_of_other_documents_gives_one_sentence(years, folder):  # #16 C
     years.close()
     (file,) = index_files(folder)
@@ -203,7 +261,6 @@ def test_an_index_file_of_other_documents_gives_one_sentence(years, folder):  # 
 
 def test_making_a_store_can_be_interrupted(folder, fitted):
     folder.mkdir()
-    fitted.save(folder / "model")
     (folder / "store.sqlite").touch()
     with pytest.raises(FolderError, match="was never finished"):
         open_store(folder)
@@ -233,7 +290,7 @@ def test_the_index_file_is_used(years, folder, monkeypatch):
     years.close()
     (file,) = index_files(folder)
     assert file.stat().st_mode == (folder / "store.sqlite").stat().st_mode
-    monkeypatch.setattr("vdsh.store.engines.sqlite.mirror.Mirror._build", None)
+    monkeypatch.setattr("vdsh.store.engines.sqlite.cache.IndexCache._build", None)
     with open_store(folder) as store:
         assert ids(store.search(code(7), k=1)) == ["d7"]
 
@@ -321,7 +378,7 @@ def test_the_log_of_deletions_is_bounded(years, folder):  # 16 A13: it grew with
         assert len(behind.within(code(19), radius=0)) == 91
         assert behind.count() == 100
     connection = sqlite3.connect(folder / "store.sqlite")
-    (n_noted,) = connection.execute("SELECT COUNT(*) FROM deletions").fetchone()
+    (n_noted,) = connection.execute("SELECT COUNT(*) FROM tombstones").fetchone()
     connection.close()
     assert n_noted <= 250
     for newer in index_files(folder):
@@ -337,7 +394,7 @@ def test_an_index_that_needs_forgotten_deletions_is_made_anew(years, folder, mon
     with open_store(folder) as other:
         other.delete(["d1"])
     connection = sqlite3.connect(folder / "store.sqlite", isolation_level=None)
-    connection.execute("DELETE FROM deletions")
+    connection.execute("DELETE FROM tombstones")
     connection.close()
     assert len(years.within(code(0), radius=16)) == 9
 
@@ -360,7 +417,7 @@ def test_handles_of_one_folder_share_one_index(years, folder):  # 17: a worker h
 
 
 def index_of(store):
-    return store._engine._mirror.index
+    return store._engine._cache.index
 
 
 def test_handles_of_different_stores_share_nothing(years, folder, fitted, tmp_path):
@@ -419,6 +476,7 @@ import numpy as np
 from vdsh import Document
 from vdsh.errors import VdshError
 from vdsh.store import open_store
+from vdsh.store.model import to_pieces
 with open_store(sys.argv[1]) as store:
     store.search(np.zeros(2, np.uint8))  # load all modules while the user may
 if os.getuid() == 0:

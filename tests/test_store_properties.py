@@ -135,7 +135,7 @@ class StoreMachine(RuleBasedStateMachine):
     @initialize()
     def create(self):
         self.path = self.new_place(self.engine)
-        self.store = open_store(self.path, self.model_folder, keep_model="reference")
+        self.store = open_store(self.path, self.model_folder)
         self.reader = open_store(self.path)
         self.model = {}
         self.known = {"id", "label", "labels"}
@@ -263,7 +263,7 @@ queries = (
     | st.tuples(many_words, words, words).map(lambda t: f'{t[0]} -"{t[1]} {t[2]}"')
 )
 BREAK = {
-    "old": ["DROP TABLE words", "DROP TABLE gone", "DELETE FROM meta WHERE key = 'words'"],
+    "no state": ["DELETE FROM meta WHERE key = 'words'"],
     "cut": ["UPDATE words SET data = substr(data, 1, 30)"],
     "lost": ["DELETE FROM words"],
     "pending": ["UPDATE meta SET value = '1 9' WHERE key = 'words'"],
@@ -278,7 +278,7 @@ class WordsMachine(RuleBasedStateMachine):
     @initialize()
     def create(self):
         self.path = Path(self.new_place("local"))
-        self.store = open_store(self.path, self.model_folder, keep_model="reference")
+        self.store = open_store(self.path, self.model_folder)
         self.reader = open_store(self.path)
         self.model = {}
 

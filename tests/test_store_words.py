@@ -1,4 +1,4 @@
-"""The word index of a store in a folder: upgraded, damaged, shared, growing, asked badly (#18)."""
+"""The word index of a store in a folder: lost, damaged, shared, growing, asked badly (#18)."""
 
 import json
 import os
@@ -53,14 +53,13 @@ def ask(folder, query):
         return connection.execute(query).fetchall()
 
 
-def make_old(folder):
-    """Take the word index away, as if version 1 had written the store."""
+def lose_words(folder):
+    """Take the word index away."""
     change(
         folder,
-        "DROP TABLE words",
-        "DROP TABLE gone",
+        "DELETE FROM words",
+        "DELETE FROM word_tombstones",
         "DELETE FROM meta WHERE key = 'words'",
-        "UPDATE meta SET value = '1' WHERE key = 'format'",
     )
 
 
@@ -103,16 +102,16 @@ def count_rebuilds(monkeypatch):
     return times
 
 
-# -- old stores ------------------------------------------------------------------------------------
+# -- lost ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("first", ["search", "write", "delete"])
-def test_an_old_store_is_upgraded_in_place(filled, folder, first):
+def test_a_lost_index_is_made_anew(filled, folder, first):
     before = filled.search("own7 moon few3", 20)
     filled.close()
-    make_old(folder)
+    lose_words(folder)
     with open_store(folder) as store:
-        assert store.info()["format"] == 1
+        assert store.info()["words"].startswith("damaged")
         if first == "write":
             store.upsert(documents(1, 60))
             store.upsert(documents(1, 3))
@@ -122,24 +121,23 @@ def test_an_old_store_is_upgraded_in_place(filled, folder, first):
             assert store.search("own7 moon few3", 20) == before
         assert_whole(store, folder)
         check(store, "own7 moon few3")
-    with open_store(folder) as store:
-        assert store.info()["format"] == 2
+        assert store.info()["words"] == "all words (BM25)"
 
 
-def test_a_code_query_leaves_an_old_store_as_it_is(filled, folder):
+def test_a_code_query_leaves_a_lost_index_as_it_is(filled, folder):
     filled.close()
-    make_old(folder)
+    lose_words(folder)
     with open_store(folder) as store:
         store.search(np.zeros(2, np.uint8))
         store.search("moon", rank="distance")
-    assert ask(folder, "SELECT value FROM meta WHERE key = 'format'") == [("1",)]
+    assert ask(folder, "SELECT 1 FROM words") == []
 
 
-def test_an_old_store_with_gaps_and_large_row_numbers(filled, folder, monkeypatch):
+def test_a_lost_index_with_gaps_and_large_row_numbers(filled, folder, monkeypatch):
     monkeypatch.setattr(words_module, "BATCH", 7)
     filled.delete([f"d{i}" for i in range(10, 40, 3)])
     filled.close()
-    make_old(folder)
+    lose_words(folder)
     change(folder, "UPDATE documents SET row = row + 70000 WHERE row > 30",
            "UPDATE documents SET row = -row WHERE row < 5",
            "UPDATE sqlite_sequence SET seq = 80000 WHERE name = 'documents'")  # fmt: skip
@@ -172,24 +170,24 @@ with open_store(sys.argv[1]) as store:
 
 
 @pytest.mark.parametrize("step", [1, 2, 4])
-def test_an_upgrade_that_was_killed_goes_on(filled, folder, step, monkeypatch):
+def test_one_that_was_killed_goes_on(filled, folder, step, monkeypatch):
     filled.close()
-    make_old(folder)
+    lose_words(folder)
     killed = subprocess.run([sys.executable, "-c", KILLED, str(folder), str(step)], check=False)
     assert killed.returncode == -9
     rows = ask(folder, "SELECT value FROM meta WHERE key = 'words'")
-    assert rows == ([] if step == 1 else [(f"{10 * (step - 1)} 60",)])  # the last was not committed
+    assert rows == [(f"{10 * (step - 1)} 60",)]  # the last was not committed
     times = count_rebuilds(monkeypatch)
     with open_store(folder) as store:
         assert_whole(store, folder)
-    assert len(times) == (step == 1)
+    assert not times
 
 
-def test_documents_change_in_the_middle_of_an_upgrade(filled, folder, monkeypatch):
-    """As another process would, between two batches of it."""
+def test_documents_change_while_it_is_made_anew(filled, folder, monkeypatch):
+    """As another process would, between two batches."""
     monkeypatch.setattr(words_module, "BATCH", 10)
     filled.close()
-    make_old(folder)
+    lose_words(folder)
     other, store = open_store(folder), open_store(folder)
     index, steps = words_module.index_pending, []
 
@@ -204,7 +202,7 @@ def test_documents_change_in_the_middle_of_an_upgrade(filled, folder, monkeypatc
             other.delete(["d2", "d29", "d30", "d59"])  # indexed, just indexed, next and last
             other.upsert(documents(2, 4) + documents(2, 57) + documents(3, 60))
 
-    assert store._engine.prepare_words(disturb)
+    assert store._engine._mend_words(disturb)
     for one in (store, other):
         assert_whole(one, folder)
         check(one, "few3 moon own58")
@@ -223,11 +221,11 @@ with open_store(sys.argv[1]) as store:
 """
 
 
-def test_several_processes_upgrade_at_once(store, folder):
+def test_several_processes_make_it_anew_at_once(store, folder):
     store.upsert(documents(3000))
     expected = " ".join(ids(store.search("own7 moon", 3)))
     store.close()
-    make_old(folder)
+    lose_words(folder)
     command = [sys.executable, "-W", "error", "-c", SEARCH, str(folder)]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     assert [process.communicate()[0].strip() for process in running] == [expected] * 3
@@ -237,11 +235,11 @@ def test_several_processes_upgrade_at_once(store, folder):
         assert ids(store.search("own2999", 1)) == ["d2999"]
 
 
-def test_old_documents_are_joined_though_newer_ones_were_written_first(store, folder, monkeypatch):
+def test_documents_are_joined_though_newer_ones_were_written_first(store, folder, monkeypatch):
     monkeypatch.setattr(words_module, "BATCH", 20)
     store.upsert(documents(2000))
     store.close()
-    make_old(folder)
+    lose_words(folder)
     with open_store(folder) as store:
         store.upsert(documents(1, 2000))  # a piece behind all those that are still to be made
         assert ids(store.search("own2000", 1)) == ["d2000"]
@@ -249,9 +247,9 @@ def test_old_documents_are_joined_though_newer_ones_were_written_first(store, fo
     assert len(ask(folder, "SELECT 1 FROM words")) < 20
 
 
-def test_a_search_that_cannot_upgrade_answers_by_reordering(filled, folder):
+def test_a_search_that_cannot_make_it_anew_answers_by_reordering(filled, folder):
     filled.close()
-    make_old(folder)
+    lose_words(folder)
     with closing(sqlite3.connect(folder / "store.sqlite", isolation_level=None)) as other:
         with open_store(folder, wait=0.05) as store:
             other.execute("BEGIN IMMEDIATE")  # somebody writes for long
@@ -261,10 +259,10 @@ def test_a_search_that_cannot_upgrade_answers_by_reordering(filled, folder):
             assert_whole(store, folder)
 
 
-def test_long_documents_are_upgraded_a_few_at_a_time(store, folder, monkeypatch):
+def test_long_documents_are_indexed_a_few_at_a_time(store, folder, monkeypatch):
     store.upsert(doc(f"d{i}", f"own{i} " + "moon " * 400) for i in range(40))
     store.close()
-    make_old(folder)
+    lose_words(folder)
     monkeypatch.setattr(words_module, "LONG_BATCH", 20_000, raising=False)
     sizes, of = [], words_module.Segment.of
 
@@ -281,7 +279,7 @@ def test_long_documents_are_upgraded_a_few_at_a_time(store, folder, monkeypatch)
 
 # -- damage ----------------------------------------------------------------------------------------
 
-GONE = "INSERT OR REPLACE INTO gone SELECT segment, {} FROM words LIMIT 1"
+GONE = "INSERT OR REPLACE INTO word_tombstones SELECT segment, {} FROM words LIMIT 1"
 CUT = "UPDATE words SET data = substr(data, 1, length(data) / 2)"
 DAMAGE = {
     "a byte changed": "UPDATE words SET data = CAST(substr(data, 1, 99) || x'00' || "
@@ -290,9 +288,6 @@ DAMAGE = {
     "empty": "UPDATE words SET data = x''",
     "a text": "UPDATE words SET data = 'text'",
     "a number": "UPDATE words SET data = 12",
-    "no words": "DROP TABLE words",
-    "no gone": "DROP TABLE gone",
-    "other columns": "ALTER TABLE words RENAME COLUMN data TO bytes",
     "no pieces": "DELETE FROM words",
     "a piece too few": "DELETE FROM words WHERE segment = (SELECT MIN(segment) FROM words)",
     "a piece twice": "INSERT INTO words SELECT segment + 1000, first, span, docs, data FROM words",
@@ -370,9 +365,9 @@ def test_a_reader_that_knows_the_index_answers_after_its_damage(filled, folder, 
         assert_whole(store, folder)
 
 
-def test_damage_in_the_middle_of_an_upgrade_is_mended(filled, folder, monkeypatch):
+def test_damage_while_it_is_made_anew_is_mended(filled, folder, monkeypatch):
     filled.close()
-    make_old(folder)
+    lose_words(folder)
     monkeypatch.setattr(words_module, "BATCH", 5)
     killed = subprocess.run([sys.executable, "-c", KILLED, str(folder), "4"], check=False)
     assert killed.returncode == -9
@@ -389,7 +384,7 @@ def test_a_read_only_folder_without_or_with_a_damaged_index_answers(filled, fold
     old, broken = tmp_path / "old", tmp_path / "broken"
     for place in (old, broken):
         shutil.copytree(folder, place)
-    make_old(old)
+    lose_words(old)
     change(broken, CUT)
     for place in (folder, old, broken):
         assert search_read_only(place) == expected, place
@@ -429,8 +424,8 @@ def search_read_only(folder):
     return json.loads(done.stdout)
 
 
-def test_documents_that_an_older_version_adds_are_noticed(filled, folder):
-    """It had the store open before the upgrade, and knows nothing of words."""
+def test_documents_that_another_program_adds_are_noticed(filled, folder):
+    """Another program, which knows nothing of words."""
     with open_store(folder) as reader:
         reader.search("moon")
         row = "SELECT 'new', 'own99 few1 moon', labels, metadata, code FROM documents LIMIT 1"
@@ -446,10 +441,10 @@ def test_an_older_copy_that_is_put_back_is_not_mixed_with_what_came_later(filled
     with open_store(folder) as first:
         first.upsert([doc("d60", "own60 rocket")])
         first.search("own60")
-        mirror = first._engine._mirror  # which another handle may have, and keep alive
+        cache = first._engine._cache  # which another handle may have, and keep alive
     shutil.copyfile(copy / "store.sqlite", folder / "store.sqlite")
     with open_store(folder) as second:
-        assert second._engine._need_mirror() is mirror
+        assert second._engine._need_cache() is cache
         second.upsert([doc("d60", "other60 moon")])  # the same row as before
         assert not second.search("own60", 1)
         assert ids(second.search("other60", 1)) == ["d60"]
@@ -464,7 +459,9 @@ def pieces_of(folder):
 
 
 def bytes_of(folder):
-    sizes = "(SELECT SUM(LENGTH(data)) FROM words), (SELECT SUM(LENGTH(places)) FROM gone)"
+    sizes = (
+        "(SELECT SUM(LENGTH(data)) FROM words), (SELECT SUM(LENGTH(places)) FROM word_tombstones)"
+    )
     return sum(n or 0 for n in ask(folder, f"SELECT {sizes}")[0])
 
 
@@ -503,7 +500,7 @@ def test_replacing_the_same_documents_for_ever_takes_no_more_space(
 def test_deleting_everything_leaves_no_pieces(filled, folder):
     for i in range(0, 60, 7):
         filled.delete([f"d{j}" for j in range(i, i + 7)])
-    assert pieces_of(folder) == ask(folder, "SELECT * FROM gone") == []
+    assert pieces_of(folder) == ask(folder, "SELECT * FROM word_tombstones") == []
     assert filled.search("own7 moon") == []
     filled.upsert(documents(3))
     assert_whole(filled, folder)
@@ -547,23 +544,24 @@ def test_threads_search_while_documents_change(filled, folder):
         assert bool(hit.words) == (hit.id[0] == "k")
 
 
-def test_others_can_write_during_a_long_upgrade(filled, folder, monkeypatch):
+def test_others_can_write_while_it_is_made_anew(filled, folder, monkeypatch):
     """They waited until its end: there was no time between two batches."""
     filled.close()
-    make_old(folder)
+    lose_words(folder)
     others, left = iter(range(60, 100)), []
 
     def pause(seconds):
         assert seconds > 0.1  # SQLite looks ten times a second whether it may write
         with open_store(folder, wait=0.0) as other:
             other.upsert(documents(1, next(others)))
-            left.append(other._engine._pending().n_left)
+            (value,) = ask(folder, "SELECT value FROM meta WHERE key = 'words'")
+            left.append(words_module.Pending(*map(int, value[0].split())).n_left)
 
     monkeypatch.setattr(words_module, "BATCH", 10)
     monkeypatch.setattr(engine_module, "TURN", 0.0)
     monkeypatch.setattr(engine_module, "sleep", pause)
     with open_store(folder) as store:
-        assert store._engine.prepare_words()
+        assert store._engine._mend_words(None)
         assert left == [50, 40, 30, 20, 10]
         assert_whole(store, folder)
 
@@ -683,7 +681,7 @@ WITHIN = ('"few3 shuttle"', '"few3 shuttle" -own3', '"the own5 few5" moon', '"fe
 def test_phrases_within_a_radius_are_found_with_few_texts(filled, folder, state, monkeypatch):
     """Those that have all words are read, or those that are near, whichever are fewer (#20)."""
     if state == "old":
-        make_old(folder)
+        lose_words(folder)
     if state == "damaged":
         change(folder, "UPDATE words SET data = x'00'")
     read = []

@@ -1,21 +1,24 @@
 """Model folders: manifest.json, weights.safetensors, vocabulary.txt and README.md. No pickle.
 
 A folder is whole or absent (`vdsh.files`). The manifest holds the
-size and SHA-256 of the other files, which tells a damaged folder from a good one.
+size and SHA-256 of the other files, which tells a damaged folder from a good one. A database keeps
+the same files (`to_files`, `from_files`).
 """
 
 import hashlib
 import json
+import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from io import BufferedIOBase, BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors import SafetensorError
+from safetensors.numpy import save, save_file
 
 from vdsh.errors import FolderError, InputError, MissingFileError, OutputExistsError
 from vdsh.files import new_folder
@@ -31,6 +34,8 @@ _LARGEST = 1 << 26  # bytes of a manifest: a thousand times what the largest has
 _WRONG = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 _DTYPES = {"F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8"}  # all that a model learns
 _BOXES: dict[str, Any] = {"set": set, "frozenset": frozenset, "tuple": tuple}
+
+Open = Callable[[str], BufferedIOBase]  # opens a file of a model by its name
 
 
 class Folder(NamedTuple):
@@ -48,7 +53,23 @@ def write_folder(
     path = Path(path)
     check_free(path, force=force)
     with new_folder(path) as draft:
-        _write_files(draft, folder, card)
+        for name, content in to_files(folder, card).items():
+            (draft / name).write_bytes(content)
+
+
+def to_files(folder: Folder, card: str) -> dict[str, bytes]:
+    """Give the files of a model folder by name."""
+    arrays = {name: np.ascontiguousarray(array) for name, array in folder.weights.items()}
+    files = {WEIGHTS: save(arrays)}
+    if folder.vocabulary is not None:
+        files[VOCABULARY] = "".join(f"{term}\n" for term in folder.vocabulary).encode()
+    facts = {name: _facts(BytesIO(files[name])) for name in sorted(files)}
+    manifest: Mapping[str, Any] = {"format": FORMAT, **folder.manifest, "files": facts}
+    text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+    for name, content in ((MANIFEST, text), (CARD, card)):
+        # Half a surrogate pair in a label becomes the escape that JSON has for it.
+        files[name] = content.encode(errors="backslashreplace")
+    return files
 
 
 def check_free(path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -69,6 +90,12 @@ def check_free(path: str | os.PathLike[str], *, force: bool = False) -> None:
 def read_folder(path: str | os.PathLike[str]) -> Folder:
     """Read a model folder and check that it is whole."""
     path = Path(path)
+
+    def open_file(name: str) -> BufferedIOBase:
+        if not (path / name).is_file():
+            raise FileNotFoundError(name)
+        return (path / name).open("rb")
+
     with reading(path):
         if not path.exists():
             raise MissingFileError(
@@ -76,16 +103,31 @@ def read_folder(path: str | os.PathLike[str]) -> Folder:
             )
         if not (path / MANIFEST).is_file():
             raise FolderError(f"'{path}' is not a vdsh model: it has no {MANIFEST}.")
-        manifest = _read_manifest(path)
-        for name, facts in manifest["files"].items():
-            _check_file(path, name, facts)
-        try:
-            weights = _read_tensors(path / WEIGHTS)
-        except SafetensorError as error:
-            raise FolderError(f"'{path}' is damaged: {WEIGHTS} cannot be read ({error}).") from None
-        vocabulary = None
-        if VOCABULARY in manifest["files"]:
-            vocabulary = (path / VOCABULARY).read_bytes().decode().split("\n")[:-1]
+        return _read(open_file, path)
+
+
+def from_files(files: Mapping[str, bytes], shown: str) -> Folder:
+    """Read what `to_files` gave, and check that it is whole."""
+
+    def open_file(name: str) -> BufferedIOBase:
+        if name not in files:
+            raise FileNotFoundError(name)
+        return BytesIO(files[name])
+
+    with reading(shown):
+        return _read(open_file, shown)
+
+
+def _read(open_file: Open, shown: str | Path) -> Folder:
+    manifest = _read_manifest(open_file, shown)
+    for name, facts in manifest["files"].items():
+        _check_file(open_file, name, facts, shown)
+    with open_file(WEIGHTS) as file:
+        weights = _read_tensors(file, manifest["files"][WEIGHTS]["bytes"])
+    vocabulary = None
+    if VOCABULARY in manifest["files"]:
+        with open_file(VOCABULARY) as file:
+            vocabulary = file.read().decode().split("\n")[:-1]
     return Folder(manifest, weights, vocabulary)
 
 
@@ -160,74 +202,70 @@ def write_tensors(
         raise OSError(f"{error}") from error
 
 
-def _read_tensors(path: Path) -> dict[str, NDArray[Any]]:
-    """Read a safetensors file; what it says of itself is checked by the library.
+def _read_tensors(file: BufferedIOBase, size: int) -> dict[str, NDArray[Any]]:
+    """Read a safetensors file of so many bytes; what it says of itself is checked first.
 
-    Its own way of reading holds the file twice, mapped and copied: too much for a single search.
+    The library's own way of reading holds the file twice, mapped and copied: too much for a single
+    search.
     """
-    with safe_open(path, "np") as file:
-        names = set(file.keys())
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        header, arrays = json.loads(file.read(length)), {}
-        for name in names:
-            entry = header[name]
-            begin, end = entry["data_offsets"]
-            file.seek(8 + length + begin)
-            dtype = np.dtype(_DTYPES[entry["dtype"]])
-            flat = np.fromfile(file, dtype, (end - begin) // dtype.itemsize)
-            arrays[name] = flat.reshape(entry["shape"])
+    length = int.from_bytes(file.read(8), "little")
+    if not 0 < length <= min(size - 8, _LARGEST):
+        raise ValueError(f"{WEIGHTS} has a head of {length} bytes")
+    header: dict[str, Any] = json.loads(file.read(length))
+    header.pop("__metadata__", None)
+    arrays = {}
+    for name, entry in header.items():
+        (begin, end), shape = entry["data_offsets"], entry["shape"]
+        dtype = np.dtype(_DTYPES[entry["dtype"]])
+        sound = all(type(n) is int and n >= 0 for n in (begin, end, *shape))
+        n_bytes = dtype.itemsize * math.prod(shape) if sound else -1
+        if n_bytes != end - begin or 8 + length + end > size:
+            raise ValueError(f"{WEIGHTS} has an array '{name}' that does not fit")
+        flat = np.empty(n_bytes, np.uint8)
+        file.seek(8 + length + begin)
+        if file.readinto(flat.data) != n_bytes:
+            raise ValueError(f"{WEIGHTS} is cut")
+        arrays[name] = flat.view(dtype).reshape(shape)
     return arrays
 
 
-def _write_files(draft: Path, folder: Folder, card: str) -> None:
-    write_tensors(draft / WEIGHTS, folder.weights)
-    if folder.vocabulary is not None:
-        lines = "".join(f"{term}\n" for term in folder.vocabulary)
-        (draft / VOCABULARY).write_text(lines, encoding="utf-8", newline="\n")
-    files = {file.name: _facts(file) for file in sorted(draft.iterdir())}
-    manifest: Mapping[str, Any] = {"format": FORMAT, **folder.manifest, "files": files}
-    text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
-    for name, content in ((MANIFEST, text), (CARD, card)):
-        # Half a surrogate pair in a label becomes the escape that JSON has for it.
-        (draft / name).write_text(content, encoding="utf-8", errors="backslashreplace")
+def _facts(file: BufferedIOBase) -> dict[str, Any]:
+    digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"bytes": file.seek(0, os.SEEK_END), "sha256": digest}
 
 
-def _facts(file: Path) -> dict[str, Any]:
-    with file.open("rb") as handle:
-        digest = hashlib.file_digest(handle, "sha256").hexdigest()
-    return {"bytes": file.stat().st_size, "sha256": digest}
-
-
-def _read_manifest(path: Path) -> dict[str, Any]:
+def _read_manifest(open_file: Open, shown: str | Path) -> dict[str, Any]:
     """Read the manifest; its format and its list of files are what they should be."""
-    file = path / MANIFEST
-    if file.stat().st_size > _LARGEST:
-        raise FolderError(f"'{path}' is damaged: its {MANIFEST} has {file.stat().st_size} bytes.")
+    with open_file(MANIFEST) as file:
+        content = file.read(_LARGEST + 1)
+    if len(content) > _LARGEST:
+        raise FolderError(f"'{shown}' is damaged: its {MANIFEST} has over {_LARGEST} bytes.")
     try:
-        manifest: dict[str, Any] = json.loads(file.read_bytes())
+        manifest: dict[str, Any] = json.loads(content)
         version, files = manifest["format"], manifest["files"]
         is_good = isinstance(version, int) and {WEIGHTS} <= files.keys() <= {WEIGHTS, VOCABULARY}
     except _WRONG:
         is_good = False
     if not is_good:
-        raise FolderError(f"'{path}' is damaged: its {MANIFEST} cannot be read.")
+        raise FolderError(f"'{shown}' is damaged: its {MANIFEST} cannot be read.")
     if version > FORMAT:
         raise FolderError(
-            f"'{path}' has format {version}; this version reads up to {FORMAT}. "
+            f"'{shown}' has format {version}; this version reads up to {FORMAT}. "
             "Upgrade vdsh to open it."
         )
     return manifest
 
 
-def _check_file(path: Path, name: str, facts: dict[str, Any]) -> None:
-    file = path / name
-    if not file.is_file():
-        raise FolderError(f"'{path}' is incomplete: {name} is missing.")
-    if file.stat().st_size != facts["bytes"]:
+def _check_file(open_file: Open, name: str, facts: dict[str, Any], shown: str | Path) -> None:
+    try:
+        with open_file(name) as file:
+            found = _facts(file)
+    except FileNotFoundError:
+        raise FolderError(f"'{shown}' is incomplete: {name} is missing.") from None
+    if found["bytes"] != facts["bytes"]:
         raise FolderError(
-            f"'{path}' is damaged: {name} has {file.stat().st_size} bytes instead of "
+            f"'{shown}' is damaged: {name} has {found['bytes']} bytes instead of "
             f"{facts['bytes']}. Copy it again or train anew."
         )
-    if _facts(file) != facts:
-        raise FolderError(f"'{path}' is damaged: the checksum of {name} does not match.")
+    if found != facts:
+        raise FolderError(f"'{shown}' is damaged: the checksum of {name} does not match.")

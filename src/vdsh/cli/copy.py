@@ -1,15 +1,11 @@
 """`vdsh copy`: a store to another engine."""
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from vdsh.cli import options
-from vdsh.errors import InputError
-
-if TYPE_CHECKING:
-    from vdsh.store import Store
 
 EXAMPLE = "Example: vdsh copy news-store 'postgresql://ann@db.example/news?table=posts'"
 _PLACE = "Folder, milvus://host:19530/collection, milvus-lite:file.db or postgresql://…?table=name."
@@ -28,9 +24,6 @@ def command(
     again: Annotated[
         bool, typer.Option("--again", help="Write also what an earlier run has written.")
     ] = False,
-    reference: Annotated[
-        bool, typer.Option("--reference", help="Remember where the model is, do not copy it.")
-    ] = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -43,10 +36,8 @@ def command(
     from vdsh.store import copy_store, open_store, without_password
 
     with open_store(source) as opened:
-        model = _folder_of_model(opened) if reference else opened.model
-        keep = "reference" if reference else "inside"
         with (
-            open_store(target, model, keep_model=keep) as other,
+            open_store(target, opened.model) as other,
             counting_bar("copying", opened.count(), enabled=not quiet) as bar,
         ):
             task = bar.task_ids[0]
@@ -60,15 +51,3 @@ def command(
             f"Copied {done.written:,} documents; {without_password(target)} holds "
             f"{done.documents:,}. {done.checked:,} of them were compared."
         )
-
-
-def _folder_of_model(store: "Store") -> str:
-    """Return the folder that a reference can name; a model inside a database has none."""
-    facts = store.info()
-    model = facts["model"]
-    if "engine" in facts and model["kept"] == "inside":
-        raise InputError(
-            f"The model of '{facts['path']}' is kept inside the database, so there is no folder "
-            "to refer to. Leave --reference out to copy the model too."
-        )
-    return str(model["path"])

@@ -15,21 +15,26 @@ EXAMPLE = "Example: vdsh export news-store --to faiss --out news.faiss"
 def command(
     source: Annotated[str, typer.Argument(metavar="MODEL|STORE", help="Model folder, or store.")],
     to: Annotated[
-        str, typer.Option(help="faiss, npy, parquet or hex for a store; onnx.", show_default=False)
+        str,
+        typer.Option(
+            help="faiss, npy, parquet or hex for codes; model or onnx.", show_default=False
+        ),
     ],
-    out: Annotated[str, typer.Option(help="File to write.", show_default=False)],
+    out: Annotated[
+        str, typer.Option(help="File to write; a folder for a model.", show_default=False)
+    ],
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write the codes of a store, or the encoder of a model, for other programs.
+    """Write the codes or the model of a store, or the encoder of a model, for other programs.
 
     Bits are packed as numpy.packbits does, the first bit highest.
     """
     from vdsh.persistence import MANIFEST
 
-    if to == "onnx":
-        _export_encoder(source, out, force=force, as_json=as_json)
+    if to in ("model", "onnx"):
+        _export_model(source, to, out, force=force, as_json=as_json)
     elif Path(source, MANIFEST).is_file():
         raise InputError(
             f"'{source}' is a model, which holds no codes. Give a store, or --to onnx."
@@ -38,7 +43,7 @@ def command(
         _export_codes(source, to, out, force=force, as_json=as_json, quiet=quiet)
 
 
-def _export_encoder(source: str, out: str, *, force: bool, as_json: bool) -> None:
+def _export_model(source: str, to: str, out: str, *, force: bool, as_json: bool) -> None:
     from vdsh.export import export_encoder
     from vdsh.model import Model
     from vdsh.persistence import MANIFEST
@@ -49,7 +54,10 @@ def _export_encoder(source: str, out: str, *, force: bool, as_json: bool) -> Non
     else:
         with open_store(source) as store:
             model = store.model
-    export_encoder(model, out, force=force)
+    if to == "model":
+        model.save(out, force=force)
+    else:
+        export_encoder(model, out, force=force)
     n_terms, n_bits = model.n_inputs, model.n_bits
     if as_json:
         typer.echo(json.dumps({"path": out, "terms": n_terms, "bits": n_bits}))
@@ -66,7 +74,9 @@ def _export_codes(
     from vdsh.store import open_store
 
     if to not in FORMATS:
-        raise InputError(f"--to must be one of {', '.join([*FORMATS, 'onnx'])}. Got '{to}'.")
+        raise InputError(
+            f"--to must be one of {', '.join([*FORMATS, 'model', 'onnx'])}. Got '{to}'."
+        )
     with (
         open_store(source) as store,
         counting_bar("exporting", store.count(), enabled=not quiet) as bar,

@@ -25,9 +25,6 @@ def command(
     model: Annotated[str, typer.Argument(help="Model folder.", show_default=False)],
     docs: options.Docs,
     store: Annotated[str, typer.Option(help="Folder or URL of the store.", show_default=False)],
-    reference: Annotated[
-        bool, typer.Option("--reference", help="Remember where the model is, do not copy it.")
-    ] = False,
     index_field: Annotated[
         list[str] | None,
         typer.Option(
@@ -53,7 +50,6 @@ def command(
         raise InputError(f"The model in '{model}' hashes vectors. Give them: --vectors FILE.")
     if vectors is None:
         warn_without_vectors(loaded, model)
-    hasher, keep = (model, "reference") if reference else (loaded, "inside")
     written = 0
 
     def acknowledge(committed: int) -> None:
@@ -66,15 +62,13 @@ def command(
                 every = reading.documents(docs, quiet=quiet)
                 found = vectors_of(vectors, every)
                 loaded.rows(found[:1])  # what it cannot take makes no store
-                opened = stack.enter_context(open_store(store, hasher, keep_model=keep))
+                opened = stack.enter_context(open_store(store, loaded))
                 _write(opened, without_field(every, vectors), found, acknowledge, quiet=quiet)
             else:
                 with reading_bar(reading.reader(docs), "indexing", enabled=not quiet) as documents:
                     first = next(in_batches(documents), [])  # what cannot be read makes no store
-                    opened = stack.enter_context(open_store(store, hasher, keep_model=keep))
+                    opened = stack.enter_context(open_store(store, loaded))
                     opened.upsert(chain(first, documents), progress=acknowledge)
-            with bar("indexing words", enabled=not quiet) as show:  # of what an older version wrote
-                opened.prepare_words(show)
             with bar("indexing fields", enabled=not quiet) as show:
                 opened.index_fields(index_field or (), show)
             total = opened.count()

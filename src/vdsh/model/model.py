@@ -23,10 +23,12 @@ from vdsh.model.vectors import Rows, as_rows, beside, check_vectors, unit_rows
 from vdsh.persistence import (
     Folder,
     check_free,
+    from_files,
     from_json,
     jsonable,
     read_folder,
     reading,
+    to_files,
     write_folder,
 )
 from vdsh.text.counts import Counts, Sparse
@@ -125,8 +127,16 @@ class Model:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Model":
         """Read a model folder."""
-        folder = read_folder(path)
-        with reading(path):
+        return cls._checked(read_folder(path), path)
+
+    @classmethod
+    def from_files(cls, files: Mapping[str, bytes], shown: str) -> "Model":
+        """Read the files of a model folder from memory, as a database keeps them."""
+        return cls._checked(from_files(files, shown), shown)
+
+    @classmethod
+    def _checked(cls, folder: Folder, shown: str | os.PathLike[str]) -> "Model":
+        with reading(shown):
             model = cls._restore(folder)
             model_card(model)  # has all that it tells
         return model
@@ -157,6 +167,13 @@ class Model:
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write a model folder; `force` replaces an older one."""
         check_free(path, force=force)
+        write_folder(path, self._folder(), model_card(self), force=force)
+
+    def to_files(self) -> dict[str, bytes]:
+        """Give the files of its folder by name, for a database to keep."""
+        return to_files(self._folder(), model_card(self))
+
+    def _folder(self) -> Folder:
         arrays = {k: v for k, v in self.learned.items() if isinstance(v, np.ndarray)}
         manifest = {
             "class": _OF_VECTORS if self.takes_vectors else "TextHasher",
@@ -168,8 +185,7 @@ class Model:
             "training": self.training,
             **({} if self.profile is None else {"profile": self.profile.to_json()}),
         }
-        folder = Folder(manifest, arrays, list(self.words))
-        write_folder(path, folder, model_card(self), force=force)
+        return Folder(manifest, arrays, list(self.words))
 
     def __repr__(self) -> str:
         kind = "dimensions" if self.takes_vectors else "words"

@@ -18,7 +18,6 @@ from vdsh.server.sharing import BACKLOG, SharingServer, inherited, listen
 from vdsh.server.tokens import Tokens, check_exposure
 from vdsh.server.workers import room_for_numbers, stop_without_parent, supervise
 from vdsh.store import open_store
-from vdsh.store.searching import bar
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -104,10 +103,8 @@ def serve(
 
 
 def _prepare(path: str) -> int:
-    """Make words ready once, before workers and clients wait for it; return the documents."""
+    """Look whether the store can be opened, before workers do; return how many documents it has."""
     with open_store(path) as store:
-        with bar("indexing words") as progress:
-            store.prepare_words(progress)
         return store.count()
 
 

@@ -4,13 +4,14 @@
 documents lie is `engine`, and there is a room for each place in `engines/`: `sqlite` (a folder),
 `postgres` and `milvus`. `opening` puts a store, its engine and its `model` together. `rows` checks
 documents on the way in, `where` reads filters, `hits` is what comes out, `ranking` its order;
-`duplicates` finds near-duplicates, and `copying` moves documents from one store to another.
+`duplicates` finds near-duplicates, `reindex` puts another model under a store, `maintenance` has
+checks and backups, and `copying` moves documents from one store to another.
 """
 
 from vdsh.store.addresses import without_password
-from vdsh.store.care import restore_store
 from vdsh.store.copying import Copied, copy_store
 from vdsh.store.hits import Duplicates, Hit, Hits
+from vdsh.store.maintenance import restore_store
 from vdsh.store.opening import open_store
 from vdsh.store.store import Store
 

@@ -12,11 +12,11 @@ from vdsh.documents.document import BATCH, in_batches
 from vdsh.errors import InputError
 from vdsh.model import Model
 from vdsh.store.engine import Engine, ModelChangedError
-from vdsh.store.found import Found, Page, pages
-from vdsh.store.model import encode_given, store_model
+from vdsh.store.found import Found, Page, last_id
+from vdsh.store.model import StoreModel, encode_given
 from vdsh.store.rows import check_codes, read_codes, to_rows
 
-AGAIN = 3  # times that a store may get another model while it is asked
+AGAIN = 10  # times that a store may get another model while it is asked
 
 T = TypeVar("T")
 
@@ -25,20 +25,16 @@ class Access:
     """What threads share of an open store; they take turns.
 
     `meta`: what the store says about itself. `model`: the model of its codes, as far as known:
-    `follow` takes the one that the store has now.
+    `follow` takes the one that the store has now. Another thread may do so at any time, so who
+    encodes takes `model` once, and its fingerprint goes with the codes.
     """
 
     def __init__(self, engine: Engine, meta: Mapping[str, str], model: Model | None) -> None:
         self.meta = meta
-        self.model = store_model(engine, meta, model)
+        self.model = StoreModel(meta, engine.shown, self._load, model)
         self._engine = engine
         self._lock = RLock()
         self._closed = False
-
-    @property
-    def n_bytes(self) -> int:
-        """How many bytes a code has."""
-        return self.model.n_bits // 8
 
     def ask(self, work: Callable[[Engine], T]) -> T:
         """Ask the engine; once more, where the store got another model meanwhile."""
@@ -63,10 +59,14 @@ class Access:
                     raise
 
     def follow(self, model: Model | None = None) -> None:
-        """Take the model that the store has now."""
+        """Take the model that the store has now; the given one, where it is that."""
         with self._lock:
             self.meta = self._engine.meta()
-            self.model = store_model(self._engine, self.meta, model)
+            if self.meta["fingerprint"] != self.model.fingerprint:
+                self.model = StoreModel(self.meta, self._engine.shown, self._load, model)
+
+    def _load(self, fingerprint: str) -> Model:
+        return self.ask_once(lambda engine: engine.load_model(fingerprint))
 
     def look_up(self, ids: Sequence[str]) -> list[Found]:
         """Return the documents of some ids, in any order."""
@@ -76,22 +76,31 @@ class Access:
         """Return the texts of some ids, of those that are there."""
         return {one.document.id: one.document.text for one in self.look_up(ids)}
 
-    def pages(
-        self, ask: Callable[[Engine, str], Page], first: str, times: int = 0
-    ) -> Iterator[Page]:
-        """Read page after page; codes of two models are not given out together."""
+    def pages(self, ask: Callable[..., Page], after: str) -> Iterator[tuple[Page, int]]:
+        """Read page after page with codes of one model, and the bytes of each code.
 
-        def read(last: str) -> Page:
-            work = partial(self.ask_once, lambda engine: ask(engine, last))
-            return self.retry(work, AGAIN if last == first else times)
+        `ask` is called with the engine, the last id and the fingerprint of that model. Before the
+        first page the store may get another one; later that is an error, since codes of two models
+        are not given out together.
+        """
 
-        return pages(read, first)
+        def first() -> tuple[StoreModel, Page]:
+            model = self.model
+            return model, self.ask_once(lambda engine: ask(engine, after, model.fingerprint))
+
+        model, page = self.retry(first)
+        while page:
+            yield page, model.n_bits // 8
+            ask_next = partial(ask, last=last_id(page), of=model.fingerprint)
+            page = self.retry(partial(self.ask_once, ask_next), 0)
 
     def entries(self, after: str = "", size: int = 1000) -> Iterator[tuple[list[Document], Codes]]:
         """Iterate over documents with their codes, in the order of ids, those above `after`."""
-        for page in self.pages(lambda engine, last: engine.page(last, size), after):
+        for page, n_bytes in self.pages(
+            lambda engine, last, of: engine.page(last, size, of), after
+        ):
             pairs = [(found.document.id, found.code) for found in page]
-            yield [found.document for found in page], read_codes(pairs, self.n_bytes)[1]
+            yield [found.document for found in page], read_codes(pairs, n_bytes)[1]
 
     def write(
         self,
@@ -101,15 +110,16 @@ class Access:
         progress: Callable[[int], None] | None,
     ) -> int:
         """Write documents in batches, with the codes or vectors that were given; count them."""
+        model = self.model
         if vectors is not None:
             documents = list(documents)
-            codes = encode_given(self.model, vectors, documents, codes)
+            codes = encode_given(model, vectors, documents, codes)
         if codes is not None:
-            check_codes(codes, documents, self.model.n_bits)
+            check_codes(codes, documents, model.n_bits)
         n_written = 0
         for batch in in_batches(documents, BATCH):
             some = None if codes is None else codes[n_written : n_written + len(batch)]
-            write = partial(self._write, batch, some)
+            write = partial(self._write, batch, some, None if codes is None else model)
             self.retry(write, AGAIN if codes is None else 0)
             n_written += len(batch)
             if progress is not None:
@@ -119,9 +129,12 @@ class Access:
             raise InputError(f"There are {len(codes)} codes but only {n_written} documents.")
         return n_written
 
-    def _write(self, documents: Sequence[Document], codes: Codes | None) -> None:
-        rows = to_rows(documents, codes, self.model.encode)
-        self.ask_once(lambda engine: engine.write(rows))
+    def _write(
+        self, documents: Sequence[Document], codes: Codes | None, made_by: StoreModel | None
+    ) -> None:
+        model = made_by or self.model
+        rows = to_rows(documents, codes, model.encode, model.fingerprint)
+        self.ask_once(methodcaller("write", rows))
 
     def interrupt(self) -> None:
         """Make a call of another thread give up soon, where the engine can."""

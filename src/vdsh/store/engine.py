@@ -9,22 +9,38 @@ from vdsh.codes import Codes
 from vdsh.errors import EngineError, InputError, MissingFileError
 from vdsh.model import Model
 from vdsh.model.health import sample
-from vdsh.store.found import Choose, Found, pages
+from vdsh.store.found import Choose, Found, QueryCode, pages
 from vdsh.store.ranking import ByRelevance, fits, reorder
+from vdsh.store.reindex import Unencoded
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
 from vdsh.words import WordQuery
 
 
 class ModelChangedError(EngineError):
-    """The store has got another model since it was opened: codes must be made anew."""
+    """The store has got another model: codes must be made anew."""
 
 
+FORMAT = 3  # of what a store says about itself, and of its tables
+# Of a store in a folder, and of its backup: the database, and what may lie beside it.
+PARTS = ("store.sqlite", "map.safetensors", "examples.txt")
+CHANGED = "The store got another model meanwhile. Open it again."
 PAGE = 10_000  # codes that are read at a time
 NEAREST = 1000  # documents that words re-order where there is no word index
-# What an engine may say about words, besides how it looks for all of them.
-REORDERS = f"re-orders the {NEAREST:,} nearest by code"
-WORDS_LATER = "none yet: made at the first search"
+
+Progress = Callable[[int, int], None]  # called with what is done and all that there is to do
+
+
+def check_codes(facts: Mapping[str, Any], fingerprint: str, n_bytes: int | None = None) -> None:
+    """Raise unless a store has codes of a model, and of so many bytes.
+
+    Engines ask it in the transaction that writes or compares codes, with the store's facts as that
+    transaction sees them and the fingerprint that came with the codes: what this process believes
+    the model to be says nothing.
+    """
+    is_other = facts.get("fingerprint") != fingerprint
+    if is_other or n_bytes not in (None, int(facts["n_bits"]) // 8):
+        raise ModelChangedError(CHANGED)
 
 
 class Engine(ABC):
@@ -33,33 +49,28 @@ class Engine(ABC):
     Ids are in the order of their UTF-8 bytes everywhere. Each engine turns what its driver raises
     into errors of ours, and tries again where that is safe.
 
-    `shown`: the path, or the URL without a password. `care`: which tool of the engine's own makes
-    copies of it and gives back space.
+    `shown`: the path, or the URL without a password. `own_tool`: which tool of the engine's own
+    makes copies of it and gives back space.
     """
 
     shown: str
     read_only: bool = False
-    care: str = ""
-
-    @property
-    def model_place(self) -> str:
-        """Where a model inside the store is, for people."""
-        return self.shown
+    own_tool: str = ""
 
     @abstractmethod
     def meta(self) -> dict[str, str]:
         """Return what the store says about itself; an empty dict where it is not made yet."""
 
     @abstractmethod
-    def create(self, meta: Mapping[str, str], model: Model | None) -> dict[str, str]:
-        """Make the store, with a model inside where one is given; return what `meta` says then.
+    def create(self, meta: Mapping[str, str], model: Model) -> dict[str, str]:
+        """Make the store with its model inside; return what `meta` says then.
 
         It may be called again after a failure, and by several processes at once.
         """
 
     @abstractmethod
-    def load_model(self) -> Model:
-        """Load the model that is kept inside."""
+    def load_model(self, fingerprint: str) -> Model:
+        """Load a model that is kept inside; raise `ModelChangedError` where it no longer is."""
 
     @abstractmethod
     def fields(self) -> set[str]:
@@ -71,7 +82,10 @@ class Engine(ABC):
 
     @abstractmethod
     def write(self, rows: Rows) -> None:
-        """Write rows and the names of their fields, all or nothing; the same id replaces."""
+        """Write rows and the names of their fields, all or nothing; the same id replaces.
+
+        Raises `ModelChangedError` where the codes of the store are of another model than theirs.
+        """
 
     @abstractmethod
     def remove(self, ids: Sequence[str]) -> int:
@@ -87,42 +101,36 @@ class Engine(ABC):
 
     @abstractmethod
     def nearest(
-        self, code: Codes, n: int, where: Tree | None, choose: Choose | None = None
+        self, code: QueryCode, n: int, where: Tree | None, choose: Choose | None = None
     ) -> list[Found]:
         """Return the n nearest documents, ties by id; or those that `choose` chooses of them.
 
-        Engines that can fetch only the documents that were chosen.
+        Engines that can fetch only the documents that were chosen. This and all that has to do with
+        a query's code raises `ModelChangedError` where the store has codes of another model.
         """
 
     def prepare_filter(  # noqa: B027  (not every engine needs to)
-        self, where: Tree, progress: Callable[[int, int], None] | None = None
+        self, where: Tree, progress: Progress | None = None
     ) -> None:
         """Index the fields of a filter, where documents are many and that can be done."""
 
-    def index_fields(
-        self, fields: Sequence[str], progress: Callable[[int, int], None] | None = None
-    ) -> None:
+    def index_fields(self, fields: Sequence[str], progress: Progress | None = None) -> None:
         """Index fields for filters; "labels" are one. What is written later is indexed too."""
         raise InputError(f"'{self.shown}' has no index for filters. Leave --index-field out.")
 
-    def prepare_words(self, progress: Callable[[int, int], None] | None = None) -> bool:
-        """Bring the word index up to date, if need be; say whether there is one.
-
-        `progress` is called with the documents done and all that there are to do; also by
-        `relevant`, where that finds the index damaged and makes it anew.
-        """
-        return False
-
-    def relevant(self, ranking: ByRelevance, where: Tree | None) -> list[Found]:
+    def relevant(
+        self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None
+    ) -> list[Found]:
         """Return the documents that words and codes together find, best first.
 
-        Where there is no word index, the nearest by code are put in order.
+        Where there is no word index, the nearest by code are put in order. `progress` is called
+        where a damaged one has to be made anew.
         """
         return reorder(self.nearest(ranking.code, NEAREST, where), ranking)
 
     @abstractmethod
     def within(
-        self, code: Codes, radius: int, where: Tree | None, limit: int | None = None
+        self, code: QueryCode, radius: int, where: Tree | None, limit: int | None = None
     ) -> tuple[list[Found], int]:
         """Find the documents within a radius, nearest first, ties by id, and count them.
 
@@ -130,7 +138,7 @@ class Engine(ABC):
         """
 
     def within_fitting(
-        self, code: Codes, radius: int, where: Tree | None, limit: int | None, query: WordQuery
+        self, code: QueryCode, radius: int, where: Tree | None, limit: int | None, query: WordQuery
     ) -> tuple[list[Found], int]:
         """Do what `within` does for documents that have a query's phrases, and nothing it excludes.
 
@@ -141,14 +149,14 @@ class Engine(ABC):
         return found[:limit], len(found)
 
     @abstractmethod
-    def page(self, after: str, size: int) -> list[Found]:
+    def page(self, after: str, size: int, of: str | None = None) -> list[Found]:
         """Return some of the documents with the lowest ids above `after`, in order, up to `size`.
 
-        Only the last page is empty.
+        Only the last page is empty. `of`: the fingerprint that the model of the codes must have.
         """
 
     @abstractmethod
-    def code_page(self, after: str, size: int) -> list[tuple[str, bytes]]:
+    def code_page(self, after: str, size: int, of: str | None = None) -> list[tuple[str, bytes]]:
         """Do what `page` does, for ids and codes."""
 
     def written(self, n: int, *, last: bool) -> list[Found]:
@@ -178,31 +186,36 @@ class Engine(ABC):
         """Say what is wrong with the store, and what to do; nothing where all is well."""
         yield from ()
 
-    def copy_to(self, folder: Path, progress: Callable[[int, int], None] | None = None) -> None:
+    def copy_to(self, folder: Path, progress: Progress | None = None) -> None:
         """Write one state of the store into an empty folder, whatever others write meanwhile."""
-        raise InputError(f"'{self.shown}' is on a server. {self.care}")
+        raise InputError(f"'{self.shown}' is on a server. {self.own_tool}")
 
     @abstractmethod
     def compact(self) -> None:
         """Forget models that are not used, and give back the space of what was deleted."""
 
     @abstractmethod
-    def reencode(
-        self,
-        model: Model,
-        *,
-        restart: bool = False,
-        progress: Callable[[int], None] | None = None,
-    ) -> None:
-        """Encode all documents with another model beside the old codes, then switch to it.
+    def begin_reindex(self, model: Model, *, restart: bool) -> None:
+        """Keep another model beside the store's own, and make room for its codes.
 
-        `progress` is called with the number of documents of each batch. Other handles get
-        `ModelChangedError` from their next call that has to do with codes, until they ask `meta`.
+        Where that was done before, it goes on. `restart` drops what was begun with another one.
         """
 
     @abstractmethod
-    def previous_model(self) -> Model:
-        """Load the model that the store had before `reencode`."""
+    def unencoded(self, fingerprint: str, after: Any, size: int) -> list[Unencoded]:
+        """Return the next documents without a code of the new model, behind a key."""
+
+    @abstractmethod
+    def put_codes(self, fingerprint: str, batch: Sequence[Unencoded], codes: Codes) -> None:
+        """Keep the new codes of documents, but for those that have changed since."""
+
+    @abstractmethod
+    def switch(self, model: Model) -> int:
+        """Encode what is left while nobody writes, and make the new model the store's own.
+
+        Returns how many were left. The model before is kept until `compact`. From then on all that
+        comes with codes of the old model gets `ModelChangedError`.
+        """
 
     def is_in_place(self) -> bool:
         """Say whether the store is still where it was opened, not removed or replaced."""

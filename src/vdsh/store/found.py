@@ -1,9 +1,17 @@
 """What engines find, before it becomes a hit."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
+from vdsh.codes import Codes
 from vdsh.documents import Document
+
+
+class QueryCode(NamedTuple):
+    """A code to look for, and the fingerprint of the model that made it."""
+
+    bits: Codes  # (n_bytes,)
+    fingerprint: str
 
 
 class Found(NamedTuple):
@@ -46,5 +54,10 @@ def pages(read: Callable[[str], Page], last: str) -> Iterator[Page]:
     """Read page after page, each from where the one before ended, until one is empty."""
     while page := read(last):
         yield page
-        end = page[-1]
-        last = end.document.id if isinstance(end, Found) else end[0]
+        last = last_id(page)
+
+
+def last_id(page: Sequence[Found] | Sequence[tuple[str, bytes]]) -> str:
+    """Return the last id of a page."""
+    end = page[-1]
+    return end.document.id if isinstance(end, Found) else end[0]

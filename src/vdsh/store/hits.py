@@ -219,7 +219,7 @@ def describe_store(info: Mapping[str, Any]) -> str:
         ("bits", str(info["bits"])),
         ("labels", f"{info['labels']:,}"),
         ("fields", ", ".join(info["fields"])),
-        ("size", f"{info['bytes'] / 1e6:,.1f} MB"),
+        ("size", "" if info["bytes"] is None else f"{info['bytes'] / 1e6:,.1f} MB"),  # a server
     ]
     return html_table([row for row in rows if row[1]])
 

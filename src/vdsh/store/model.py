@@ -1,11 +1,9 @@
-"""The model of a store: its fingerprint, where it is, loaded when a text needs it."""
+"""The model of a store: its fingerprint, and itself, loaded when a text needs it."""
 
 import os
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
 
 from vdsh.codes import Codes
 from vdsh.errors import FolderError, InputError
@@ -13,11 +11,7 @@ from vdsh.model import Model, as_model
 from vdsh.model.model import warn_of_empty
 from vdsh.model.vectors import check_vectors
 
-if TYPE_CHECKING:
-    from vdsh.store.engine import Engine
-
-FOLDER = "model"  # where a store in a folder keeps it
-INSIDE = f"{FOLDER}(-[0-9a-f]{{12}})?"  # or one that came later
+PIECE = 64_000_000  # bytes of a model's file in a row of a database
 
 
 def load_model(given: Any) -> Model:
@@ -27,21 +21,21 @@ def load_model(given: Any) -> Model:
     return as_model(given)
 
 
-def to_files(model: Model | None) -> dict[str, bytes]:
-    """Give the files of a model's folder, for a database to keep; none where there is no model."""
-    if model is None:
-        return {}
-    with tempfile.TemporaryDirectory() as folder:
-        model.save(Path(folder, FOLDER))
-        return {file.name: file.read_bytes() for file in Path(folder, FOLDER).iterdir()}
+def to_pieces(model: Model) -> Iterator[tuple[str, str, int, bytes]]:
+    """Cut the files of a model into rows: its fingerprint, name, number, bytes."""
+    for name, content in model.to_files().items():
+        for number, first in enumerate(range(0, max(len(content), 1), PIECE)):
+            yield model.fingerprint, name, number, content[first : first + PIECE]
 
 
-def from_files(files: Mapping[str, bytes]) -> Model:
-    """Load a model from what `to_files` gave."""
-    with tempfile.TemporaryDirectory() as folder:
-        for name, content in files.items():
-            Path(folder, Path(name).name).write_bytes(content)
-        return load_model(folder)
+def from_pieces(rows: Iterable[tuple[str, bytes]], shown: str) -> Model:
+    """Load a model from the names and bytes of its rows, which are in order."""
+    files: dict[str, list[bytes]] = {}
+    for name, data in rows:
+        files.setdefault(name, []).append(data)
+    if not files:
+        raise FolderError(f"'{shown}' is damaged: its model is missing. Restore a copy.")
+    return Model.from_files({name: b"".join(parts) for name, parts in files.items()}, shown)
 
 
 class StoreModel:
@@ -49,39 +43,41 @@ class StoreModel:
 
     Parameters
     ----------
-    place : str
-        Where it is kept, for people.
+    facts : mapping
+        What the store says about itself.
+    shown : str
+        The store, for people.
     load : callable
-        Loads it from there.
+        Loads the model of a fingerprint.
     given : Model, optional
-        The model itself, where it is in memory already.
+        A model that is in memory already; used where it is this one.
     """
 
     def __init__(
         self,
-        n_bits: int,
-        fingerprint: str,
-        place: str,
-        load: Callable[[], Model],
+        facts: Mapping[str, str],
+        shown: str,
+        load: Callable[[str], Model],
         given: Model | None = None,
     ) -> None:
-        self.n_bits = n_bits
-        self.fingerprint = fingerprint
-        self.place = place
+        self.n_bits = int(facts["n_bits"])
+        self.fingerprint = facts["fingerprint"]
+        self._shown = shown
         self._load = load
-        self._given = given
+        self.given = given if given and given.fingerprint == self.fingerprint else None
         self.n_empty = 0  # texts without a known word, since the last warning
 
     @cached_property
     def model(self) -> Model:
         """The model, loaded when first used."""
-        model = self._given or self._load()
-        if model.fingerprint != self.fingerprint:
+        if self.given is None:
+            self.given = self._load(self.fingerprint)
+        if self.given.fingerprint != self.fingerprint:
             raise FolderError(
-                f"The model in '{self.place}' is not the one this store was made with "
-                f"({self.fingerprint[:12]}). Put that one back, or index the documents anew."
+                f"The model in '{self._shown}' is not the one this store was made with "
+                f"({self.fingerprint[:12]}). Restore a copy, or index the documents anew."
             )
-        return model
+        return self.given
 
     def encode(self, texts: list[str], vectors: Any = None) -> Codes:
         """Hash texts; those without a known word get the code of an empty document."""
@@ -115,13 +111,3 @@ def encode_given(
                 )
         return model.model.encode_vectors(check_vectors(vectors, len(documents)))
     return model.encode([document.text for document in documents], vectors)
-
-
-def store_model(
-    engine: "Engine", meta: Mapping[str, str], given: Model | None = None
-) -> StoreModel:
-    """Say where the model of an open store is."""
-    place, load = engine.model_place, engine.load_model
-    if meta["keep_model"] == "reference":
-        place, load = meta["model"], partial(load_model, meta["model"])
-    return StoreModel(int(meta["n_bits"]), meta["fingerprint"], place, load, given)

@@ -3,7 +3,8 @@
 import os
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,23 +13,20 @@ from vdsh.errors import FolderError, InputError
 from vdsh.model import Model
 from vdsh.search.id_kinds import show
 from vdsh.store.addresses import read_address
-from vdsh.store.engine import Engine, no_store
-from vdsh.store.model import FOLDER, INSIDE, load_model
+from vdsh.store.engine import FORMAT, Engine, no_store
+from vdsh.store.model import load_model
 from vdsh.store.store import Store
 
 if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
 
-FORMAT = 2  # 1 had no word index
-KEEPING = ("inside", "reference")
 # What a store says about itself, the format first.
 META = {
     "format": "[0-9]{1,9}",
     "uuid": "[0-9a-f]{32}",
     "n_bits": "|".join(str(n) for n in range(8, MAX_BITS + 1, 8)),
     "fingerprint": "[0-9a-f]{64}",
-    "keep_model": "|".join(KEEPING),
-    "model": "(?s:.+)",
+    "previous": "([0-9a-f]{64})?",
 }
 
 
@@ -36,7 +34,6 @@ def open_store(
     path: str | os.PathLike[str],
     hasher: "TextHasher | Model | str | os.PathLike[str] | None" = None,
     *,
-    keep_model: str = "inside",
     wait: float = 30.0,
 ) -> Store:
     """Open a store, or create one where there is none.
@@ -49,8 +46,6 @@ def open_store(
     hasher : TextHasher, Model, path of a model folder, or None
         The model that makes the codes; None takes the one the store was made with, loaded when
         a text has to be encoded.
-    keep_model : {"inside", "reference"}, default="inside"
-        Whether a new store gets a copy of the model, or remembers only its path and fingerprint.
     wait : float, default=30
         Seconds to wait for another process that is writing, or for a server that went away.
 
@@ -59,71 +54,66 @@ def open_store(
     Store
         Close it, or use it as a context manager.
     """
-    if keep_model not in KEEPING:
-        raise InputError(f'keep_model must be "inside" or "reference". Got {keep_model!r}.')
-    engine = _connect(os.fspath(path), wait, may_create=hasher is not None)
+    connect = _connector(os.fspath(path), wait)
+    engine = connect(may_create=hasher is not None)
     try:
         given = None if hasher is None else load_model(hasher)
         meta = engine.meta()
         if not meta:
             if given is None:
                 raise no_store(engine.shown)
-            new = _new_meta(hasher, given, keep_model)
-            meta = engine.create(new, given if keep_model == "inside" else None)
+            meta = engine.create(_new_meta(given), given)
         _check_meta(engine.shown, meta)
         _check_same(engine.shown, meta, given)
-        return Store(engine, meta, given)
+        return Store(engine, meta, given, reopen=partial(connect, may_create=False))
     except BaseException:
         engine.close()
         raise
 
 
-def _connect(path: str, wait: float, *, may_create: bool) -> Engine:
-    """Connect to an engine; its driver is imported now."""
+def _connector(path: str, wait: float) -> Callable[..., Engine]:
+    """Return what connects to an engine, wherever this process is then; its driver is imported."""
     address = read_address(path)
     if address is None:
         from vdsh.store.engines.sqlite import Sqlite
 
-        return Sqlite(Path(path), wait=wait, may_create=may_create)
+        return partial(Sqlite, Path(path).absolute(), shown=path, wait=wait)
     if address.scheme == "postgresql":
         from vdsh.store.engines.postgres import Postgres
 
-        return Postgres(address, wait=wait)
+        return partial(Postgres, address, wait=wait)
     from vdsh.store.engines.milvus import Milvus
 
-    return Milvus(address, wait=wait, may_create=may_create)
+    if address.scheme == "milvus-lite":
+        address = address._replace(place=os.path.abspath(address.place))
+    return partial(Milvus, address, wait=wait)
 
 
-def _new_meta(hasher: Any, model: Model, keep_model: str) -> dict[str, str]:
+def _new_meta(model: Model) -> dict[str, str]:
     """Write down what a store has to remember."""
-    if keep_model == "reference" and not isinstance(hasher, str | os.PathLike):
-        raise InputError('keep_model="reference" needs the path of a model folder as hasher.')
     return {
         "format": str(FORMAT),
         "uuid": uuid.uuid4().hex,
         "n_bits": str(model.n_bits),
         "fingerprint": model.fingerprint,
-        "keep_model": keep_model,
-        "model": str(Path(hasher).absolute()) if keep_model == "reference" else FOLDER,
     }
 
 
 def _check_meta(shown: str, meta: Mapping[str, Any]) -> None:
     """Raise unless a store says about itself what `_new_meta` wrote: names of files come of it."""
     for name, pattern in META.items():
-        value = meta.get(name)
+        value = meta.get(name, "")
         if not isinstance(value, str) or not re.fullmatch(pattern, value):
             raise FolderError(
                 f"'{shown}' is damaged: its {name} is {show(value)}. Restore a copy, or index the "
                 "documents into a new store."
             )
-        if name == "format" and int(value) > FORMAT:
+        if name == "format" and int(value) != FORMAT:
+            older = "Index the documents into a new store."
             raise FolderError(
-                f"'{shown}' has format {value}; this version reads up to {FORMAT}. "
-                "Upgrade vdsh to open it."
+                f"'{shown}' has format {value}; this version reads {FORMAT}. "
+                f"{older if int(value) < FORMAT else 'Upgrade vdsh to open it.'}"
             )
-    if meta["keep_model"] == "inside" and not re.fullmatch(INSIDE, meta["model"]):
-        raise FolderError(f"'{shown}' is damaged: its model is not inside. Restore a copy.")
 
 
 def _check_same(shown: str, meta: Mapping[str, str], model: Model | None) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from vdsh.codes import Codes, Scores
 from vdsh.errors import InputError
 from vdsh.model import Model
+from vdsh.store.found import QueryCode
 from vdsh.store.model import StoreModel
 from vdsh.store.ranking import choose_rank
 from vdsh.store.rows import check_query_code
@@ -25,6 +26,11 @@ class EncodedText(NamedTuple):
     empty: bool  # whether it has no known word; a text has none for a model of vectors
     unknown: list[str]  # its words that the model does not know
     fingerprint: str  # of the model
+
+    @property
+    def query_code(self) -> QueryCode:
+        """The code, with the fingerprint of its model."""
+        return QueryCode(self.code, self.fingerprint)
 
 
 class TextQuery(NamedTuple):
@@ -94,7 +100,7 @@ def read_vector(model: Model, query: VectorQuery, rank: str | None) -> TextQuery
 
 def read_queries(
     model: StoreModel, queries: Sequence[Query], rank: str | None, *, by_words: bool = True
-) -> list[Codes | TextQuery]:
+) -> list[QueryCode | TextQuery]:
     """Read queries: texts are encoded together, also those read for another model; codes checked.
 
     A rank that a query or the model cannot have is refused first, and so is a text that has no
@@ -115,9 +121,9 @@ def read_queries(
     return [next(read) if isinstance(query, str) else _check(model, query) for query in given]
 
 
-def _check(model: StoreModel, query: Codes | TextQuery) -> Codes | TextQuery:
+def _check(model: StoreModel, query: Codes | TextQuery) -> QueryCode | TextQuery:
     if not isinstance(query, TextQuery):
-        return check_query_code(query, model.n_bits)
+        return QueryCode(check_query_code(query, model.n_bits), model.fingerprint)
     if query.encoded.fingerprint == model.fingerprint:
         return query
     if query.vector is not None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from vdsh.codes import Codes, Scores, expected_distances, pack, unpack
 from vdsh.errors import InputError
-from vdsh.store.found import Candidate, Found, choose_from
+from vdsh.store.found import Candidate, Found, QueryCode, choose_from
 from vdsh.text.tokenizer import tokenize
 from vdsh.words import Segment, WordIndex, WordQuery
 
@@ -80,7 +80,7 @@ class ByRelevance:
 
     Parameters
     ----------
-    code : ndarray of uint8 of shape (n_bytes,)
+    code : QueryCode
         The query's own code.
     chances : ndarray of shape (n_bits,), or None
         Of each bit of the query being 1; None where the model knows none of its words, so that
@@ -96,7 +96,7 @@ class ByRelevance:
         Words of the query that no document has; whoever looks notes them.
     """
 
-    def __init__(self, query: WordQuery, code: Codes, chances: Scores | None, k: int) -> None:
+    def __init__(self, query: WordQuery, code: QueryCode, chances: Scores | None, k: int) -> None:
         self.query = query
         self.code = code
         self.n_candidates = max(2 * k, LEAST_CANDIDATES)
@@ -104,7 +104,7 @@ class ByRelevance:
         self.missing: list[str] = []
         self._knows = chances is not None
         self._chances = (
-            np.full(8 * len(code), 0.5) if chances is None else np.asarray(chances, float)
+            np.full(8 * len(code.bits), 0.5) if chances is None else np.asarray(chances, float)
         )
         self._k = k
 
@@ -125,7 +125,7 @@ class ByRelevance:
         if not candidates or not self._knows:
             return []
         codes = _codes(candidates)
-        distances = np.bitwise_count(codes ^ self.code).sum(axis=1, dtype=int)
+        distances = np.bitwise_count(codes ^ self.code.bits).sum(axis=1, dtype=int)
         means = np.round(expected_distances(codes, self._chances), 9) / len(self._chances)
         shares = np.array([candidate.share for candidate in candidates])
         scores = (shares**2 + WEIGHT * (1 - means)).tolist()

@@ -19,15 +19,23 @@ Row = tuple[str, str, str | None, str, bytes]  # id, text, labels, metadata, cod
 
 
 class Rows(NamedTuple):
-    """Rows to write, one an id, their documents, and the names of all metadata fields in them."""
+    """Rows to write, one an id, their documents, and the names of all metadata fields in them.
+
+    `fingerprint` is that of the model that made the codes, which have `n_bytes` bytes.
+    """
 
     rows: list[Row]
     fields: set[str]
     documents: list[Document]
+    fingerprint: str
+    n_bytes: int
 
 
 def to_rows(
-    documents: Sequence[Document], codes: Codes | None, encode: Callable[[list[str]], Codes]
+    documents: Sequence[Document],
+    codes: Codes | None,
+    encode: Callable[[list[str]], Codes],
+    fingerprint: str = "",
 ) -> Rows:
     """Check documents and make rows of them; of those with the same id the last one stays."""
     _check_documents(documents)
@@ -46,7 +54,7 @@ def to_rows(
         code = packed[i * size : (i + 1) * size]
         rows[document.id] = (document.id, document.text, labels, metadata, code)
         kept[document.id] = document
-    return Rows(list(rows.values()), fields, list(kept.values()))
+    return Rows(list(rows.values()), fields, list(kept.values()), fingerprint, size)
 
 
 def check_codes(codes: Any, documents: Iterable[Document], n_bits: int) -> None:

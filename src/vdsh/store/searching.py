@@ -5,12 +5,11 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from vdsh.codes import Codes
 from vdsh.search.checks import check_count
 from vdsh.store.access import Access
 from vdsh.store.engine import Engine
 from vdsh.store.filters import check_fields, fields_of
-from vdsh.store.found import Found
+from vdsh.store.found import Found, QueryCode
 from vdsh.store.hits import Hit, Hits, Within
 from vdsh.store.queries import Query, TextQuery, rank_of, read_queries
 from vdsh.store.ranking import ByExpectedDistance, ByRelevance
@@ -69,7 +68,7 @@ def find_within(
 
 
 def search(
-    engine: Engine, *, query: Codes | TextQuery, k: int, where: Filter | None, rank: str | None
+    engine: Engine, *, query: QueryCode | TextQuery, k: int, where: Filter | None, rank: str | None
 ) -> Hits:
     """Find the k best documents."""
     tree = to_tree(engine, where)
@@ -78,7 +77,8 @@ def search(
     rank = rank_of(query, rank)
     if rank == "relevance":
         return _by_relevance(engine, query, k, tree)
-    code, chances, empty, unknown, _ = query.encoded
+    _, chances, empty, unknown, _ = query.encoded
+    code = query.encoded.query_code
     if empty:
         return _nothing(engine, query, tree)
     if rank == "distance":
@@ -92,7 +92,7 @@ def search(
 def within(
     engine: Engine,
     *,
-    query: Codes | TextQuery,
+    query: QueryCode | TextQuery,
     radius: int,
     where: Filter | None,
     limit: int | None = None,
@@ -102,7 +102,8 @@ def within(
     if not isinstance(query, TextQuery):
         found, total = engine.within(query, radius, tree, limit)
         return Within(Hits(map(to_hit, found)), total)
-    words, (code, _, empty, unknown, _), _ = query
+    words, (_, _, empty, unknown, _), _ = query
+    code = query.encoded.query_code
     if empty:
         return Within(_nothing(engine, query, tree), 0)
     if words.phrases or words.without:
@@ -139,13 +140,10 @@ def to_hit(found: Found) -> Hit:
 
 
 def _by_relevance(engine: Engine, query: TextQuery, k: int, where: Tree | None) -> Hits:
-    words, (code, chances, empty, unknown, _), _ = query
-    ranking = ByRelevance(words, code, None if empty else chances, k)
+    words, (_, chances, empty, unknown, _), _ = query
+    ranking = ByRelevance(words, query.encoded.query_code, None if empty else chances, k)
     with bar("indexing words") as progress:
-        if engine.prepare_words(progress):
-            found = engine.relevant(ranking, where)
-        else:
-            found = Engine.relevant(engine, ranking, where)
+        found = engine.relevant(ranking, where, progress)
     missing = set(ranking.missing)
     return Hits(
         (hit._replace(score=ranking.scores[hit.id]) for hit in _with_words(found, words)),
@@ -164,5 +162,5 @@ def _with_words(found: Sequence[Found], query: WordQuery) -> list[Hit]:
 
 def _nothing(engine: Engine, query: TextQuery, where: Tree | None) -> Hits:
     """Find nothing; a wrong filter is an error all the same."""
-    engine.nearest(query.encoded.code, 1, where)
+    engine.nearest(query.encoded.query_code, 1, where)
     return Hits(unknown=query.encoded.unknown, empty=True)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from html import escape
 from operator import methodcaller
 from pathlib import Path
@@ -10,18 +11,20 @@ from typing import TYPE_CHECKING, Any
 from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.documents.document import BATCH, draw, in_batches
-from vdsh.errors import VdshError
+from vdsh.errors import VdshError, WriteError
 from vdsh.model import Model
 from vdsh.model.drift import Drift
 from vdsh.search.checks import check_count, check_list
-from vdsh.store.access import AGAIN, Access
-from vdsh.store.care import MOST_DRAWN, RECENT, describe, find_problems, measure_drift, write_backup
+from vdsh.store.access import Access
+from vdsh.store.care import MOST_DRAWN, RECENT, measure_drift
 from vdsh.store.duplicates import find_duplicates
 from vdsh.store.engine import Engine
+from vdsh.store.found import pages
 from vdsh.store.hits import Duplicates, Hit, Hits, Within, describe_store
+from vdsh.store.maintenance import describe, find_problems, write_backup
 from vdsh.store.model import load_model
 from vdsh.store.queries import Query
-from vdsh.store.reindexing import check_model
+from vdsh.store.reindex import PREVIOUS, check_previous, reindex
 from vdsh.store.rows import check_id, read_codes
 from vdsh.store.searching import find_best, find_within, index_fields, to_hit, to_tree
 from vdsh.store.verbs import Verbs
@@ -40,8 +43,16 @@ class Store(Verbs):
     is one, and `for document in store` goes through all of them in the order of their ids.
     """
 
-    def __init__(self, engine: Engine, meta: Mapping[str, str], model: Model | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        meta: Mapping[str, str],
+        model: Model | None = None,
+        *,
+        reopen: Callable[[], Engine],
+    ) -> None:
         self._engine = engine
+        self._reopen = reopen
         self._access = Access(engine, meta, model)
 
     def __repr__(self) -> str:
@@ -60,7 +71,7 @@ class Store(Verbs):
     @property
     def model(self) -> Model:
         """The model that makes the codes, loaded when first used."""
-        return self._access.model.model
+        return self._access.retry(lambda: self._access.model.model)
 
     def upsert(
         self,
@@ -142,14 +153,14 @@ class Store(Verbs):
         The store may change meanwhile: each batch is read when it is asked for.
         """
         size = check_count("batch_size", batch_size, 1)
-        for page in self._access.pages(lambda engine, last: engine.page(last, size), "", AGAIN):
+        for page in pages(lambda last: self._access.ask_once(methodcaller("page", last, size)), ""):
             yield [found.document for found in page]
 
     def codes(self, batch_size: int = 10_000) -> Iterator[tuple[list[str], Codes]]:
         """Iterate over ids and codes, in the order of the ids."""
         size = check_count("batch_size", batch_size, 1)
-        for page in self._access.pages(lambda engine, last: engine.code_page(last, size), ""):
-            yield read_codes(page, self._access.n_bytes)
+        found = self._access.pages(lambda engine, last, of: engine.code_page(last, size, of), "")
+        return (read_codes(page, n_bytes) for page, n_bytes in found)
 
     def entries(
         self, after: str = "", batch_size: int = 1000
@@ -176,14 +187,6 @@ class Store(Verbs):
             that are more so; what is found is always so similar.
         """
         return find_duplicates(self._access.entries(), self._access.texts, similarity, radius)
-
-    def prepare_words(self, progress: Callable[[int, int], None] | None = None) -> bool:
-        """Index the words of documents that an older version wrote, as the first search would.
-
-        `progress` is called with the documents done and all that there are to do. Returns whether
-        the store has an index of words; one without puts the nearest by code in order.
-        """
-        return self._access.ask_once(lambda engine: engine.prepare_words(progress))
 
     def index_fields(
         self, fields: Iterable[str], progress: Callable[[int, int], None] | None = None
@@ -226,8 +229,14 @@ class Store(Verbs):
         """
         given = None if documents is None else draw(documents, MOST_DRAWN)
         n = check_count("recent", recent, 1)
-        access = self._access
-        return access.ask(lambda engine: measure_drift(engine, access.model, given, n))
+
+        def work(engine: Engine) -> Drift:
+            model = self._access.model
+            found = measure_drift(engine, model, given, n)
+            engine.code_page("", 1, model.fingerprint)  # raises where the model changed meanwhile
+            return found
+
+        return self._access.ask(work)
 
     def back_up(
         self,
@@ -259,8 +268,9 @@ class Store(Verbs):
         """Encode all documents with another model, which then is the store's own.
 
         Readers and writers go on with the old codes until one transaction switches, and have the
-        new model from then on; documents that are written meanwhile are encoded too. Killed in
-        the middle, it goes on where it stopped when it is called again with the same model.
+        new model from then on; documents that are written meanwhile are encoded too. Other threads
+        use this handle as before. Killed in the middle, it goes on where it stopped when it is
+        called again with the same model.
 
         Parameters
         ----------
@@ -272,11 +282,15 @@ class Store(Verbs):
         progress : callable, optional
             Called with the number of documents of each batch.
         """
-        model = self._engine.previous_model() if hasher is None else load_model(hasher)
-        check_model(self._engine.shown, model)
-        self._access.ask_once(
-            lambda engine: engine.reencode(model, restart=restart, progress=progress)
-        )
+        if not self._access.ask_once(methodcaller("is_in_place")):
+            raise WriteError(f"'{self._engine.shown}' was removed or replaced. Open it again.")
+        with closing(self._reopen()) as engine:  # a connection of its own: nobody waits for it
+            facts = engine.meta()
+            if hasher is None:
+                model = engine.load_model(check_previous(engine.shown, facts.get(PREVIOUS)))
+            else:
+                model = load_model(hasher)
+            reindex(engine, model, restart=restart, progress=progress)
         self._access.follow(model)
 
     def interrupt(self) -> None:

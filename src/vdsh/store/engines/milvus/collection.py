@@ -21,21 +21,21 @@ class DocumentCollection:
 
     Parameters
     ----------
-    check_codes : callable
-        Raises where the store has other codes by now, in another collection.
+    check : callable
+        Raises where the store has another collection by now; asked when this one is gone.
     """
 
-    def __init__(self, session: Session, name: str, check_codes: Callable[[], None]) -> None:
+    def __init__(self, session: Session, name: str, check: Callable[[], None]) -> None:
         self._session = session
         self.name = name
-        self._check_codes = check_codes
+        self._check = check
 
     def call(self, method: str, *arguments: Any, **options: Any) -> Any:
         """Call a method of the client on the collection."""
         try:
             return self._session.call(method, self.name, *arguments, **options)
         except MissingCollectionError:
-            self._check_codes()
+            self._check()
             raise
 
     def nearest(self, code: Codes, k: int, text: str) -> Pairs:
@@ -87,13 +87,6 @@ class DocumentCollection:
         while page := self.page(last, text, size, fields):
             yield page
             last = page[-1]["id"]
-
-    def highest(self) -> str:
-        """Return the highest id, or none."""
-        last = ""
-        for page in self.pages("", MOST - 1, ["id"]):
-            last = page[-1]["id"]
-        return last
 
     def query(self, text: str, fields: list[str], **options: Any) -> list[dict[str, Any]]:
         """Return the rows that pass an expression."""

@@ -4,8 +4,7 @@ What Milvus cannot filter is looked at here, so answers are those of every other
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -15,26 +14,33 @@ from vdsh.errors import FolderError
 from vdsh.model import Model
 from vdsh.search.id_kinds import show
 from vdsh.store.addresses import Address
-from vdsh.store.engine import NEAREST, REORDERS, Engine, no_store
+from vdsh.store.engine import (
+    CHANGED,
+    NEAREST,
+    Engine,
+    ModelChangedError,
+    Progress,
+    check_codes,
+    no_store,
+)
 from vdsh.store.engines.milvus.collection import MOST, DocumentCollection, Pairs
+from vdsh.store.engines.milvus.key_values import KeyValues
 from vdsh.store.engines.milvus.keys import from_key, to_key
-from vdsh.store.engines.milvus.notes import Notes
-from vdsh.store.engines.milvus.reencoding import COLLECTION, Reencoding, read_state
+from vdsh.store.engines.milvus.models import COLLECTION, Models, State, read_state
 from vdsh.store.engines.milvus.session import Session
 from vdsh.store.engines.milvus.tables import (
     Entry,
     check_name,
     chunks,
-    documents_schema,
     piece_keys,
     to_document,
     to_entry,
     to_words,
 )
 from vdsh.store.engines.milvus.where import Expression, quoted, to_expression, with_partial
-from vdsh.store.found import Choose, Found, choose_from
-from vdsh.store.model import to_files
+from vdsh.store.found import Choose, Found, QueryCode, choose_from
 from vdsh.store.ranking import ByRelevance, reorder
+from vdsh.store.reindex import Unencoded
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree, matches
 
@@ -57,7 +63,7 @@ class Milvus(Engine):
         Whether `create` may follow where there is no store: looking for one makes no file.
     """
 
-    care = "Use milvus-backup."
+    own_tool = "Use milvus-backup."
 
     def __init__(self, address: Address, *, wait: float, may_create: bool) -> None:
         address.check_options(("collection",))
@@ -66,84 +72,75 @@ class Milvus(Engine):
             raise no_store(address.shown)
         self.shown = address.shown
         self._file = Path(address.place) if is_lite else None
-        self._has_words = False  # collections of before have none, and cannot get any
         self._collection = check_name(address.name or address.option("collection", "vdsh"))
         self._session = Session(address, wait=wait)
-        self._notes = Notes(self._session, f"{self._collection}_vdsh")
-        self._reencoding = Reencoding(self._session, self._notes, self.shown, self._collection)
-        self._codes = ""  # which codes the store has: `reencode` gives it others
-        self._fingerprint = ""
-        self._documents = self._open(self._collection)
+        self._values = KeyValues(self._session, f"{self._collection}_vdsh")
+        self._models = Models(self._session, self._values, self.shown)
+        self._facts: Mapping[str, str] = {}  # of the collection that is asked
+        self._documents = DocumentCollection(self._session, self._collection, self._check)
 
     def meta(self) -> dict[str, str]:
         """Return what the store says about itself; an empty dict where it is not made yet."""
         there = set(self._session.call("list_collections"))
-        if self._notes.name not in there:
+        if self._values.name not in there:
             if self._collection in there:
                 raise FolderError(
                     f"'{self.shown}' is not a store: the collection {self._collection} belongs to "
                     "something else. Choose another name."
                 )
             return {}
-        self._session.load(self._notes.name)
-        meta = read_state(self._notes).meta
-        documents = meta.get(COLLECTION, self._collection)
-        if "format" not in meta or documents not in there:
+        self._session.load(self._values.name)
+        facts = read_state(self._values).facts
+        if facts.get(COLLECTION) not in there:
             return {}  # making it was interrupted
-        self._session.load(self._notes.name, documents)
-        self._has_words = "words" in meta
-        self._codes, self._fingerprint = meta.get("uuid", ""), meta.get("fingerprint", "")
-        self._documents = self._open(documents)
-        return meta
+        self._facts = facts
+        self._documents = DocumentCollection(self._session, facts[COLLECTION], self._check)
+        self._session.load(self._values.name, self._documents.name)
+        return {name: value for name, value in facts.items() if name != COLLECTION}
 
-    def create(self, meta: Mapping[str, str], model: Model | None) -> dict[str, str]:
+    def create(self, meta: Mapping[str, str], model: Model) -> dict[str, str]:
         """Make both collections; what the store says about itself comes last."""
         with _making:
             there = self.meta()
             if there:
                 return there
-            self._notes.create()
-            self._notes.write_files(meta["fingerprint"], to_files(model))
-            schema = documents_schema(int(meta["n_bits"]))
-            self._notes.create_collection(self._collection, schema, "code", "bm25")
-            self._notes.write("meta/", {**meta, "words": "bm25"})
+            self._values.create()
+            self._models.create(meta, model, self._collection)
             return self.meta()
 
-    def load_model(self) -> Model:
-        """Load the model that is kept inside."""
-        return self._reencoding.load(self._fingerprint)
+    def load_model(self, fingerprint: str) -> Model:
+        """Load a model that is kept inside."""
+        return self._models.load(fingerprint)
 
     def fields(self) -> set[str]:
         """Return the names of all metadata fields."""
-        return self._notes.names("field/")
+        return self._values.names("field/")
 
     def labels(self) -> list[str]:
         """Return all labels that documents have or had, in order."""
-        return sorted(self._notes.names("label/"))
+        return sorted(self._values.names("label/"))
 
     def write(self, rows: Rows) -> None:
         """Write rows: names and pieces first, then the documents in one message where they fit."""
-        words: Sequence[str | None] = [None] * len(rows.rows)
-        if self._has_words:
-            words = to_words([row[1] for row in rows.rows])
+        words = to_words([row[1] for row in rows.rows])
         entries = list(map(to_entry, rows.rows, rows.documents, words))
-        self._notes.note_names("field/", rows.fields)
+        self._values.add_names("field/", rows.fields)
         labels = {label for row in rows.rows if row[2] for label in json.loads(row[2])}
-        self._notes.note_names("label/", labels)
+        self._values.add_names("label/", labels)
         if any(entry.is_partial for entry in entries):
-            self._notes.note_names("is/", {"partial"})
+            self._values.add_names("is/", {"partial"})
         if any(entry.pieces for entry in entries):
-            self._notes.note_names("is/", {"cut"})
+            self._values.add_names("is/", {"cut"})
         replaced = self._pieces_of([entry.row["id"] for entry in entries])
 
-        def upsert() -> None:
+        def upsert(state: State) -> None:
+            collection = self._opened(state)
             self._write_pieces(entries)
             for part in chunks([entry.row for entry in entries], MESSAGE):
-                self._documents.call("upsert", part)
+                collection.call("upsert", part)
 
-        keys = [entry.row["id"] for entry in entries]
-        self._reencoding.note_changes(self._codes, keys, upsert)
-        self._notes.remove(replaced)
+        self._models.write(rows.fingerprint, rows.n_bytes, upsert)
+        self._values.remove(replaced)
 
     def remove(self, ids: Sequence[str]) -> int:
         """Delete documents; return how many were there."""
@@ -152,12 +149,12 @@ class Milvus(Engine):
         these = f"id in {quoted(ids)}"
         n_there = self._documents.count(these)
 
-        def delete() -> None:
+        def delete(state: State) -> None:
             if n_there:
-                self._documents.call("delete", filter=these)
+                self._opened(state).call("delete", filter=these)
 
-        self._reencoding.note_changes(self._codes, keys, delete)
-        self._notes.remove(pieces)
+        self._models.write(None, None, delete)
+        self._values.remove(pieces)
         return n_there
 
     def look_up(self, ids: Sequence[str]) -> list[Found]:
@@ -177,45 +174,46 @@ class Milvus(Engine):
         )
 
     def nearest(
-        self, code: Codes, n: int, where: Tree | None, choose: Choose | None = None
+        self, code: QueryCode, n: int, where: Tree | None, choose: Choose | None = None
     ) -> list[Found]:
         """Return the n nearest documents, ties by id, or those that are chosen of them."""
+        check_codes(self._facts, code.fingerprint)
         expression = self._expression(where)
         n_tried = n if expression.exact else 4 * n + 64
         while True:
-            pairs = self._documents.nearest(code, n_tried, expression.text)
+            pairs = self._documents.nearest(code.bits, n_tried, expression.text)
             found = self._found(pairs, where)
             if len(found) >= n or len(pairs) < n_tried:
                 return choose_from(found[:n], choose)
             n_tried *= 8
 
-    def prepare_words(self, progress: Callable[[int, int], None] | None = None) -> bool:
-        """Say whether the words of documents are indexed."""
-        return self._has_words
-
-    def relevant(self, ranking: ByRelevance, where: Tree | None) -> list[Found]:
+    def relevant(
+        self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None
+    ) -> list[Found]:
         """Put the best by words, as Milvus finds them, and the nearest by code in order."""
         found = {one.document.id: one for one in self.nearest(ranking.code, NEAREST, where)}
         words = " ".join(list(ranking.query.words)[:MOST_WORDS])
-        if words and self._has_words and (found or self.count(None)):  # none have no mean length
+        if words and (found or self.count(None)):  # none have no mean length
             keys = self._documents.by_words(words, NEAREST, self._expression(where).text)
             new = [(0, key) for key in keys if from_key(key) not in found]
             found |= {one.document.id: one for one in self._found(new, where)}
         return reorder(list(found.values()), ranking)
 
     def within(
-        self, code: Codes, radius: int, where: Tree | None, limit: int | None = None
+        self, code: QueryCode, radius: int, where: Tree | None, limit: int | None = None
     ) -> tuple[list[Found], int]:
         """Find the documents within a radius; where Milvus can filter, others are but counted."""
+        check_codes(self._facts, code.fingerprint)
         expression = self._expression(where)
-        pairs = self._documents.within(code, radius, expression.text)
+        pairs = self._documents.within(code.bits, radius, expression.text)
         if expression.exact:
             return self._found(pairs[:limit], where), len(pairs)
         found = self._found(pairs, where)
         return found[:limit], len(found)
 
-    def page(self, after: str, size: int) -> list[Found]:
+    def page(self, after: str, size: int, of: str | None = None) -> list[Found]:
         """Return the documents with the lowest ids above `after`."""
+        check_codes(self._facts, of or self._facts["fingerprint"])
         last, found = after and to_key(after), dict[str, Found]()
         while not found and (
             rows := self._documents.page(last, "", min(size, MANY_DOCUMENTS), FIELDS)
@@ -223,8 +221,9 @@ class Milvus(Engine):
             last, found = rows[-1]["id"], self._stored(rows)
         return [found[key] for key in sorted(found)]
 
-    def code_page(self, after: str, size: int) -> list[tuple[str, bytes]]:
+    def code_page(self, after: str, size: int, of: str | None = None) -> list[tuple[str, bytes]]:
         """Return the lowest ids above `after` with their codes."""
+        check_codes(self._facts, of or self._facts["fingerprint"])
         rows = self._documents.page(after and to_key(after), "", min(size, MOST), ["id", "code"])
         return [(from_key(row["id"]), row["code"][0]) for row in rows]
 
@@ -233,38 +232,44 @@ class Milvus(Engine):
         name = "Milvus" if self._file is None else "Milvus Lite"
         size = None if self._file is None else self._file.stat().st_size
         search = "exact, BIN_FLAT"
-        words = BY_WORDS if self._has_words else REORDERS
-        return {"engine": name, "search": search, "words": words, "bytes": size}
+        return {"engine": name, "search": search, "words": BY_WORDS, "bytes": size}
 
     def compact(self) -> None:
         """Forget models that are not used; Milvus gives back the space of documents by itself."""
-        self._reencoding.forget()
+        self._models.forget()
 
-    def reencode(
-        self,
-        model: Model,
-        *,
-        restart: bool = False,
-        progress: Callable[[int], None] | None = None,
-    ) -> None:
-        """Copy all documents with codes of another model, and what is written meanwhile."""
-        self._reencoding.run(model, self._stored, restart=restart, progress=progress)
+    def begin_reindex(self, model: Model, *, restart: bool) -> None:
+        """Make a collection for the codes of another model."""
+        self._models.begin(model, restart=restart)
 
-    def previous_model(self) -> Model:
-        """Load the model that the store had before."""
-        return self._reencoding.previous()
+    def unencoded(self, fingerprint: str, after: Any, size: int) -> list[Unencoded]:
+        """Return the next documents that the new collection has not as they are."""
+        return self._models.unencoded(after, size, self._stored)
+
+    def put_codes(self, fingerprint: str, batch: Sequence[Unencoded], codes: Codes) -> None:
+        """Copy documents with new codes."""
+        self._models.put_codes(batch, codes)
+
+    def switch(self, model: Model) -> int:
+        """Copy what is left while nobody writes, and make the new collection the store's."""
+        return self._models.switch(model, self._stored)
 
     def close(self) -> None:
         """Close the connection; Milvus Lite stops when nobody uses it any more."""
         self._session.close()
 
-    def _open(self, collection: str) -> DocumentCollection:
-        check = partial(self._reencoding.check_codes, self._codes)
-        return DocumentCollection(self._session, collection, check)
+    def _check(self) -> None:
+        """Raise where the store has got another collection, since this one is gone."""
+        state = read_state(self._values)
+        if state.facts.get(COLLECTION) != self._facts.get(COLLECTION):
+            raise ModelChangedError(CHANGED)
+
+    def _opened(self, state: State) -> DocumentCollection:
+        return DocumentCollection(self._session, state.facts[COLLECTION], self._check)
 
     def _expression(self, where: Tree | None) -> Expression:
         expression = to_expression(where)
-        if where is None or "partial" not in self._notes.names("is/"):
+        if where is None or "partial" not in self._values.names("is/"):
             return expression
         return with_partial(expression)
 
@@ -285,7 +290,7 @@ class Milvus(Engine):
     def _stored(self, rows: Sequence[Mapping[str, Any]], tries: int = TRIES) -> dict[str, Found]:
         """Make documents of rows; one that was replaced a moment ago is fetched anew."""
         wanted = [key for row in rows if row["pieces"] for key in piece_keys(row["pieces"])]
-        pieces = self._notes.look_up(wanted)
+        pieces = self._values.look_up(wanted)
         found, replaced = {}, []
         for row in rows:
             body, keys = row["document"], piece_keys(row["pieces"]) if row["pieces"] else []
@@ -303,7 +308,7 @@ class Milvus(Engine):
 
     def _pieces_of(self, keys: Sequence[str]) -> list[str]:
         """List the pieces that belong to documents."""
-        if "cut" not in self._notes.names("is/"):
+        if "cut" not in self._values.names("is/"):
             return []
         some = ", ".join([f'"{key}"' for key in keys])
         rows = self._documents.query(f'id in [{some}] and pieces != ""', ["pieces"])
@@ -315,4 +320,4 @@ class Milvus(Engine):
             if entry.pieces:
                 keys = piece_keys(entry.row["pieces"])
                 pieces |= zip(keys, entry.pieces, strict=True)
-        self._notes.write("", pieces)
+        self._values.write("", pieces)

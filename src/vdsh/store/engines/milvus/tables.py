@@ -61,6 +61,7 @@ def documents_schema(n_bits: int) -> Any:
     schema.add_field("code", DataType.BINARY_VECTOR, dim=n_bits)
     schema.add_field("document", DataType.VARCHAR, max_length=LONGEST)
     schema.add_field("pieces", DataType.VARCHAR, max_length=100)
+    schema.add_field("version", DataType.VARCHAR, max_length=32)  # another one with each write
     schema.add_field("fields", DataType.JSON)
     words = {"max_length": LONGEST, "enable_analyzer": True}
     schema.add_field("words", DataType.VARCHAR, **words, analyzer_params=OUR_WORDS)
@@ -69,7 +70,7 @@ def documents_schema(n_bits: int) -> Any:
     return schema
 
 
-def notes_schema() -> Any:
+def values_schema() -> Any:
     """Describe the collection of everything else; Milvus wants a vector in each."""
     schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
     schema.add_field("key", DataType.VARCHAR, is_primary=True, max_length=LONGEST)
@@ -78,13 +79,13 @@ def notes_schema() -> Any:
     return schema
 
 
-def note(key: str, value: str = "") -> dict[str, Any]:
+def key_value(key: str, value: str = "") -> dict[str, Any]:
     """Make a row of the second collection."""
     return {"key": key, "value": value, "nothing": b"\0"}
 
 
-def to_entry(row: Row, document: Document, words: str | None) -> Entry:
-    """Make a row of a document and its words; collections of before have none."""
+def to_entry(row: Row, document: Document, words: str) -> Entry:
+    """Make a row of a document and its words."""
     id, text, labels, metadata, code = row
     key = to_key(id)
     if len(key) > LONGEST:
@@ -96,12 +97,12 @@ def to_entry(row: Row, document: Document, words: str | None) -> Entry:
     known = None if labels is None else json.loads(labels)
     length = len(labels or "") + len(metadata)
     fields = fields_of(known, document.metadata, length=length)
-    name = f"{uuid.uuid4().hex}:{len(pieces)}" if pieces else ""
-    values: dict[str, Any] = {"id": key, "code": code, "pieces": name}
+    version = uuid.uuid4().hex
+    name = f"{version}:{len(pieces)}" if pieces else ""
+    values: dict[str, Any] = {"id": key, "version": version, "code": code, "pieces": name}
     values["fields"] = orjson.dumps(fields).decode()
     values["document"] = "" if pieces else body
-    if words is not None:
-        values["words"] = words
+    values["words"] = words
     return Entry(values, pieces, "partial" in fields)
 
 
@@ -146,12 +147,12 @@ def to_document(key: str, body: str) -> Document:
     return Document(from_key(key), text, None if labels is None else tuple(labels), metadata)
 
 
-def file_notes(prefix: str, files: Mapping[str, bytes]) -> Iterator[dict[str, Any]]:
+def file_values(prefix: str, files: Mapping[str, bytes]) -> Iterator[dict[str, Any]]:
     """Make the rows of a model's files."""
     for name, content in files.items():
         for number, first in enumerate(range(0, max(len(content), 1), FILE_PIECE)):
             piece = base64.b64encode(content[first : first + FILE_PIECE]).decode()
-            yield note(f"{prefix}{to_key(name)}/{number:08}", piece)
+            yield key_value(f"{prefix}{to_key(name)}/{number:08}", piece)
 
 
 def read_files(prefix: str, rows: Iterable[tuple[str, str]]) -> dict[str, bytes]:

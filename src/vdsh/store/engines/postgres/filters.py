@@ -16,8 +16,7 @@ from typing import Any
 from vdsh.errors import EngineError
 from vdsh.store.engines.postgres.driver import Identifier, Literal
 from vdsh.store.engines.postgres.session import Session
-from vdsh.store.engines.postgres.tables import Tables
-from vdsh.store.engines.postgres.upgrade import MEMORY, take_turns
+from vdsh.store.engines.postgres.tables import MEMORY, Tables, take_turns
 from vdsh.store.engines.postgres.where import MOST_PARAMETERS, Sql, escape, join, to_parameter
 from vdsh.store.filters import LONGEST, MOST, WORTH, fields_of
 from vdsh.store.where import ORDERS, All, Compare, Some, Tree, kind_of

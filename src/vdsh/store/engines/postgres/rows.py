@@ -29,7 +29,6 @@ _POSITIONS = ["", ""]  # one position need not be said
 _POSITIONS += [":" + ",".join(map(str, range(1, n + 1))) for n in range(2, MOST_COUNTED + 1)]
 
 LONGEST_ID = 2600  # bytes; an entry of a PostgreSQL index holds 2,704
-PIECE = 8_000_000  # bytes of a model's file in a row
 
 
 def to_vectors(texts: Sequence[str]) -> list[tuple[str, int]]:
@@ -127,13 +126,6 @@ def to_code(bits: bytes) -> bytes:
 def to_bits(code: bytes) -> str:
     """Write a code as PostgreSQL writes bits."""
     return f"{int.from_bytes(code):0{8 * len(code)}b}"
-
-
-def to_pieces(files: Mapping[str, bytes]) -> Iterator[tuple[str, int, bytes]]:
-    """Cut files into rows."""
-    for name, content in files.items():
-        for number, first in enumerate(range(0, max(len(content), 1), PIECE)):
-            yield name, number, content[first : first + PIECE]
 
 
 def _check_id_length(id: str) -> None:

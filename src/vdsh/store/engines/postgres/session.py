@@ -8,9 +8,9 @@ from vdsh.errors import EngineError, FolderError, VdshError, WriteError
 from vdsh.store.addresses import Address
 from vdsh.store.engines.postgres.driver import Composed, Connection, Cursor, psycopg
 
-OWN_OPTIONS = ("table", "index")
-# Also: somebody made the same tables just now, or gave them words.
-CONFLICTS = ("40001", "40P01", "42P07", "23505", "23514")
+OWN_OPTIONS = ("table",)
+# Also: somebody made the same tables just now.
+CONFLICTS = ("40001", "40P01", "42P07", "23505")
 RETRIED = (*CONFLICTS, "57P01", "57P02", "57P03", "53300")  # restarts, crowds
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 DISK_FULL = ("53100", "53200", "58030")

@@ -7,8 +7,9 @@ from vdsh.errors import InputError
 from vdsh.store.engines.postgres.driver import SQL, Composed, Identifier
 
 LONGEST_NAME = 50  # bytes; PostgreSQL cuts names off at 63, and ours get endings
-NAMES = ("documents", "meta", "fields", "model", "totals")
-PARTS = ("", "_meta", "_fields", "_model", "_totals")
+NAMES = ("documents", "meta", "fields", "models", "totals")
+PARTS = ("", "_meta", "_fields", "_models", "_totals")
+MEMORY = "1GB"  # at most, while an index is made
 
 # `metadata` is the JSON as it was given, `fields` what filters look at, see `where`; `words` our
 # tokens, see `vectors`, `n_words` their number, `n_before` that of the text before this one.
@@ -18,27 +19,27 @@ SCHEMA = (
     " words tsvector NOT NULL, n_words int NOT NULL, n_before int)",
     "CREATE TABLE {meta} (key text PRIMARY KEY, value text NOT NULL)",
     'CREATE TABLE {fields} (name text COLLATE "C" PRIMARY KEY)',
-    "CREATE TABLE {model} (name text, piece int, data bytea NOT NULL, PRIMARY KEY (name, piece))",
+    "CREATE TABLE {models} (fingerprint text, file text, piece int, data bytea NOT NULL,"
+    " PRIMARY KEY (fingerprint, file, piece))",
+    "CREATE TABLE {totals} (documents bigint NOT NULL, words bigint NOT NULL)",
+    "CREATE INDEX {words} ON {documents} USING gin (words)",
 )
-TOTALS = "CREATE TABLE {totals} (documents bigint NOT NULL, words bigint NOT NULL)"
-WORD_INDEX = "CREATE INDEX IF NOT EXISTS {words} ON {documents} USING gin (words)"
 UPSERT = """
-INSERT INTO {documents} AS old (id, text, labels, metadata, fields, code)
+INSERT INTO {documents} AS old (id, text, labels, metadata, fields, code, words, n_words)
 SELECT id, text,
   CASE WHEN labels IS NOT NULL THEN ARRAY(SELECT jsonb_array_elements_text(labels::jsonb)) END,
-  metadata::json, fields::jsonb, code::{bits}
+  metadata::json, fields::jsonb, code::{bits}, words::tsvector, n_words
 FROM json_to_recordset(%s::json) AS new(id text, text text, labels text, metadata text,
   fields text, code text, words text, n_words int)
 ON CONFLICT (id) DO UPDATE SET text = excluded.text, labels = excluded.labels,
-  metadata = excluded.metadata, fields = excluded.fields, code = excluded.code
+  metadata = excluded.metadata, fields = excluded.fields, code = excluded.code,
+  words = excluded.words, n_words = excluded.n_words, n_before = old.n_words
+RETURNING n_words, n_before
 """
-UPSERT_WORDS = (
-    UPSERT.replace("code)", "code, words, n_words)")
-    .replace("code::{bits}", "code::{bits}, words::tsvector, n_words")
-    .replace("= excluded.code", "= excluded.code, words = excluded.words,")
-    + "  n_words = excluded.n_words, n_before = old.n_words RETURNING n_words, n_before"
-)
-DELETE = "DELETE FROM {documents} WHERE id = ANY(%s::text[])"
+DELETE = """
+DELETE FROM {documents} WHERE id = ANY(%s::text[])
+RETURNING NULL::int AS n_words, n_words AS n_before
+"""
 # Each writer adds a row to the totals and takes over those that no other holds: so none waits.
 NOTED = """
 WITH changed AS (CHANGE), earlier AS (
@@ -59,13 +60,6 @@ SEARCHES = {
 SELECT {columns}, distance FROM (
   SELECT id, {distance}::int AS distance FROM {documents} WHERE CONDITION
   ORDER BY distance, id LIMIT %s
-) AS nearest JOIN {documents} USING (id) ORDER BY distance, id
-""",
-    # The graph gives ties in any order, so the nearest are put in order once more.
-    "nearest by graph": """
-SELECT {columns}, distance FROM (
-  SELECT id, {distance}::int AS distance FROM {documents} WHERE CONDITION
-  ORDER BY {distance} LIMIT %s
 ) AS nearest JOIN {documents} USING (id) ORDER BY distance, id
 """,
     "within": """
@@ -103,8 +97,6 @@ class Tables:
     ----------
     all : list of str
         The quoted names of all tables, the documents' first and the meta table second.
-    graph : str
-        The quoted name of the index for approximate search.
     """
 
     def __init__(self, name: str) -> None:
@@ -118,14 +110,12 @@ class Tables:
         self.name = name
         self._table = table
         self._names = [Identifier(*schema, table + ending) for ending in PARTS]
-        self._graph = Identifier(f"{table}_hnsw")
         self._more = {
             "words": Identifier(f"{table}_words"),
             "codes": Identifier(f"{table}_codes"),
             "forget": Identifier(f"{table}_forget"),
             "forget_function": Identifier(*schema, f"{table}_forget"),
         }
-        self.graph = Identifier(*schema, f"{table}_hnsw").as_string(None)
         self.all = [name.as_string(None) for name in self._names]
 
     def filter_index(self, ending: str) -> str:
@@ -140,28 +130,16 @@ class Tables:
 
     def create(self, n_bits: int) -> Iterator[Composed]:
         """Give the statements that make the tables."""
-        for statement in (*SCHEMA, TOTALS, WORD_INDEX):
+        for statement in SCHEMA:
             yield self.sql(statement, bits=bit_type(n_bits))
 
-    def create_graph(self, vector: Vector | None) -> Composed:
-        """Give the statement that makes the index for approximate search."""
-        assert vector is not None
-        return self.sql(
-            "CREATE INDEX IF NOT EXISTS {name} ON {documents} USING hnsw (code {operators})",
-            name=self._graph,
-            operators=Identifier(vector.schema, "bit_hamming_ops"),
-        )
-
-    def upsert(self, n_bits: int, *, words: bool) -> Composed:
+    def upsert(self, n_bits: int) -> Composed:
         """Give the statement that writes a batch; its parameter is a JSON array of objects."""
-        statement = NOTED.replace("CHANGE", UPSERT_WORDS) if words else UPSERT
-        return self.sql(statement, bits=bit_type(n_bits))
+        return self.sql(NOTED.replace("CHANGE", UPSERT), bits=bit_type(n_bits))
 
-    def delete(self, *, words: bool) -> Composed:
+    def delete(self) -> Composed:
         """Give the statement that deletes the documents of some ids and counts them."""
-        gone = "RETURNING NULL::int AS n_words, n_words AS n_before" if words else "RETURNING id"
-        statement = NOTED if words else "WITH changed AS (CHANGE) SELECT count(*) FROM changed"
-        return self.sql(statement.replace("CHANGE", f"{DELETE} {gone}"))
+        return self.sql(NOTED.replace("CHANGE", DELETE))
 
     def note_fields(self) -> Composed:
         """Give the statement that notes the names of fields."""
@@ -171,6 +149,11 @@ class Tables:
         """Give one of the `SEARCHES`, with a condition."""
         query = SEARCHES[name].replace("CONDITION", condition)
         return self.sql(query, distance=_distance(vector, n_bits))
+
+
+def take_turns(cursor: Any, tables: Tables) -> None:
+    """Wait until no other process makes this store, or gives it another model or index."""
+    cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (tables.name,))
 
 
 def bit_type(n_bits: int) -> SQL:

@@ -1,36 +1,24 @@
-"""The SQLite file of a store in a folder: schema, transactions, and errors as sentences."""
+"""The SQLite file of a store in a folder: transactions, and errors as sentences."""
 
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from vdsh.errors import EngineError, FolderError, InputError, WriteError
+from vdsh.model import Model
+from vdsh.store.engine import FORMAT, PARTS
+from vdsh.store.engines.sqlite.schema import META, TABLES, is_ours, read_schema
 from vdsh.store.engines.sqlite.where import has_label, json_kind, json_value
 from vdsh.store.engines.sqlite.words import create_words
+from vdsh.store.model import to_pieces
 
-FILE = "store.sqlite"
+FILE = PARTS[0]
 MODES = {"write": "mode=rwc", "read": "mode=ro", "frozen": "mode=ro&immutable=1"}
 
-# A document that is replaced gets a new row, and the old row is noted among the deletions. So an
-# index that knows the last row and deletion it has seen can ask for what came after them. Old
-# deletions are forgotten (`Mirror.forget_deletions`); an index that would need them is made anew.
-SCHEMA = """
-CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE documents(
-    row INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT UNIQUE NOT NULL,
-    text TEXT NOT NULL,
-    labels TEXT,
-    metadata TEXT NOT NULL,
-    code BLOB NOT NULL
-);
-CREATE TABLE deletions(
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, row INTEGER NOT NULL, id TEXT NOT NULL
-);
-CREATE TABLE fields(name TEXT PRIMARY KEY) WITHOUT ROWID;
-"""
+ADD_MODEL = "INSERT OR IGNORE INTO models VALUES (?, ?, ?, ?)"
 
 
 class Database:
@@ -38,6 +26,10 @@ class Database:
 
     Parameters
     ----------
+    folder : Path
+        Its absolute path.
+    shown : str
+        The folder, for people.
     wait : float
         Seconds to wait for another writer.
 
@@ -51,13 +43,14 @@ class Database:
         Whether folder or file cannot be written to.
     """
 
-    def __init__(self, folder: Path, *, wait: float) -> None:
-        self.folder = folder
-        self.file = folder.absolute() / FILE
+    def __init__(self, folder: Path, shown: str, *, wait: float) -> None:
+        self.shown = Path(shown)
+        self.file = folder / FILE
         self.identity: tuple[int, int] | None = None
         self.read_only = False
         self._wait = wait
         self._connection: sqlite3.Connection | None = None
+        self._size = 0  # bytes of the file, when it was last looked at
         if self.file.is_file():
             self._open()
 
@@ -66,25 +59,31 @@ class Database:
         if self._connection is None:
             return {}
         with self.reading() as connection:
-            names = connection.execute("SELECT name, type FROM sqlite_master").fetchall()
-            if not names:
+            schema = read_schema(connection)
+            if not schema:
                 return {}
-            tables = {name for name, kind in names if kind == "table"}
-            if not {"meta", "documents", "deletions"} <= tables:
-                raise FolderError(f"'{self.folder / FILE}' is an SQLite file but not of a store.")
-            return dict(connection.execute("SELECT key, value FROM meta").fetchall())
+            if META not in schema:
+                raise FolderError(f"'{self.shown / FILE}' is an SQLite file but not of a store.")
+            facts = read_meta(connection)
+            if facts.get("format") == str(FORMAT) and not is_ours(schema):
+                raise FolderError(
+                    f"'{self.shown / FILE}' has other tables than vdsh makes. Restore a copy, or "
+                    "index the documents into a new store."
+                )
+            return facts
 
-    def create(self, meta: Mapping[str, str]) -> dict[str, str]:
+    def create(self, meta: Mapping[str, str], model: Model) -> dict[str, str]:
         """Make the tables, unless another process was faster; return what `meta` says then."""
         connection = self._connection or self._open()
         with self._explained():
             connection.execute("PRAGMA journal_mode=WAL")
         with self.writing() as connection:
             if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-                for statement in SCHEMA.split(";"):
+                for statement in TABLES:
                     connection.execute(statement)
                 connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
                 create_words(connection)
+                connection.executemany(ADD_MODEL, to_pieces(model))
         return self.meta()
 
     @contextmanager
@@ -97,7 +96,7 @@ class Database:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """Commit all that is written inside, or nothing."""
         if self.read_only:
-            raise WriteError(f"'{self.folder}' is read-only. Copy the store to change it.")
+            raise WriteError(f"'{self.shown}' is read-only. Copy the store to change it.")
         self._check_place()
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
@@ -113,8 +112,23 @@ class Database:
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def is_in_place(self) -> bool:
-        """Say whether the path still leads to the file that is open."""
-        return self.identity == _identity(self.file)
+        """Say whether the path still leads to the file that is open, and all of it is there."""
+        return self.identity == _identity(self.file) and not self._is_cut()
+
+    def _is_cut(self) -> bool:
+        """Say whether the file was cut short: it has shrunk, and its header tells of more pages.
+
+        It also tells of more while others bring pages from the log to a growing file; a file that
+        was compacted has shrunk, and its header knows.
+        """
+        with self.file.open("rb") as file:
+            header, size = file.read(32), file.seek(0, os.SEEK_END)
+        page = int.from_bytes(header[16:18]) or 1
+        told = int.from_bytes(header[28:32]) * (65_536 if page == 1 else page)
+        if size < self._size and (size < told or len(header) < 32):
+            return True
+        self._size = size
+        return False
 
     def interrupt(self) -> None:
         """Make a statement that another thread runs give up."""
@@ -129,11 +143,14 @@ class Database:
 
     def _open(self) -> sqlite3.Connection:
         there = self.file.exists()
-        writable = os.access(self.folder, os.W_OK) and (not there or os.access(self.file, os.W_OK))
+        writable = os.access(self.file.parent, os.W_OK) and (
+            not there or os.access(self.file, os.W_OK)
+        )
         self.read_only = not writable
         with self._explained():
             self._connection = self._connect("write") if writable else self._connect_for_reading()
         self.identity = _identity(self.file)
+        self._size = self.file.stat().st_size
         return self._connection
 
     @contextmanager
@@ -144,12 +161,17 @@ class Database:
         except sqlite3.Error as error:
             raise self._explain(error) from error
         except UnicodeDecodeError as error:  # SQLite quotes the file in its message
-            raise FolderError(f"'{self.folder / FILE}' is damaged. Restore a copy.") from error
+            raise FolderError(f"'{self.shown / FILE}' is damaged. Restore a copy.") from error
 
     def _check_place(self) -> None:
+        if self.identity == _identity(self.file) and self._is_cut():
+            raise FolderError(
+                f"'{self.shown / FILE}' was cut short while it was open, so nothing is written. "
+                "Restore a copy."
+            )
         if not self.is_in_place():
             raise WriteError(
-                f"'{self.folder}' was removed or replaced since it was opened, so nothing is "
+                f"'{self.shown}' was removed or replaced since it was opened, so nothing is "
                 "written. Open it again."
             )
 
@@ -190,10 +212,10 @@ class Database:
         except sqlite3.OperationalError:
             connection.close()
         # SQLite needs files beside the database to share it; nobody writes where there is no log.
-        log = self.folder / f"{FILE}-wal"
+        log = self.file.with_name(f"{FILE}-wal")
         if log.exists() and log.stat().st_size:
             raise FolderError(
-                f"'{self.folder}' was not closed and is read-only, so its last changes cannot be "
+                f"'{self.shown}' was not closed and is read-only, so its last changes cannot be "
                 "read. Open it once where it can be written to."
             )
         return self._connect("frozen")
@@ -202,17 +224,17 @@ class Database:
         name = getattr(error, "sqlite_errorname", None) or ""
         if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             return WriteError(
-                f"Another process is writing to '{self.folder}'; waited {self._wait:g} s. "
+                f"Another process is writing to '{self.shown}'; waited {self._wait:g} s. "
                 "Try again when it has finished."
             )
         if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
             return FolderError(
-                f"'{self.folder / FILE}' is damaged ({error}). It was left as it is: restore a "
+                f"'{self.shown / FILE}' is damaged ({error}). It was left as it is: restore a "
                 "copy, or index the documents into a new store."
             )
         if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")):
             return WriteError(
-                f"Could not read or write '{self.folder}': {error}. "
+                f"Could not read or write '{self.shown}': {error}. "
                 "What was committed before is kept. Check the free space and the permissions."
             )
         if name == "SQLITE_INTERRUPT":
@@ -224,9 +246,14 @@ class Database:
         if isinstance(error, sqlite3.ProgrammingError):
             return error
         return FolderError(
-            f"'{self.folder / FILE}' is not as vdsh writes it ({error}). Restore a copy, or index "
+            f"'{self.shown / FILE}' is not as vdsh writes it ({error}). Restore a copy, or index "
             "the documents into a new store."
         )
+
+
+def read_meta(connection: sqlite3.Connection) -> dict[str, Any]:
+    """Read what the store says about itself, as a transaction sees it."""
+    return dict(connection.execute("SELECT key, value FROM meta LIMIT 100").fetchall())
 
 
 def _identity(file: Path) -> tuple[int, int] | None:

@@ -1,7 +1,7 @@
-"""SQLite as an engine: a folder with the database, the model and the index file."""
+"""SQLite as an engine: a folder with the database and the index file."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from sqlite3 import Connection
@@ -12,31 +12,30 @@ from vdsh.codes import Codes
 from vdsh.errors import FolderError, VdshError, WriteError
 from vdsh.model import Model
 from vdsh.model.health import sample
-from vdsh.store.engine import REORDERS, WORDS_LATER, Engine, no_store
-from vdsh.store.engines.sqlite import care, filters, reencoding
-from vdsh.store.engines.sqlite.care import holds_store, keep_inside
-from vdsh.store.engines.sqlite.database import FILE, Database
-from vdsh.store.engines.sqlite.mirror import Mirror, check_codes, current_state, share_mirror
+from vdsh.store.engine import NEAREST, PARTS, Engine, Progress, check_codes, no_store
+from vdsh.store.engines.sqlite import filters, maintenance, models
+from vdsh.store.engines.sqlite.cache import IndexCache, current_state, share_cache
+from vdsh.store.engines.sqlite.database import FILE, Database, read_meta
 from vdsh.store.engines.sqlite.relevant import find_candidates, fitting
 from vdsh.store.engines.sqlite.snapshot import Snapshot, to_found, to_pairs
 from vdsh.store.engines.sqlite.words import (
-    Pending,
     Words,
     add_words,
+    begin_anew,
     create_words,
     index_pending,
     pending,
     remove_words,
 )
-from vdsh.store.found import Choose, Found
-from vdsh.store.model import FOLDER, load_model
+from vdsh.store.found import Choose, Found, QueryCode
 from vdsh.store.ranking import ByRelevance
-from vdsh.store.reindexing import NAME as MODEL_NAME
+from vdsh.store.reindex import Unencoded
 from vdsh.store.rows import COLUMNS, Rows, read_labels
 from vdsh.store.where import Tree
 from vdsh.words import DamagedWordsError, Segment, WordQuery
 
 ALL_WORDS = "all words (BM25)"
+DAMAGED_WORDS = f"damaged: the next search makes them anew, or re-orders the {NEAREST:,} nearest"
 TURN, PAUSE = 1.0, 0.12  # seconds after which others may write: they look ten times a second
 INSERT = f"INSERT INTO documents({COLUMNS}) VALUES (?, ?, ?, ?, ?)"
 
@@ -48,25 +47,18 @@ class Sqlite(Engine):
     there is no store.
     """
 
-    def __init__(self, folder: Path, *, wait: float, may_create: bool) -> None:
-        if not holds_store(folder) and not may_create:
-            raise no_store(str(folder))
-        self.shown = str(folder)
+    def __init__(self, folder: Path, *, shown: str, wait: float, may_create: bool) -> None:
+        if not maintenance.holds_store(folder) and not may_create:
+            raise no_store(shown)
+        self.shown = shown
         self._folder = folder
         self._may_create = may_create
-        self._mirror: Mirror | None = None
+        self._cache: IndexCache | None = None
         self._words: Words | None = None  # stay when codes change
         self._known_fields: set[str] = set()
-        self._codes = ""  # which codes the store has: `reencode` gives it others
-        self._model_name = FOLDER
-        self._progress: Callable[[int, int], None] | None = None
-        self._database = Database(folder, wait=wait)
+        self._codes = ""  # which codes the cache is of: `switch` gives the store others
+        self._database = Database(folder, shown, wait=wait)
         self.read_only = self._database.read_only
-
-    @property
-    def model_place(self) -> str:
-        """The folder of the model."""
-        return str(self._folder.absolute() / self._model_name)
 
     def meta(self) -> dict[str, str]:
         """Return what the store says about itself; an empty dict where it is not made yet."""
@@ -75,19 +67,18 @@ class Sqlite(Engine):
             raise FolderError(f"The store '{self.shown}' was never finished. Give it a model.")
         return self._note(meta)
 
-    def create(self, meta: Mapping[str, str], model: Model | None) -> dict[str, str]:
-        """Make the tables; the model comes first, so that a store is never without it."""
+    def create(self, meta: Mapping[str, str], model: Model) -> dict[str, str]:
+        """Make the tables, with the model in them."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise WriteError(f"Could not make '{self.shown}': {error.strerror}.") from error
-        if model is not None:
-            keep_inside(Path(self.model_place), model)
-        return self._note(self._database.create(meta))
+        return self._note(self._database.create(meta, model))
 
-    def load_model(self) -> Model:
-        """Load the model that is kept inside."""
-        return load_model(self.model_place)
+    def load_model(self, fingerprint: str) -> Model:
+        """Load a model that is kept inside."""
+        with self._database.reading() as connection:
+            return models.load_model(connection, fingerprint, self.shown)
 
     def fields(self) -> set[str]:
         """Return the names of all metadata fields."""
@@ -104,6 +95,7 @@ class Sqlite(Engine):
         new = rows.fields - self._known_fields
         words = Segment.of([row[1] for row in rows.rows])
         with self._changing() as connection:
+            check_codes(read_meta(connection), rows.fingerprint, rows.n_bytes)
             _delete(connection, [row[0] for row in rows.rows])
             connection.executemany(INSERT, rows.rows)
             if rows.rows:  # their rows follow each other, up to the newest
@@ -130,41 +122,49 @@ class Sqlite(Engine):
             return Snapshot(connection, where).count()
 
     def nearest(
-        self, code: Codes, n: int, where: Tree | None, choose: Choose | None = None
+        self, code: QueryCode, n: int, where: Tree | None, choose: Choose | None = None
     ) -> list[Found]:
         """Return the n nearest documents, ties by id, or those that are chosen of them."""
-        mirror = self._need_mirror()
+        cache = self._need_cache()
         with self._database.reading() as connection:
             snapshot = Snapshot(connection, where)
-            with mirror.showing(connection) as index:
-                pairs = snapshot.nearest(index, code, n)
+            with cache.showing(connection, code.fingerprint) as index:
+                pairs = snapshot.nearest(index, code.bits, n)
             if pairs is None:
-                pairs = snapshot.nearest_of_all_passing(code, n)
+                pairs = snapshot.nearest_of_all_passing(code.bits, n)
             return snapshot.fetch(pairs if choose is None else snapshot.choose(pairs, choose))
 
-    def prepare_filter(
-        self, where: Tree, progress: Callable[[int, int], None] | None = None
-    ) -> None:
+    def prepare_filter(self, where: Tree, progress: Progress | None = None) -> None:
         """Index the fields of a filter, where documents are many."""
         filters.index_by_use(self._database, where, progress)
 
-    def index_fields(
-        self, fields: Sequence[str], progress: Callable[[int, int], None] | None = None
-    ) -> None:
+    def index_fields(self, fields: Sequence[str], progress: Progress | None = None) -> None:
         """Index fields for filters."""
         filters.index_fields(self._database, fields, progress)
 
-    def prepare_words(self, progress: Callable[[int, int], None] | None = None) -> bool:
-        """Index the words of documents that an older version wrote, or of a damaged index."""
-        self._progress = progress
-        left = self._pending()
-        if left is not None and not left.n_left:
-            return True
+    def relevant(
+        self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None
+    ) -> list[Found]:
+        """Return the documents that words and codes together find, best first.
+
+        A damaged index is made anew; where that cannot be, the nearest by code are put in order.
+        """
+        with suppress(DamagedWordsError):
+            return self._relevant(ranking, where)
+        if self._mend_words(progress):
+            with suppress(DamagedWordsError):
+                return self._relevant(ranking, where)
+        return super().relevant(ranking, where)
+
+    def _mend_words(self, progress: Progress | None) -> bool:
+        """Make a damaged word index anew, unless another process was faster; say whether it is."""
         if self.read_only:
             return False
         n_left, begin = 0, monotonic()
         with suppress(WriteError):  # another process writes all the time, or the disk is full
-            while left is None or left.n_left:
+            with self._database.writing() as connection:
+                left = begin_anew(connection)
+            while left.n_left:
                 with self._database.writing() as connection:
                     left = index_pending(connection)
                 n_left = max(n_left, left.n_left)
@@ -176,80 +176,53 @@ class Sqlite(Engine):
             return True
         return False
 
-    def relevant(self, ranking: ByRelevance, where: Tree | None) -> list[Found]:
-        """Return the documents that words and codes together find, best first.
-
-        A damaged index is made anew; where that cannot be, the nearest by code are put in order.
-        """
-        with suppress(DamagedWordsError):
-            return self._relevant(ranking, where)
-        if self._mend_words():
-            with suppress(DamagedWordsError):
-                return self._relevant(ranking, where)
-        return super().relevant(ranking, where)
-
-    def _mend_words(self) -> bool:
-        """Make a damaged word index anew, unless another process was faster."""
-        if self.read_only:
-            return False
-        with suppress(WriteError), self._database.writing() as connection:
-            left = pending(connection)
-            if left is not None and not left.n_left:
-                try:
-                    Words().showing(connection)
-                except DamagedWordsError:
-                    create_words(connection)
-        return self.prepare_words(self._progress)
-
     def _relevant(self, ranking: ByRelevance, where: Tree | None) -> list[Found]:
-        mirror = self._need_mirror()
+        cache = self._need_cache()
         with self._database.reading() as connection:
             snapshot = Snapshot(connection, where)
-            with mirror.showing(connection) as index:
-                words = mirror.words.showing(connection)
+            with cache.showing(connection, ranking.code.fingerprint) as index:
+                words = cache.words.showing(connection)
                 candidates = find_candidates(snapshot, index, words, ranking)
             return snapshot.fetch([(one.id, one.distance) for one in ranking(candidates)])
 
     def within(
-        self, code: Codes, radius: int, where: Tree | None, limit: int | None = None
+        self, code: QueryCode, radius: int, where: Tree | None, limit: int | None = None
     ) -> tuple[list[Found], int]:
         """Find the documents within a radius, nearest first, ties by id."""
-        mirror = self._need_mirror()
+        cache = self._need_cache()
         with self._database.reading() as connection:
             snapshot = Snapshot(connection, where)
-            with mirror.showing(connection) as index:
-                pairs = snapshot.within(index, code, radius)
+            with cache.showing(connection, code.fingerprint) as index:
+                pairs = snapshot.within(index, code.bits, radius)
             return snapshot.fetch(pairs[:limit]), len(pairs)
 
-    def page(self, after: str, size: int) -> list[Found]:
+    def page(self, after: str, size: int, of: str | None = None) -> list[Found]:
         """Return the documents with the lowest ids above `after`."""
         query = f"SELECT {COLUMNS} FROM documents WHERE id > ? ORDER BY id LIMIT ?"
-        return [to_found(row) for row in self._ask_for_codes(query, after, size)]
+        return [to_found(row) for row in self._ask(query, after, size, of=of)]
 
-    def code_page(self, after: str, size: int) -> list[tuple[str, bytes]]:
+    def code_page(self, after: str, size: int, of: str | None = None) -> list[tuple[str, bytes]]:
         """Return the lowest ids above `after` with their codes."""
         query = "SELECT id, code FROM documents WHERE id > ? ORDER BY id LIMIT ?"
-        return self._ask_for_codes(query, after, size)
+        return self._ask(query, after, size, of=of)
 
     def within_fitting(
-        self, code: Codes, radius: int, where: Tree | None, limit: int | None, query: WordQuery
+        self, code: QueryCode, radius: int, where: Tree | None, limit: int | None, query: WordQuery
     ) -> tuple[list[Found], int]:
         """Read the texts of those documents that have the words, where that is less."""
-        left = self._pending()
-        if left is not None and not left.n_left:
-            with suppress(DamagedWordsError):
-                return self._within_fitting(code, radius, where, limit, query)
+        with suppress(DamagedWordsError):
+            return self._within_fitting(code, radius, where, limit, query)
         return super().within_fitting(code, radius, where, limit, query)
 
     def _within_fitting(
-        self, code: Codes, radius: int, where: Tree | None, limit: int | None, query: WordQuery
+        self, code: QueryCode, radius: int, where: Tree | None, limit: int | None, query: WordQuery
     ) -> tuple[list[Found], int]:
-        mirror = self._need_mirror()
+        cache = self._need_cache()
         with self._database.reading() as connection:
             snapshot = Snapshot(connection, where)
-            with mirror.showing(connection) as index:
-                near = to_pairs(index.within(code, radius)) if len(index) else []
-                words = mirror.words.showing(connection)
+            with cache.showing(connection, code.fingerprint) as index:
+                near = to_pairs(index.within(code.bits, radius)) if len(index) else []
+                words = cache.words.showing(connection)
             pairs = fitting(snapshot, words, snapshot.passing(near), query)
             return snapshot.fetch(pairs[:limit]), len(pairs)
 
@@ -257,7 +230,7 @@ class Sqlite(Engine):
         """Return the n documents that were written first, or last, in order."""
         order = "DESC" if last else "ASC"
         query = f"SELECT {COLUMNS} FROM documents ORDER BY row {order} LIMIT ?"
-        found = [to_found(row) for row in self._ask_for_codes(query, n)]
+        found = [to_found(row) for row in self._ask(query, n)]
         return found[::-1] if last else found
 
     def some_codes(self, n: int) -> list[tuple[str, bytes]]:
@@ -267,51 +240,60 @@ class Sqlite(Engine):
         )[0]
         rows = sample(last - first + 1, 4 * n) + first
         some = f"row IN ({', '.join(map(str, rows))})"  # numbers of our own
-        found = self._ask_for_codes(f"SELECT id, code FROM documents WHERE {some} ORDER BY row")
+        found = self._ask(f"SELECT id, code FROM documents WHERE {some} ORDER BY row")
         if len(found) < n:
             return super().some_codes(n)
         return [found[i] for i in sample(len(found), n)]
 
     def facts(self) -> dict[str, Any]:
         """Say how words are looked for, and how many bytes there are."""
-        left = self._pending()
-        words = ALL_WORDS
-        if left is None or left.n_left:
-            words = REORDERS if self.read_only else WORDS_LATER
+        with self._database.reading() as connection:
+            left = pending(connection)
+        words = DAMAGED_WORDS if left is None or left.n_left else ALL_WORDS
         files = [file for file in self._folder.rglob("*") if file.is_file()]
         return {"words": words, "bytes": sum(file.stat().st_size for file in files)}
 
-    def reencode(
-        self,
-        model: Model,
-        *,
-        restart: bool = False,
-        progress: Callable[[int], None] | None = None,
-    ) -> None:
-        """Encode all documents with another model, and switch to it in one transaction."""
-        reencoding.reencode(self._database, model, restart=restart, progress=progress)
+    def begin_reindex(self, model: Model, *, restart: bool) -> None:
+        """Keep another model beside the store's own."""
+        with self._database.writing() as connection:
+            models.begin(connection, model, self.shown, restart=restart)
 
-    def previous_model(self) -> Model:
-        """Load the model that the store had before."""
-        return reencoding.previous_model(self._database)
+    def unencoded(self, fingerprint: str, after: int | None, size: int) -> list[Unencoded]:
+        """Return the next documents without a code of the new model, behind a row."""
+        with self._database.reading() as connection:
+            return models.unencoded(connection, -(2**63) if after is None else after, size)
+
+    def put_codes(self, fingerprint: str, batch: Sequence[Unencoded], codes: Codes) -> None:
+        """Keep the new codes of documents."""
+        rows = [one.key for one in batch]
+        with self._database.writing() as connection:
+            models.put_codes(connection, fingerprint, self.shown, rows, codes)
+
+    def switch(self, model: Model) -> int:
+        """Encode what is left, and put all new codes in place in one transaction."""
+        with self._database.writing() as connection:
+            n_left = models.switch(connection, model, self.shown)
+            store = read_meta(connection)["uuid"]
+            # Or every reader would have to make the index of the new codes; it may fail.
+            with suppress(VdshError, OSError):
+                IndexCache(self._database.file, model.n_bits, store).save(connection)
+        return n_left
 
     def problems(self) -> Iterator[str]:
         """Say what is wrong with the database, the index beside it, or the words."""
-        return care.problems(self._database, self._need_mirror())
+        return maintenance.problems(self._database, self._need_cache())
 
-    def copy_to(self, folder: Path, progress: Callable[[int, int], None] | None = None) -> None:
-        """Copy database, models and map into an empty folder."""
-        care.copy_to(self._database, folder / FILE, progress)
-        for source in self._folder.iterdir():
-            if source.is_dir() and MODEL_NAME.fullmatch(source.name):
-                shutil.copytree(source, folder / source.name)
-            elif source.name in care.KEPT:
-                shutil.copy(source, folder / source.name)
+    def copy_to(self, folder: Path, progress: Progress | None = None) -> None:
+        """Copy database and map into an empty folder."""
+        maintenance.copy_to(self._database, folder / FILE, progress)
+        for name in PARTS[1:]:
+            if (self._folder / name).is_file():
+                shutil.copyfile(self._folder / name, folder / name)
 
     def compact(self) -> None:
         """Write the database anew without the space of what was deleted; old models go too."""
-        reencoding.forget_models(self._database)
         with self._database.writing() as connection:
+            models.forget(connection)
             filters.index_anew(connection)
         self._database.vacuum()
 
@@ -325,60 +307,50 @@ class Sqlite(Engine):
 
     def close(self) -> None:
         """Save the index where it has changed much, and close the database."""
-        mirror, self._mirror = self._mirror, None  # which others may go on using
+        cache, self._cache = self._cache, None  # which others may go on using
         try:
-            if mirror is not None and not self.read_only:
+            if cache is not None and not self.read_only:
                 with suppress(VdshError, OSError), self._database.reading() as connection:
-                    mirror.save(connection)  # may fail: it is only a cache
+                    cache.save(connection)  # may fail: it is only a cache
         finally:
             self._database.close()
 
-    def _pending(self) -> Pending | None:
+    def _ask(self, query: str, *parameters: Any, of: str | None = None) -> list[Any]:
         with self._database.reading() as connection:
-            return pending(connection)
-
-    def _ask(self, query: str, *parameters: Any) -> list[Any]:
-        with self._database.reading() as connection:
+            if of is not None:
+                check_codes(read_meta(connection), of)
             return connection.execute(query, parameters).fetchall()
 
     @contextmanager
     def _changing(self) -> Iterator[Connection]:
-        mirror = self._need_mirror()
+        cache = self._need_cache()
         with self._database.writing() as connection:
-            check_codes(connection, self._codes)
             if pending(connection) is None:
                 create_words(connection)
             yield connection
-            mirror.forget_deletions(connection)
-
-    def _ask_for_codes(self, query: str, *parameters: Any) -> list[Any]:
-        with self._database.reading() as connection:
-            check_codes(connection, self._codes)
-            return connection.execute(query, parameters).fetchall()
+            cache.forget_tombstones(connection)
 
     def _note(self, meta: dict[str, str]) -> dict[str, str]:
-        """Remember which codes the store has, and of which model."""
+        """Remember which codes the store has."""
         if meta and meta.get("uuid") != self._codes:
-            self._words = self._mirror.words if self._mirror else self._words
-            self._mirror = None
+            self._words = self._cache.words if self._cache else self._words
+            self._cache = None
             self._codes = str(meta.get("uuid"))
-            inside = meta.get("keep_model") == "inside"
-            self._model_name = str(meta.get("model")) if inside else FOLDER
         return meta
 
-    def _need_mirror(self) -> Mirror:
-        if self._mirror is None:
-            with self._database.reading() as connection:
-                check_codes(connection, self._codes)
-            n_bits = int(self._database.meta()["n_bits"])
-            self._mirror = share_mirror(self._database, n_bits, self._codes, self._words)
-        return self._mirror
+    def _need_cache(self) -> IndexCache:
+        """Return the index cache of the codes that the store had when it was last looked at."""
+        if self._cache is None:
+            facts = self._note(self._database.meta())
+            words, n_bits = self._words, int(facts["n_bits"])
+            self._cache = share_cache(self._database, n_bits, self._codes, words)
+        return self._cache
 
 
 def _delete(connection: Connection, ids: Sequence[str]) -> int:
     """Delete rows and note it for the indexes that hold them; return how many there were."""
     these = f"FROM documents WHERE id IN ({', '.join('?' * len(ids))})"
-    note = f"INSERT INTO deletions(row, id) SELECT row, id {these}"
+    note = f"INSERT INTO tombstones(row, id) SELECT row, id {these}"
     n_removed = connection.execute(note, ids).rowcount
     if n_removed:
         rows = [row for (row,) in connection.execute(f"SELECT row {these}", ids)]

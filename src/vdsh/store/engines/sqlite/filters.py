@@ -15,16 +15,11 @@ from typing import NamedTuple
 
 from vdsh.errors import InputError, WriteError
 from vdsh.store.engines.sqlite.database import Database
+from vdsh.store.engines.sqlite.schema import FILTERS
 from vdsh.store.engines.sqlite.where import is_plain, json_path
 from vdsh.store.filters import LONGEST, MOST, WORTH, fields_of
 from vdsh.store.where import Tree
 
-SCHEMA = (
-    "CREATE TABLE filter_fields(field INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL,"
-    " last INTEGER NOT NULL)",
-    "CREATE TABLE filters(field INTEGER NOT NULL, value NOT NULL, row INTEGER NOT NULL,"
-    " PRIMARY KEY (field, value, row)) WITHOUT ROWID",
-)
 NUL = "x'00'"
 BATCH = 100_000  # rows that are indexed in a transaction
 PAUSE = 0.12  # seconds between two of them: others, who look ten times a second, may write
@@ -147,7 +142,7 @@ def _catch_up(connection: sqlite3.Connection, names: Collection[str]) -> int:
     """Index some documents for the first field that lacks some; return how many rows are left."""
     if not list_fields(connection):
         _drop(connection)
-        for statement in SCHEMA:
+        for statement in FILTERS:
             connection.execute(statement)
     new = "INSERT OR IGNORE INTO filter_fields(name, last) VALUES (?, 0)"
     connection.executemany(new, [(name,) for name in names])

@@ -1,7 +1,7 @@
 """The table `words` of a store in a folder: pieces of the word index, and which are joined.
 
 Each batch of documents adds a piece, and small neighbours are joined, so that there are few.
-Documents that are deleted are noted in the table `gone` until their piece is written anew.
+Deleted documents are noted in the table `word_tombstones` until their piece is written anew.
 """
 
 import sqlite3
@@ -16,13 +16,8 @@ import numpy as np
 from vdsh.words import DamagedWordsError, Segment
 from vdsh.words.segment import MOST
 
-SCHEMA = (
-    "CREATE TABLE words(segment INTEGER PRIMARY KEY, first INTEGER NOT NULL,"
-    " span INTEGER NOT NULL, docs INTEGER NOT NULL, data BLOB NOT NULL)",
-    "CREATE TABLE gone(segment INTEGER PRIMARY KEY, places BLOB NOT NULL)",
-)
 JOINED = 8  # neighbours of a size, at least
-MOST_GONE = 0.25  # of a piece, before it is written anew
+MOST_DELETED = 0.25  # of a piece, before it is written anew
 
 
 class Piece(NamedTuple):
@@ -45,12 +40,12 @@ class Piece(NamedTuple):
         return (self.span - 1).bit_length() // 3
 
 
-def note_gone(connection: sqlite3.Connection, piece: Piece, places: bytes) -> None:
+def add_tombstones(connection: sqlite3.Connection, piece: Piece, places: bytes) -> None:
     """Note that some documents of a piece are gone; write it anew where they are many."""
-    noted = _gone(connection, piece) + places
-    note = "INSERT OR REPLACE INTO gone VALUES (?, ?)"
+    noted = _tombstones(connection, piece) + places
+    note = "INSERT OR REPLACE INTO word_tombstones VALUES (?, ?)"
     connection.execute(note, (piece.segment, noted + _check_sum(noted)))
-    if len(noted) > 2 * MOST_GONE * piece.docs:  # so that one without documents is dropped
+    if len(noted) > 2 * MOST_DELETED * piece.docs:  # so that one without documents is dropped
         left = read_piece(connection, piece)
         drop_pieces(connection, [piece])
         if left.n_docs:
@@ -61,7 +56,7 @@ def list_pieces(connection: sqlite3.Connection) -> list[Piece]:
     """List the pieces, in the order of their documents; raise where they cannot be ours."""
     query = (
         "SELECT segment, first, span, docs, IFNULL(LENGTH(places), 0) "
-        "FROM words LEFT JOIN gone USING (segment) ORDER BY first"
+        "FROM words LEFT JOIN word_tombstones USING (segment) ORDER BY first"
     )
     pieces = [Piece(*row) for row in connection.execute(query)]
     sound = all(isinstance(n, int) for piece in pieces for n in piece)
@@ -75,7 +70,7 @@ def read_piece(connection: sqlite3.Connection, piece: Piece) -> Segment:
     query = "SELECT data FROM words WHERE segment = ?"
     (data,) = connection.execute(query, (piece.segment,)).fetchone()
     segment = Segment.from_bytes(data, piece.first)
-    gone = np.frombuffer(_gone(connection, piece), "<u2")
+    gone = np.frombuffer(_tombstones(connection, piece), "<u2")
     if (len(segment.lengths), segment.n_docs) != (piece.span, piece.docs) or (
         gone.max(initial=0) >= piece.span
     ):
@@ -83,8 +78,8 @@ def read_piece(connection: sqlite3.Connection, piece: Piece) -> Segment:
     return segment.without(gone) if len(gone) else segment
 
 
-def _gone(connection: sqlite3.Connection, piece: Piece) -> bytes:
-    query = "SELECT places FROM gone WHERE segment = ?"
+def _tombstones(connection: sqlite3.Connection, piece: Piece) -> bytes:
+    query = "SELECT places FROM word_tombstones WHERE segment = ?"
     found = connection.execute(query, (piece.segment,)).fetchone()
     if not found:
         return b""
@@ -107,7 +102,7 @@ def write_piece(connection: sqlite3.Connection, segment: Segment) -> None:
 
 def drop_pieces(connection: sqlite3.Connection, pieces: Sequence[Piece]) -> None:
     """Drop pieces and what is noted beside them."""
-    for table in ("words", "gone"):
+    for table in ("words", "word_tombstones"):
         these = [(piece.segment,) for piece in pieces]
         connection.executemany(f"DELETE FROM {table} WHERE segment = ?", these)
 

@@ -9,27 +9,27 @@ from typing import NamedTuple
 import numpy as np
 
 from vdsh.store.engines.sqlite.pieces import (
-    SCHEMA,
     Piece,
+    add_tombstones,
     choose_to_join,
     drop_pieces,
     list_pieces,
-    note_gone,
     read_piece,
     write_piece,
 )
+from vdsh.store.engines.sqlite.schema import WORDS
 from vdsh.words import DamagedWordsError, Segment, WordIndex
 from vdsh.words.segment import MOST
 
-KEY = "words"  # in the table `meta`: the last old document that is indexed, and the last there is
-BATCH = 2000  # old documents that are indexed at a time
+KEY = "words"  # in the table `meta`: the row up to which an index made anew has come, and the last
+BATCH = 2000  # documents that are indexed at a time when it is made anew
 LONG_BATCH = 32 * 2**20  # characters that end a batch sooner
 
 
 class Pending(NamedTuple):
-    """Documents that were there before the word index: up to which row it has them, and the last.
+    """Documents that were there before a damaged word index was begun anew.
 
-    They were written by an older version, or the index was damaged.
+    `done`: up to which row it has them. `last`: the last of them.
     """
 
     done: int
@@ -43,17 +43,16 @@ class Pending(NamedTuple):
 
 def create_words(connection: sqlite3.Connection) -> None:
     """Make the tables; what is in the store already is indexed later."""
-    for table in ("words", "gone"):
+    for table in ("words", "word_tombstones"):
         connection.execute(f"DROP TABLE IF EXISTS {table}")
-    for statement in SCHEMA:
+    for statement in WORDS:
         connection.execute(statement)
     query = "SELECT IFNULL(MIN(row), 1) - 1, IFNULL(MAX(row), 0) FROM documents"
     _set_pending(connection, Pending(*connection.execute(query).fetchone()))
-    connection.execute("UPDATE meta SET value = '2' WHERE key = 'format'")  # 1 had no words
 
 
 def pending(connection: sqlite3.Connection) -> Pending | None:
-    """Say which documents are not indexed yet; None where the store has no word index."""
+    """Say which documents are not indexed yet; None where what says so is damaged."""
     found = connection.execute("SELECT value FROM meta WHERE key = ?", (KEY,)).fetchone()
     try:
         left = Pending(*map(int, found[0].split())) if found else None
@@ -62,13 +61,23 @@ def pending(connection: sqlite3.Connection) -> Pending | None:
     return left if left and max(map(abs, left)) < 2**63 else None
 
 
-def index_pending(connection: sqlite3.Connection) -> Pending:
-    """Index some documents that are not indexed yet; return which are left then."""
+def begin_anew(connection: sqlite3.Connection) -> Pending:
+    """Begin a damaged word index anew, unless somebody did; return which documents it lacks."""
     left = pending(connection)
+    if left is not None and not left.n_left:
+        try:
+            Words().showing(connection)
+        except DamagedWordsError:
+            left = None
     if left is None:
         create_words(connection)
-        left = pending(connection) or Pending(0, 0)
-    rows = _old_documents(connection, left)
+    return left or pending(connection) or Pending(0, 0)
+
+
+def index_pending(connection: sqlite3.Connection) -> Pending:
+    """Index some documents that are not indexed yet; return which are left then."""
+    left = begin_anew(connection)
+    rows = _next_documents(connection, left)
     _set_pending(connection, Pending(rows[-1][0] if rows else left.last, left.last))
     if rows:
         numbers = np.array([row for row, _ in rows], np.int64)
@@ -98,7 +107,7 @@ def remove_words(connection: sqlite3.Connection, rows: Sequence[int]) -> None:
         for piece in list_pieces(connection):
             places = numbers[(numbers >= piece.first) & (numbers < piece.end)] - piece.first
             if len(places):
-                note_gone(connection, piece, places.astype("<u2").tobytes())
+                add_tombstones(connection, piece, places.astype("<u2").tobytes())
 
 
 class Words:
@@ -146,7 +155,7 @@ class Words:
 
 
 def _check_newest(connection: sqlite3.Connection, pieces: list[Piece]) -> None:
-    """Raise where an older version, which knows nothing of words, has written since."""
+    """Raise where another program, which knows nothing of words, has written since."""
     (newest,) = connection.execute("SELECT MAX(row) FROM documents").fetchone()
     if newest is not None and (not pieces or newest >= pieces[-1].end):
         raise DamagedWordsError("The word index does not have the newest documents.")
@@ -177,7 +186,7 @@ def _is_damage(error: Exception) -> bool:
     return isinstance(error, DamagedWordsError) or name == "SQLITE_ERROR"
 
 
-def _old_documents(connection: sqlite3.Connection, left: Pending) -> list[tuple[int, str]]:
+def _next_documents(connection: sqlite3.Connection, left: Pending) -> list[tuple[int, str]]:
     """Read the rows and texts of some documents that are not indexed yet."""
     query = "SELECT row, text FROM documents WHERE row > ? AND row <= ? ORDER BY row LIMIT ?"
     rows: list[tuple[int, str]] = []

@@ -1,4 +1,4 @@
-"""The second collection of a store in Milvus: texts under keys that sort by what they are about."""
+"""The second collection of a store in Milvus: a key-value table, its keys sorted by subject."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -9,21 +9,21 @@ from vdsh.store.engines.milvus.session import Session
 from vdsh.store.engines.milvus.tables import (
     LONGEST,
     chunks,
-    file_notes,
-    note,
-    notes_schema,
+    file_values,
+    key_value,
     read_files,
+    values_schema,
 )
 from vdsh.words.index import K1, B
 
 MESSAGE = 16_000_000  # bytes
-PAGE = 200  # notes of up to 64 KB in an answer
+PAGE = 200  # values of up to 64 KB in an answer
 MANY_KEYS = 1000
 BM25 = {"bm25_k1": K1, "bm25_b": B}
 
 
-class Notes:
-    """Reads and writes notes: meta/NAME, field/=NAME, label/=NAME, is/=WHAT, model/..., piece/...
+class KeyValues:
+    """Reads and writes meta/…/NUMBER, field/=NAME, label/=NAME, is/=WHAT, model/..., piece/...
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ class Notes:
     def __init__(self, session: Session, name: str) -> None:
         self._session = session
         self.name = name
-        self._seen: dict[str, set[str]] = {}  # names that are surely noted
+        self._seen: dict[str, set[str]] = {}  # names that are surely there
 
     def create(self) -> None:
         """Make the collection, unless it is there."""
-        self.create_collection(self.name, notes_schema(), "nothing")
+        self.create_collection(self.name, values_schema(), "nothing")
         self._session.load(self.name)
 
     def create_collection(self, name: str, schema: Any, vector: str, words: str = "") -> None:
@@ -52,17 +52,17 @@ class Notes:
         self._session.call("create_index", name, index, sync=False)
 
     def write(self, prefix: str, values: Mapping[str, str]) -> None:
-        """Write notes."""
-        rows = [note(prefix + key, value) for key, value in values.items()]
+        """Write values."""
+        rows = [key_value(prefix + key, value) for key, value in values.items()]
         for part in chunks(rows, MESSAGE):
             self._session.call("upsert", self.name, part)
 
     def under(self, prefix: str) -> dict[str, str]:
-        """Read all notes under a prefix, without it in their names."""
+        """Read all values under a prefix, without it in their names."""
         return {key.removeprefix(prefix): value for key, value in self._under(prefix)}
 
     def look_up(self, keys: Sequence[str]) -> dict[str, str]:
-        """Read some notes."""
+        """Read some values."""
         found: dict[str, str] = {}
         for first in range(0, len(keys), PAGE):
             some = ", ".join([f'"{key}"' for key in keys[first : first + PAGE]])
@@ -71,19 +71,19 @@ class Notes:
         return found
 
     def remove(self, keys: Sequence[str]) -> None:
-        """Delete notes."""
+        """Delete values."""
         for first in range(0, len(keys), MANY_KEYS):
             some = ", ".join([f'"{key}"' for key in keys[first : first + MANY_KEYS]])
             self._session.call("delete", self.name, filter=f"key in [{some}]")
 
     def names(self, prefix: str) -> set[str]:
-        """Read the names that were noted under a prefix, by this process or another."""
+        """Read the names that were added under a prefix, by this process or another."""
         names = {from_key(key.removeprefix(f"{prefix}=")) for key, _ in self._under(prefix)}
         self._seen.setdefault(prefix, set()).update(names)
         return names
 
-    def note_names(self, prefix: str, names: Collection[str]) -> None:
-        """Note names that are not noted yet."""
+    def add_names(self, prefix: str, names: Collection[str]) -> None:
+        """Add names that are not there yet."""
         seen = self._seen.setdefault(prefix, set())
         new = {name: f"{prefix}={to_key(name)}" for name in set(names) - seen}
         self.write("", {key: "" for key in new.values() if len(key) <= LONGEST})
@@ -91,7 +91,7 @@ class Notes:
 
     def write_files(self, fingerprint: str, files: Mapping[str, bytes]) -> None:
         """Write a model's files."""
-        for part in chunks(list(file_notes(f"model/{fingerprint}/", files)), MESSAGE):
+        for part in chunks(list(file_values(f"model/{fingerprint}/", files)), MESSAGE):
             self._session.call("upsert", self.name, part)
 
     def files(self, fingerprint: str) -> dict[str, bytes]:
@@ -100,7 +100,7 @@ class Notes:
         return read_files(prefix, self._under(prefix))
 
     def _under(self, prefix: str) -> Iterator[tuple[str, str]]:
-        """Yield the notes under a prefix, in order; it ends in a slash."""
+        """Yield the values under a prefix, in order; it ends in a slash."""
         last, end = prefix, prefix[:-1] + chr(ord("/") + 1)
         while rows := self._query(
             f'key > "{last}" and key < "{end}"',

@@ -1,7 +1,10 @@
-"""Care of a store: checks that find damage, copies while others write, space given back."""
+"""Maintenance of a store: checks that find damage, copies while others write, space given back."""
 
+import io
 import resource
 import sqlite3
+import subprocess
+import sys
 import tarfile
 from threading import Event, Thread
 
@@ -66,6 +69,9 @@ def test_damage_is_found(folder, statement, sentence):
 def test_another_model_is_found(folder, fitted):
     change(folder, "UPDATE meta SET value = ? WHERE key = 'fingerprint'", "0" * 64)
     with open_store(folder) as store:
+        assert any("its model is missing" in problem for problem in store.check())
+    change(folder, "UPDATE models SET fingerprint = ?", "0" * 64)
+    with open_store(folder) as store:
         assert any("not the one this store was made with" in problem for problem in store.check())
 
 
@@ -120,7 +126,7 @@ def test_a_backup_never_lies_in_the_store(folder, tmp_path):
     link = tmp_path / "link"
     link.symlink_to(folder)
     with open_store(folder) as store:
-        inside = (folder, folder / "copy.vdsh", folder / "model" / "copy.vdsh", link / "copy.vdsh")
+        inside = (folder, folder / "copy.vdsh", folder / "sub" / "copy.vdsh", link / "copy.vdsh")
         for place in inside:
             with pytest.raises((InputError, OutputExistsError)):
                 store.back_up(place)
@@ -178,6 +184,121 @@ def test_what_is_no_backup_restores_nothing(folder, tmp_path, kind):
         restore_store(file, tmp_path / "again")
     assert not (tmp_path / "again").exists()
     assert not (tmp_path / "escaped").exists()
+
+
+def tar_of(file, *members, mode="w"):
+    """Write a tar of names with bytes, or of members as they are."""
+    with tarfile.open(file, mode) as archive:
+        for name, content in members:
+            member = name if isinstance(name, tarfile.TarInfo) else tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+
+
+def link(name, target, kind=tarfile.SYMTYPE):
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname = kind, target
+    return member
+
+
+ABOUT = ("backup.json", b'{"vdsh": "backup", "parts": []}')
+HOSTILE = {
+    "a link and a file behind it": [ABOUT, (link("map.safetensors", "../.."), b"")],
+    "a hard link": [ABOUT, (link("store.sqlite", "/etc/passwd", tarfile.LNKTYPE), b"")],
+    "a device": [ABOUT, (link("store.sqlite", "", tarfile.CHRTYPE), b"")],
+    "a folder": [ABOUT, (link("store.sqlite", "", tarfile.DIRTYPE), b"")],
+    "a name outside": [ABOUT, ("../escaped", b"x")],
+    "an absolute name": [ABOUT, ("/tmp/escaped-by-vdsh", b"x")],
+    "a foreign file": [ABOUT, ("store.sqlite", b""), ("model/manifest.json", b"{}")],
+    "a part twice": [ABOUT, ("store.sqlite", b""), ("store.sqlite", b"x")],
+    "no store": [ABOUT],
+    "the store first": [("store.sqlite", b""), ABOUT],
+    "deep": [("backup.json", b"[" * 9000)],
+    "of another kind": [("backup.json", b'{"vdsh": "model"}')],
+    "no object": [("backup.json", b"[1]")],
+    "an empty store": [ABOUT, ("store.sqlite", b"")],
+    "no database": [ABOUT, ("store.sqlite", b"x" * 5000)],
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_backup_writes_nothing(tmp_path, kind):  # #31 B2
+    file = tmp_path / "hostile.vdsh"
+    tar_of(file, *HOSTILE[kind])
+    with pytest.raises(FolderError) as error:
+        restore_store(file, tmp_path / "again")
+    assert "\n" not in str(error.value)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["hostile.vdsh"]
+
+
+@pytest.mark.parametrize("mode", ["w:gz", "w:bz2", "w:xz"])
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_compressed_backup_is_refused(tmp_path, mode, cut):  # #31 B2: LZMAError, a bomb
+    file = tmp_path / "bomb.vdsh"
+    tar_of(file, ABOUT, ("store.sqlite", bytes(10_000_000)), mode=mode)
+    if cut:
+        file.write_bytes(file.read_bytes()[:-20])
+    with pytest.raises(FolderError, match="is not a whole backup"):
+        restore_store(file, tmp_path / "again")
+    assert [path.name for path in tmp_path.iterdir()] == ["bomb.vdsh"]
+
+
+def test_a_sparse_part_is_refused(tmp_path):  # #31 B2: a small file, a large store
+    file = tmp_path / "sparse.vdsh"
+    member = tarfile.TarInfo("store.sqlite")
+    member.pax_headers = {"GNU.sparse.major": "0", "GNU.sparse.minor": "1",
+                          "GNU.sparse.map": "0,0", "GNU.sparse.size": str(2**40)}  # fmt: skip
+    tar_of(file, ABOUT, (member, b""))
+    with pytest.raises(FolderError, match="is not a whole backup"):
+        restore_store(file, tmp_path / "again")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM models",
+        "UPDATE documents SET code = zeroblob(2)",
+        "UPDATE meta SET value = '0' || substr(value, 2) || '' WHERE key = 'fingerprint'",
+    ],
+)
+def test_what_is_restored_is_checked_first(folder, tmp_path, statement):  # #31 A3, B2
+    change(folder, statement)
+    with open_store(folder) as store:
+        store.back_up(tmp_path / "bad.vdsh")
+    with pytest.raises(FolderError, match="Nothing was restored"):
+        restore_store(tmp_path / "bad.vdsh", tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+
+
+KILLED = """
+import os, sys
+from vdsh.store import open_store
+with open_store(sys.argv[1]) as store:
+    store.back_up(sys.argv[2], progress=lambda *_: os.kill(os.getpid(), 9))
+"""
+
+
+def test_what_a_killed_backup_left_goes_with_the_next(folder, tmp_path):  # #31 B7
+    place = tmp_path / "backups"
+    place.mkdir()
+    command = [sys.executable, "-c", KILLED, str(folder), str(place / "copy.vdsh")]
+    for _ in range(2):
+        assert subprocess.run(command, check=False).returncode == -9
+    assert len(list(place.iterdir())) == 1  # not one more with each
+    with open_store(folder) as store:
+        store.back_up(place / "copy.vdsh")
+    assert [path.name for path in place.iterdir()] == ["copy.vdsh"]
+    restore_store(place / "copy.vdsh", tmp_path / "again").close()
+
+
+def test_two_backups_to_one_file_do_not_meet(folder, tmp_path):
+    def again(*_):
+        with open_store(folder) as other, pytest.raises(InputError, match="Another backup"):
+            other.back_up(tmp_path / "copy.vdsh")
+
+    with open_store(folder) as store:
+        store.back_up(tmp_path / "copy.vdsh", progress=again)
+    restore_store(tmp_path / "copy.vdsh", tmp_path / "again").close()
 
 
 def test_space_is_given_back(folder, corpus):

@@ -1,4 +1,4 @@
-"""The index that follows the documents table, and its file.
+"""The index cache: a `HammingIndex` that follows the documents table, and its file.
 
 The file is a cache: it may be missing, old or damaged, and is then made anew from SQLite. Its name
 says which state of which store it shows: index-ROW-SEQ-STORE.vdsh.
@@ -20,8 +20,8 @@ import numpy as np
 from vdsh.codes import Codes
 from vdsh.errors import FolderError, VdshError
 from vdsh.search import HammingIndex
-from vdsh.store import reindexing
-from vdsh.store.engines.sqlite.database import Database
+from vdsh.store.engine import CHANGED, ModelChangedError, check_codes
+from vdsh.store.engines.sqlite.database import Database, read_meta
 from vdsh.store.engines.sqlite.words import Words
 from vdsh.store.rows import read_codes
 
@@ -32,7 +32,7 @@ MANY = 50_000
 
 
 class State(NamedTuple):
-    """The newest row and deletion; it grows with every change."""
+    """The newest row and tombstone; it grows with every change."""
 
     row: int
     seq: int
@@ -45,29 +45,23 @@ class State(NamedTuple):
 def current_state(connection: sqlite3.Connection) -> State:
     """Read the state of the store in two look-ups."""
     newest = dict(connection.execute("SELECT name, seq FROM sqlite_sequence").fetchall())
-    state = State(newest.get("documents", 0), newest.get("deletions", 0))
+    state = State(newest.get("documents", 0), newest.get("tombstones", 0))
     if not all(isinstance(number, int) for number in state):
         raise FolderError("This store is damaged: its rows are not counted. Restore a copy.")
     return state
-
-
-def check_codes(connection: sqlite3.Connection, store: str) -> None:
-    """Raise where a transaction sees codes of another model than those that are known."""
-    found = connection.execute("SELECT value FROM meta WHERE key = 'uuid'").fetchone()
-    reindexing.check_codes(found and found[0], store)
 
 
 def _count(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT COUNT(*) FROM documents").fetchone()[0])
 
 
-def _first_deletion(connection: sqlite3.Connection) -> float:
-    """Return the number of the oldest deletion in the log, infinity where it is empty."""
-    (first,) = connection.execute("SELECT MIN(seq) FROM deletions").fetchone()
+def _first_tombstone(connection: sqlite3.Connection) -> float:
+    """Return the number of the oldest tombstone in the log, infinity where it is empty."""
+    (first,) = connection.execute("SELECT MIN(seq) FROM tombstones").fetchone()
     return inf if first is None else int(first)
 
 
-class Mirror:
+class IndexCache:
     """A `HammingIndex` over all documents, one for all handles of a store in this process.
 
     It is brought up to date before each use. That waits until no other thread searches it, and
@@ -98,19 +92,23 @@ class Mirror:
         self.index: HammingIndex | None = None
         self.words = words or Words()
         self._state = State(0, 0)
-        self._enough = 0  # deletions in the log, when somebody last looked how many are needed
+        self._enough = 0  # tombstones in the log, when somebody last looked how many are needed
         self._entrance = Lock()
         self._left = Condition()
         self._n_inside = 0
 
     @contextmanager
-    def showing(self, connection: sqlite3.Connection) -> Iterator[HammingIndex]:
+    def showing(
+        self, connection: sqlite3.Connection, fingerprint: str | None = None
+    ) -> Iterator[HammingIndex]:
         """Give the index of the state that a transaction sees; it does not change meanwhile.
 
         The transaction must have read nothing before: what it sees is settled by its first look,
-        so whoever enters later sees no less.
+        so whoever enters later sees no less. It raises where the codes are not those of the model
+        with a fingerprint.
         """
         with self._entrance:
+            self._check(connection, fingerprint)
             index = self._follow(connection)
             with self._left:
                 self._n_inside += 1
@@ -121,24 +119,24 @@ class Mirror:
                 self._n_inside -= 1
                 self._left.notify_all()
 
-    def forget_deletions(self, connection: sqlite3.Connection) -> None:
-        """Keep the log of deletions no longer than indexes that are behind can need.
+    def forget_tombstones(self, connection: sqlite3.Connection) -> None:
+        """Keep the log of tombstones no longer than indexes that are behind can need.
 
         One that takes over changes has seen at most half as many as it holds documents. Those are
-        at most the documents now and the deletions since, so it needs no more deletions than there
-        are documents now. They are counted again when the log is half as long again.
+        at most the documents now and the tombstones since, so it needs no more tombstones than
+        there are documents now. They are counted again when the log is half as long again.
         """
         newest = current_state(connection).seq
-        if newest - _first_deletion(connection) < self._enough:
+        if newest - _first_tombstone(connection) < self._enough:
             return
         n_documents = _count(connection)
-        connection.execute("DELETE FROM deletions WHERE seq <= ?", (newest - n_documents,))
+        connection.execute("DELETE FROM tombstones WHERE seq <= ?", (newest - n_documents,))
         self._enough = n_documents + n_documents // 2
 
     def save(self, connection: sqlite3.Connection) -> None:
         """Write the index file where it lags behind, and remove older ones."""
         with self._entrance:
-            check_codes(connection, self.store)
+            self._check(connection)
             now, files = current_state(connection), self._files()
             saved = max([state for state, _ in files], default=State(0, 0))
             n_documents = _count(connection)
@@ -167,7 +165,6 @@ class Mirror:
 
     def _follow(self, connection: sqlite3.Connection) -> HammingIndex:
         """Bring the index to the state that a transaction sees, when nobody uses it."""
-        check_codes(connection, self.store)
         now = current_state(connection)
         if self.index is not None and now == self._state:
             return self.index
@@ -179,6 +176,13 @@ class Mirror:
             index = None
         self.index, self._state = self._build(connection) if index is None else index, now
         return self.index
+
+    def _check(self, connection: sqlite3.Connection, fingerprint: str | None = None) -> None:
+        """Raise where a transaction sees other codes than those of this cache."""
+        facts = read_meta(connection)
+        if facts.get("uuid") != self.store:
+            raise ModelChangedError(CHANGED)
+        check_codes(facts, fingerprint or facts["fingerprint"])
 
     def _wait_until_empty(self) -> None:
         with self._left:
@@ -206,10 +210,10 @@ class Mirror:
             return False
         if now.row - last.row + now.seq - last.seq > len(index) // 2:
             return False
-        if now.seq > last.seq and _first_deletion(connection) > last.seq + 1:
+        if now.seq > last.seq and _first_tombstone(connection) > last.seq + 1:
             return False
         # What came and went since then was never in the index.
-        query = "SELECT id FROM deletions WHERE seq > ? AND row <= ?"
+        query = "SELECT id FROM tombstones WHERE seq > ? AND row <= ?"
         index.remove([id for (id,) in connection.execute(query, (last.seq, last.row))])
         rows = connection.execute("SELECT id, code FROM documents WHERE row > ?", (last.row,))
         ids, codes = self._arrays(rows)
@@ -249,17 +253,17 @@ class Mirror:
                     file.unlink()
 
 
-_mirrors: "WeakValueDictionary[tuple[object, ...], Mirror]" = WeakValueDictionary()
+_caches: "WeakValueDictionary[tuple[object, ...], IndexCache]" = WeakValueDictionary()
 _sharing = Lock()
 
 
-def share_mirror(database: Database, n_bits: int, store: str, words: Words | None) -> Mirror:
-    """Return the mirror of a database: the one that other handles in this process use, if any."""
+def share_cache(database: Database, n_bits: int, store: str, words: Words | None) -> IndexCache:
+    """Return the cache of a database: the one that other handles in this process use, if any."""
     key = (os.getpid(), database.identity, store)  # locks of another process stay as they were
     with _sharing:
-        mirror = _mirrors.get(key) or Mirror(database.file, n_bits, store, words)
-        _mirrors[key] = mirror
+        cache = _caches.get(key) or IndexCache(database.file, n_bits, store, words)
+        _caches[key] = cache
     if not database.read_only:
         with database.reading() as connection:
-            mirror.forget_newer(connection)
-    return mirror
+            cache.forget_newer(connection)
+    return cache

@@ -1,49 +1,45 @@
-"""Care of a store in a folder: whether it is one, is sound, and a copy while others write."""
+"""Maintenance of a store in a folder: whether it is one, is sound, and a copy of it."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from vdsh.errors import FolderError, OutputExistsError
-from vdsh.model import Model
+from vdsh.errors import FolderError
 from vdsh.persistence import MANIFEST
 from vdsh.search import HammingIndex
+from vdsh.store.engine import Progress
+from vdsh.store.engines.sqlite.cache import IndexCache
 from vdsh.store.engines.sqlite.database import FILE, Database
 from vdsh.store.engines.sqlite.filters import missing_entries
-from vdsh.store.engines.sqlite.mirror import Mirror
 from vdsh.store.engines.sqlite.words import pending
-from vdsh.store.model import FOLDER, load_model
 from vdsh.words import DamagedWordsError
 
 PAGES = 2000  # of the database that are copied between two reports
-KEPT = ("map.safetensors", "examples.txt")  # beside the database, models and index files
 MOST = 20  # complaints of SQLite
 SAMPLE = 200  # documents whose codes are looked for in the index
 
-Progress = Callable[[int, int], None]
 
-
-def problems(database: Database, mirror: Mirror) -> Iterator[str]:
+def problems(database: Database, cache: IndexCache) -> Iterator[str]:
     """Say what is wrong: with the file, with the index beside it, with the words."""
     with database.reading() as connection:
         for (complaint,) in connection.execute(f"PRAGMA integrity_check({MOST})"):
             if complaint != "ok":
                 yield f"SQLite says: {complaint}. Restore a backup."
-        with mirror.showing(connection) as index:
+        with cache.showing(connection) as index:
             yield from _index_problems(connection, index)
         if missing_entries(connection):
             yield "The index for filters lacks documents. vdsh compact makes it anew."
         left = pending(connection)
         if left is None or left.n_left:
-            yield "Not all words are indexed yet. The next search does it, or vdsh index."
+            yield "Not all words are indexed yet. The next search does it."
             return
         try:
-            mirror.words.forget()
-            mirror.words.showing(connection)
+            cache.words.forget()
+            cache.words.showing(connection)
         except DamagedWordsError as error:
             yield f"{error} The next search makes it anew."
 
@@ -84,8 +80,7 @@ def holds_store(folder: Path) -> bool:
         raise FolderError(f"'{folder}' is a file, but a store is a folder. Give another path.")
     if (folder / FILE).is_file():
         return True
-    # A model, or a draft of one, is left where making a store was interrupted.
-    others = [f.name for f in folder.iterdir() if f.name != FOLDER and not f.name.startswith(".")]
+    others = [file.name for file in folder.iterdir() if not file.name.startswith(".")]
     if MANIFEST in others:
         raise FolderError(
             f"'{folder}' is a model, not a store. Its README.md says what it learned; "
@@ -97,14 +92,3 @@ def holds_store(folder: Path) -> bool:
             "Give the path of a store, or of a new folder."
         )
     return False
-
-
-def keep_inside(place: Path, model: Model) -> None:
-    """Write the model into the store; refuse where another one lies there."""
-    try:
-        model.save(place)
-    except OutputExistsError:  # from an earlier attempt, or from another process just now
-        if load_model(place).fingerprint != model.fingerprint:
-            raise FolderError(
-                f"'{place}' holds another model. Give a new folder for the store."
-            ) from None

@@ -1,0 +1,265 @@
+"""Models of a store in Milvus: each has a collection of documents of its own.
+
+Milvus can neither add a code to a document nor write to two collections at once, and Milvus Lite
+has no aliases. So there is a new collection, and a key `meta/now/NUMBER` says which collection and
+model the store has; the highest number counts. Keys of that kind are added and never replaced, so
+there is always a whole one.
+
+Each write gives its documents a new version. What the new collection lacks, has in another version
+or has too much is what is left to do. When that is little, `meta/closing/NUMBER` is written, the
+rest copied, and the store switches. Whoever finds that key behind its writing writes again, with
+the new model: so what was acknowledged is in the new collection.
+"""
+
+import json
+import re
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from vdsh.codes import Codes
+from vdsh.errors import EngineError, InputError
+from vdsh.model import Model
+from vdsh.store.engine import check_codes
+from vdsh.store.engines.milvus.collection import DocumentCollection
+from vdsh.store.engines.milvus.key_values import KeyValues
+from vdsh.store.engines.milvus.session import Session
+from vdsh.store.engines.milvus.tables import chunks, documents_schema, to_words
+from vdsh.store.found import Found
+from vdsh.store.reindex import BATCH, PREVIOUS, Unencoded, check_begun, check_own
+
+MANY = 1000  # documents of up to 64 KB in an answer
+PAGE = 4000  # ids and versions that are compared at a time
+MESSAGE = 16_000_000  # bytes
+PAUSE = 0.1  # seconds
+COLLECTION = "collection"
+NOW, NEXT, CLOSING = "now", "next", "closing"  # keys under meta/, with a number behind
+KEPT = ["id", "version", "code", "document", "pieces", "fields"]
+
+Row = Mapping[str, Any]
+Read = Callable[[Sequence[Row]], dict[str, Found]]
+
+
+class State(NamedTuple):
+    """What a store says about itself, the number of that, and the reindex under way."""
+
+    facts: dict[str, str]
+    number: int
+    begun: str | None = None  # the fingerprint of the model that the store gets
+    run: str = ""  # which process does it
+    closing: bool = False  # whether it is about to switch
+
+
+def read_state(values: KeyValues) -> State:
+    """Read what the store says about itself now; a run that has switched is over."""
+    found = values.under("meta/")
+    newest = max((key for key in found if key.startswith(f"{NOW}/")), default="")
+    if not newest:
+        return State({}, 0)
+    number = int(newest.partition("/")[2])
+    ahead = f"{number + 1:06}"
+    begun, _, run = found.get(f"{NEXT}/{ahead}", "").partition(" ")
+    closing = bool(begun) and f"{CLOSING}/{ahead}" in found
+    return State(json.loads(found[newest]), number, begun or None, run, closing)
+
+
+class Models:
+    """Models and collections of a store; `shown`: the store, for people."""
+
+    def __init__(self, session: Session, values: KeyValues, shown: str) -> None:
+        self._session = session
+        self._values = values
+        self._shown = shown
+        self._state = State({}, 0)  # of the reindex that this process does
+        self._old = self._new = DocumentCollection(session, "", lambda: None)
+
+    def create(self, facts: Mapping[str, str], model: Model, collection: str) -> None:
+        """Make a store of a model; what it says about itself comes last."""
+        self._values.write_files(model.fingerprint, model.to_files())
+        self._make_collection(collection, model)
+        self._add({**facts, COLLECTION: collection}, 1)
+
+    def load(self, fingerprint: str) -> Model:
+        """Load a model that is kept inside; raise where the store has another one by now."""
+        files = self._values.files(fingerprint)
+        if not files:
+            self.check(fingerprint)
+        return Model.from_files(files, self._shown)
+
+    def check(self, fingerprint: str) -> None:
+        """Raise where the store has codes of another model."""
+        check_codes(read_state(self._values).facts, fingerprint)
+
+    def write(
+        self, fingerprint: str | None, n_bytes: int | None, work: Callable[[State], None]
+    ) -> None:
+        """Write so that a reindex that is under way has it too.
+
+        `fingerprint` is of the model that made the codes; None where there are none. It raises
+        where the store has other codes: then they must be made anew.
+        """
+        while True:
+            state = self._writable()
+            if fingerprint is not None:
+                check_codes(state.facts, fingerprint, n_bytes)
+            work(state)
+            after = read_state(self._values)
+            if not after.closing and after.facts["uuid"] == state.facts["uuid"]:
+                return
+
+    def begin(self, model: Model, *, restart: bool) -> None:
+        """Make a collection for the codes of another model, beside the store's own."""
+        state = read_state(self._values)
+        check_begun(self._shown, state.begun, model.fingerprint, restart=restart)
+        old, ahead = state.facts[COLLECTION], f"{state.number + 1:06}"
+        new = f"{self._values.name}_{ahead}_{model.fingerprint[:8]}"
+        if state.begun != model.fingerprint:
+            self._drop_all_but(old)
+            self._values.remove([f"meta/{CLOSING}/{ahead}"])
+        if self._values.files(model.fingerprint) != (files := model.to_files()):
+            self._values.write_files(model.fingerprint, files)
+        self._state = State(state.facts, state.number, model.fingerprint, uuid.uuid4().hex)
+        begun = f"{model.fingerprint} {self._state.run}"
+        self._values.write("meta/", {f"{NEXT}/{ahead}": begun})
+        self._make_collection(new, model)
+        self._session.load(self._values.name, old, new)
+        self._old, self._new = (
+            DocumentCollection(self._session, name, self._check_own) for name in (old, new)
+        )
+
+    def unencoded(self, after: Row | None, size: int, read: Read) -> list[Unencoded]:
+        """Return the next documents that the new collection lacks or has in another version.
+
+        What was deleted from the old one is deleted from the new one.
+        """
+        self._check_own()
+        last, batch, ended = "" if after is None else after["id"], list[Unencoded](), False
+        while not batch and not ended:
+            wanted: list[str] = []
+            while len(wanted) < size and not ended:
+                some, last, ended = self._differing(last)
+                wanted += some
+            last = wanted[:size][-1] if wanted else last
+            parts = _in_parts(wanted[:size])
+            rows = [row for some in parts for row in self._old.query(_these(some), KEPT)]
+            found = read(rows)  # not those that were deleted a moment ago
+            rows = sorted((row for row in rows if row["id"] in found), key=lambda row: row["id"])
+            batch = [Unencoded(row, found[row["id"]].document.text) for row in rows]
+            ended = ended and len(wanted) <= size
+        return batch
+
+    def _differing(self, after: str) -> tuple[list[str], str, bool]:
+        """Compare the next ids of both collections; return those that differ, and how far it is."""
+        ours = self._old.page(after, "", PAGE, ["id", "version"])
+        end = ours[-1]["id"] if ours else after
+        versions = {row["id"]: row["version"] for row in ours}
+        theirs = self._new_versions(after, end if ours else None)
+        for some in _in_parts(sorted(theirs.keys() - versions.keys())):
+            self._new.call("delete", filter=_these(some))
+        return [id for id in versions if theirs.get(id) != versions[id]], end, not ours
+
+    def put_codes(self, batch: Sequence[Unencoded], codes: Codes) -> None:
+        """Copy documents with new codes."""
+        words = to_words([one.text for one in batch])
+        entries = [
+            _copy(one.key, code, text) for one, code, text in zip(batch, codes, words, strict=True)
+        ]
+        self._check_own()
+        for part in chunks(entries, MESSAGE):
+            self._new.call("upsert", part)
+
+    def switch(self, model: Model, read: Read) -> int:
+        """Copy what is left while nobody writes, and make the new collection the store's."""
+        number = self._state.number + 1
+        self._check_own()
+        self._values.write("meta/", {f"{CLOSING}/{number:06}": ""})
+        n_left, after = 0, None
+        while batch := self.unencoded(after, BATCH, read):
+            self.put_codes(batch, model.encode([one.text for one in batch]))
+            n_left, after = n_left + len(batch), batch[-1].key
+        facts = self._state.facts
+        new = {
+            "uuid": uuid.uuid4().hex,
+            "fingerprint": model.fingerprint,
+            "n_bits": str(model.n_bits),
+            COLLECTION: self._new.name,
+            PREVIOUS: facts["fingerprint"],
+        }
+        self._check_own()
+        self._add(facts | new, number)
+        self._drop_all_but(self._new.name)
+        return n_left
+
+    def forget(self) -> None:
+        """Remove models that the store does not use, and codes that were never finished."""
+        state = read_state(self._values)
+        facts = {key: value for key, value in state.facts.items() if key != PREVIOUS}
+        self._add(facts, state.number + 1)
+        self._drop_all_but(facts[COLLECTION])
+        used = f"{facts['fingerprint']}/"
+        keys = [key for key in self._values.under("model/") if not key.startswith(used)]
+        self._values.remove([f"model/{key}" for key in keys])
+
+    def _make_collection(self, name: str, model: Model) -> None:
+        self._values.create_collection(name, documents_schema(model.n_bits), "code", "bm25")
+
+    def _new_versions(self, after: str, end: str | None) -> dict[str, str]:
+        """Read the versions that the new collection has, behind one id and up to another."""
+        text = f'id > "{after}"' + ("" if end is None else f' and id <= "{end}"')
+        pages = self._new.pages(text, PAGE, ["id", "version"])
+        return {row["id"]: row["version"] for page in pages for row in page}
+
+    def _writable(self) -> State:
+        """Read what the store is; wait where it is about to switch."""
+        deadline = time.monotonic() + self._session.wait
+        while (state := read_state(self._values)).closing:
+            if time.monotonic() > deadline:
+                raise EngineError(
+                    f"'{self._shown}' is about to get another model, for {self._session.wait:g} s "
+                    "now, and nobody can write in that moment. Was vdsh reindex killed? Start it "
+                    "again, or drop it with vdsh compact."
+                )
+            time.sleep(PAUSE)
+        return state
+
+    def _check_own(self) -> None:
+        mine, now = self._state, read_state(self._values)
+        check_own(self._shown, now.begun if now.number == mine.number else None, mine.begun or "")
+        if now.run != mine.run:
+            raise InputError(
+                f"Another process encodes '{self._shown}' with this model now, from where this one "
+                "was. Leave it to that."
+            )
+
+    def _add(self, facts: Mapping[str, str], number: int) -> None:
+        """Say what the store is from now on."""
+        self._values.write("meta/", {f"{NOW}/{number:06}": json.dumps(facts)})
+        older = [key for key in self._values.under("meta/") if key != f"{NOW}/{number:06}"]
+        self._values.remove([f"meta/{key}" for key in older if int(key[-6:]) <= number])
+
+    def _drop_all_but(self, kept: str) -> None:
+        """Drop collections of documents that the store does not use."""
+        name = self._values.name
+        ours = re.compile(rf"{name.removesuffix('_vdsh')}|{name}_\d+_[0-9a-f]{{8}}")
+        for found in self._session.call("list_collections"):
+            if ours.fullmatch(found) and found != kept:
+                self._session.call("drop_collection", found)
+
+
+def _in_parts(keys: Sequence[str]) -> list[Sequence[str]]:
+    return [keys[first : first + MANY] for first in range(0, len(keys), MANY)]
+
+
+def _these(keys: Sequence[str]) -> str:
+    """Write an expression for some documents."""
+    return "id in [" + ", ".join([f'"{key}"' for key in keys]) + "]"
+
+
+def _copy(row: Row, code: Codes, words: str) -> dict[str, Any]:
+    fields = row["fields"]
+    if not isinstance(fields, str):
+        fields = orjson.dumps(fields).decode()
+    return {**row, "fields": fields, "code": code.tobytes(), "words": words}

@@ -1,0 +1,45 @@
+"""The tables of a store in a folder, word for word; a file with any other is refused."""
+
+import sqlite3
+
+# A document that is replaced gets a new row, and the old row is noted among the tombstones. So an
+# index that knows the last row and tombstone it has seen can ask for what came after them. Old
+# tombstones are forgotten (`IndexCache.forget_tombstones`); an index that needs them is made anew.
+META = "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
+TABLES = (
+    META,
+    "CREATE TABLE documents(row INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL,"
+    " text TEXT NOT NULL, labels TEXT, metadata TEXT NOT NULL, code BLOB NOT NULL)",
+    "CREATE TABLE tombstones(seq INTEGER PRIMARY KEY AUTOINCREMENT, row INTEGER NOT NULL,"
+    " id TEXT NOT NULL)",
+    "CREATE TABLE fields(name TEXT PRIMARY KEY) WITHOUT ROWID",
+    "CREATE TABLE models(fingerprint TEXT, file TEXT, piece INTEGER, data BLOB NOT NULL,"
+    " PRIMARY KEY(fingerprint, file, piece))",
+    "CREATE TABLE next_codes(row INTEGER PRIMARY KEY, code BLOB NOT NULL)",
+)
+SEQUENCE = "CREATE TABLE sqlite_sequence(name,seq)"  # made by SQLite
+WORDS = (
+    "CREATE TABLE words(segment INTEGER PRIMARY KEY, first INTEGER NOT NULL,"
+    " span INTEGER NOT NULL, docs INTEGER NOT NULL, data BLOB NOT NULL)",
+    "CREATE TABLE word_tombstones(segment INTEGER PRIMARY KEY, places BLOB NOT NULL)",
+)
+FILTERS = (  # made when a field is first indexed
+    "CREATE TABLE filter_fields(field INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL,"
+    " last INTEGER NOT NULL)",
+    "CREATE TABLE filters(field INTEGER NOT NULL, value NOT NULL, row INTEGER NOT NULL,"
+    " PRIMARY KEY (field, value, row)) WITHOUT ROWID",
+)
+MOST = 100  # things in a schema: ours has a fifth of that
+LONGEST = 1000  # characters of a statement
+
+
+def read_schema(connection: sqlite3.Connection) -> set[str]:
+    """Read what tables, views, triggers and indexes there are; those of keys are left out."""
+    query = "SELECT substr(sql, 1, ?) FROM sqlite_master WHERE sql IS NOT NULL LIMIT ?"
+    return {sql for (sql,) in connection.execute(query, (LONGEST, MOST))}
+
+
+def is_ours(found: set[str]) -> bool:
+    """Say whether a schema is that of a store: views and generated columns could go on for ever."""
+    needed = {SEQUENCE, *TABLES, *WORDS}
+    return needed <= found <= {*needed, *FILTERS}
