@@ -14,9 +14,8 @@ from vdsh.search.checks import check_codes, check_count, check_memory, check_que
 from vdsh.search.id_kinds import GivenIds, check_ids, check_kind, make_ids, show
 from vdsh.search.ids import CountedIds, IdArray
 from vdsh.search.index_file import from_arrays, to_arrays, write_arrays
-from vdsh.search.nearest import Rows
-from vdsh.search.rows import Mask, RowIndex
-from vdsh.search.scan import RowHits
+from vdsh.search.parts import Mask, RowHits, Rows
+from vdsh.search.rows import RowIndex
 
 if TYPE_CHECKING:
     from vdsh.search.gpu import GpuRows
