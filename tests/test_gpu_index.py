@@ -65,7 +65,7 @@ def test_kernels_agree_with_the_cpu_at_every_length(n_bits, n_queries):
 @pytest.mark.gpu
 @needs_gpu
 @pytest.mark.parametrize("n_bits", [24, 64, 128])
-def test_recorded_searches_for_one_query_know_what_changed(n_bits):
+def test_searches_for_one_query_know_what_changed(n_bits):
     codes, queries = random_codes(300_000, n_bits), random_codes(9, n_bits, seed=1)
     codes[:100_000] = codes[0]  # more than a scan keeps, near the queries below
     queries[0], queries[1] = codes[0], ~codes[0]
@@ -75,7 +75,6 @@ def test_recorded_searches_for_one_query_know_what_changed(n_bits):
         for k in sizes:
             for query in queries[:, None]:
                 assert_same(gpu.search(query, k), cpu.search(query, k))
-            assert k in gpu._recorded
 
     assert_one_by_one(1, 10, 200)
     for rows in (gpu, cpu):
