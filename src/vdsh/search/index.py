@@ -276,11 +276,21 @@ class HammingIndex:
                 self._keys_stale = False
 
 
-def _on_gpu(codes: Codes, device: str) -> "GpuRows":
+def check_device(device: str) -> None:
+    """Raise where codes cannot be searched on a device: it is not there, or torch is not."""
+    if device == "cpu":
+        return
     try:
-        from vdsh.search.gpu import GpuRows
+        from vdsh.search import gpu
     except ImportError:
         raise missing_package("A search on a GPU", "torch", "train") from None
+    gpu.check_device(device)
+
+
+def _on_gpu(codes: Codes, device: str) -> "GpuRows":
+    check_device(device)
+    from vdsh.search.gpu import GpuRows
+
     return GpuRows(codes, device)
 
 

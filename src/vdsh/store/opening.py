@@ -11,6 +11,7 @@ from vdsh.codes import MAX_BITS
 from vdsh.errors import FolderError, InputError
 from vdsh.model import Model
 from vdsh.search.id_kinds import show
+from vdsh.search.index import check_device
 from vdsh.store.addresses import read_address
 from vdsh.store.engine import Engine, no_store
 from vdsh.store.model import FOLDER, INSIDE, load_model
@@ -38,6 +39,7 @@ def open_store(
     *,
     keep_model: str = "inside",
     wait: float = 30.0,
+    device: str = "cpu",
 ) -> Store:
     """Open a store, or create one where there is none.
 
@@ -53,6 +55,9 @@ def open_store(
         Whether a new store gets a copy of the model, or remembers only its path and fingerprint.
     wait : float, default=30
         Seconds to wait for another process that is writing, or for a server that went away.
+    device : str, default="cpu"
+        Where a store in a folder searches its codes: "cuda" is a GPU, for which torch must be
+        installed. Answers are the same.
 
     Returns
     -------
@@ -61,7 +66,7 @@ def open_store(
     """
     if keep_model not in KEEPING:
         raise InputError(f'keep_model must be "inside" or "reference". Got {keep_model!r}.')
-    engine = _connect(os.fspath(path), wait, may_create=hasher is not None)
+    engine = _connect(os.fspath(path), wait, device, may_create=hasher is not None)
     try:
         given = None if hasher is None else load_model(hasher)
         meta = engine.meta()
@@ -78,13 +83,19 @@ def open_store(
         raise
 
 
-def _connect(path: str, wait: float, *, may_create: bool) -> Engine:
+def _connect(path: str, wait: float, device: str, *, may_create: bool) -> Engine:
     """Connect to an engine; its driver is imported now."""
+    check_device(device)
     address = read_address(path)
     if address is None:
         from vdsh.store.engines.sqlite import Sqlite
 
-        return Sqlite(Path(path), wait=wait, may_create=may_create)
+        return Sqlite(Path(path), wait=wait, may_create=may_create, device=device)
+    if device != "cpu":
+        raise InputError(
+            f"device={device!r} is for stores in a folder: this one is searched by its server. "
+            "Leave device out."
+        )
     if address.scheme == "postgresql":
         from vdsh.store.engines.postgres import Postgres
 

@@ -51,7 +51,7 @@ class GpuRows(NumberedRows):
 
     def __init__(self, codes: Codes, device: str = "cuda") -> None:
         super().__init__(int(codes.shape[1]))
-        self.device = _check_device(device)
+        self.device = check_device(device)
         self.n_rows = 0
         self._planes = self._new_planes(len(codes))
         self._order: NDArray[np.int64] | None = None  # the row at each place, if not the same
@@ -248,7 +248,8 @@ def _lower(bounds: Tensor, packed: Tensor) -> Tensor:
     return torch.minimum(bounds, (packed >> PLACE_BITS).to(bounds.dtype))
 
 
-def _check_device(name: str) -> torch.device:
+def check_device(name: str) -> torch.device:
+    """Return the device of a name; raise where it is not there."""
     try:
         device = torch.device(name)
     except (RuntimeError, TypeError):

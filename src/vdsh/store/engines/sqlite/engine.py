@@ -45,15 +45,16 @@ class Sqlite(Engine):
     """A folder; see `Engine`. One process writes at a time, any number read.
 
     `wait`: seconds to wait for another writer. `may_create`: whether `create` may follow where
-    there is no store.
+    there is no store. `device`: where codes are searched.
     """
 
-    def __init__(self, folder: Path, *, wait: float, may_create: bool) -> None:
+    def __init__(self, folder: Path, *, wait: float, may_create: bool, device: str = "cpu") -> None:
         if not holds_store(folder) and not may_create:
             raise no_store(str(folder))
         self.shown = str(folder)
         self._folder = folder
         self._may_create = may_create
+        self._device = device
         self._mirror: Mirror | None = None
         self._words: Words | None = None  # stay when codes change
         self._known_fields: set[str] = set()
@@ -371,7 +372,9 @@ class Sqlite(Engine):
             with self._database.reading() as connection:
                 check_codes(connection, self._codes)
             n_bits = int(self._database.meta()["n_bits"])
-            self._mirror = share_mirror(self._database, n_bits, self._codes, self._words)
+            self._mirror = share_mirror(
+                self._database, n_bits, self._codes, self._words, self._device
+            )
         return self._mirror
 
 
