@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 from posterior_codes import draw, read
 
 from vdsh.search.keeper import LOOK_UP
-from vdsh.search.nearest import Rows
+from vdsh.search.parts import RowHits, Rows
+from vdsh.search.probing import scan_time
 from vdsh.search.rows import RowIndex
-from vdsh.search.scan import RowHits
-from vdsh.search.walk import scan_time
 
 Codes = NDArray[np.uint8]
 SIZES = (1_000_000, 10_000_000, 100_000_000)

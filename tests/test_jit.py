@@ -1,44 +1,53 @@
-import threading
-from types import FunctionType
+"""When kernels are used, and where they live."""
 
-from vdsh.jit import Lazy
+import ast
+import subprocess
+import sys
+from pathlib import Path
 
+import pytest
 
-def test_a_second_thread_waits_until_all_that_a_kernel_calls_is_made():
-    """It called the kernel while a function it needs was not made: numba could not type it."""
-    names, begun, go_on = {}, threading.Event(), threading.Event()
+import vdsh
 
-    def make_helper(function):
-        begun.set()
-        assert go_on.wait(10)
-        return function
-
-    names["outer"] = outer = Lazy(FunctionType((lambda: helper()).__code__, names), lambda f: f)  # noqa: F821
-    names["helper"] = Lazy(lambda: "made", make_helper)
-    first = threading.Thread(target=outer)
-    first.start()
-    assert begun.wait(10)
-    found = []
-    second = threading.Thread(target=lambda: found.append((outer(), type(names["helper"]))))
-    second.start()
-    second.join(0.2)
-    waited = not found
-    go_on.set()
-    first.join(10)
-    second.join(10)
-    assert waited and found == [("made", FunctionType)]
+SOURCE = Path(vdsh.__file__).parent
 
 
-def test_no_kernel_of_a_module_is_shown_before_all_are_made():
-    """A thread that found the first one changed called it, and numba met the second unmade."""
-    names, seen = {}, []
+def imports_of(path):
+    """List what a file imports when it is loaded, as module.name."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
-    def make(function):
-        seen.append({name: isinstance(value, Lazy) for name, value in names.items()})
-        return function
 
-    for name in ("first", "second"):
-        names[name] = Lazy(FunctionType((lambda: "made").__code__, names), make)
-    assert names["first"]() == "made"
-    assert seen == [{"first": True, "second": True}] * 2
-    assert not any(isinstance(value, Lazy) for value in names.values())
+def test_kernels_are_in_files_of_their_own():  # #32
+    """Only these load numba when they are imported, so that others can be imported lightly."""
+    users = {
+        path.name
+        for path in SOURCE.rglob("*.py")
+        if any(name.startswith("numba") or name == "vdsh.jit.kernel" for name in imports_of(path))
+    }
+    assert users and all(name.endswith("_kernels.py") for name in users)
+
+
+ONE_SEARCH = """
+import sys
+import numpy as np
+from vdsh import HammingIndex
+index = HammingIndex(np.random.default_rng(0).integers(0, 256, ({n}, 8), dtype=np.uint8))
+for _ in range({searches}):
+    index.search(np.zeros(8, np.uint8), k=3)
+print("numba" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize(
+    ("n", "searches", "loaded"),
+    [(1000, 3, False), (100_000, 1, False), (100_000, 2, True), (4_000_000, 1, True)],
+    ids=["few codes", "one search", "one more", "many codes"],
+)
+def test_the_size_of_a_search_decides_whether_kernels_are_loaded(n, searches, loaded):  # #32
+    code = ONE_SEARCH.format(n=n, searches=searches)
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == str(loaded)

@@ -17,6 +17,7 @@ files           files and folders that are whole or absent
 embed           vectors of texts by models that people have
 documents       files to documents
 jit             one way to compile and spread kernels
+jit_kernels     operations that numba has no names for
 recording       work of a GPU, recorded, and beside other work
 text            texts to counts
 words           which documents have which words
@@ -65,7 +66,7 @@ WITH_TORCH |= {
     "metrics/on_device.py",
     "recording.py",
 }
-WITH_TORCH |= {f"search/gpu/{name}.py" for name in ("launch", "layout", "replay", "rows", "scan")}
+WITH_TORCH |= {f"search/gpu/{name}.py" for name in ("launch", "layout", "rows", "scan")}
 WITH_TORCH |= {"paper/__init__.py", "paper/runner.py"}  # the GPU's name; threads of a worker
 
 

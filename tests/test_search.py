@@ -117,7 +117,7 @@ def test_answers_do_not_depend_on_threads_or_batch_size(distinct):
 def test_within_agrees_with_a_slow_search_where_tables_are_used(kind, n_bits, forced, monkeypatch):
     build_at_once(monkeypatch)
     if forced:  # even where a scan would be faster
-        monkeypatch.setattr("vdsh.search.look_up.scan_time", lambda *_: np.inf)
+        monkeypatch.setattr("vdsh.search.probing.scan_time", lambda *_: np.inf)
     n = 20_000
     codes = random_codes(n, n_bits)
     if kind == "crowded":

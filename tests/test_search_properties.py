@@ -130,7 +130,7 @@ class EagerMachine(IndexMachine):
 
     ids = integer_ids
     thresholds = {
-        "segment.SMALL": 3,
+        "partition.SMALL": 3,
         "rows.SMALL_TAIL": 2,
         "rows.FEW_ALLOWED": 2,
         "index.WORTH_COMPACTING": 3,
@@ -141,10 +141,10 @@ class EagerMachine(IndexMachine):
         "keeper.KEEP": 0,
         "keeper.BUILD": 0,
         "keeper.Thread": AtOnce,
-        "pieces.FULL": 0,
-        "pieces.NARROWEST": 1,
+        "substrings.FULL": 0,
+        "substrings.NARROWEST": 1,
         "index_file.NARROWEST": 1,
-        "look_up.scan_time": lambda n_codes, n_bytes: np.inf,
+        "probing.scan_time": lambda n_codes, n_bytes: np.inf,
     }
 
     def __init__(self):
@@ -169,7 +169,7 @@ class PlainMachine(EagerStringMachine):
     """numpy answers, as in a process that has not loaded the kernels."""
 
     never = staticmethod(lambda seconds: False)
-    thresholds = EagerMachine.thresholds | {"rows.compiled": never, "strips.compiled": never}
+    thresholds = EagerMachine.thresholds | {"rows.compiled": never}
 
 
 SETTINGS = settings(

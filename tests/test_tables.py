@@ -7,8 +7,7 @@ from vdsh.errors import FolderError, InputError
 from vdsh.jit import load_kernels
 from vdsh.search import HammingIndex, RowIndex, keeper
 from vdsh.search.index_file import map_arrays, write_arrays
-from vdsh.search.look_up import looked_up
-from vdsh.search.pieces import table_shape
+from vdsh.search.substrings import table_shape
 
 N = 20_000
 
@@ -61,7 +60,7 @@ def has_tables(index):
 def test_the_nearest_are_right_after_additions_and_removals_and_with_masks(
     kind, n_bytes, patience, at_once, monkeypatch
 ):
-    monkeypatch.setattr("vdsh.search.look_up.scan_time", lambda *_: patience)
+    monkeypatch.setattr("vdsh.search.probing.scan_time", lambda *_: patience)
     rng = np.random.default_rng(1)
     codes, ids = make_codes(kind, n_bytes), rng.permutation(N) * 3
     queries = np.concatenate([codes[:3], codes[3:5] ^ 1, make_codes("random", n_bytes, 2)[:2]])
@@ -81,7 +80,7 @@ def test_the_nearest_are_right_after_additions_and_removals_and_with_masks(
 
 
 def test_a_walk_goes_through_all_tables_where_everything_is_far(at_once, monkeypatch):
-    monkeypatch.setattr("vdsh.search.look_up.scan_time", lambda *_: np.inf)
+    monkeypatch.setattr("vdsh.search.probing.scan_time", lambda *_: np.inf)
     codes = make_codes("crowded", 8)
     assert_right(HammingIndex(codes), codes, np.arange(N), ~codes[:2])
 
@@ -119,22 +118,6 @@ def test_tables_of_rows_that_have_changed_are_not_used(monkeypatch):
     assert rows.n_rows == N + 6000
     hits = rows.search(codes[:1], 2)
     assert hits.rows.tolist() == [[0, N]]
-
-
-def test_queries_that_tables_do_not_help_are_scanned_at_once_for_a_while(at_once, monkeypatch):
-    monkeypatch.setattr("vdsh.search.look_up.scan_time", lambda *_: 0.0)
-    codes = make_codes("random", 8)
-    index = HammingIndex(codes)
-    tried = []
-
-    def count(*args):
-        tried.append(args)
-        return looked_up(*args)
-
-    monkeypatch.setattr("vdsh.search.look_up.looked_up", count)
-    for _ in range(40):
-        index.search(codes[0], 10)
-    assert 5 <= len(tried) <= 12
 
 
 @pytest.mark.parametrize("kind", ["random", "repeated"])

@@ -1,8 +1,8 @@
-"""Kernels: compiled by numba when they are first called, cached where that can be, and threads.
+"""Kernels, compiled by numba, and threads.
 
-numba takes half a second and a hundred megabytes to load, more than most single searches. So it is
-loaded when a kernel is called, and work that numpy does in a moment is left to numpy: `compiled`
-says when the kernels pay.
+numba takes half a second and a hundred megabytes to load, more than most single searches. So
+kernels are in files of their own (`*_kernels.py`), which are imported where they pay: `compiled`
+says where. Smaller work is left to numpy.
 """
 
 import os
@@ -10,80 +10,29 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import lru_cache, update_wrapper
+from functools import lru_cache
 from itertools import pairwise
-from threading import RLock
+from threading import Lock
 from typing import Any, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
 S = TypeVar("S")
 T = TypeVar("T")
 
-PRICE = 0.5  # seconds that loading numba takes
+WORTH = 0.05  # seconds of numpy that are worth loading numba, which takes ten times as long
 
 _most = 0  # threads that `use_threads` allows; 0 is one a CPU
-_spent = 0.0  # seconds that plain numpy took where kernels would have taken hardly any
-_lock = RLock()
+_lock = Lock()
 
 
 def compiled(seconds: float) -> bool:
-    """Say whether kernels should do a piece of work that takes numpy about so many seconds.
-
-    They should once they are loaded, or when all that was left to numpy has taken as long as
-    loading them: then never more than twice the time of the better choice is spent.
-    """
-    global _spent
-    if "numba" in sys.modules:
-        return True
-    _spent += seconds
-    return _spent > PRICE
+    """Say whether kernels should do a piece of work that takes numpy about so many seconds."""
+    return seconds > WORTH or "numba" in sys.modules
 
 
 def load_kernels() -> None:
     """Leave nothing to plain numpy from now on, as in a service, where no query should wait."""
     import numba  # noqa: F401
-
-
-class Lazy:
-    """A function for kernels that is made by numba when it is first needed.
-
-    `make`: gives what stands for the function in compiled code.
-    """
-
-    def __init__(self, function: Callable[..., Any], make: Callable[[Any], Any]) -> None:
-        update_wrapper(self, function)
-        self._function = function
-        self._make = make
-        self._made: Any = None
-        self._ready: Any = None  # the same, once all that it calls is made too
-
-    def __call__(self, *args: Any) -> Any:
-        """Call what numba made of the function."""
-        return (self._ready or self.made())(*args)
-
-    def made(self) -> Any:
-        """Return what numba made of the function."""
-        with _lock:
-            if self._ready is None:
-                _make_module(self._function.__globals__)
-                self._ready = self._made = self._made or self._make(self._function)
-            return self._ready
-
-    def _make_own(self) -> Any:
-        self._made = self._made or self._make(self._function)
-        return self._made
-
-
-def _make_module(names: dict[str, Any]) -> None:
-    """Make all kernels of a module, after those that it has from others.
-
-    numba looks names up in the module, so they must stand for what it made. They change in one
-    step: a thread that sees one of them changed may call it, and it calls the others.
-    """
-    lazy = {name: value for name, value in names.items() if isinstance(value, Lazy)}
-    others = {n: value for n, value in lazy.items() if value._function.__globals__ is not names}
-    made = {name: value.made() for name, value in others.items()}
-    names.update(made | {n: v._make_own() for n, v in lazy.items() if n not in others})
 
 
 def kernel(**options: Any) -> Callable[[F], F]:
@@ -93,58 +42,17 @@ def kernel(**options: Any) -> Callable[[F], F]:
     compiled anew in each process instead of failing. Kernels assign to arrays item by item: the
     first assignment to a slice costs three seconds of compiling what it says when shapes differ.
     """
+    from numba import njit
+
     options = {"nogil": True, "cache": True} | options
 
-    def make(function: Any) -> Any:
-        from numba import njit
-
+    def make(function: F) -> F:
         try:
-            return njit(**options)(function)
+            return cast(F, njit(**options)(function))
         except RuntimeError:  # numba: "cannot cache function: no locator available"
-            return njit(**(options | {"cache": False}))(function)
+            return cast(F, njit(**(options | {"cache": False}))(function))
 
-    def lazy(function: F) -> F:
-        return cast(F, Lazy(function, make))
-
-    return lazy
-
-
-def vector_code(function: Callable[..., Any]) -> Any:
-    """Make numba call `function` to write the LLVM code of an operation it does not have."""
-
-    def make(function: Any) -> Any:
-        from numba.extending import intrinsic
-
-        return intrinsic(function)
-
-    return Lazy(function, make)
-
-
-@vector_code
-def popcount(typingctx: Any, value: Any) -> Any:
-    """Count the one bits of an unsigned integer; one CPU instruction or two."""
-    from numba import types
-
-    if not isinstance(value, types.Integer):
-        return None
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        (number,) = args
-        return builder.call(builder.module.declare_intrinsic("llvm.ctpop", [number.type]), [number])
-
-    return value(value), codegen
-
-
-@vector_code
-def lowest_bit(typingctx: Any, value: Any) -> Any:
-    """Find the lowest one bit of an unsigned integer of 64 bits, which has one."""
-    from numba import types
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        (number,) = args
-        return builder.cttz(number, context.get_constant(types.boolean, True))
-
-    return types.uint64(types.uint64), codegen
+    return make
 
 
 def in_threads(function: Callable[[S], T], tasks: Sequence[S], threads: int) -> list[T]:

@@ -36,6 +36,9 @@ WhereOption = Annotated[
     list[str] | None,
     typer.Option(help="Filter such as label=space, year>=1990 or a JSON object; all must hold."),
 ]
+Device = Annotated[
+    str, typer.Option(help="Where to search codes: `cuda` is a GPU, which needs torch.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON lines for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Engine = Annotated[str, typer.Option(help="local, or ray for a cluster.")]

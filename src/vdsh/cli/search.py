@@ -38,6 +38,7 @@ def search(
             show_default=False,
         ),
     ] = None,
+    device: options.Device = "cpu",
     as_json: options.Json = False,
 ) -> None:
     """Print the best documents for a text: score (or distance), id, labels, best passage.
@@ -52,7 +53,7 @@ def search(
     if vector is not None and (code is not None or words == ["-"]):
         raise InputError("--vector goes with words or alone, not with --code or standard input.")
     if words == ["-"] and code is None:
-        with open_store(store) as opened:
+        with open_store(store, device=device) as opened:
             for lines in options.read_lines():
                 answers = opened.search_many(lines, k, where=filters, rank=rank)
                 for line, hits in zip(lines, answers, strict=True):
@@ -62,7 +63,7 @@ def search(
         query, asked = options.parse_query(words, code), None
     else:
         query, asked = " ".join(words or ()), read_query_vector(vector)
-    with open_store(store) as opened:
+    with open_store(store, device=device) as opened:
         hits = opened.search(query, k, vector=asked, where=filters, rank=rank)
     output.print_hits(hits, query, as_json=as_json)
 

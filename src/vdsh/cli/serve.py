@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from vdsh.cli import options
 from vdsh.errors import missing_package
 
 EXAMPLE = "Example: vdsh serve news-store --workers 2"
@@ -50,6 +51,7 @@ def command(
     client_timeout: Annotated[
         float, typer.Option(min=0.01, help="Seconds for a client to send its request.")
     ] = 20,
+    device: options.Device = "cpu",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not log requests.")] = False,
 ) -> None:
     """Serve stores over HTTP: search, encode and explain as JSON, and a page.
@@ -75,7 +77,7 @@ def command(
     )
     named = name_stores(stores, names or [])
     tokens, tls = read_tokens(token_file), check_tls(tls_cert, tls_key)
-    settings = Settings(named, writable, tokens, limits, not quiet, tls)
+    settings = Settings(named, writable, tokens, limits, not quiet, tls, device)
 
     def started(address: str, n_documents: dict[str, int]) -> None:
         shown = {name: f"'{without_password(store)}'" for name, store in named.items()}

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import digamma
 
-from vdsh.codes import Codes, Words, to_words
+from vdsh.codes import Codes, to_words
 from vdsh.errors import InputError
-from vdsh.jit import kernel, popcount, spread
+from vdsh.jit import spread
 
 Values = NDArray[np.float64]
 
@@ -55,12 +55,14 @@ def tally(
     query_labels, labels : uint8 ndarray of shape (n, n_labels)
         0/1 matrices; a document is relevant when it shares a label with the query.
     """
+    from vdsh.metrics.distance_kernels import distance_counts
+
     if len(codes) == 0:
         raise InputError("There are no documents to search: got 0.")
     queries = to_words(query_codes), to_words(np.packbits(query_labels, axis=1))
     database = to_words(codes), to_words(np.packbits(labels, axis=1)), 8 * codes.shape[1]
     parts = spread(
-        lambda i, j: _distance_counts(queries[0][i:j], queries[1][i:j], *database), len(query_codes)
+        lambda i, j: distance_counts(queries[0][i:j], queries[1][i:j], *database), len(query_codes)
     )
     found, relevant = (np.concatenate(part) for part in zip(*parts, strict=True))
     return Tally(found, relevant)
@@ -208,24 +210,3 @@ def _ratio(part: NDArray[np.generic], whole: NDArray[np.generic]) -> Values:
     result = np.zeros(part.shape)
     np.divide(part, whole, out=result, where=whole != 0)
     return result
-
-
-@kernel()
-def _distance_counts(
-    query_words: Words, query_masks: Words, words: Words, masks: Words, n_bits: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Count, for each query and distance, the documents and the relevant documents."""
-    n_queries = len(query_words)
-    found = np.zeros((n_queries, n_bits + 1), np.int64)
-    relevant = np.zeros((n_queries, n_bits + 1), np.int64)
-    for q in range(n_queries):
-        for i in range(len(words)):
-            distance = np.uint64(0)
-            for j in range(words.shape[1]):
-                distance += popcount(words[i, j] ^ query_words[q, j])
-            shared = np.uint64(0)
-            for j in range(masks.shape[1]):
-                shared |= masks[i, j] & query_masks[q, j]
-            found[q, distance] += 1
-            relevant[q, distance] += shared != 0
-    return found, relevant

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Scores
-from vdsh.jit import available_threads, compiled, in_threads, kernel, one_thread_each
+from vdsh.jit import available_threads, compiled, in_threads, one_thread_each
 from vdsh.model.products import Floats, dense_product, linear_layer, relu_layer
 from vdsh.model.vectors import Rows
 from vdsh.text.counts import Sparse
@@ -87,14 +87,16 @@ def _hidden(
         t1 += dense_product(inputs.block[first:last], W1)
         np.maximum(t1, 0, out=t1)
     elif compiled(_PLAIN * (int(pointers[-1]) - int(pointers[0])) * len(b1)):
-        _sparse_relu(inputs.data, inputs.indices, pointers, W1, t1)
+        from vdsh.model.network_kernels import sparse_relu
+
+        sparse_relu(inputs.data, inputs.indices, pointers, W1, t1)
     else:
         _plain_relu(inputs.data, inputs.indices, pointers, W1, t1)
     return relu_layer(t1, W2, b2)
 
 
 def _plain_relu(data: Floats, indices: Places, indptr: Places, W: Floats, out: Floats) -> None:
-    """Do what `_sparse_relu` does: the same sums in the same order, so the same bits."""
+    """Do what `sparse_relu` does: the same sums in the same order, so the same bits."""
     for i, (begin, end) in enumerate(pairwise(indptr.tolist())):
         row = out[i]
         whole = end - (end - begin) % 4
@@ -104,33 +106,6 @@ def _plain_relu(data: Floats, indices: Places, indptr: Places, W: Floats, out: F
         for j in range(whole, end):
             row += data[j] * W[indices[j]]
         np.maximum(row, np.float32(0), out=row)
-
-
-@kernel()
-def _sparse_relu(
-    data: Floats,
-    indices: Places,
-    indptr: Places,
-    W: Floats,
-    out: Floats,
-) -> None:
-    """Compute max(0, x @ W + out) for sparse rows x."""
-    for i in range(len(out)):
-        row = out[i]
-        j = indptr[i]
-        while j + 4 <= indptr[i + 1]:  # four terms at a time: a quarter of the loads and stores
-            w0, w1, w2, w3 = W[indices[j]], W[indices[j + 1]], W[indices[j + 2]], W[indices[j + 3]]
-            x0, x1, x2, x3 = data[j], data[j + 1], data[j + 2], data[j + 3]
-            for h in range(len(row)):
-                row[h] += (x0 * w0[h] + x1 * w1[h]) + (x2 * w2[h] + x3 * w3[h])
-            j += 4
-        while j < indptr[i + 1]:
-            x0, w0 = data[j], W[indices[j]]
-            for h in range(len(row)):
-                row[h] += x0 * w0[h]
-            j += 1
-        for h in range(len(row)):
-            row[h] = max(row[h], np.float32(0))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from vdsh.search.ids import (
     IntegerIds,
     counts_up,
 )
-from vdsh.search.nearest import Rows
+from vdsh.search.parts import Rows
 
 GAP = 1 << 24  # between the keys of neighbours, for ids that come in between later
 FEW = 1000  # ids put in order one by one rather than by sorting all

@@ -6,14 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vdsh.jit import kernel
-from vdsh.search.nearest import Rows
+from vdsh.search.parts import Rows
 
 IdArray = NDArray[np.int64] | NDArray[np.object_]
 Arrays = dict[str, NDArray[Any]]
 
 UNKNOWN = -1
-NO_ORDER = np.empty(0, np.uint32)
 
 
 class GrowingArray:
@@ -142,9 +140,7 @@ class IntegerIds(Ids):
     def __init__(self, ids: NDArray[Any] | None = None) -> None:
         self._ids = GrowingArray(np.zeros(0, np.int32) if ids is None else ids)
         self._ascending = bool(np.all(self._values[1:] > self._values[:-1]))
-        self._order: NDArray[np.uint32] | None = (
-            None  # rows sorted by id, the first len(order) rows
-        )
+        self._order: NDArray[np.int64] | None = None  # rows sorted by id, without the recent ones
         self._recent: dict[int, int] = {}  # id to row of those after
 
     @property
@@ -172,9 +168,9 @@ class IntegerIds(Ids):
     def find(self, ids: NDArray[np.int64]) -> Rows:
         """Return the last row of each id, -1 where there is none."""
         if self._ascending:
-            return _search(self._values, NO_ORDER, ids)
+            return _search(self._values, None, ids)
         if self._order is None or len(self._recent) > 1000 + len(self._order) // 8:
-            self._order = np.argsort(self._values, kind="stable").astype(np.uint32)
+            self._order = np.argsort(self._values, kind="stable")
             self._recent = {}
         rows = _search(self._values, self._order, ids)
         if self._recent:
@@ -211,18 +207,13 @@ def _fits_32(ids: NDArray[np.int64]) -> bool:
     return bool(limits.min <= ids.min() and ids.max() <= limits.max)
 
 
-@kernel()
-def _search(values: NDArray[Any], order: NDArray[Any], ids: NDArray[np.int64]) -> Rows:
-    """Find the last row of each id; an empty `order` means that values ascend."""
-    rows = np.empty(ids.size, np.int64)
-    for i in range(ids.size):
-        low, high = 0, order.size if order.size else values.size
-        while low < high:  # the first place whose value is above the id
-            middle = (low + high) // 2
-            if values[order[middle] if order.size else middle] > ids[i]:
-                high = middle
-            else:
-                low = middle + 1
-        row = np.int64(-1) if low == 0 else np.int64(order[low - 1] if order.size else low - 1)
-        rows[i] = row if row >= 0 and values[row] == ids[i] else -1
-    return rows
+def _search(values: NDArray[Any], order: NDArray[np.int64] | None, ids: NDArray[np.int64]) -> Rows:
+    """Find the last row of each id; without an order, values ascend."""
+    n_sorted = len(values) if order is None else len(order)
+    if not n_sorted:
+        return np.full(len(ids), UNKNOWN)
+    limits = np.iinfo(values.dtype)
+    wanted = ids.clip(limits.min, limits.max).astype(values.dtype)  # else all values become int64
+    places = np.searchsorted(values[:n_sorted], wanted, side="right", sorter=order) - 1
+    rows = places if order is None else order[places]
+    return np.where((places >= 0) & (values[rows] == ids), rows, UNKNOWN)

@@ -14,9 +14,8 @@ from vdsh.search.checks import check_codes, check_count, check_memory, check_que
 from vdsh.search.id_kinds import GivenIds, check_ids, check_kind, make_ids, show
 from vdsh.search.ids import CountedIds, IdArray
 from vdsh.search.index_file import from_arrays, to_arrays, write_arrays
-from vdsh.search.nearest import Rows
-from vdsh.search.rows import Mask, RowIndex
-from vdsh.search.scan import RowHits
+from vdsh.search.parts import Mask, RowHits, Rows
+from vdsh.search.rows import RowIndex
 
 if TYPE_CHECKING:
     from vdsh.search.gpu import GpuRows
@@ -277,11 +276,21 @@ class HammingIndex:
                 self._keys_stale = False
 
 
-def _on_gpu(codes: Codes, device: str) -> "GpuRows":
+def check_device(device: str) -> None:
+    """Raise where codes cannot be searched on a device: it is not there, or torch is not."""
+    if device == "cpu":
+        return
     try:
-        from vdsh.search.gpu import GpuRows
+        from vdsh.search import gpu
     except ImportError:
         raise missing_package("A search on a GPU", "torch", "train") from None
+    gpu.check_device(device)
+
+
+def _on_gpu(codes: Codes, device: str) -> "GpuRows":
+    check_device(device)
+    from vdsh.search.gpu import GpuRows
+
     return GpuRows(codes, device)
 
 

@@ -20,10 +20,10 @@ from vdsh.errors import FolderError, MissingFileError
 from vdsh.files import new_file
 from vdsh.search.id_kinds import ids_from_file
 from vdsh.search.ids import Ids
-from vdsh.search.pieces import NARROWEST, WIDEST, WORD
+from vdsh.search.partition import NO_OFFSETS, Partition
 from vdsh.search.rows import RowIndex
-from vdsh.search.segment import NO_OFFSETS, Segment
 from vdsh.search.strips import STRIP, Strips
+from vdsh.search.substrings import NARROWEST, WIDEST, WORD
 from vdsh.search.tables import Tables
 
 MAGIC = b"vdsh-idx"
@@ -75,16 +75,16 @@ def from_arrays(path: Path, threads: int | None) -> tuple[RowIndex, Ids, int | N
         _check_kinds(facts, arrays)
         strips = Strips(arrays["strips"].shape[1], arrays["strips"], facts["n_codes"])
         offsets, members = arrays.get("offsets", NO_OFFSETS), arrays.get("members", NO_OFFSETS)
-        main = Segment(strips, 0, offsets, members, _tables(arrays, strips))
+        main = Partition(strips, 0, offsets, members, _tables(arrays, strips))
         alive = arrays.get("alive")
-        _check_segment(main)
+        _check_partition(main)
         _check_id_text(arrays)
         ids = ids_from_file(facts["ids"], arrays)
         lengths = {len(ids), len(arrays.get("id_keys", ids)), len(ids if alive is None else alive)}
         _check(lengths == {main.n_rows})
     except (KeyError, IndexError, ValueError, TypeError, OverflowError) as error:
         raise damaged(path) from error
-    rows = RowIndex.from_segment(main, alive, ids.keys(), threads=threads)
+    rows = RowIndex.from_partition(main, alive, ids.keys(), threads=threads)
     return rows, ids, facts["next_id"]
 
 
@@ -217,7 +217,7 @@ def _check_kinds(facts: dict[str, Any], arrays: Arrays) -> None:
 
 
 def _tables(arrays: Arrays, strips: Strips) -> Tables | None:
-    """Take tables that kernels can walk over without leaving them; others are built again."""
+    """Take tables that kernels can probe without leaving them; others are built again."""
     if any(name not in arrays for name in TABLES):
         return None
     luts, starts, entries = (arrays[name] for name in TABLES)
@@ -233,8 +233,8 @@ def _tables(arrays: Arrays, strips: Strips) -> Tables | None:
     return Tables(luts, width, starts, entries) if fits else None
 
 
-def _check_segment(main: Segment) -> None:
-    """See that kernels can run over a segment without leaving its arrays."""
+def _check_partition(main: Partition) -> None:
+    """See that kernels can run over a partition without leaving its arrays."""
     shape, n_codes = main.strips.data.shape, len(main.strips)
     _check(shape[1] and shape[2] == STRIP and 0 <= n_codes <= shape[0] * STRIP)
     offsets, members = main.offsets, main.members

@@ -10,22 +10,70 @@ from vdsh.codes import Codes
 from vdsh.jit import available_threads, compiled
 from vdsh.search.ids import GrowingArray
 from vdsh.search.keeper import TableKeeper
-from vdsh.search.look_up import search_tables, within_tables
-from vdsh.search.nearest import Rows, Rules
-from vdsh.search.radius import MAX_QUERIES, Found
-from vdsh.search.scan import RowHits, nearest, nearest_plainly, sort_found, within, within_plainly
-from vdsh.search.segment import PLAIN_SEARCH, Segment, make_segment, one_row_each
+from vdsh.search.partition import Partition, make_partition, one_row_each
+from vdsh.search.parts import Mask, RowHits, Rows, Rules
+from vdsh.search.plain import nearest_plainly, within_plainly
+from vdsh.search.probing import search_tables, within_tables
+from vdsh.search.radius import MAX_QUERIES, Found, sort_found
+from vdsh.search.scan import nearest, within
 from vdsh.search.strips import Strips
 
+PLAIN = 2e-9  # seconds that numpy takes for a byte of a code and a query
+AGAIN = 50  # an index that is searched again is expected to be searched so often
 FEW_ALLOWED = 128  # with fewer than one row in this many allowed, copy those out and scan them
 SMALL_TAIL = 4096  # rows appended lately, scanned on their own until there are more
 NO_MASK = np.empty(0, np.bool_)
 NO_KEYS = np.empty(0, np.int64)
 
-Mask = NDArray[np.bool_]
+
+class NumberedRows:
+    """Rows 0, 1, 2, ..., some with a tombstone: what an index has on a CPU and on a GPU."""
+
+    n_rows: int
+
+    def __init__(self, n_bytes: int) -> None:
+        self.n_bytes = n_bytes
+        self._alive: GrowingArray | None = None  # made for the first tombstone
+        self._n_removed = 0
+
+    def __len__(self) -> int:
+        return self.n_rows - self._n_removed
+
+    @property
+    def n_bits(self) -> int:
+        """Length of a code in bits."""
+        return 8 * self.n_bytes
+
+    @property
+    def alive(self) -> Mask:
+        """Which rows are still there, shape (n_rows,)."""
+        return np.ones(self.n_rows, np.bool_) if self._alive is None else self._alive.values
+
+    def has(self, rows: Rows) -> Mask:
+        """Say which rows are still there."""
+        return np.ones(len(rows), np.bool_) if self._alive is None else self._alive.values[rows]
+
+    def remove(self, rows: Rows) -> None:
+        """Remove rows; those removed before are passed over."""
+        if self._alive is None:
+            self._alive = GrowingArray(self.alive)
+        rows = np.unique(rows)
+        self._n_removed += int(np.count_nonzero(self._alive.values[rows]))
+        self._alive.values[rows] = False
+
+    def _appended(self, n_rows: int) -> None:
+        if self._alive is not None:
+            self._alive.append(np.ones(n_rows, np.bool_))
+
+    def _count_allowed(self, allowed: Mask | None) -> tuple[Mask | None, int]:
+        """Leave tombstones out of what is allowed, and count it; None allows every row."""
+        if allowed is None:
+            return None if self._alive is None else self._alive.values, len(self)
+        allowed = allowed if self._alive is None else allowed & self._alive.values
+        return allowed, int(np.count_nonzero(allowed))
 
 
-class RowIndex:
+class RowIndex(NumberedRows):
     """Codes under row numbers 0, 1, 2, ...: add, remove, exact top-k, exact radius.
 
     For callers that keep ids themselves, such as a store: a row number is given on `append`, stays
@@ -50,58 +98,44 @@ class RowIndex:
     """
 
     def __init__(self, codes: Codes, *, threads: int | None = None, tables: bool = True) -> None:
-        self.n_bytes = int(codes.shape[1])
-        self._main: Segment
+        super().__init__(int(codes.shape[1]))
         self.threads = threads or available_threads()
         self.tables = tables
         self._keeper = TableKeeper()
-        self._alive: GrowingArray | None = None  # made when a row is removed
-        self._n_removed = 0
+        self._was_searched = False
+        self._main: Partition
         self._lock = Lock()
         self._keys: NDArray[np.int64] | None = None
         self._settle(codes)
 
     @classmethod
-    def from_segment(
+    def from_partition(
         cls,
-        main: Segment,
+        main: Partition,
         alive: Mask | None = None,
         keys: NDArray[np.int64] | None = None,
         *,
         threads: int | None = None,
     ) -> "RowIndex":
-        """Make an index of a segment that exists already, such as one read from a file."""
+        """Make an index of a partition that exists already, such as one read from a file."""
         index = cls(np.empty((0, main.strips.data.shape[1]), np.uint8), threads=threads)
         index._main, index._decided_at = main, main.n_rows
-        index._tail = Segment(Strips(index.n_bytes), main.n_rows)
+        index._tail = Partition(Strips(index.n_bytes), main.n_rows)
         index._keys = keys
         if alive is not None:
             index._alive, index._n_removed = GrowingArray(alive), int(np.count_nonzero(~alive))
         return index
 
-    def __len__(self) -> int:
-        return self.n_rows - self._n_removed
-
     @property
-    def n_rows(self) -> int:
+    def n_rows(self) -> int:  # type: ignore[override]
         """Rows ever appended, removed ones included."""
         return self._main.n_rows + self._tail.n_rows
-
-    @property
-    def n_bits(self) -> int:
-        """Length of a code in bits."""
-        return 8 * self.n_bytes
 
     @property
     def nbytes(self) -> int:
         """Bytes of memory for codes, row lists, tables and removal marks."""
         alive = 0 if self._alive is None else self._alive.nbytes
         return self._main.nbytes + self._tail.nbytes + alive
-
-    @property
-    def alive(self) -> Mask:
-        """Which rows are still there, shape (n_rows,)."""
-        return np.ones(self.n_rows, np.bool_) if self._alive is None else self._alive.values
 
     @property
     def keys(self) -> NDArray[np.int64] | None:
@@ -123,21 +157,8 @@ class RowIndex:
         """
         first = self.n_rows
         self._tail.strips.append(codes)
-        if self._alive is not None:
-            self._alive.append(np.ones(len(codes), np.bool_))
+        self._appended(len(codes))
         return range(first, self.n_rows)
-
-    def remove(self, rows: Rows) -> None:
-        """Remove rows; those removed before are passed over."""
-        if self._alive is None:
-            self._alive = GrowingArray(self.alive)
-        rows = np.unique(rows)
-        self._n_removed += int(np.count_nonzero(self._alive.values[rows]))
-        self._alive.values[rows] = False
-
-    def has(self, rows: Rows) -> Mask:
-        """Say which rows are still there."""
-        return np.ones(len(rows), np.bool_) if self._alive is None else self._alive.values[rows]
 
     def codes(self) -> Codes:
         """Return the codes of all rows, removed ones included, in row order."""
@@ -152,8 +173,8 @@ class RowIndex:
         self._settle(codes)
         return kept
 
-    def settled(self) -> Segment:
-        """Bring everything appended so far into one segment and return it."""
+    def settled(self) -> Partition:
+        """Bring everything appended so far into one partition and return it."""
         self._keeper.wait()
         if self._tail.n_rows:
             self._absorb_tail()
@@ -181,101 +202,98 @@ class RowIndex:
         RowHits
             Arrays of shape (n_queries, k), or fewer columns where fewer rows are allowed.
         """
-        segments, rules, n_allowed = self._prepare(allowed)
+        partitions, rules, n_allowed = self._prepare(allowed)
         k = min(k, n_allowed)
-        if not compiled(_plain_time(segments, queries)):
-            return nearest_plainly(segments, queries, k, rules)
-        if k == 0 or not self._by_tables(segments, len(queries), k):
-            return nearest(segments, queries, k, rules, self.threads)
-        hits, done, known = search_tables(segments, queries, k, rules, self.threads)
-        self._keeper.answered(int(np.count_nonzero(done)))
+        if self._search_plainly(partitions, queries):
+            return nearest_plainly(partitions, queries, k, rules)
+        if k == 0 or not self._by_tables(partitions, len(queries), k):
+            return nearest(partitions, queries, k, rules, self.threads)
+        hits, done, known = search_tables(partitions, queries, k, rules, self.threads)
         if not done.all():
             left = ~done
-            rest = nearest(segments, queries[left], k, rules, self.threads, known[left])
+            rest = nearest(partitions, queries[left], k, rules, self.threads, known[left])
             hits.rows[left], hits.distances[left] = rest
         return hits
 
     def within(self, queries: Codes, radius: int, *, allowed: Mask | None = None) -> list[RowHits]:
         """Find every row within `radius` of each query, nearest first, ties by key."""
-        segments, rules, _ = self._prepare(allowed)
-        if not compiled(_plain_time(segments, queries)):
-            return within_plainly(segments, queries, radius, rules)
+        partitions, rules, _ = self._prepare(allowed)
+        radius = min(radius, self.n_bits)
+        if self._search_plainly(partitions, queries):
+            return within_plainly(partitions, queries, radius, rules)
         hits: list[RowHits] = []
         for i in range(0, len(queries), MAX_QUERIES):
             some = queries[i : i + MAX_QUERIES]
-            found = self._find(segments, some, radius, rules)
+            found = self._find(partitions, some, radius, rules)
             hits += sort_found(found, len(some), rules)
         return hits
 
+    def _search_plainly(self, partitions: Sequence[Partition], queries: Codes) -> bool:
+        """Say whether to leave a search to numpy: a first one need not wait for numba."""
+        seconds = PLAIN * queries.size * sum(len(partition.strips) for partition in partitions)
+        expected = AGAIN if self._was_searched else 1
+        self._was_searched = True
+        return not compiled(expected * seconds)
+
     def _find(
-        self, segments: Sequence[Segment], queries: Codes, radius: int, rules: Rules
+        self, partitions: Sequence[Partition], queries: Codes, radius: int, rules: Rules
     ) -> list[Found]:
         """Answer from the tables what they answer faster, and scan for the rest."""
         everyone = np.arange(len(queries))
         left, found = everyone, list[Found]()
-        if self._by_tables(segments, len(queries), 0):
-            left, found = within_tables(segments[0], queries, radius, rules, self.threads)
+        if self._by_tables(partitions, len(queries), 0):
+            left, found = within_tables(partitions[0], queries, radius, rules, self.threads)
         if len(left) or not found:
-            found += within(segments[:1], queries[left], left, radius, rules, self.threads)
-        if len(segments) > 1 and segments[1].n_rows:
-            found += within(segments[1:], queries, everyone, radius, rules, self.threads)
+            found += within(partitions[:1], queries[left], left, radius, rules, self.threads)
+        if len(partitions) > 1 and partitions[1].n_rows:
+            found += within(partitions[1:], queries, everyone, radius, rules, self.threads)
         return found
 
-    def _by_tables(self, segments: Sequence[Segment], n_queries: int, k: int) -> bool:
+    def _by_tables(self, partitions: Sequence[Partition], n_queries: int, k: int) -> bool:
         """Say whether to look queries up; where there are no tables, see if some are due."""
-        main = segments[0]
-        if not self.tables or len(segments) == 1:
+        main = partitions[0]
+        if not self.tables or len(partitions) == 1:
             return False
         if self._keeper.scanned(main, n_queries):
             members = main.members
             self._keeper.build(main, lambda built: self._use(built, main, members))
-        return self._keeper.worth(main, n_queries, k)
+        return self._keeper.worth(main, k)
 
-    def _use(self, built: Segment, main: Segment, members: NDArray[np.uint32]) -> None:
-        """Search a segment that has tables from now on, unless rows have changed meanwhile."""
+    def _use(self, built: Partition, main: Partition, members: NDArray[np.uint32]) -> None:
+        """Search a partition that has tables from now on, unless rows have changed meanwhile."""
         with self._lock:
             same = self._main is main and main.members is members
             if same and built.n_rows == main.n_rows:
                 self._main = built
 
-    def _prepare(self, allowed: Mask | None) -> tuple[Sequence[Segment], Rules, int]:
-        """Bring segments and rules into the form that answers fastest."""
+    def _prepare(self, allowed: Mask | None) -> tuple[Sequence[Partition], Rules, int]:
+        """Bring partitions and rules into the form that answers fastest."""
         with self._lock:  # searches may run in several threads
             if self._tail.n_rows > SMALL_TAIL + self._main.n_rows // 4:
                 self._absorb_tail()
-        if allowed is not None:
-            allowed = allowed if self._alive is None else allowed & self._alive.values
-            n_allowed = int(np.count_nonzero(allowed))
-        else:
-            allowed = None if self._alive is None else self._alive.values
-            n_allowed = len(self)
-        segments = [self._main, self._tail]
+        allowed, n_allowed = self._count_allowed(allowed)
+        partitions = [self._main, self._tail]
         if allowed is not None and n_allowed * FEW_ALLOWED < self.n_rows:
-            codes, rows = zip(*(segment.select(allowed) for segment in segments), strict=True)
-            segments = [one_row_each(np.concatenate(codes), np.concatenate(rows))]
+            codes, rows = zip(*(partition.select(allowed) for partition in partitions), strict=True)
+            partitions = [one_row_each(np.concatenate(codes), np.concatenate(rows))]
             allowed = None
-        in_order = self._keys is None and not len(segments[0].members)
+        in_order = self._keys is None and not len(partitions[0].members)
         mask = NO_MASK if allowed is None else allowed
         keys = NO_KEYS if self._keys is None else self._keys
-        return segments, Rules(mask, keys, in_order), n_allowed
+        return partitions, Rules(mask, keys, in_order), n_allowed
 
     def _settle(self, codes: Codes) -> None:
         """Lay all codes out anew, in the way that suits them."""
-        self._main = make_segment(codes)
-        self._tail = Segment(Strips(self.n_bytes), len(codes))
+        self._main = make_partition(codes)
+        self._tail = Partition(Strips(self.n_bytes), len(codes))
         self._decided_at = len(codes)
         if self._keys is not None and self._main.grouped:
             self._main.sort_members(self._keys)
 
     def _absorb_tail(self) -> None:
-        """Make the rows appended lately part of the main segment."""
+        """Make the rows appended lately part of the main partition."""
         if len(self._main.members) or self.n_rows >= 2 * self._decided_at:
             self._settle(self.codes())
             return
         self._main.strips.append(self._tail.all_codes())
-        self._tail = Segment(Strips(self.n_bytes), self._main.n_rows)
-
-
-def _plain_time(segments: Sequence[Segment], queries: Codes) -> float:
-    """Estimate the seconds that a search takes in numpy alone."""
-    return PLAIN_SEARCH * queries.size * sum(len(segment.strips) for segment in segments)
+        self._tail = Partition(Strips(self.n_bytes), self._main.n_rows)

@@ -1,39 +1,20 @@
-"""One search over several segments and threads, with one answer whatever their number."""
+"""One search over several partitions and threads, with one answer whatever their number."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from vdsh.codes import Codes
 from vdsh.jit import in_threads
-from vdsh.search.nearest import Distances, Part, Rows, Rules, nearest_in
-from vdsh.search.radius import (
-    DISTANCE,
-    DISTANCE_SHIFT,
-    PLACE,
-    QUERY_SHIFT,
-    Found,
-    scan_within,
-    sort_hits,
-    to_rows,
-)
-from vdsh.search.segment import Segment
-from vdsh.search.strips import STRIP, distance_type
+from vdsh.search.partition import Partition
+from vdsh.search.parts import Part, RowHits, Rows, Rules
+from vdsh.search.radius import Found, to_rows
+from vdsh.search.strips import STRIP, scratch
 
 QUERY_BLOCK = 64  # queries compared with codes while these are in cache
 CANDIDATES_AT_ONCE = 1 << 20  # bounds memory when k is large
 WORTH_A_THREAD = 1 << 18  # comparisons below which a second thread costs more than it gains
-
-BLOCK = 4096  # strips at a time, so that what is counted stays in the cache
-
-
-class RowHits(NamedTuple):
-    """Row numbers, nearest first, and their distances."""
-
-    rows: Rows
-    distances: Distances
 
 
 class Task(NamedTuple):
@@ -44,172 +25,98 @@ class Task(NamedTuple):
 
 
 def nearest(
-    segments: Sequence[Segment],
+    partitions: Sequence[Partition],
     queries: Codes,
     k: int,
     rules: Rules,
     threads: int,
     bounds: Rows | None = None,
 ) -> RowHits:
-    """Find the k best rows of all segments for each query; there must be k allowed ones.
+    """Find the k best rows of all partitions for each query; there must be k allowed ones.
 
     `bounds` are distances within which they are known to lie.
     """
     if k == 0 or not len(queries):
         return RowHits(np.empty((len(queries), k), np.int64), np.empty((len(queries), k), np.int32))
+    from vdsh.search.nearest_kernels import nearest_in
 
-    n_bits = 8 * queries.shape[1]
-    known = np.full(len(queries), n_bits + 1) if bounds is None else bounds
-    scratch = distance_type(n_bits)
-    n_rows = sum(segment.n_rows for segment in segments)
+    n_bytes = queries.shape[1]
+    known = np.full(len(queries), 8 * n_bytes + 1) if bounds is None else bounds
+    n_rows = sum(partition.n_rows for partition in partitions)
     most = min(QUERY_BLOCK, max(1, CANDIDATES_AT_ONCE // k))
 
     def run(task: Task) -> RowHits:
         some, within = queries[task.queries], known[task.queries]
-        room = np.empty(STRIP, scratch)
-        return RowHits(*nearest_in(task.parts, some, k, rules, n_rows, within, room))
+        return RowHits(*nearest_in(task.parts, some, k, rules, n_rows, within, scratch(n_bytes)))
 
-    n_codes = sum(len(segment.strips) for segment in segments)
-    if n_codes * len(queries) < WORTH_A_THREAD and len(queries) <= most:
-        # Where the work takes microseconds, so would planning it.
-        return run(Task(slice(None), _whole(segments)))
-    blocks, pieces = _plan(segments, len(queries), threads, most)
-    tasks = [Task(block, parts) for block in blocks for parts in pieces]
+    tasks, n_cuts = _plan(partitions, len(queries), threads, most)
     answers = in_threads(run, tasks, threads)
     if len(answers) == 1:
         return answers[0]
-    merged = [
-        _merge(answers[i : i + len(pieces)], k, rules) for i in range(0, len(answers), len(pieces))
-    ]
+    merged = [_merge(answers[i : i + n_cuts], k, rules) for i in range(0, len(answers), n_cuts)]
     return RowHits(*(np.concatenate(arrays) for arrays in zip(*merged, strict=True)))
 
 
 def within(
-    segments: Sequence[Segment],
+    partitions: Sequence[Partition],
     queries: Codes,
     owners: Rows,
     radius: int,
     rules: Rules,
     threads: int,
 ) -> list[Found]:
-    """Find every allowed row within `radius` of each query, in no certain order."""
+    """Find every allowed row within `radius` of each query, in no certain order.
+
+    `owners` are the numbers under which the queries' hits are reported.
+    """
+    from vdsh.search.radius_kernels import scan_within
 
     def run(task: Task) -> list[Found]:
-        some = queries[task.queries]
-        numbers = owners[task.queries]
+        some, numbers, room = queries[task.queries], owners[task.queries], scratch(queries.shape[1])
         return [
-            to_rows(part, rules.allowed, scan_within(part, some, numbers, radius))
+            to_rows(part, rules.allowed, scan_within(part, some, numbers, radius, room))
             for part in task.parts
             if part.start < part.stop
         ]
 
-    blocks, pieces = _plan(segments, len(queries), threads, QUERY_BLOCK)
-    tasks = [Task(block, parts) for block in blocks for parts in pieces]
+    tasks, _ = _plan(partitions, len(queries), threads, QUERY_BLOCK)
     return [found for answer in in_threads(run, tasks, threads) for found in answer]
 
 
-def sort_found(found: Sequence[Found], n_queries: int, rules: Rules) -> list[RowHits]:
-    """Order what was found by query, distance and key, and cut it into one answer a query."""
-    hits = np.concatenate([np.empty(0, np.int64), *found])
-    if rules.keys.size:
-        hits = hits[np.lexsort((rules.keys[hits & PLACE], hits >> DISTANCE_SHIFT))]
-    else:
-        hits = sort_hits(hits)
-    rows = hits & PLACE
-    distances = ((hits >> DISTANCE_SHIFT) & DISTANCE).astype(np.int32)
-    starts = np.searchsorted(hits, np.arange(n_queries) << QUERY_SHIFT)
-    bounds = pairwise([*starts, len(hits)])
-    return [RowHits(rows[begin:end], distances[begin:end]) for begin, end in bounds]
-
-
 def _plan(
-    segments: Sequence[Segment], n_queries: int, threads: int, most: int
-) -> tuple[list[slice], list[tuple[Part, Part]]]:
-    """Cut queries into blocks and positions into pieces, so that every thread has work."""
-    n_codes = sum(len(segment.strips) for segment in segments)
+    partitions: Sequence[Partition], n_queries: int, threads: int, most: int
+) -> tuple[list[Task], int]:
+    """Cut queries or positions, so that every thread has work; say how many cuts of positions.
+
+    The first partition, which is the large one, is cut evenly; the last cut takes the other too.
+    """
+    n_codes = sum(len(partition.strips) for partition in partitions)
     threads = max(1, min(threads, n_codes * n_queries // WORTH_A_THREAD))
     by_query = n_queries >= 4 * threads
     size = min(most, -(-n_queries // threads) if by_query else n_queries)
-    blocks = [slice(i, min(i + size, n_queries)) for i in range(0, n_queries, max(size, 1))]
-    return blocks, _pieces(segments, 1 if by_query else threads)
-
-
-def _pieces(segments: Sequence[Segment], n_pieces: int) -> list[tuple[Part, Part]]:
-    """Cut the first segment, which is the large one, into even pieces; the last takes the other."""
-    main, tail = _whole(segments)
-    if n_pieces == 1:
-        return [(main, tail)]
-    size = max(STRIP, -(-main.stop // (n_pieces * STRIP)) * STRIP)
-    nothing = tail._replace(start=0, stop=0)
-    pieces = [
-        (main._replace(start=start, stop=min(start + size, main.stop)), nothing)
-        for start in range(0, max(main.stop, 1), size)
+    blocks = [slice(i, i + size) for i in range(0, n_queries, max(size, 1))]
+    main, tail = _whole(partitions)
+    cut = max(STRIP, -(-main.stop // STRIP // (1 if by_query else threads)) * STRIP)
+    parts = [
+        (main._replace(start=start, stop=min(start + cut, main.stop)), tail._replace(stop=0))
+        for start in range(0, main.stop - cut, cut)
     ]
-    return [*pieces[:-1], (pieces[-1][0], tail)]
+    last = cut * len(parts)
+    parts.append((main._replace(start=last), tail))
+    return [Task(block, cuts) for block in blocks for cuts in parts], len(parts)
 
 
-def _whole(segments: Sequence[Segment]) -> tuple[Part, Part]:
-    """Return all of one or two segments."""
-    main = segments[0].part()
-    return main, segments[1].part() if len(segments) > 1 else main._replace(stop=0)
+def _whole(partitions: Sequence[Partition]) -> tuple[Part, Part]:
+    """Return all of one or two partitions."""
+    main = partitions[0].part()
+    return main, partitions[1].part() if len(partitions) > 1 else main._replace(stop=0)
 
 
 def _merge(answers: Sequence[RowHits], k: int, rules: Rules) -> RowHits:
-    """Take the k best of the best of every piece."""
+    """Take the k best of the best of every cut."""
     if len(answers) == 1:
         return answers[0]
     rows, distances = (np.concatenate(arrays, axis=1) for arrays in zip(*answers, strict=True))
     keys = rules.keys[rows] if rules.keys.size else rows
     order = np.lexsort((keys, distances), axis=1)[:, :k]
     return RowHits(np.take_along_axis(rows, order, 1), np.take_along_axis(distances, order, 1))
-
-
-def nearest_plainly(segments: Sequence[Segment], queries: Codes, k: int, rules: Rules) -> RowHits:
-    """Find the k best rows of all segments for each query; there must be k allowed ones."""
-    hits = [_sorted(_all(segments, query, rules), k, rules) for query in queries]
-    rows = np.array([hit.rows for hit in hits], np.int64).reshape(len(queries), k)
-    return RowHits(rows, np.array([hit.distances for hit in hits], np.int32).reshape(rows.shape))
-
-
-def within_plainly(
-    segments: Sequence[Segment], queries: Codes, radius: int, rules: Rules
-) -> list[RowHits]:
-    """Find every allowed row within `radius` of each query, nearest first."""
-    hits = []
-    for query in queries:
-        rows, distances = _all(segments, query, rules)
-        near = distances <= radius
-        hits.append(_sorted(RowHits(rows[near], distances[near]), int(near.sum()), rules))
-    return hits
-
-
-def _all(segments: Sequence[Segment], query: Codes, rules: Rules) -> RowHits:
-    """Return all allowed rows and their distances."""
-    parts = [_segment(segment, query) for segment in segments]
-    rows, distances = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    if not rules.allowed.size:
-        return RowHits(rows, distances)
-    allowed = rules.allowed[rows]
-    return RowHits(rows[allowed], distances[allowed])
-
-
-def _segment(segment: Segment, query: Codes) -> RowHits:
-    data, planes = segment.strips.data, query[:, None]
-    parts = [
-        np.bitwise_count(data[i : i + BLOCK] ^ planes).sum(axis=1, dtype=np.int32).ravel()
-        for i in range(0, len(data), BLOCK)
-    ]
-    distances = np.concatenate([np.empty(0, np.int32), *parts])[: len(segment.strips)]
-    if segment.grouped:
-        distances = np.repeat(distances, np.diff(segment.offsets))
-    return RowHits(segment.rows(), distances)
-
-
-def _sorted(hits: RowHits, k: int, rules: Rules) -> RowHits:
-    """Return the first k hits by distance and key."""
-    rows, distances = hits
-    if 0 < k < len(rows):
-        near = distances <= np.partition(distances, k - 1)[k - 1]
-        rows, distances = rows[near], distances[near]
-    order = np.lexsort((rules.keys[rows] if rules.keys.size else rows, distances))[:k]
-    return RowHits(rows[order], distances[order])

@@ -42,6 +42,7 @@ def create_app(
     token: str | Tokens | None = None,
     limits: Limits | None = None,
     logged: bool = False,
+    device: str = "cpu",
 ) -> FastAPI:
     """Make the service of a store, or of several.
 
@@ -58,6 +59,8 @@ def create_app(
     limits : Limits, optional
     logged : bool, default=False
         Whether each request is logged.
+    device : str, default="cpu"
+        Where codes of stores that are opened are searched; "cuda" is a GPU.
 
     Returns
     -------
@@ -66,7 +69,7 @@ def create_app(
     """
     limits, metrics = limits or Limits(), Metrics()
     tokens = one_token(token) if isinstance(token, str) else token
-    services = _services(_named(store), limits, None if writable else READ_ONLY)
+    services = _services(_named(store), limits, None if writable else READ_ONLY, device)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -101,10 +104,12 @@ def _named(store: Source | Mapping[str, Source]) -> dict[str, Source]:
     return dict(store)
 
 
-def _services(stores: dict[str, Source], limits: Limits, refusal: str | None) -> dict[str, Service]:
+def _services(
+    stores: dict[str, Source], limits: Limits, refusal: str | None, device: str
+) -> dict[str, Service]:
     names = tuple(stores)
     return {
-        name: Service(StorePool(store), limits, refusal, name, names)
+        name: Service(StorePool(store, device=device), limits, refusal, name, names)
         for name, store in stores.items()
     }
 

@@ -58,6 +58,8 @@ class StorePool:
     ----------
     source : path or Store
         A store that is open already is used as it is, and left open.
+    device : str, default="cpu"
+        Where codes are searched, as `open_store` takes it.
 
     Attributes
     ----------
@@ -78,10 +80,16 @@ class StorePool:
     encoder: TextQueue
     path: str = ""
 
-    def __init__(self, source: str | os.PathLike[str] | Store, *, handles: int = HANDLES) -> None:
+    def __init__(
+        self,
+        source: str | os.PathLike[str] | Store,
+        *,
+        handles: int = HANDLES,
+        device: str = "cpu",
+    ) -> None:
         self.memo = Memo()
         self.bulk = asyncio.Lock()
-        self._source = source
+        self._source, self._device = source, device
         # The threads of an open store take turns: a second handle would wait for the first.
         self._n_handles = 1 if isinstance(source, Store) else handles
         self._handles: list[Store] = []
@@ -202,9 +210,10 @@ class StorePool:
         if isinstance(source, Store):
             handles = [source]
         else:
-            first = open_store(source, wait=WAIT)
+            how: Any = {"wait": WAIT, "device": self._device}
+            first = open_store(source, **how)
             more = range(self._n_handles - 1)
-            handles = [first, *(open_store(source, first.model, wait=WAIT) for _ in more)]
+            handles = [first, *(open_store(source, first.model, **how) for _ in more)]
         self.model, self.path = handles[0].model, handles[0].info()["path"]
         self._models = {handle: handle.model for handle in handles}
         self.encoder = TextQueue(self.model)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from uvicorn.config import STARTUP_FAILURE
 
 from vdsh.errors import FolderError, InputError, MissingFileError
+from vdsh.search.index import check_device
 from vdsh.server.connections import PatientConfig, PatientProtocol
 from vdsh.server.limits import Limits
 from vdsh.server.log import set_up_log
@@ -60,6 +61,7 @@ class Settings(NamedTuple):
     limits: Limits = Limits()
     logged: bool = True
     tls: Certificate | None = None
+    device: str = "cpu"  # where codes are searched
 
 
 def serve(
@@ -84,6 +86,7 @@ def serve(
     """
     given = inherited()
     check_exposure(given[0].getsockname()[0] if given else host, settings.tokens)
+    check_device(settings.device)
     n_documents = {name: _prepare(store) for name, store in settings.stores.items()}
     sockets = given or listen(host, port, workers)
     set_up_log(requests=settings.logged)
@@ -164,4 +167,5 @@ def _make_app(settings: Settings) -> "FastAPI":
         token=settings.tokens,
         limits=settings.limits,
         logged=settings.logged,
+        device=settings.device,
     )

@@ -12,6 +12,7 @@ from vdsh.codes import MAX_BITS
 from vdsh.errors import FolderError, InputError
 from vdsh.model import Model
 from vdsh.search.id_kinds import show
+from vdsh.search.index import check_device
 from vdsh.store.addresses import read_address
 from vdsh.store.engine import FORMAT, Engine, no_store
 from vdsh.store.model import load_model
@@ -35,6 +36,7 @@ def open_store(
     hasher: "TextHasher | Model | str | os.PathLike[str] | None" = None,
     *,
     wait: float = 30.0,
+    device: str = "cpu",
 ) -> Store:
     """Open a store, or create one where there is none.
 
@@ -48,13 +50,16 @@ def open_store(
         a text has to be encoded.
     wait : float, default=30
         Seconds to wait for another process that is writing, or for a server that went away.
+    device : str, default="cpu"
+        Where a store in a folder searches its codes: "cuda" is a GPU, for which torch must be
+        installed. Answers are the same.
 
     Returns
     -------
     Store
         Close it, or use it as a context manager.
     """
-    connect = _connector(os.fspath(path), wait)
+    connect = _connector(os.fspath(path), wait, device)
     engine = connect(may_create=hasher is not None)
     try:
         given = None if hasher is None else load_model(hasher)
@@ -71,13 +76,19 @@ def open_store(
         raise
 
 
-def _connector(path: str, wait: float) -> Callable[..., Engine]:
+def _connector(path: str, wait: float, device: str) -> Callable[..., Engine]:
     """Return what connects to an engine, wherever this process is then; its driver is imported."""
+    check_device(device)
     address = read_address(path)
     if address is None:
         from vdsh.store.engines.sqlite import Sqlite
 
-        return partial(Sqlite, Path(path).absolute(), shown=path, wait=wait)
+        return partial(Sqlite, Path(path).absolute(), shown=path, wait=wait, device=device)
+    if device != "cpu":
+        raise InputError(
+            f"device={device!r} is for stores in a folder: this one is searched by its server. "
+            "Leave device out."
+        )
     if address.scheme == "postgresql":
         from vdsh.store.engines.postgres import Postgres
 

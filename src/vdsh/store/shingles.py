@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vdsh.jit import kernel, spread
+from vdsh.jit import spread
 from vdsh.text.tokenizer import find_tokens
 
 LENGTH = 2  # words in a shingle
@@ -23,7 +23,6 @@ MISSED = 0.002  # the chance that two texts just similar enough share no key
 LEAST = 0.1  # similarity, for which a sketch of this size is enough
 
 Shingles = NDArray[np.uint64]
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Bands(NamedTuple):
@@ -67,17 +66,21 @@ def jaccard(one: Shingles, other: Shingles) -> float:
     >>> jaccard(*shingle(["the shuttle was launched", "a shuttle was launched today"]))
     0.4
     """
-    shared = _count_shared(one, other)
+    from vdsh.store.shingles_kernels import count_shared
+
+    shared = count_shared(one, other)
     return shared / max(1, len(one) + len(other) - shared)
 
 
 def sketch(texts: Sequence[str], bands: Bands) -> Sketches:
     """Make the sketches of some texts, on all cores."""
+    from vdsh.store.shingles_kernels import fill_sketches
+
     orders = np.random.default_rng(0).integers(0, 2**32, (2, bands.keys * bands.hashes), np.uint32)
 
     def work(start: int, stop: int) -> Sketches:
         hashes, ends = _hash_shingles(texts[start:stop])
-        return Sketches(*_sketch(hashes, ends, orders | np.uint32(1), bands.hashes))
+        return Sketches(*fill_sketches(hashes, ends, orders | np.uint32(1), bands.hashes))
 
     parts = spread(work, len(texts), least=100)
     return Sketches(*(np.concatenate(part) for part in zip(*parts, strict=True)))
@@ -85,70 +88,12 @@ def sketch(texts: Sequence[str], bands: Bands) -> Sketches:
 
 def _hash_shingles(texts: Sequence[str]) -> tuple[Shingles, NDArray[np.int64]]:
     """Return the shingles of texts, one after the other, and where those of each end."""
+    from vdsh.store.shingles_kernels import join
+
     # Short words count here: "error 5" is not "error 7".
     tokens = find_tokens(texts, shortest=1)
     whole = np.zeros(len(texts), np.uint64)
     for i in np.flatnonzero(np.diff(tokens.documents) == 0).tolist():  # no words: the text itself
         digest = blake2b(texts[i].strip().encode(errors="replace"), digest_size=8).digest()
         whole[i] = int.from_bytes(digest, "little")
-    return _join(tokens.hashes, tokens.documents, whole, LENGTH)
-
-
-@kernel()
-def _join(
-    words: NDArray[np.uint64], documents: NDArray[np.int64], whole: NDArray[np.uint64], length: int
-) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Join words to shingles; a text shorter than a shingle is one by itself."""
-    hashes = np.empty(len(words) + len(whole), np.uint64)
-    ends = np.empty(len(whole), np.int64)
-    n = 0
-    for doc in range(len(whole)):
-        first, end = documents[doc], documents[doc + 1]
-        for start in range(first, max(first + 1, end - length + 1)):
-            value = whole[doc]
-            for i in range(start, min(start + length, end)):
-                value = (value ^ words[i]) * _MIX
-                value ^= value >> np.uint64(29)
-            hashes[n] = value
-            n += 1
-        ends[doc] = n
-    return hashes[:n], ends
-
-
-@kernel()
-def _count_shared(one: Shingles, other: Shingles) -> int:
-    """Count what two sorted arrays have in common."""
-    i = j = n = 0
-    while i < len(one) and j < len(other):
-        n += one[i] == other[j]
-        first = one[i] <= other[j]
-        j += other[j] <= one[i]
-        i += first
-    return n
-
-
-@kernel()
-def _sketch(
-    hashes: NDArray[np.uint64],
-    ends: NDArray[np.int64],
-    orders: NDArray[np.uint32],
-    n_together: int,
-) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-    """Keep the least of each order. In 32 bits: a CPU multiplies four of them or more at once."""
-    size = orders.shape[1]
-    keys = np.zeros((len(ends), size // n_together), np.uint32)
-    bytes_ = np.empty((len(ends), size), np.uint8)
-    least = np.empty(size, np.uint32)
-    start = 0
-    for doc in range(len(ends)):
-        least[:] = 0xFFFFFFFF
-        for i in range(start, ends[doc]):
-            shingle = np.uint32(hashes[i] >> np.uint64(32))
-            for j in range(size):
-                least[j] = min(least[j], np.uint32(shingle * orders[0, j] + orders[1, j]))
-        start = ends[doc]
-        for j in range(size):
-            bytes_[doc, j] = least[j] & 0xFF
-            key = (keys[doc, j // n_together] ^ least[j]) * _MIX
-            keys[doc, j // n_together] = key >> np.uint64(32)
-    return keys, bytes_
+    return join(tokens.hashes, tokens.documents, whole, LENGTH)

@@ -22,13 +22,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vdsh.jit import kernel
-
 SEPARATOR, WORD, IDEOGRAPH, SYMBOL, APOSTROPHE, ATTACHED = range(6)
 LONGEST = 100  # characters; the longest words of any language have fewer, encoded files more
 MOST_ATTACHED = 8  # marks that count with one letter, so that no token is without end
-_FNV_OFFSET, _FNV_PRIME = np.uint64(14695981039346656037), np.uint64(1099511628211)
-_TABLE_SIZE = 0x20000  # code points above are ideographs (planes 2 and 3) or not text
+FNV_OFFSET, FNV_PRIME = np.uint64(14695981039346656037), np.uint64(1099511628211)
+TABLE_SIZE = 0x20000  # code points above are ideographs (planes 2 and 3) or not text
 _IDEOGRAPHS = ((0x2E80, 0x2FE0), (0x3005, 0x3008), (0x3041, 0x3100), (0x31F0, 0x3200),
                (0x3400, 0x4DC0), (0x4E00, 0xA000), (0xF900, 0xFB00), (0xFF66, 0xFF9E))  # fmt: skip
 _WITHOUT_SPACES = {*range(0x0E00, 0x0F00), *range(0x1000, 0x10A0), *range(0x1780, 0x1800)}
@@ -91,8 +89,12 @@ def find_tokens(texts: Sequence[str], *, shortest: int = 2) -> Tokens:
 
     Words of fewer than `shortest` characters are dropped.
     """
+    from vdsh.text import tokenizer_kernels
+
     data, offsets = lay_out(texts)
-    return Tokens(data, *_find_tokens(data, offsets, character_classes(), shortest))
+    return Tokens(
+        data, *tokenizer_kernels.find_tokens(data, offsets, character_classes(), shortest)
+    )
 
 
 def lay_out(texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -106,21 +108,23 @@ def hash_words(
     words: Sequence[str],
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint64]]:
     """Return the bytes of some words laid end to end, their offsets, and their hashes."""
+    from vdsh.text.tokenizer_kernels import hash_bytes
+
     pieces = [word.encode() for word in words]
     offsets = np.zeros(len(pieces) + 1, np.int64)
     np.cumsum([len(piece) for piece in pieces], out=offsets[1:])
     data = np.frombuffer(b"".join(pieces), np.uint8)
     spans = zip(offsets[:-1], offsets[1:], strict=True)
-    return data, offsets, np.array([_hash(data, i, j) for i, j in spans], np.uint64)
+    return data, offsets, np.array([hash_bytes(data, i, j) for i, j in spans], np.uint64)
 
 
 def hash_plainly(words: Sequence[str]) -> NDArray[np.uint64]:
     """Hash words as the kernels do, without them."""
-    prime, most = int(_FNV_PRIME), (1 << 64) - 1
+    prime, most = int(FNV_PRIME), (1 << 64) - 1
     values: dict[str, int] = {}
     for word in words:
         if word not in values:
-            value = int(_FNV_OFFSET)
+            value = int(FNV_OFFSET)
             for byte in word.encode(errors="replace"):
                 value = (value ^ byte) * prime & most
             values[word] = value
@@ -149,7 +153,7 @@ _TOKEN = re.compile(f"w+(?:'w+)*'?|{_UNIT.pattern}(?:i{_UNIT.pattern[4:]})*|s")
 
 def _class(point: int) -> int:
     """Tell what a code point is in a text."""
-    if point >= _TABLE_SIZE:
+    if point >= TABLE_SIZE:
         return IDEOGRAPH if point < 0x40000 else SEPARATOR
     if point == ord("'"):
         return APOSTROPHE
@@ -165,8 +169,8 @@ def _class(point: int) -> int:
 @cache
 def character_classes() -> NDArray[np.uint8]:
     """Tell for each code point what it is in a text."""
-    classes = np.zeros(_TABLE_SIZE, np.uint8)
-    for point in range(_TABLE_SIZE):
+    classes = np.zeros(TABLE_SIZE, np.uint8)
+    for point in range(TABLE_SIZE):
         if unicodedata.category(chr(point))[0] in "LNM":
             classes[point] = WORD
     for point in _WITHOUT_SPACES:
@@ -177,105 +181,3 @@ def character_classes() -> NDArray[np.uint8]:
     classes[ord("'")] = APOSTROPHE
     classes.setflags(write=False)
     return classes
-
-
-@kernel()
-def _width(first: int) -> int:
-    """Return how many bytes the character has whose first byte is given (valid UTF-8)."""
-    return 1 + (first >= 0xC0) + (first >= 0xE0) + (first >= 0xF0)
-
-
-@kernel()
-def _wide_class(data: NDArray[np.uint8], i: int, classes: NDArray[np.uint8]) -> int:
-    """Return the class of the character of two to four bytes at byte i."""
-    width = _width(data[i])
-    point = np.int64(data[i]) & (0x7F >> width)
-    for j in range(i + 1, i + width):
-        point = point << 6 | (data[j] & 0x3F)
-    if point < _TABLE_SIZE:
-        return classes[point]  # type: ignore[no-any-return]
-    return IDEOGRAPH if point < 0x40000 else SEPARATOR
-
-
-@kernel()
-def _after(data: NDArray[np.uint8], i: int, end: int, classes: NDArray[np.uint8]) -> int:
-    """Return where the character at byte i ends, with all that is attached to it."""
-    i += _width(data[i])
-    for _ in range(MOST_ATTACHED):
-        if i >= end or data[i] < 0x80 or _wide_class(data, i, classes) != ATTACHED:
-            break
-        i += _width(data[i])
-    return i
-
-
-@kernel()
-def _hash(data: NDArray[np.uint8], start: int, stop: int) -> np.uint64:
-    """Hash bytes with FNV-1a (Fowler, Noll and Vo); words are short, a byte at a time will do."""
-    value = _FNV_OFFSET
-    for i in range(start, stop):
-        value = (value ^ np.uint64(data[i])) * _FNV_PRIME
-    return value
-
-
-@kernel()
-def _find_tokens(
-    data: NDArray[np.uint8], offsets: NDArray[np.int64], classes: NDArray[np.uint8], shortest: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64]]:
-    """Find all tokens. One function without calls in the path of ASCII words: five times faster."""
-    capacity = len(data) // 2 + len(offsets)  # a token and its separator take two bytes or more
-    starts, stops = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
-    hashes, documents = np.empty(capacity, np.uint64), np.zeros(len(offsets), np.int64)
-    n = 0
-    for doc in range(len(offsets) - 1):
-        i, end, in_run = offsets[doc], offsets[doc + 1], False
-        while i < end:
-            kind = classes[data[i]] if data[i] < 0x80 else _wide_class(data, i, classes)
-            if kind == SEPARATOR or kind == APOSTROPHE:
-                i += _width(data[i])
-                while i < end and data[i] < 0x80 and classes[data[i]] == SEPARATOR:
-                    i += 1
-                in_run = False
-                continue
-            start, stop, value = i, i, _FNV_OFFSET
-            if kind == WORD:
-                length, apostrophe, value_before = 0, -1, value
-                while i < end:
-                    while i < end and data[i] < 0x80 and classes[data[i]] == WORD:
-                        value = (value ^ np.uint64(data[i])) * _FNV_PRIME
-                        i += 1
-                        length += 1
-                    if i >= end:
-                        break
-                    kind = classes[data[i]] if data[i] < 0x80 else _wide_class(data, i, classes)
-                    if kind == APOSTROPHE and apostrophe < i - 1:
-                        apostrophe, value_before = i, value  # belongs to the word if more follows
-                    elif kind != WORD:
-                        break
-                    for _ in range(_width(data[i])):
-                        value = (value ^ np.uint64(data[i])) * _FNV_PRIME
-                        i += 1
-                    length += 1
-                stop = i
-                possessive = apostrophe == i - 2 and data[i - 1] == 115  # 's
-                if possessive or (apostrophe == i - 1 and apostrophe >= start):
-                    length -= i - apostrophe
-                    stop, value = apostrophe, value_before
-                in_run = False
-                if length < shortest or length > LONGEST:
-                    continue
-            else:
-                i = stop = _after(data, i, end, classes) if kind != SYMBOL else i + _width(data[i])
-                if kind != SYMBOL:
-                    paired = i < end and data[i] >= 0x80
-                    paired = paired and _wide_class(data, i, classes) == IDEOGRAPH
-                    if paired:
-                        stop = _after(data, i, end, classes)
-                    elif in_run:  # the last of a run is part of the pair before
-                        in_run = False
-                        continue
-                    in_run = paired
-                value = _hash(data, start, stop)
-            starts[n], stops[n], hashes[n] = start, stop, value
-            n += 1
-        documents[doc + 1] = n
-    return starts[:n], stops[:n], hashes[:n], documents

@@ -9,13 +9,12 @@ come to lie at one place though they share no word.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, eye_array
 
 from vdsh.hashers.vdsh.meanings import meanings, reduce, topic_weight, unit
 from vdsh.hashers.vdsh.neighbours import Floats, Ids, Show, nearest
 from vdsh.hashers.vdsh.spectra import leading
-from vdsh.jit import available_threads, in_threads, kernel
+from vdsh.jit import available_threads, in_threads
 from vdsh.text.weighting import inverse_document_frequency, weigh
 
 MOST_NEIGHBOURS = 100  # the nearest by words, among which their meaning chooses
@@ -139,6 +138,8 @@ def _choose(
 
     With a graph, those that three hops along its first ways lead to are candidates too.
     """
+    from vdsh.hashers.vdsh.related_kernels import most_like
+
     n_docs = len(candidates)
     places = np.ascontiguousarray(places)
     chosen = np.repeat(np.arange(n_docs, dtype=np.int32)[:, None], k, axis=1)
@@ -152,48 +153,7 @@ def _choose(
             far = near[near[near[rows]]].reshape(len(among), -1)
             among = np.hstack([among, far])
         found = chosen[rows], likeness[rows]
-        _most_like(words.indptr, words.indices, words.data, places, among, first, *found)
+        most_like(words.indptr, words.indices, words.data, places, among, first, *found)
 
     in_threads(block, range(0, n_docs, _BLOCK), available_threads())
     return chosen, likeness
-
-
-@kernel()
-def _most_like(
-    indptr: NDArray[np.int32],
-    indices: NDArray[np.int32],
-    data: Floats,
-    places: Floats,
-    candidates: Ids,
-    first: int,
-    chosen: Ids,
-    likeness: Floats,
-) -> None:
-    """Fill `chosen` and `likeness` of the documents from row `first` on."""
-    n_docs, k = len(places), chosen.shape[1]
-    row_words = np.zeros(indices.max() + 1 if len(indices) else 1, np.float32)
-    seen_by = np.full(n_docs, -1, np.int32)
-    for row in range(first, first + len(chosen)):
-        for entry in range(indptr[row], indptr[row + 1]):
-            row_words[indices[entry]] = data[entry]
-        seen_by[row] = row
-        best, values, found = chosen[row - first], likeness[row - first], 0
-        for other in candidates[row - first]:
-            if seen_by[other] == row:
-                continue
-            seen_by[other] = row
-            value = np.float32(0)
-            for entry in range(indptr[other], indptr[other + 1]):
-                value += data[entry] * row_words[indices[entry]]
-            for i in range(places.shape[1]):
-                value += places[row, i] * places[other, i]
-            if found == k and (k == 0 or value <= values[k - 1]):
-                continue
-            at = found if found < k else k - 1
-            while at > 0 and values[at - 1] < value:
-                values[at], best[at] = values[at - 1], best[at - 1]
-                at -= 1
-            values[at], best[at] = value, other
-            found = min(found + 1, k)
-        for entry in range(indptr[row], indptr[row + 1]):
-            row_words[indices[entry]] = 0

@@ -60,7 +60,7 @@ def listed(
 
 @triton.jit
 def near(
-    planes, plane_size, queries, allowed, flags, first, stop, step, n_blocks,
+    planes, plane_size, queries, allowed, flags, first, stop, step,
     N_QUERIES: tl.constexpr, WORDS: tl.constexpr, N_BITS: tl.constexpr, SLOT: tl.constexpr,
     MASKED: tl.constexpr, BLOCK: tl.constexpr, TILE: tl.constexpr, PER_UNIT: tl.constexpr,
 ):  # fmt: skip
@@ -79,7 +79,7 @@ def near(
     codes = tl.where((columns == N_BITS - 1)[:, None], SLOT, codes).to(tl.int8)
     signs = tl.full([TILE, BLOCK], -1, tl.int32)
     for tile in range(N_QUERIES // TILE):
-        rows = tile * (TILE) + tl.arange(0, TILE)
+        rows = tile * TILE + tl.arange(0, TILE)
         asked = tl.load(queries + rows[:, None] * N_BITS + columns[None, :])
         signs &= tl.dot(asked, codes, out_dtype=tl.int32)
     hits = (tl.max(signs, axis=0) >= 0) & inside

@@ -98,7 +98,8 @@ def to_codes(planes: Tensor, n_bytes: int) -> Codes:
     """Bring codes back."""
     codes = np.empty((planes.shape[1], n_bytes), np.uint8)
     for i in range(0, len(codes), CHUNK):
-        words = planes[:, i : i + CHUNK].T.contiguous().view(torch.uint8)
+        part = planes[:, i : i + CHUNK].T
+        words = part.clone(memory_format=torch.contiguous_format).view(torch.uint8)
         codes[i : i + CHUNK] = words[:, :n_bytes].cpu().numpy()
     return codes
 

@@ -22,11 +22,9 @@ from vdsh.search.gpu.layout import (
     to_codes,
     to_words,
 )
-from vdsh.search.gpu.replay import Replay
-from vdsh.search.gpu.scan import has_kernels, scan
-from vdsh.search.nearest import Rows
-from vdsh.search.rows import Mask, RowIndex
-from vdsh.search.scan import RowHits
+from vdsh.search.gpu.scan import scan
+from vdsh.search.parts import Mask, RowHits, Rows
+from vdsh.search.rows import NumberedRows, RowIndex
 
 FIRST_SAMPLE = 1 << 14  # codes; each sample bounds what the next has to keep
 GROWTH_OF_MANY = 1 << 3  # from one to the next, for many queries
@@ -35,10 +33,9 @@ LEAST_KEPT = 1 << 16  # of a query, in one scan
 LOOKED_AT = 1 << 13  # of a sample's hits: any of them bound the distance
 MOST_KEPT = 1 << 27  # of all queries together
 MOST_QUERIES = 1024  # at a time
-RECORDED_FROM, MOST_RECORDED = 3, 8  # the search for one query and k; so many of them
 
 
-class GpuRows:
+class GpuRows(NumberedRows):
     """What `RowIndex` is on a CPU; answers are the same to the last tie.
 
     Codes lie in the order of their keys, so that of equal distances the first place is the first
@@ -53,34 +50,19 @@ class GpuRows:
     """
 
     def __init__(self, codes: Codes, device: str = "cuda") -> None:
-        self.device = _check_device(device)
-        self.n_bytes = int(codes.shape[1])
+        super().__init__(int(codes.shape[1]))
+        self.device = check_device(device)
         self.n_rows = 0
         self._planes = self._new_planes(len(codes))
-        self._alive: Mask | None = None  # made when a row is removed
-        self._n_removed = 0
         self._order: NDArray[np.int64] | None = None  # the row at each place, if not the same
         self._keys: NDArray[np.int64] | None = None
-        self._forget()
+        self._mask: Tensor | None = None  # which places are not tombstones, once it is asked for
         self.append(codes)
-
-    def __len__(self) -> int:
-        return self.n_rows - self._n_removed
-
-    @property
-    def n_bits(self) -> int:
-        """Length of a code in bits."""
-        return 8 * self.n_bytes
 
     @property
     def nbytes(self) -> int:
         """Bytes of the GPU's memory for codes."""
         return int(self._planes.nbytes)
-
-    @property
-    def alive(self) -> Mask:
-        """Which rows are still there, shape (n_rows,)."""
-        return np.ones(self.n_rows, np.bool_) if self._alive is None else self._alive
 
     @property
     def keys(self) -> NDArray[np.int64] | None:
@@ -89,21 +71,17 @@ class GpuRows:
 
     @keys.setter
     def keys(self, keys: NDArray[np.int64] | None) -> None:
-        self._keys = keys
+        self._keys, self._mask = keys, None
         if keys is None and self._order is None:
             return
-        wanted = np.arange(self.n_rows) if keys is None else np.argsort(keys, kind="stable")
+        everything = np.arange(self.n_rows)
+        wanted = everything if keys is None else np.argsort(keys, kind="stable")
         places = np.empty_like(wanted)
-        places[np.arange(self.n_rows) if self._order is None else self._order] = np.arange(
-            self.n_rows
-        )
-        moves = places[wanted]
-        if np.any(moves != np.arange(self.n_rows)):
-            at = torch.from_numpy(moves).to(self.device)
-            for plane in self._planes:
-                plane[: self.n_rows] = plane[at]
-        self._order = None if np.array_equal(wanted, np.arange(self.n_rows)) else wanted
-        self._forget()
+        places[everything if self._order is None else self._order] = everything
+        at = torch.from_numpy(places[wanted]).to(self.device)
+        for plane in self._planes:
+            plane[: self.n_rows] = plane[at]
+        self._order = None if np.array_equal(wanted, everything) else wanted
 
     def append(self, codes: Codes) -> range:
         """Add codes and return their row numbers."""
@@ -113,26 +91,16 @@ class GpuRows:
             planes[:, :first] = self._planes[:, :first]
             self._planes = planes
         fill(self._planes, first, codes)
-        self.n_rows = n_rows
-        if self._alive is not None:
-            self._alive = np.append(self._alive, np.ones(len(codes), np.bool_))
+        self.n_rows, self._mask = n_rows, None
+        self._appended(len(codes))
         if self._order is not None:
             self._order = np.append(self._order, np.arange(first, n_rows))
-        self._forget()
         return range(first, n_rows)
 
     def remove(self, rows: Rows) -> None:
         """Remove rows; those removed before are passed over."""
-        if not len(rows):
-            return
-        self._alive = self.alive
-        self._alive[rows] = False
-        self._n_removed = int(np.count_nonzero(~self._alive))
-        self._forget()
-
-    def has(self, rows: Rows) -> Mask:
-        """Say which rows are still there."""
-        return np.ones(len(rows), np.bool_) if self._alive is None else self._alive[rows]
+        super().remove(rows)
+        self._mask = None
 
     def codes(self) -> Codes:
         """Return the codes of all rows, removed ones included, in row order."""
@@ -166,9 +134,6 @@ class GpuRows:
             return RowHits(np.empty(shape, np.int64), np.empty(shape, np.int32))
         kept = min(power_of_two(256 * k), power_of_two(self.n_rows + UNIT))
         kept = max(LEAST_KEPT, kept)
-        if len(queries) == 1 and allowed is None and has_kernels(self.device):
-            if (found := self._replay(queries, k, kept, mask)) is not None:
-                return self._hits(found)
         parts = [self._nearest(asked, k, kept, mask) for asked in self._batches(queries, kept)]
         return self._hits(torch.cat(parts))
 
@@ -179,8 +144,7 @@ class GpuRows:
         for asked in self._batches(queries, LEAST_KEPT):
             bounds = self._planes.new_full((asked.n_queries,), min(radius, self.n_bits))
             parts = [found for found, _ in self._spans(asked, bounds, LEAST_KEPT, mask)]
-            parts.append(self._nothing(asked))
-            found = torch.cat(parts, dim=1).sort(dim=1).values
+            found = torch.cat([self._nothing(asked), *parts], dim=1).sort(dim=1).values
             n_found = (found != NOTHING).sum(1).tolist()
             hits += [self._hits(one[:n]) for one, n in zip(found, n_found, strict=True)]
         return hits
@@ -193,7 +157,7 @@ class GpuRows:
             best = torch.cat([best, found], dim=1)
             best = best.topk(min(k, best.shape[1]), dim=1, largest=False).values
             if not is_last and best.shape[1] == k:  # in place: those that tie come later
-                bounds.copy_(self._bound(best[:, -1], bounds + 1) - 1)
+                bounds.copy_(_lower(bounds + 1, best[:, -1]) - 1)
         return best
 
     def _bounds(self, asked: Queries, k: int, kept: int, mask: Tensor | None) -> Tensor:
@@ -213,36 +177,11 @@ class GpuRows:
                 span = Span(0, self.n_rows, step)
                 found, _ = scan(self._planes, asked, bounds, span, kept, mask)
                 seen = found[:, : max(LOOKED_AT, 4 * k)]
-                bounds = self._bound(seen.topk(k, dim=1, largest=False).values[:, -1], bounds)
+                bounds = _lower(bounds, seen.topk(k, dim=1, largest=False).values[:, -1])
                 if size >= enough:
                     break
             size = min(size * growth, max(enough, 2 * size))
         return bounds
-
-    def _replay(self, query: Codes, k: int, kept: int, mask: Tensor | None) -> Tensor | None:
-        """Return the k nearest of one query by what was recorded, if anything was and it holds."""
-        n_asked = self._asked[k] = self._asked.get(k, 0) + 1
-        if n_asked < RECORDED_FROM:
-            return None
-        recorded = self._recorded.get(k)
-        if recorded is None:
-
-            def search(asked: Queries) -> tuple[Tensor, Tensor]:
-                bounds, span = self._bounds(asked, k, kept, mask), Span(0, self.n_rows)
-                found, counts = scan(self._planes, asked, bounds, span, kept, mask)
-                return found.topk(k, dim=1, largest=False).values, counts
-
-            recorded = Replay(search, query, kept, self.device)
-            if len(self._recorded) >= MOST_RECORDED:
-                self._recorded.clear()  # others may be searching with them, and go on
-            self._recorded[k] = recorded
-        return recorded(query)
-
-    def _forget(self) -> None:
-        """Forget what holds only for the codes as they were."""
-        self._mask: Tensor | None = None
-        self._asked: dict[int, int] = {}
-        self._recorded: dict[int, Replay] = {}
 
     def _spans(
         self, asked: Queries, bounds: Tensor, kept: int, mask: Tensor | None
@@ -262,11 +201,6 @@ class GpuRows:
     def _nothing(self, asked: Queries) -> Tensor:
         return self._planes.new_empty((asked.n_queries, 0), dtype=torch.int64)
 
-    def _bound(self, packed: Tensor, bounds: Tensor) -> Tensor:
-        """Lower bounds to the distance of the k-th hit, where there is one."""
-        found = torch.where(packed == NOTHING, self.n_bits + 1, packed >> PLACE_BITS)
-        return torch.minimum(bounds, found.to(bounds.dtype))
-
     def _batches(self, queries: Codes, kept: int) -> Iterator[Queries]:
         at_once = max(1, min(MOST_QUERIES, MOST_KEPT // kept))
         for i in range(0, len(queries), at_once):
@@ -280,14 +214,14 @@ class GpuRows:
 
     def _allowed(self, allowed: Mask | None) -> tuple[Tensor | None, int]:
         """Bring to the device which places may be found, and count them."""
-        if allowed is None:
-            if self._alive is None:
-                return None, self.n_rows
-            if self._mask is None:
-                self._mask = self._to_places(self._alive)
-            return self._mask, len(self)
-        both = allowed if self._alive is None else allowed & self._alive
-        return self._to_places(both), int(np.count_nonzero(both))
+        rows, n_allowed = self._count_allowed(allowed)
+        if rows is None:
+            return None, n_allowed
+        if allowed is not None:
+            return self._to_places(rows), n_allowed
+        if self._mask is None:
+            self._mask = self._to_places(rows)
+        return self._mask, n_allowed
 
     def _to_places(self, mask: Mask) -> Tensor:
         ordered = mask if self._order is None else mask[self._order]
@@ -309,7 +243,13 @@ class GpuRows:
         return torch.zeros((words, size), dtype=torch.int32, device=self.device)
 
 
-def _check_device(name: str) -> torch.device:
+def _lower(bounds: Tensor, packed: Tensor) -> Tensor:
+    """Lower bounds to the distance of a hit; that of `NOTHING` is larger than any."""
+    return torch.minimum(bounds, (packed >> PLACE_BITS).to(bounds.dtype))
+
+
+def check_device(name: str) -> torch.device:
+    """Return the device of a name; raise where it is not there."""
     try:
         device = torch.device(name)
     except (RuntimeError, TypeError):

@@ -45,11 +45,6 @@ def scan(
     return found, counts
 
 
-def has_kernels(device: torch.device) -> bool:
-    """Say whether kernels scan there; then a scan does not wait for the device."""
-    return _launcher(device) is not _launch_plainly
-
-
 @cache
 def _launcher(device: torch.device) -> Callable[..., None]:
     if device.type == "cuda":

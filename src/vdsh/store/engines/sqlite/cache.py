@@ -75,6 +75,8 @@ class IndexCache:
         What tells this store from others, in hexadecimal digits.
     words : Words, optional
         Of the same documents before they got other codes.
+    device : str, default="cpu"
+        Where the index keeps its codes.
 
     Attributes
     ----------
@@ -84,11 +86,19 @@ class IndexCache:
         Which documents have which words.
     """
 
-    def __init__(self, file: Path, n_bits: int, store: str, words: Words | None = None) -> None:
+    def __init__(
+        self,
+        file: Path,
+        n_bits: int,
+        store: str,
+        words: Words | None = None,
+        device: str = "cpu",
+    ) -> None:
         self.file = file
         self.folder = file.parent
         self.n_bytes = n_bits // 8
         self.store = store
+        self.device = device
         self.index: HammingIndex | None = None
         self.words = words or Words()
         self._state = State(0, 0)
@@ -193,7 +203,7 @@ class IndexCache:
         older = [(state, file) for state, file in self._files() if not state.is_newer(now)]
         for state, file in sorted(older, reverse=True):
             with suppress(VdshError):
-                index = HammingIndex.open(file)
+                index = HammingIndex.open(file, device=self.device)
                 fits = index.n_bits == 8 * self.n_bytes
                 if fits and self._catch_up(connection, index, state, now):
                     if len(index) == _count(connection):
@@ -225,7 +235,7 @@ class IndexCache:
         # In the order of ids, so that the index need not sort them.
         rows = connection.execute("SELECT id, code FROM documents ORDER BY id")
         ids, codes = self._arrays(rows)
-        return HammingIndex(codes, ids=ids)
+        return HammingIndex(codes, ids=ids, device=self.device)
 
     def _arrays(self, rows: sqlite3.Cursor) -> tuple[list[str], Codes]:
         ids: list[str] = []
@@ -257,11 +267,14 @@ _caches: "WeakValueDictionary[tuple[object, ...], IndexCache]" = WeakValueDictio
 _sharing = Lock()
 
 
-def share_cache(database: Database, n_bits: int, store: str, words: Words | None) -> IndexCache:
+def share_cache(
+    database: Database, n_bits: int, store: str, words: Words | None, device: str
+) -> IndexCache:
     """Return the cache of a database: the one that other handles in this process use, if any."""
-    key = (os.getpid(), database.identity, store)  # locks of another process stay as they were
+    # Locks of another process stay as they were.
+    key = (os.getpid(), database.identity, store, device)
     with _sharing:
-        cache = _caches.get(key) or IndexCache(database.file, n_bits, store, words)
+        cache = _caches.get(key) or IndexCache(database.file, n_bits, store, words, device)
         _caches[key] = cache
     if not database.read_only:
         with database.reading() as connection:

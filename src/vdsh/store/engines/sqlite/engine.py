@@ -44,15 +44,18 @@ class Sqlite(Engine):
     """A folder; see `Engine`. One process writes at a time, any number read.
 
     `wait`: seconds to wait for another writer. `may_create`: whether `create` may follow where
-    there is no store.
+    there is no store. `device`: where codes are searched.
     """
 
-    def __init__(self, folder: Path, *, shown: str, wait: float, may_create: bool) -> None:
+    def __init__(
+        self, folder: Path, *, shown: str, wait: float, may_create: bool, device: str
+    ) -> None:
         if not maintenance.holds_store(folder) and not may_create:
             raise no_store(shown)
         self.shown = shown
         self._folder = folder
         self._may_create = may_create
+        self._device = device
         self._cache: IndexCache | None = None
         self._words: Words | None = None  # stay when codes change
         self._known_fields: set[str] = set()
@@ -343,7 +346,7 @@ class Sqlite(Engine):
         if self._cache is None:
             facts = self._note(self._database.meta())
             words, n_bits = self._words, int(facts["n_bits"])
-            self._cache = share_cache(self._database, n_bits, self._codes, words)
+            self._cache = share_cache(self._database, n_bits, self._codes, words, self._device)
         return self._cache
 
 

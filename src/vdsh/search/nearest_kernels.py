@@ -1,4 +1,4 @@
-"""Exact top-k over strips: the scan, and what it keeps of each query's best rows."""
+"""Kernels of exact top-k: the scan of strips, and what it keeps of each query's best rows."""
 
 from typing import Any, NamedTuple
 
@@ -7,42 +7,15 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Codes
 from vdsh.jit import kernel
-from vdsh.search.strips import STRIP, Whole, lanes_up_to, lowest_bit, next_near
-
-Rows = NDArray[np.int64]
-Distances = NDArray[np.int32]
+from vdsh.jit_kernels import lowest_bit
+from vdsh.search.parts import Distances, Part, Rows, Rules
+from vdsh.search.strip_kernels import Whole, lanes_up_to, next_near
+from vdsh.search.strips import STRIP
 
 IN_CACHE = 64  # strips compared with all queries of a block before the scan moves on
 SIZE, KTH, BELOW, WORST_KEY = 0, 1, 2, 3
 FAR = np.iinfo(np.int32).max
 NO_KEY = np.iinfo(np.int64).max
-
-
-class Part(NamedTuple):
-    """A stretch of positions to scan, and the rows that lie at each position.
-
-    Position p holds row `base + p`; or row `members[p]`, where there are members; or, where there
-    are offsets, `members[offsets[p]:offsets[p + 1]]`, in the order that breaks ties.
-    """
-
-    data: Codes
-    start: int
-    stop: int
-    base: int
-    offsets: NDArray[np.uint32]
-    members: NDArray[np.uint32]
-
-
-class Rules(NamedTuple):
-    """Which rows may be returned, and how equal distances are ordered.
-
-    An empty `allowed` allows every row; an empty `keys` orders by row number. `in_order` says
-    that positions are met in that very order, so that a later tie can be dropped at once.
-    """
-
-    allowed: NDArray[np.bool_]
-    keys: NDArray[np.int64]
-    in_order: bool
 
 
 class Best(NamedTuple):
@@ -116,11 +89,11 @@ def _scan(part: Part, queries: Codes, k: int, rules: Rules, best: Best) -> None:
     block = IN_CACHE if queries.shape[0] > 1 else max(last, 1)
     for first in range(part.start // STRIP, last, block):
         start, stop = max(part.start, first * STRIP), min(part.stop, (first + block) * STRIP)
-        scan_stretch(part, start, stop, 0, queries, k, rules, best)
+        scan_range(part, start, stop, 0, queries, k, rules, best)
 
 
 @kernel()
-def scan_stretch(
+def scan_range(
     part: Part,
     start: Whole,
     stop: Whole,
@@ -197,7 +170,8 @@ def _cut(q: int, k: int, rules: Rules, best: Best) -> None:
     status, distances, rows = best.status[q], best.distances[q], best.rows[q]
     needed = k - status[BELOW]
     if not rules.in_order:
-        status[WORST_KEY] = _worst_key(rows, distances, status[SIZE], status[KTH], needed, rules)
+        ties = _pick(rows, distances, status[SIZE], status[KTH], rules)
+        status[WORST_KEY] = _key(ties[needed - 1], rules)
     kept, kept_ties = 0, 0
     for i in range(status[SIZE]):
         if distances[i] > status[KTH]:
@@ -211,39 +185,6 @@ def _cut(q: int, k: int, rules: Rules, best: Best) -> None:
         kept += 1
     status[SIZE] = kept
     best.counts[q, status[KTH]] = kept_ties
-
-
-@kernel()
-def _worst_key(
-    rows: Rows, distances: NDArray[np.uint16], size: int, distance: int, needed: int, rules: Rules
-) -> np.int64:
-    """Return the key that so many of the candidates at one distance do not exceed: quickselect."""
-    keys = np.empty(size, np.int64)
-    n_keys = 0
-    for i in range(size):
-        if distances[i] == distance:
-            keys[n_keys] = _key(rows[i], rules)
-            n_keys += 1
-    first, last = 0, n_keys - 1
-    while first < last:
-        pivot, low, high = keys[(first + last) // 2], first, last
-        while low <= high:
-            while keys[low] < pivot:
-                low += 1
-            while keys[high] > pivot:
-                high -= 1
-            if low <= high:
-                keys[low], keys[high] = keys[high], keys[low]
-                low += 1
-                high -= 1
-        if needed - 1 <= high:
-            last = high
-        elif needed - 1 >= low:
-            first = low
-        else:
-            break
-    worst: np.int64 = keys[needed - 1]
-    return worst
 
 
 @kernel()

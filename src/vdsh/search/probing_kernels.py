@@ -1,6 +1,6 @@
-"""A walk over the buckets near a query, table by table and radius by radius.
+"""Kernels that probe tables: the buckets near a query, table by table and radius by radius.
 
-`next_buckets` lists buckets of the first table; what to do with them is up to the caller. The walk
+`next_buckets` lists buckets of the first table; what to do with them is up to the caller. Probing
 goes on in the table where the next radius costs least, so crowded tables are left alone; after each
 step all codes within one bit more have been met.
 """
@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Codes
 from vdsh.jit import kernel
-from vdsh.search.pieces import WORD, read
-from vdsh.search.strips import STRIP, Whole, lanes_up_to, lowest_bit, next_near
+from vdsh.jit_kernels import lowest_bit
+from vdsh.search.probing import BUCKET, STRIP_BYTE
+from vdsh.search.strip_kernels import Whole, lanes_up_to, next_near
+from vdsh.search.strips import STRIP
+from vdsh.search.substrings import WORD
+from vdsh.search.table_kernels import read
 from vdsh.search.tables import Tables
 
-# Measured on one core of a Neoverse-N1, in nanoseconds; only their proportions matter.
-STRIP_BYTE, PROBE = 3.5, 250.0
 TABLE, LEVEL, FLIP, START, STOP, STRIP_AT, LAST = 0, 1, 2, 3, 4, 5, 6
 EVERYTHING = 1 << 20
 AT_HAND = 2  # radii of the first table that are looked up before anything is estimated
@@ -26,15 +28,10 @@ AT_HAND = 2  # radii of the first table that are looked up before anything is es
 Waiting = NDArray[np.int64]  # buckets, and how near their codes seem: shape (2, n)
 
 
-def scan_time(n_codes: int, n_bytes: int) -> float:
-    """Estimate the nanoseconds in which one thread compares a query with all codes."""
-    return STRIP_BYTE * n_bytes * n_codes / STRIP
+class Probe(NamedTuple):
+    """How far the tables have been probed for a query."""
 
-
-class Walk(NamedTuple):
-    """Where a walk stands."""
-
-    pieces: NDArray[np.int64]  # (n_tables,): what each table reads of the query
+    substrings: NDArray[np.int64]  # (n_tables,): what each table reads of the query
     entries: Codes  # (n_tables, n_entry): the query's own entries
     radii: NDArray[np.int64]  # (n_tables,): the next radius of each table
     # (n_tables, width + 1): how many codes a bucket has at each radius, as far as that is known.
@@ -47,10 +44,10 @@ class Walk(NamedTuple):
 
 
 @kernel()
-def new_walk(tables: Tables) -> Walk:
-    """Make a walk, for one query after the other."""
+def new_probe(tables: Tables) -> Probe:
+    """Make room for probing, for one query after the other."""
     n_tables, n_entry = tables.starts.shape[0], tables.entries.shape[2]
-    return Walk(
+    return Probe(
         np.empty(n_tables, np.int64),
         np.empty((n_tables, n_entry), np.uint8),
         np.empty(n_tables, np.int64),
@@ -64,32 +61,32 @@ def new_walk(tables: Tables) -> Walk:
 
 
 @kernel()
-def begin_walk(walk: Walk, tables: Tables, query: Codes) -> None:
+def begin_probe(probe: Probe, tables: Tables, query: Codes) -> None:
     """Stand before the first step for a query."""
-    n_entry = walk.entries.shape[1]
-    for t in range(walk.pieces.size):
+    n_entry = probe.entries.shape[1]
+    for t in range(probe.substrings.size):
         for word in range(1, tables.luts.shape[1]):
             value = read(tables.luts[t, word], query)
             first = WORD * (word - 1)
             for byte in range(min(first + WORD, n_entry) - 1, first - 1, -1):
-                walk.entries[t, byte] = np.uint8(value & np.uint64(0xFF))
+                probe.entries[t, byte] = np.uint8(value & np.uint64(0xFF))
                 value >>= np.uint64(8)
-        piece = np.int64(read(tables.luts[t, 0], query))
-        walk.pieces[t], walk.radii[t] = piece, 0
-        walk.sizes[t, 0] = float(_size(tables.starts[t], piece))
+        substring = np.int64(read(tables.luts[t, 0], query))
+        probe.substrings[t], probe.radii[t] = substring, 0
+        probe.sizes[t, 0] = float(_size(tables.starts[t], substring))
         total = 0
         for bit in range(tables.width):
-            total += _size(tables.starts[t], piece ^ (1 << bit))
-        _expect(walk.sizes[t], 1, total / tables.width)
-    for i in range(walk.seen.size):
-        walk.seen[i] = np.uint64(0)
-    walk.spent[0] = 0.0
+            total += _size(tables.starts[t], substring ^ (1 << bit))
+        _expect(probe.sizes[t], 1, total / tables.width)
+    for i in range(probe.seen.size):
+        probe.seen[i] = np.uint64(0)
+    probe.spent[0] = 0.0
 
 
 @kernel()
-def met_within(walk: Walk) -> Whole:
+def met_within(probe: Probe) -> Whole:
     """Return the distance up to which all codes have been met."""
-    return _reach(walk.radii, walk.sizes.shape[1] - 1)
+    return _reach(probe.radii, probe.sizes.shape[1] - 1)
 
 
 @kernel()
@@ -99,38 +96,38 @@ def _reach(radii: NDArray[np.int64], width: int) -> Whole:
 
 
 @kernel()
-def time_left(walk: Walk, tables: Tables, wanted: Whole) -> float:
+def time_left(probe: Probe, tables: Tables, wanted: Whole) -> float:
     """Estimate the nanoseconds until all codes up to a distance have been met."""
-    radii, left = walk.radii.copy(), 0.0
+    radii, left = probe.radii.copy(), 0.0
     while _reach(radii, tables.width) < wanted:
-        table, cost = _cheapest(radii, walk, tables)
+        table, cost = _cheapest(radii, probe, tables)
         left += cost
         radii[table] += 1
     return left
 
 
 @kernel()
-def take_step(walk: Walk, tables: Tables) -> None:
+def take_step(probe: Probe, tables: Tables) -> None:
     """Begin with the cheapest next step; the first two are in the table that is the codes."""
-    table, _ = _cheapest(walk.radii, walk, tables)
-    if walk.radii[0] < AT_HAND:
+    table, _ = _cheapest(probe.radii, probe, tables)
+    if probe.radii[0] < AT_HAND:
         table = 0
-    place, radius = walk.place, walk.radii[table]
+    place, radius = probe.place, probe.radii[table]
     place[TABLE], place[LEVEL] = table, radius
     place[FLIP] = (1 << radius) - 1
     place[STRIP_AT] = place[LAST] = 0
-    walk.near[0] = np.uint64(0)
-    walk.radii[table] = radius + 1
-    walk.sizes[table, radius] = 0.0
+    probe.near[0] = np.uint64(0)
+    probe.radii[table] = radius + 1
+    probe.sizes[table, radius] = 0.0
 
 
 @kernel()
-def _cheapest(radii: NDArray[np.int64], walk: Walk, tables: Tables) -> tuple[int, float]:
+def _cheapest(radii: NDArray[np.int64], probe: Probe, tables: Tables) -> tuple[int, float]:
     """Return the table whose next radius takes the least time, and that time."""
     best, least = -1, np.inf
     for t in range(radii.size):
         n_bytes = tables.luts.shape[2] if t == 0 else tables.entries.shape[2]
-        cost = _cost(radii[t], walk.sizes[t], n_bytes)
+        cost = _cost(radii[t], probe.sizes[t], n_bytes)
         if cost < least:
             best, least = t, cost
     return best, least
@@ -140,7 +137,7 @@ def _cheapest(radii: NDArray[np.int64], walk: Walk, tables: Tables) -> tuple[int
 def _cost(radius: int, sizes: NDArray[np.float64], n_bytes: int) -> float:
     """Estimate the time of one radius in one table."""
     n_strips = sizes[radius] / STRIP + 1
-    each: float = PROBE + STRIP_BYTE * n_bytes * n_strips
+    each: float = BUCKET + STRIP_BYTE * n_bytes * n_strips
     return _n_buckets(sizes.size - 1, radius) * each
 
 
@@ -162,30 +159,30 @@ def _expect(sizes: NDArray[np.float64], radius: int, size: float) -> None:
 
 
 @kernel()
-def _size(starts: NDArray[np.uint32], piece: Whole) -> Whole:
-    return np.int64(starts[piece + 1]) - np.int64(starts[piece])
+def _size(starts: NDArray[np.uint32], substring: Whole) -> Whole:
+    return np.int64(starts[substring + 1]) - np.int64(starts[substring])
 
 
 @kernel()
-def next_buckets(walk: Walk, tables: Tables, limit: Whole, waiting: Waiting) -> int:
+def next_buckets(probe: Probe, tables: Tables, limit: Whole, waiting: Waiting) -> int:
     """List buckets of this step that may hold a code within `limit`; return how many.
 
     Fewer than `waiting` has room for mean that the step is at its end.
     """
     _, width, starts, entries = tables
-    place, seen, scratch = walk.place, walk.seen, walk.scratch
+    place, seen, scratch = probe.place, probe.seen, probe.scratch
     table, level = place[TABLE], place[LEVEL]
-    planes, entry = entries[max(table - 1, 0)], walk.entries[table]
+    planes, entry = entries[max(table - 1, 0)], probe.entries[table]
     n_probes, n_codes, n_strips, size = 0, np.int64(0), np.int64(0), 0
     flip, end = place[FLIP], np.int64(1) << width
     strip, last = place[STRIP_AT], place[LAST]
-    lanes = walk.near[0]
+    lanes = probe.near[0]
     while size < waiting.shape[1]:
         if lanes:
             lane = lowest_bit(lanes)
             lanes &= lanes - np.uint64(1)
             distance = np.int64(scratch[lane]) + level
-            bucket = _first_piece(planes, strip, lane, width)
+            bucket = _first_substring(planes, strip, lane, width)
             bit = np.uint64(1) << np.uint64(bucket & 63)
             if distance <= limit and not seen[bucket >> 6] & bit:
                 waiting[0, size], waiting[1, size] = bucket, distance
@@ -201,38 +198,38 @@ def next_buckets(walk: Walk, tables: Tables, limit: Whole, waiting: Waiting) -> 
             continue
         if flip >= end or level > limit:
             break
-        piece = walk.pieces[table] ^ flip
+        substring = probe.substrings[table] ^ flip
         flip = _next_flip(flip) if level else end
-        start, stop = np.int64(starts[table, piece]), np.int64(starts[table, piece + 1])
+        start, stop = np.int64(starts[table, substring]), np.int64(starts[table, substring + 1])
         n_probes += 1
         n_codes += stop - start
         if start == stop:
             continue
         if table == 0:
-            waiting[0, size], waiting[1, size] = piece, level
+            waiting[0, size], waiting[1, size] = substring, level
             size += 1
         else:
             place[START], place[STOP] = start, stop
             strip, last = start // STRIP - 1, (stop + STRIP - 1) // STRIP
     place[FLIP], place[STRIP_AT], place[LAST] = flip, strip, last
-    walk.near[0] = lanes
-    walk.sizes[table, level] += n_codes
-    walk.spent[0] += n_probes * PROBE + n_strips * STRIP_BYTE * planes.shape[1]
+    probe.near[0] = lanes
+    probe.sizes[table, level] += n_codes
+    probe.spent[0] += n_probes * BUCKET + n_strips * STRIP_BYTE * planes.shape[1]
     return size
 
 
 @kernel()
-def end_step(walk: Walk, tables: Tables) -> None:
+def end_step(probe: Probe, tables: Tables) -> None:
     """Note what the buckets of this step had on average."""
-    table, level = walk.place[TABLE], walk.place[LEVEL]
-    size = walk.sizes[table, level] / _n_buckets(tables.width, level)
+    table, level = probe.place[TABLE], probe.place[LEVEL]
+    size = probe.sizes[table, level] / _n_buckets(tables.width, level)
     if level:
-        _expect(walk.sizes[table], level, size)
+        _expect(probe.sizes[table], level, size)
 
 
 @kernel()
-def _first_piece(planes: Codes, strip: Whole, lane: Whole, width: int) -> Whole:
-    """Read the first piece of a code from its entry."""
+def _first_substring(planes: Codes, strip: Whole, lane: Whole, width: int) -> Whole:
+    """Read the first substring of a code from its entry."""
     value, n_bytes = np.int64(0), (width + 7) // 8
     for byte in range(n_bytes):
         value = (value << 8) | np.int64(planes[strip, byte, lane])
@@ -240,9 +237,9 @@ def _first_piece(planes: Codes, strip: Whole, lane: Whole, width: int) -> Whole:
 
 
 @kernel()
-def first_time(walk: Walk, bucket: Whole) -> bool:
+def first_time(probe: Probe, bucket: Whole) -> bool:
     """Say whether a bucket was not seen before, and mark it as seen."""
-    seen = walk.seen
+    seen = probe.seen
     bit = np.uint64(1) << np.uint64(bucket & 63)
     new: bool = (seen[bucket >> 6] & bit) == np.uint64(0)
     seen[bucket >> 6] |= bit
@@ -250,7 +247,7 @@ def first_time(walk: Walk, bucket: Whole) -> bool:
 
 
 @kernel()
-def stretch(tables: Tables, bucket: Whole) -> tuple[Whole, Whole]:
+def bucket_range(tables: Tables, bucket: Whole) -> tuple[Whole, Whole]:
     """Return where the codes of a bucket begin and end."""
     return np.int64(tables.starts[0, bucket]), np.int64(tables.starts[0, bucket + 1])
 

@@ -1,8 +1,8 @@
 """Which bits of a code each table reads.
 
-Multi-index hashing cuts codes into pieces (Norouzi, Punjani and Fleet, "Fast exact search in
+Multi-index hashing cuts codes into substrings (Norouzi, Punjani and Fleet, "Fast exact search in
 Hamming space with multi-index hashing", TPAMI 2014). Bits that agree often make crowded buckets, so
-each piece takes, in turn, the bit that is least correlated with those it has.
+each substring takes, in turn, the bit that is least correlated with those it has.
 """
 
 from typing import NamedTuple
@@ -10,14 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vdsh.codes import Codes, unpack
-from vdsh.jit import kernel
-from vdsh.search.strips import STRIP, Strips
+from vdsh.codes import unpack
+from vdsh.search.strips import Strips
 
 ROW = 4  # bytes of a row number
 MOST = 3  # an index takes at most so many times the memory of its codes
 FULL = 5  # a bucket holds about 2**5 codes, if bits were random: half a strip
-NARROWEST, WIDEST = 8, 24  # bits of a piece
+NARROWEST, WIDEST = 8, 24  # bits of a substring
 WORD = 8  # bytes that are read of a code at once
 SAMPLE = 1 << 15  # codes whose bits are compared
 
@@ -50,8 +49,8 @@ def table_shape(n_bytes: int, n_codes: int) -> Shape | None:
 def choose_luts(strips: Strips, shape: Shape) -> Luts:
     """Say for each table, byte and value of that byte which bits it adds to what a table reads.
 
-    A table reads its own piece, as one number, and then an entry, eight bytes a number: the bits
-    of the first piece and as many others as fit.
+    A table reads its own substring, as one number, and then an entry, eight bytes a number: the bits
+    of the first substring and as many others as fit.
 
     Returns
     -------
@@ -59,13 +58,15 @@ def choose_luts(strips: Strips, shape: Shape) -> Luts:
     """
     step = max(1, len(strips) // SAMPLE)
     bits = unpack(strips.take(np.arange(0, len(strips), step)[:SAMPLE]))
-    pieces = _uncorrelated(bits.astype(np.float32), shape)
+    substrings = _uncorrelated(bits.astype(np.float32), shape)
     n_bytes = int(strips.data.shape[1])
-    return np.stack([_luts(piece, pieces[0], n_bytes, shape.entry) for piece in pieces])
+    return np.stack(
+        [_luts(substring, substrings[0], n_bytes, shape.entry) for substring in substrings]
+    )
 
 
 def _uncorrelated(bits: NDArray[np.float32], shape: Shape) -> list[list[int]]:
-    """Deal bits out to pieces in turn, each taking the one that crowds its buckets least.
+    """Deal bits out to substrings in turn, each taking the one that crowds its buckets least.
 
     With bits x = -1 or 1, two codes agree in bits b and c with a probability of
     (1 + E[x_b]^2 + E[x_c]^2 + E[x_b x_c]^2) / 4: these squares are what to keep small.
@@ -73,21 +74,21 @@ def _uncorrelated(bits: NDArray[np.float32], shape: Shape) -> list[list[int]]:
     signs = 2 * bits - 1
     alone, together = signs.mean(axis=0) ** 2, (signs.T @ signs / len(signs)) ** 2
     left = list(range(bits.shape[1]))
-    pieces: list[list[int]] = [[] for _ in range(shape.n_tables)]
+    substrings: list[list[int]] = [[] for _ in range(shape.n_tables)]
     for _ in range(shape.width):
-        for piece in pieces:
-            crowded = alone[left] + together[np.ix_(left, piece)].sum(axis=1)
-            piece.append(left.pop(int(np.argmin(crowded))))
-    return pieces
+        for substring in substrings:
+            crowded = alone[left] + together[np.ix_(left, substring)].sum(axis=1)
+            substring.append(left.pop(int(np.argmin(crowded))))
+    return substrings
 
 
-def _luts(piece: list[int], first: list[int], n_bytes: int, n_entry: int) -> Luts:
-    known = set(piece)
+def _luts(substring: list[int], first: list[int], n_bytes: int, n_entry: int) -> Luts:
+    known = set(substring)
     rest = [bit for bit in first if bit not in known]
     rest += [bit for bit in range(8 * n_bytes) if bit not in known | set(first)]
     rest = rest[: 8 * n_entry]
     words = [rest[i : i + 8 * WORD] for i in range(0, 8 * n_entry, 8 * WORD)]
-    luts = [_lut(piece, len(piece), n_bytes)]
+    luts = [_lut(substring, len(substring), n_bytes)]
     for i, word in enumerate(words):
         luts.append(_lut(word, 8 * min(WORD, n_entry - i * WORD), n_bytes))
     return np.stack(luts)
@@ -101,24 +102,3 @@ def _lut(bits: list[int], width: int, n_bytes: int) -> NDArray[np.uint64]:
         ones = (values >> (7 - bit % 8)) & 1
         lut[bit // 8] |= ones.astype(np.uint64) << np.uint64(width - 1 - place)
     return lut
-
-
-@kernel()
-def read(lut: NDArray[np.uint64], code: Codes) -> np.uint64:
-    """Return what a table reads of one code."""
-    value = np.uint64(0)
-    for byte in range(code.size):
-        value |= lut[byte, code[byte]]
-    return value
-
-
-@kernel()
-def read_all(data: Codes, n_codes: int, lut: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return what a table reads of every code."""
-    values = np.zeros(n_codes, np.uint64)
-    for strip in range((n_codes + STRIP - 1) // STRIP):
-        first = strip * STRIP
-        for byte in range(data.shape[1]):
-            for lane in range(min(STRIP, n_codes - first)):
-                values[first + lane] |= lut[byte, data[strip, byte, lane]]
-    return values

@@ -1,0 +1,36 @@
+"""Operations of one CPU instruction or two, for kernels: numba has no names for them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numba.extending
+from numba import types
+
+
+def intrinsic(function: Callable[..., Any]) -> Any:
+    """Have numba call `function` to write the LLVM code of an operation that it does not have."""
+    return numba.extending.intrinsic(function)
+
+
+@intrinsic
+def popcount(typingctx: Any, value: Any) -> Any:
+    """Count the one bits of an unsigned integer."""
+    if not isinstance(value, types.Integer):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        (number,) = args
+        return builder.call(builder.module.declare_intrinsic("llvm.ctpop", [number.type]), [number])
+
+    return value(value), codegen
+
+
+@intrinsic
+def lowest_bit(typingctx: Any, value: Any) -> Any:
+    """Find the position of the lowest one bit of a 64-bit integer that is not zero."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        (number,) = args
+        return builder.cttz(number, context.get_constant(types.boolean, True))
+
+    return types.int64(types.uint64), codegen

@@ -1,0 +1,184 @@
+"""A partition: strips of codes, and which rows lie at each position.
+
+Real codes repeat, supervised ones a hundredfold. A partition that holds many repeats keeps each
+distinct code once, with the list of its rows, so that a scan compares it once.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.codes import Codes, to_words
+from vdsh.search.parts import Mask, Part, Rows
+from vdsh.search.strips import Strips
+from vdsh.search.tables import Tables, build_tables
+
+NO_OFFSETS = np.empty(0, np.uint32)
+REPEATS_PAY = 0.7  # group when distinct codes are at most this share of all
+SMALL = 1024  # not worth grouping
+CHUNK = 1 << 18  # bounds the memory for hashes
+SAMPLE_BITS = 6  # look at one distinct code in 2**6
+
+Offsets = NDArray[np.uint32]
+
+
+class Partition:
+    """Codes to scan and the rows they stand for.
+
+    Parameters
+    ----------
+    strips : Strips
+        The codes, all of them or only the distinct ones.
+    base : int, default=0
+        Row of the first code, where each position holds one row.
+    offsets, members : ndarray, optional
+        Position p holds the rows `members[offsets[p]:offsets[p + 1]]`, or `members[p]` without
+        offsets.
+    tables : Tables, optional
+        Lead to codes near a query; the codes are in their order.
+
+    Attributes
+    ----------
+    grouped : bool
+        Whether each distinct code is kept once.
+    """
+
+    def __init__(
+        self,
+        strips: Strips,
+        base: int = 0,
+        offsets: Offsets = NO_OFFSETS,
+        members: Offsets = NO_OFFSETS,
+        tables: Tables | None = None,
+    ) -> None:
+        self.strips = strips
+        self.base = base
+        self.offsets = offsets
+        self.members = members
+        self.grouped = len(offsets) > 0
+        self.tables = tables
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows the partition holds."""
+        return len(self.members) if self.grouped else len(self.strips)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory for codes, row lists and tables."""
+        tables = self.tables.nbytes if self.tables else 0
+        return self.strips.nbytes + self.offsets.nbytes + self.members.nbytes + tables
+
+    def part(self) -> Part:
+        """Describe all positions to the kernels."""
+        size = len(self.strips)
+        return Part(self.strips.data, 0, size, self.base, self.offsets, self.members)
+
+    def with_tables(self) -> "Partition | None":
+        """Return the same rows in the order of tables; None where these would not help."""
+        built = build_tables(self.strips)
+        if built is None:
+            return None
+        order, strips, tables = built
+        if not self.grouped:
+            members = self.members[order] if len(self.members) else order
+            return Partition(strips, self.base, NO_OFFSETS, members, tables)
+        sizes = np.diff(self.offsets)[order]
+        offsets = np.append(np.uint32(0), np.cumsum(sizes, dtype=np.uint32))
+        members = self.members[ranges(self.offsets[order], sizes)]
+        return Partition(strips, self.base, offsets, members, tables)
+
+    def rows(self) -> Rows:
+        """Return the rows at all positions, one position after the other."""
+        if len(self.members):
+            return self.members.astype(np.int64)
+        return np.arange(self.base, self.base + len(self.strips))
+
+    def all_codes(self) -> Codes:
+        """Return the code of every row, in row order."""
+        codes = self.strips.all()
+        if self.grouped:
+            codes = np.repeat(codes, np.diff(self.offsets), axis=0)
+        if len(self.members):
+            spread = np.empty_like(codes)
+            spread[self.members] = codes
+            return spread
+        return codes
+
+    def select(self, allowed: Mask) -> tuple[Codes, Rows]:
+        """Return the codes and row numbers of the allowed rows; `allowed` covers all rows."""
+        rows = self.rows()
+        chosen = np.flatnonzero(allowed[rows])
+        if not self.grouped:
+            return self.strips.take(chosen), rows[chosen]
+        positions = np.searchsorted(self.offsets, chosen, side="right") - 1
+        return self.strips.take(positions), rows[chosen]
+
+    def sort_members(self, keys: NDArray[np.int64]) -> None:
+        """Order the rows of each code by key."""
+        codes = np.repeat(np.arange(len(self.strips)), np.diff(self.offsets))
+        self.members = self.members[np.lexsort((keys[self.members], codes))]
+
+
+def make_partition(codes: Codes) -> Partition:
+    """Lay codes out plainly, or grouped where enough of them repeat."""
+    strips = Strips(codes.shape[1])
+    groups = None
+    if len(codes) >= SMALL and distinct_share(codes) <= REPEATS_PAY:
+        groups = _group(codes)
+    if groups is None:
+        strips.append(codes)
+        return Partition(strips)
+    offsets, members = groups
+    strips.append(codes[members[offsets[:-1]]])
+    return Partition(strips, 0, offsets, members)
+
+
+def one_row_each(codes: Codes, rows: Rows) -> Partition:
+    """Make a partition of chosen rows, for a search among few of them."""
+    strips = Strips(codes.shape[1])
+    strips.append(codes)
+    return Partition(strips, 0, np.arange(len(rows) + 1, dtype=np.uint32), rows.astype(np.uint32))
+
+
+def distinct_share(codes: Codes) -> float:
+    """Estimate which share of the codes is distinct.
+
+    The sample is drawn by the code's own hash: all repeats of a code are in it or none, so the
+    share of distinct codes in the sample is that of the whole, on average.
+    """
+    rare = SAMPLE_BITS if len(codes) > 64 * SMALL else 0
+    sample = []
+    for start in range(0, len(codes), CHUNK):
+        hashes = _hash(to_words(codes[start : start + CHUNK]))
+        sample.append(hashes[hashes <= np.uint64(2 ** (64 - rare) - 1)])
+    return float(len(np.unique(np.concatenate(sample))) * 2**rare / len(codes))
+
+
+def _hash(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Mix the words of each code: the upper bits of a product depend on all lower ones."""
+    mixed = np.zeros(len(words), np.uint64)
+    for word in words.T:
+        mixed = ((mixed ^ (mixed >> np.uint64(32))) ^ word) * np.uint64(0x9E3779B97F4A7C15)
+    return mixed
+
+
+def _group(codes: Codes) -> tuple[Offsets, Offsets] | None:
+    """List the rows of each distinct code, one code after the other; None if hashes collide."""
+    words = to_words(codes)
+    hashes = _hash(words)
+    members = np.argsort(hashes, kind="stable").astype(np.uint32)
+    is_first = np.diff(hashes[members], prepend=~hashes[members[:1]]) != 0
+    starts = np.flatnonzero(is_first)
+    offsets = np.append(starts, len(codes)).astype(np.uint32)
+    first = np.repeat(members[starts], np.diff(offsets))
+    return (offsets, members) if np.array_equal(words[first], words[members]) else None
+
+
+def ranges(starts: Offsets, sizes: Offsets) -> NDArray[np.int64]:
+    """Lay ranges of numbers end to end.
+
+    >>> ranges(np.array([5, 0], np.uint32), np.array([2, 3], np.uint32)).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    ends = np.cumsum(sizes, dtype=np.int64)
+    return np.repeat(starts - (ends - sizes), sizes) + np.arange(ends[-1] if len(ends) else 0)
