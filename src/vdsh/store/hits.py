@@ -196,7 +196,7 @@ def table(
     room = width - max(map(n_cells, starts), default=0)
     if room < _LEAST:
         starts = _starts(hits, width // 2, width // 4)
-        indent = max(len(_number(hit)) for hit in hits) + len(_GAP)
+        indent = max((len(_number(hit)) for hit in hits), default=0) + len(_GAP)
         starts = [f"{start.rstrip()}\n{' ' * indent}" for start in starts]
         room = max(_LEAST, width - indent)
     return [
@@ -219,7 +219,7 @@ def describe_store(info: Mapping[str, Any]) -> str:
         ("bits", str(info["bits"])),
         ("labels", f"{info['labels']:,}"),
         ("fields", ", ".join(info["fields"])),
-        ("size", f"{info['bytes'] / 1e6:,.1f} MB"),
+        ("size", f"{info['bytes'] / 1e6:,.1f} MB" if info["bytes"] else ""),  # servers do not say
     ]
     return html_table([row for row in rows if row[1]])
 
