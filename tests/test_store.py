@@ -324,10 +324,7 @@ def test_expected_ranking_needs_a_text_and_a_posterior(years, monkeypatch):
         ({"year": {">": 1997}, "label": "even"}, "8"),
         ({"year": {"in": [1990, 1991.0, "1992", None]}}, "01"),
         ({"year": {"!=": 1990}}, "123456789"),
-        ({"year": "1993"}, ""),
-        ({"year": {"<": "a"}}, ""),
         ({"year": {">": None}}, ""),
-        ({"year": True}, ""),
         ({"year": {"<": 10**400}}, "0123456789"),
         ({"id": "d4"}, "4"),
         ({"id": {">=": "d8"}}, "89"),
@@ -605,16 +602,13 @@ def test_metadata_is_nested_100_levels_at_most(years):  # #31 A5
         ({"year": {">": "abc"}}, "match year > 'abc': in documents, 'year' is a number, such as 5"),
         ({"year": "1990"}, "'year' is a number, such as 5. Compare it with such a value"),
         ({"label": "no", "year": True}, "No document can match year = True"),
-        ({"id": 5}, "'id' is a text, also one of digits"),
-        ({"label": {"in": [5, 6]}}, "'label' is a text, also one of digits"),
     ],
 )
 def test_a_filter_that_nothing_can_match_for_its_form_is_an_error(years, where, message):  # #31 A7
-    asks = [years.count, lambda where: years.search("orbit", where=where)]
-    asks += [lambda where: years.within("orbit", where=where)]
-    for ask in asks:
+    assert years.count(where) == 0
+    for ask in (years.search, years.within):
         with pytest.raises(InputError) as caught:
-            ask(where=where)
+            ask(code(0), where=where)
         assert message in str(caught.value)
 
 

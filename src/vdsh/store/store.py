@@ -23,7 +23,7 @@ from vdsh.store.model import load_model
 from vdsh.store.queries import Query
 from vdsh.store.reindexing import check_model
 from vdsh.store.rows import check_id, read_codes
-from vdsh.store.searching import check_filter, find_best, find_within, index_fields, to_hit, to_tree
+from vdsh.store.searching import find_best, find_within, index_fields, to_hit, to_tree
 from vdsh.store.verbs import Verbs
 from vdsh.store.where import Filter
 
@@ -104,10 +104,7 @@ class Store(Verbs):
 
     def count(self, where: Filter | None = None) -> int:
         """Count all documents, or those that match a filter."""
-        n_documents = self._access.ask(lambda engine: engine.count(to_tree(engine, where)))
-        if not n_documents:
-            self._access.ask(lambda engine: check_filter(engine, where=where))
-        return n_documents
+        return self._access.ask(lambda engine: engine.count(to_tree(engine, where)))
 
     def texts(self, ids: Sequence[str]) -> dict[str, str]:
         """Return the texts of some ids, of those that are there."""

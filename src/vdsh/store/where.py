@@ -212,8 +212,6 @@ def _test(name: str, operator: Any, operand: Any) -> Tree:
     field = "labels" if name == "label" else name
     if field == "labels" and operator not in ("=", "!=", "in"):
         raise InputError(f"Labels have no order: compare them by =, != or in. Got '{operator}'.")
-    if field in RESERVED and values and not any(isinstance(value, str | None) for value in values):
-        raise InputError(f"'{name}' is a text, also one of digits: write \"5\". Got {values[0]!r}.")
     if operator == "!=":
         return All((IsThere(field), Not(Compare(field, "=", values))))
     return Compare(field, operator, values)
