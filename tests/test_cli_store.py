@@ -38,10 +38,10 @@ def test_search_shows_score_id_labels_and_passage(vdsh, store):
     assert all(line.split()[0].isdecimal() for line in nearest)
 
 
-@pytest.mark.parametrize("verb", ["search", "within"])
-def test_words_need_no_quotes(verb, vdsh, store):  # 18
-    joined = vdsh(verb, store, "rocket moon", "--json").stdout
-    assert vdsh(verb, store, "rocket", "--json", "moon").stdout == joined != ""
+@pytest.mark.parametrize("options", [[], ["--radius", 2]])
+def test_words_need_no_quotes(options, vdsh, store):  # 18
+    joined = vdsh("search", store, "rocket moon", "--json", *options).stdout
+    assert vdsh("search", store, "rocket", "--json", "moon", *options).stdout == joined != ""
 
 
 @pytest.mark.parametrize("query", ["moon|-rocket", "moon -rocket", "--|moon|-rocket"])
@@ -183,13 +183,15 @@ def test_search_by_code_and_by_expected_distance(vdsh, store, model_folder):
     assert expected == sorted(expected)
 
 
-def test_within_finds_everything_in_the_radius(vdsh, store):
-    everything = vdsh("within", store, "rocket moon orbit", "--radius", 16, "--json").stdout
+def test_a_radius_finds_everything_in_it(vdsh, store):
+    everything = vdsh("search", store, "rocket moon orbit", "--radius", 16, "--json").stdout
     distances = [json.loads(line)["distance"] for line in everything.splitlines()]
     assert len(distances) == 80
     assert distances == sorted(distances)
-    near = vdsh("within", store, "rocket moon orbit", "--radius", 3, "--json").stdout
+    near = vdsh("search", store, "rocket moon orbit", "--radius", 3, "--json").stdout
     assert len(near.splitlines()) == sum(distance <= 3 for distance in distances)
+    few = vdsh("search", store, "rocket moon orbit", "--radius", 16, "-k", 3, "--json").stdout
+    assert few.splitlines() == everything.splitlines()[:3]
 
 
 def test_index_replaces_the_same_ids(vdsh, store, model_folder):
@@ -397,7 +399,8 @@ def test_info_tells_documents_and_model(vdsh, store):
         (("search", "s", "moon", "--where", "year>2024 and label=x"), "A filter is one comparison"),
         (("search", "s", "moon", "--where", "year>1 || label=x"), "A filter is one comparison"),
         (("search", "s", "moon", "--rank", "luck"), "rank"),
-        (("within", "s", "moon", "--radius", -1), "radius must be"),
+        (("search", "s", "moon", "--radius", -1), "radius must be"),
+        (("search", "s", "moon", "--radius", 2, "--rank", "distance"), "--radius goes with words"),
         (("duplicates", "s", "--keep", "last"), "--keep knows only first"),
         (("duplicates", "s", "--similarity", 1.5), "similarity must be a number from 0.1 to 1"),
         (("delete", "nowhere", "d1"), "nowhere"),
@@ -428,19 +431,20 @@ def test_documents_without_known_words_are_counted(vdsh, store, model_folder, tm
     assert indexed.stderr.startswith("Warning: 2 of 3 documents have no known word")
 
 
-@pytest.mark.parametrize("verb", ["search", "within"])
-def test_words_that_are_not_known_are_said(verb, vdsh, store):  # 16 D2
-    some = vdsh(verb, store, "xylophone moon orbit", "--json")
+@pytest.mark.parametrize("options", [[], ["--radius", 2]])
+def test_words_that_are_not_known_are_said(options, vdsh, store):  # 16 D2
+    def search(*arguments):
+        return vdsh("search", store, *arguments, *options)
+
+    some = search("xylophone moon orbit", "--json")
     *hits, last = map(json.loads, some.stdout.splitlines())
-    assert hits == [
-        json.loads(x) for x in vdsh(verb, store, "moon orbit", "--json").stdout.split("\n")[:-1]
-    ]
+    assert hits == [json.loads(x) for x in search("moon orbit", "--json").stdout.split("\n")[:-1]]
     assert some.stderr == f"{last['warning']}\n"
     assert (last["unknown"], "xylophone" in last["warning"]) == (["xylophone"], True)
-    none = vdsh(verb, store, "xylophone")
+    none = search("xylophone")
     assert (none.returncode, none.stdout) == (0, "")
-    said = {"search": "No document has a word", "within": "No word"}
-    assert none.stderr.startswith(f"{said[verb]} of the text")
+    said = "No word" if options else "No document has a word"
+    assert none.stderr.startswith(f"{said} of the text")
     assert len(none.stderr.splitlines()) == 1
 
 

@@ -28,9 +28,6 @@ _DOCS = typer.Argument(
 Docs = Annotated[str, _DOCS]
 OptionalDocs = Annotated[str | None, _DOCS]
 Store = Annotated[str, typer.Argument(help="Folder or URL of the store.", show_default=False)]
-Words = Annotated[
-    list[str] | None, typer.Argument(help="What to look for; or give --code.", show_default=False)
-]
 Code = Annotated[str | None, typer.Option(help="Look for a code in hex instead of a text.")]
 WhereOption = Annotated[
     list[str] | None,
