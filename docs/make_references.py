@@ -230,9 +230,19 @@ def cli_page() -> str:
         f"```\n{_help(group, 'vdsh', None)}\n```",
     ]
     parent = group.make_context("vdsh", ["demo", "--help"], resilient_parsing=True)
-    for name, command in group.commands.items():
-        parts.append(f"## vdsh {name}\n\n```\n{_help(command, name, parent)}\n```")
+    parts += _verbs(group, parent)
     return "\n\n".join(parts) + "\n"
+
+
+def _verbs(group: Any, parent: Any) -> Iterator[str]:
+    """Show the help of each verb that is listed, and of those below it."""
+    for name, command in group.commands.items():
+        if command.hidden:
+            continue
+        yield f"## {parent.command_path} {name}\n\n```\n{_help(command, name, parent)}\n```"
+        if hasattr(command, "commands"):
+            inner = command.context_class(command, info_name=name, parent=parent)
+            yield from _verbs(command, inner)
 
 
 def _help(command: Any, name: str, parent: Any) -> str:

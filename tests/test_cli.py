@@ -1,6 +1,7 @@
 import gzip
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import time
 import pytest
 
 from vdsh import TextHasher
+from vdsh.cli import GROUPS, RESEARCH, VERBS
 from vdsh.codes import to_bit_strings, to_hex
 
 QUICK = ("--bits", 8, "--epochs", 2, "--set", "hidden_size=8", "--device", "cpu")
@@ -271,7 +273,7 @@ def test_every_verb_helps_with_an_example(verb, vdsh):
         result = vdsh(verb, flag)
         assert result.returncode == 0
         assert (
-            f"Example: {'cat titles.jsonl | ' if verb == 'encode' else ''}vdsh {verb}"
+            f"Example: {'cat titles.jsonl | vdsh research' if verb == 'encode' else 'vdsh'} {verb}"
             in result.stdout
         )
 
@@ -292,9 +294,42 @@ def test_completion_is_installed_and_completes(tmp_path):  # #20
     assert done.stdout.endswith("\nreindex\n"), done.stderr
 
 
+def test_help_lists_at_most_20_verbs_the_daily_ones_first(vdsh):  # #32
+    parts = re.split(r"^(\w+):\n", vdsh("--help").stdout, flags=re.MULTILINE)
+    listed = {title: re.findall(r"^  (\w+) ", text, re.MULTILINE) for title, text in
+              zip(parts[1::2], parts[2::2], strict=True)}  # fmt: skip
+    assert list(listed) == ["Options", "Daily", "Maintenance", "Research"]
+    assert listed["Daily"][0] == "search" and listed["Maintenance"][0] == "check"
+    verbs = [verb for title in GROUPS for verb in listed[title]]
+    assert len(verbs) <= 20 and set(verbs) == set(VERBS) - set(RESEARCH)
+    inner = vdsh("research", "--help").stdout
+    assert all(f"\n  {verb} " in inner for verb in RESEARCH)
+    assert vdsh("research", "datasets", "--json").stdout == vdsh("datasets", "--json").stdout != ""
+
+
+def test_a_verb_of_the_research_group_is_imported_alone():  # #32
+    code = "import sys; sys.argv = ['vdsh', 'research', 'datasets', '-h']\n"
+    code += "from vdsh.cli import main\n"
+        "import sys; sys.argv = ['vdsh', 'research', 'datasets', '-h']; from vdsh.cli import main\n"
+    )
+    code += "try: main()\nexcept SystemExit: pass\n"
+    code += "print([m for m in sys.modules if m.startswith('vdsh.cli.')], file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "Usage: vdsh research datasets" in done.stdout
+    assert "vdsh.cli.evaluate" not in done.stderr and "vdsh.cli.datasets" in done.stderr
+
+
+PRINTING = [verb for verb in VERBS if verb not in ("research", "serve", "reindex")]
+
+
+@pytest.mark.parametrize("verb", PRINTING)
+def test_every_verb_that_prints_can_print_json(verb, vdsh):  # #32
+    assert "--json" in vdsh(verb, "--help").stdout
+
+
 def test_help_lists_the_verbs_and_wrong_usage_is_exit_2(vdsh):
     result = vdsh("--help")
-    assert all(f"  {verb} " in result.stdout for verb in ("demo", "encode", "fit"))
+    assert all(f"  {verb} " in result.stdout for verb in ("demo", "check", "fit"))
     assert vdsh("--version").stdout.startswith("vdsh 0.")
     assert vdsh("fit").returncode == 2
     assert vdsh("fly").returncode == 2

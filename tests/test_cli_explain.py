@@ -79,7 +79,7 @@ def test_explain_measures_health_on_documents(vdsh, model_folder, docs):
 
 
 def test_sample_prints_draws(vdsh, model_folder, fitted):
-    result = vdsh("sample", model_folder, "--label", "space", "-n", 2, "--length", 7, "--words", 3)
+    result = vdsh("sample", model_folder, "--label", "space", "-k", 2, "--length", 7, "--words", 3)
     assert result.returncode == 0, result.stderr
     lines = result.stdout.splitlines()
     assert len(lines) == 8
@@ -90,9 +90,9 @@ def test_sample_prints_draws(vdsh, model_folder, fitted):
 
 
 def test_sample_prints_json_and_takes_codes_and_texts(vdsh, model_folder, fitted):
-    line = vdsh("sample", model_folder, "--code", "00ff", "-n", 1, "--json", "--seed", 5).stdout
+    line = vdsh("sample", model_folder, "--code", "00ff", "-k", 1, "--json", "--seed", 5).stdout
     assert json.loads(line) == as_fields(sample(fitted, 1, code="00ff", random_state=5)[0])
-    line = vdsh("sample", model_folder, "--text", TEXT, "-n", 1, "--json").stdout
+    line = vdsh("sample", model_folder, "--text", TEXT, "-k", 1, "--json").stdout
     assert json.loads(line) == as_fields(sample(fitted, 1, text=TEXT)[0])
 
 
@@ -124,7 +124,7 @@ def test_explain_refuses_with_one_line(vdsh, model_folder, arguments, said):
         (["--code", "abc"], "Not a hexadecimal code"),
         (["--code", "abcdef"], "codes of 16 bits"),
         (["--text", ""], "is empty"),
-        (["-n", 0], "at least 1"),
+        (["-k", 0], "at least 1"),
         (["--seed", -1], "seed"),
     ],
 )

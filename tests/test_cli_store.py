@@ -38,10 +38,10 @@ def test_search_shows_score_id_labels_and_passage(vdsh, store):
     assert all(line.split()[0].isdecimal() for line in nearest)
 
 
-@pytest.mark.parametrize("verb", ["search", "within"])
-def test_words_need_no_quotes(verb, vdsh, store):  # 18
-    joined = vdsh(verb, store, "rocket moon", "--json").stdout
-    assert vdsh(verb, store, "rocket", "--json", "moon").stdout == joined != ""
+@pytest.mark.parametrize("options", [[], ["--radius", 2]])
+def test_words_need_no_quotes(options, vdsh, store):  # 18
+    joined = vdsh("search", store, "rocket moon", "--json", *options).stdout
+    assert vdsh("search", store, "rocket", "--json", "moon", *options).stdout == joined != ""
 
 
 @pytest.mark.parametrize("query", ["moon|-rocket", "moon -rocket", "--|moon|-rocket"])
@@ -113,7 +113,7 @@ def test_the_table_is_as_wide_as_the_terminal(width, store):  # 18
 
 
 def test_texts_cannot_command_the_terminal(vdsh, store, model_folder, tmp_path):  # 18
-    odd = {"id": "o\x1b[2J", "text": "moon \x1b]0;title\x07 \u202eorbit", "labels": ["\x9b1m"]}
+    odd = {"id": "o\u202e", "text": "moon \x1b]0;title\x07 \u202eorbit", "labels": ["\x9b1m"]}
     (tmp_path / "odd.jsonl").write_text(json.dumps(odd))
     assert vdsh("index", model_folder, "odd.jsonl", "--store", store).returncode == 0
     for query in (("moon",), ("-",)):
@@ -183,19 +183,104 @@ def test_search_by_code_and_by_expected_distance(vdsh, store, model_folder):
     assert expected == sorted(expected)
 
 
-def test_within_finds_everything_in_the_radius(vdsh, store):
-    everything = vdsh("within", store, "rocket moon orbit", "--radius", 16, "--json").stdout
+def test_a_radius_finds_everything_in_it(vdsh, store):
+    everything = vdsh("search", store, "rocket moon orbit", "--radius", 16, "--json").stdout
     distances = [json.loads(line)["distance"] for line in everything.splitlines()]
     assert len(distances) == 80
     assert distances == sorted(distances)
-    near = vdsh("within", store, "rocket moon orbit", "--radius", 3, "--json").stdout
+    near = vdsh("search", store, "rocket moon orbit", "--radius", 3, "--json").stdout
     assert len(near.splitlines()) == sum(distance <= 3 for distance in distances)
+    few = vdsh("search", store, "rocket moon orbit", "--radius", 16, "-k", 3, "--json").stdout
+    assert few.splitlines() == everything.splitlines()[:3]
 
 
 def test_index_replaces_the_same_ids(vdsh, store, model_folder):
     again = vdsh("index", model_folder, "docs.jsonl", "--store", store, "--json")
     facts = json.loads(again.stdout)
     assert (facts["written"], facts["documents"]) == (80, 80)
+
+
+def count(vdsh, store):
+    return json.loads(vdsh("info", store, "--json").stdout)["documents"]
+
+
+@pytest.mark.parametrize("source", ["csv", "jsonl", "txt", "folder", "-"])
+def test_sources_without_ids_do_not_overwrite_each_other(source, vdsh, model_folder, tmp_path):
+    """#31 A1: the second file took the place of the first one."""
+    for name, words in {"a": "moon orbit", "b": "goal match"}.items():
+        lines = [f"{words} {i}" for i in range(5)]
+        texts = {"csv": "text\n" + "\n".join(lines), "txt": "\n".join(lines)}
+        texts["jsonl"] = "\n".join(json.dumps({"text": line}) for line in lines)
+        if source == "folder":
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "README.md").write_text(words)
+        elif source != "-":
+            (tmp_path / f"{name}.{source}").write_text(texts[source])
+        given = {"folder": name, "-": "-"}.get(source, f"{name}.{source}")
+        done = vdsh("index", model_folder, given, "--store", "new", input=texts["jsonl"])
+        assert done.returncode == 0, done.stderr
+    assert count(vdsh, "new") == (2 if source == "folder" else 10)
+
+
+@pytest.fixture
+def other(tmp_path):
+    """Other texts under most of the ids of the store, and two new ones."""
+    lines = [json.dumps({"id": f"d{i}", "text": "moon"}) for i in range(41)]
+    lines += [json.dumps({"id": f"n{i}", "text": "moon"}) for i in range(2)]
+    (tmp_path / "other.jsonl").write_text("\n".join(lines))
+    return tmp_path / "other.jsonl"
+
+
+@pytest.mark.parametrize("stdin", [False, True])
+def test_most_of_a_store_is_not_replaced_unasked(stdin, vdsh, store, model_folder, other):
+    """#31 A1."""
+    source, text = ("-", other.read_text()) if stdin else (other, None)
+    command = ("index", model_folder, source, "--store", store)
+    result = vdsh(*command, input=text)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "Replace 41 of 80 documents by others with the same ids? That is much" in result.stderr
+    assert "Nothing was replaced; add --replace if it is meant" in result.stderr
+    with open_store(store) as opened:
+        assert opened.get("d0").text != "moon"
+    done = vdsh(*command, "--replace", input=text)
+    assert "Wrote 43 documents, 41 in place of older ones with the same ids; the" in done.stdout
+    assert count(vdsh, store) == 82
+
+
+def test_many_batches_are_written_but_none_replaces_unasked(vdsh, store, model_folder, tmp_path):
+    lines = [json.dumps({"id": f"n{i}", "text": "moon"}) for i in range(2500)]
+    lines += [json.dumps({"id": f"d{i}", "text": "moon"}) for i in range(80)]
+    (tmp_path / "many.jsonl").write_text("\n".join(lines))
+    result = vdsh("index", model_folder, "many.jsonl", "--store", store)
+    assert result.returncode == 1
+    assert "2,000 documents were committed before and are kept." in result.stderr
+    with open_store(store) as opened:
+        assert not any(opened.get(f"d{i}").text == "moon" for i in range(80))
+
+
+def test_less_than_half_is_replaced_and_counted(vdsh, store, model_folder, tmp_path):
+    texts = {"d1": "moon", "d2": "orbit", "new": "crew"}
+    lines = [json.dumps({"id": id, "text": "rocket"}) for id in texts]
+    lines += [json.dumps({"id": id, "text": text}) for id, text in texts.items()]
+    (tmp_path / "few.jsonl").write_text("\n".join(lines))
+    done = vdsh("index", model_folder, "few.jsonl", "--store", store, "--json")
+    facts = json.loads(done.stdout)
+    assert (facts["replaced"], facts["documents"]) == (2, 81)
+    with open_store(store) as opened:  # of the same id, the last one stays
+        assert {id: opened.get(id).text for id in texts} == texts
+
+
+def test_a_folder_of_all_kinds_is_indexed(vdsh, model_folder, tmp_path):  # #31 A8
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/photo.png").write_bytes(b"\x89PNG\r\n\x1a\n\0")
+    (tmp_path / "notes/old.txt").write_bytes("Rakete zum Mond, orbit für alle".encode("latin-1"))
+    (tmp_path / "notes/secret").symlink_to(tmp_path / "docs.jsonl")
+    done = vdsh("index", model_folder, "notes", "--store", "new", timeout=100)
+    assert done.returncode == 0, done.stderr
+    assert "Warning: Skipped 1 of 2 files that are no text: 'photo.png'." in done.stderr
+    assert "Warning: Left 1 links alone that lead out of 'notes': 'secret'." in done.stderr
+    with open_store(tmp_path / "new") as opened:
+        assert "für" in opened.get("notes/old.txt").text
 
 
 @pytest.fixture
@@ -223,6 +308,30 @@ def test_duplicates_feed_delete(vdsh, store, copies):
     assert vdsh("duplicates", store).stdout == ""
 
 
+@pytest.mark.parametrize("form", ["--null", "-0", "--json"])
+def test_ids_travel_from_duplicates_to_delete_in_other_forms(form, vdsh, store, copies):  # #31 A4
+    listed = vdsh("duplicates", store, "--keep", "first", form)
+    deleted = vdsh("delete", store, "-", form, input=listed.stdout)
+    assert ("3" in deleted.stdout, count(vdsh, store)) == (True, 82)
+    plain = vdsh("delete", store, "-", "--json", input="d1\n")
+    assert (plain.returncode, count(vdsh, store)) == (1, 82)
+    assert "Nothing was deleted; leave --json out" in plain.stderr
+
+
+def test_an_id_of_a_foreign_store_cannot_name_other_documents(vdsh, store, copies):  # #31 A4
+    with closing(sqlite3.connect(store / "store.sqlite")) as base, base:
+        base.execute("UPDATE documents SET id = ? WHERE id = 'a1'", ("a1\nd1\r\x1b[2Kd2",))
+    listed = vdsh("duplicates", store, "--keep", "first")
+    assert listed.returncode == 1
+    assert "has control characters. List ids with --json or --null." in listed.stderr
+    vdsh("delete", store, "-", input=listed.stdout)
+    assert "\x1b" not in vdsh("duplicates", store).stdout
+    listed = vdsh("duplicates", store, "--keep", "first", "-0")
+    assert "a1\nd1\r\x1b[2Kd2\0" in listed.stdout
+    with open_store(store) as opened:
+        assert {"d1", "d2"} <= {document.id for document in opened}
+
+
 def test_duplicates_may_be_asked_to_be_the_same(vdsh, store, copies):
     listed = vdsh("duplicates", store, "--similarity", 1, "--keep", "first")
     assert listed.stdout.split() == ["a1", "b1"]
@@ -248,7 +357,7 @@ def test_a_tenth_may_be_deleted_and_unknown_ids_do_not_count(vdsh, store):
 def test_a_person_is_asked_on_the_terminal(answer, left, vdsh, store, monkeypatch):  # 16 D1
     question = "Delete 20 of 80 documents? [y/N]"
     ours, theirs = os.openpty()
-    monkeypatch.setattr("vdsh.cli.delete.TERMINAL", os.ttyname(theirs))
+    monkeypatch.setattr("vdsh.cli.asking.TERMINAL", os.ttyname(theirs))
     os.write(ours, f"{answer}\n".encode())
     result = vdsh("delete", store, "-", input="".join(f"d{i}\n" for i in range(20)))
     os.set_blocking(ours, False)
@@ -286,8 +395,12 @@ def test_info_tells_documents_and_model(vdsh, store):
         (("search", "s", "moon", "--where", "yaer=1990"), "Did you mean 'year'?"),
         (("search", "s", "moon", "--where", "{year"), "broken JSON"),
         (("search", "s", "moon", "--where", "year"), "field=value"),
+        (("search", "s", "moon", "--where", "year>abc"), "'year' is a number, such as 5"),
+        (("search", "s", "moon", "--where", "year>2024 and label=x"), "A filter is one comparison"),
+        (("search", "s", "moon", "--where", "year>1 || label=x"), "A filter is one comparison"),
         (("search", "s", "moon", "--rank", "luck"), "rank"),
-        (("within", "s", "moon", "--radius", -1), "radius must be"),
+        (("search", "s", "moon", "--radius", -1), "radius must be"),
+        (("search", "s", "moon", "--radius", 2, "--rank", "distance"), "--radius goes with words"),
         (("duplicates", "s", "--keep", "last"), "--keep knows only first"),
         (("duplicates", "s", "--similarity", 1.5), "similarity must be a number from 0.1 to 1"),
         (("delete", "nowhere", "d1"), "nowhere"),
@@ -318,19 +431,20 @@ def test_documents_without_known_words_are_counted(vdsh, store, model_folder, tm
     assert indexed.stderr.startswith("Warning: 2 of 3 documents have no known word")
 
 
-@pytest.mark.parametrize("verb", ["search", "within"])
-def test_words_that_are_not_known_are_said(verb, vdsh, store):  # 16 D2
-    some = vdsh(verb, store, "xylophone moon orbit", "--json")
+@pytest.mark.parametrize("options", [[], ["--radius", 2]])
+def test_words_that_are_not_known_are_said(options, vdsh, store):  # 16 D2
+    def search(*arguments):
+        return vdsh("search", store, *arguments, *options)
+
+    some = search("xylophone moon orbit", "--json")
     *hits, last = map(json.loads, some.stdout.splitlines())
-    assert hits == [
-        json.loads(x) for x in vdsh(verb, store, "moon orbit", "--json").stdout.split("\n")[:-1]
-    ]
+    assert hits == [json.loads(x) for x in search("moon orbit", "--json").stdout.split("\n")[:-1]]
     assert some.stderr == f"{last['warning']}\n"
     assert (last["unknown"], "xylophone" in last["warning"]) == (["xylophone"], True)
-    none = vdsh(verb, store, "xylophone")
+    none = search("xylophone")
     assert (none.returncode, none.stdout) == (0, "")
-    said = {"search": "No document has a word", "within": "No word"}
-    assert none.stderr.startswith(f"{said[verb]} of the text")
+    said = "No word" if options else "No document has a word"
+    assert none.stderr.startswith(f"{said} of the text")
     assert len(none.stderr.splitlines()) == 1
 
 

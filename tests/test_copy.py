@@ -128,7 +128,7 @@ def test_every_verb_takes_a_url(engine, vdsh, new_place, model_folder, docs):
     assert "Wrote 80 documents" in indexed.stdout
     found = vdsh("search", place, "rocket moon orbit", "-k", 3, "--where", "label=space", "--json")
     assert [json.loads(line)["labels"] for line in found.stdout.splitlines()] == [["space"]] * 3
-    assert len(vdsh("within", place, "rocket moon", "--radius", 16).stdout.splitlines()) == 80
+    assert len(vdsh("search", place, "rocket moon", "--radius", 16).stdout.splitlines()) == 80
     assert vdsh("duplicates", place, "--similarity", 0.1, "--keep", "first").stdout
     assert "Deleted 2 of 3; 78 documents" in vdsh("delete", place, "d1", "d2", "no").stdout
     facts = vdsh("info", place).stdout

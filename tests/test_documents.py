@@ -15,6 +15,7 @@ from decimal import Decimal
 import pytest
 
 from vdsh.documents import Document, lines, read_documents, values
+from vdsh.documents.folder import SkippedFilesWarning
 from vdsh.documents.values import text_of
 from vdsh.errors import InputError, MissingFileError, MissingPackageError, VdshError
 
@@ -103,8 +104,8 @@ def test_other_endings_of_json_lines_are_known(tmp_path, ending):
 def test_a_text_file_holds_one_document_a_line(tmp_path, pack):
     path = write(tmp_path / "x.txt", pack("první řádek\r\n\n  second 🚀 \n".encode()))
     assert list(read_documents(path)) == [
-        Document("1", "první řádek"),
-        Document("2", "  second 🚀 "),
+        Document("x.txt:1", "první řádek"),
+        Document("x.txt:2", "  second 🚀 "),
     ]
 
 
@@ -124,10 +125,11 @@ def test_a_folder_holds_one_document_a_file(tmp_path):
     write(tmp_path / "readme", "top")
     write(tmp_path / ".hidden", "no")
     write(tmp_path / ".git/config", "no")
+    name = tmp_path.name
     assert list(read_documents(str(tmp_path))) == [
-        Document("readme", "top"),
-        Document("rec.autos/sport/9", "fast\ncar", None, {"folder": "rec.autos/sport"}),
-        Document("sci.space/2.txt", "měsíc\n", None, {"folder": "sci.space"}),
+        Document(f"{name}/readme", "top"),
+        Document(f"{name}/rec.autos/sport/9", "fast\ncar", None, {"folder": "rec.autos/sport"}),
+        Document(f"{name}/sci.space/2.txt", "měsíc\n", None, {"folder": "sci.space"}),
     ]
 
 
@@ -218,9 +220,46 @@ def test_labels_of_parquet_keep_lists_and_nulls(tmp_path):
     assert [document.labels for document in read_documents(path)] == [("a", "b"), (), None]
 
 
-def test_a_missing_id_is_the_record_number(tmp_path):
+def ids_of(source, **options):
+    return [document.id for document in read_documents(source, **options)]
+
+
+def test_a_missing_id_is_the_file_and_the_record_number(tmp_path):  # #31 A1
     path = write(tmp_path / "x.jsonl", '{"text": "a"}\n\n{"text": "b", "id": null}\n')
-    assert [document.id for document in read_documents(path)] == ["1", "2"]
+    assert ids_of(path) == ["x.jsonl:1", "x.jsonl:2"]
+
+
+def test_files_of_two_folders_have_different_ids(tmp_path, monkeypatch):  # #31 A1
+    for folder in ("one", "two"):
+        write(tmp_path / folder / "README.md", folder)
+    assert ids_of(tmp_path / "one") == ["one/README.md"] != ids_of(f"{tmp_path}/two/")
+    monkeypatch.chdir(tmp_path / "one")
+    assert ids_of(".") == ["one/README.md"]
+
+
+def test_two_streams_have_different_ids_and_one_the_same_again(monkeypatch):  # #31 A1
+    def read(data):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+        return ids_of("-", format="text")
+
+    first = read(b"one\ntwo\ntwo\n")
+    assert [id.partition(":")[2] for id in first] == ["1", "2", "3"]
+    assert read(b"one\ntwo\ntwo\n") == first
+    assert not set(first) & set(read(b"three\nfour\nfive\n"))
+
+
+@pytest.mark.parametrize("id", ["true", '["a"]', "1.5", '{"a": 1}'])
+def test_an_id_is_a_string_or_a_whole_number(tmp_path, id):  # #31 B6
+    path = write(tmp_path / "x.jsonl", f'{{"text": "a", "id": {id}}}')
+    assert "line 1: an id must be a string or a whole number. Got " in error_of(path)
+
+
+@pytest.mark.parametrize("character", ["\n", "\r", "\0", "\x1b", "\x7f", "\x85", "\u2028"])
+def test_an_id_has_no_control_characters(tmp_path, character):  # #31 A4
+    path = write(tmp_path / "x.jsonl", json.dumps({"text": "a", "id": f"a{character}b"}))
+    assert "line 1: An id must have no line breaks and no other control" in error_of(path)
+    fine = json.dumps({"text": "a", "id": "日本\u3000é ¨\xa0"})
+    assert ids_of(write(path, fine)) == ["日本\u3000é ¨\xa0"]
 
 
 def test_a_document_can_be_made_with_two_arguments_and_shares_nothing():
@@ -246,13 +285,12 @@ def test_other_encodings_are_read_when_named(tmp_path):
 
 def test_a_table_takes_line_breaks_and_texts_of_any_length(tmp_path):
     long = "line\n" * 100_000
-    assert read_one(tmp_path, f'text,n\n"{long}",1\n', "x.csv") == Document(
-        "1", long, None, {"n": 1}
-    )
+    document = read_one(tmp_path, f'text,n\n"{long}",1\n', "x.csv")
+    assert document == Document("x.csv:1", long, None, {"n": 1})
 
 
 def test_a_short_row_lacks_its_last_fields(tmp_path):
-    assert read_one(tmp_path, "text,labels,n\nx\n", "x.csv") == Document("1", "x")
+    assert read_one(tmp_path, "text,labels,n\nx\n", "x.csv") == Document("x.csv:1", "x")
 
 
 @pytest.mark.parametrize(
@@ -450,10 +488,9 @@ def test_a_bad_row_of_parquet_is_named(tmp_path):
     assert "row 2: the text must be a string. Got 'text': None." in error_of(path)
 
 
-def test_bytes_of_another_encoding_are_named_in_text_files_and_folders(tmp_path):
-    path = write(tmp_path / "docs/x.txt", b"one\ntwo\nc\xf4t\xe9\n")
-    for source in (path, path.parent):
-        assert f"'{path}', line 3: byte 0xf4 is not utf-8." in error_of(source)
+def test_bytes_of_another_encoding_are_named(tmp_path):
+    path = write(tmp_path / "x.txt", b"one\ntwo\nc\xf4t\xe9\n")
+    assert f"'{path}', line 3: byte 0xf4 is not utf-8." in error_of(path)
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-20], lambda data: data[:30] + bytes(50)])
@@ -487,9 +524,78 @@ def test_what_may_not_be_read_is_an_error(tmp_path, kind):
         locked.chmod(0o755)
 
 
-def test_a_broken_link_in_a_folder_is_not_skipped(tmp_path):
-    (tmp_path / "link").symlink_to(tmp_path / "gone")
-    assert "No such file" in error_of(tmp_path)
+# Folders (#31 A8)
+
+NO_TEXTS = {
+    "photo.png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
+    "photo.jpg": b"\xff\xd8\xff\xe1\x02Exif\x03\x81",
+    "cut.gz": gzip.compress(b"some words that are cut")[:-9],
+    "wide": "no mark".encode("utf-16-le"),
+    "large.bin": bytes(2000),
+}
+
+
+def test_files_of_a_folder_that_are_no_text_are_skipped_and_counted(tmp_path):
+    for name, data in NO_TEXTS.items():
+        write(tmp_path / name, data)
+    write(tmp_path / "note.md", "moon")
+    (tmp_path / "broken").symlink_to(tmp_path / "gone")
+    os.mkfifo(tmp_path / "pipe")  # would be waited for
+    write(tmp_path / "two\nlines", "could be no id")
+    with pytest.warns(SkippedFilesWarning) as caught:
+        (document,) = read_documents(tmp_path, max_document_size=1000)
+    assert document.text == "moon"
+    (warning,) = caught
+    assert str(warning.message) == (
+        "Skipped 8 of 9 files that are no text: 'broken', 'cut.gz', 'large.bin' and 5 more. "
+        "Name the encoding of texts with encoding= (--encoding)."
+    )
+    assert warning.filename == __file__
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
+def test_the_encoding_of_a_file_in_a_folder_is_found(tmp_path, encoding):
+    write(tmp_path / "docs/x", "côté “ouest”\n".encode(encoding))
+    assert [document.text for document in read_documents(tmp_path / "docs")] == ["côté “ouest”\n"]
+
+
+def test_the_encoding_of_a_folder_can_be_named(tmp_path):
+    write(tmp_path / "x", "東京".encode("shift_jis"))
+    assert [document.text for document in read_documents(tmp_path, encoding="sjis")] == ["東京"]
+
+
+@pytest.fixture
+def linked(tmp_path):
+    """A folder with links to a file and a folder outside, which leads back, and into itself."""
+    write(tmp_path / "docs/sub/inside", "a")
+    write(tmp_path / "other/outside", "b")
+    for name, target in {
+        "docs/file": "other/outside",
+        "docs/folder": "other",
+        "docs/again": "docs/sub/inside",
+        "docs/sub/circle": "docs",
+        "docs/sub/itself": "docs/sub/itself",
+        "other/back": ".",
+    }.items():
+        (tmp_path / name).symlink_to(tmp_path / target)
+    return tmp_path / "docs"
+
+
+def test_links_that_leave_a_folder_are_left_alone(linked):
+    with pytest.warns(SkippedFilesWarning) as caught:
+        assert ids_of(linked) == ["docs/again", "docs/sub/inside"]
+    skipped, left = (str(warning.message) for warning in caught)
+    assert "1 of 3 files that are no text: 'sub/itself'" in skipped
+    assert left == (
+        f"Left 2 links alone that lead out of '{linked}': 'file', 'folder'. "
+        "Follow them with follow=True (--follow)."
+    )
+
+
+def test_links_are_followed_when_asked_each_folder_once(linked):
+    with pytest.warns(SkippedFilesWarning, match="sub/itself"):
+        found = ids_of(linked, follow=True)
+    assert found == ["docs/again", "docs/file", "docs/folder/outside", "docs/sub/inside"]
 
 
 # Values, sizes and encodings (#16 A7, A9, C, D4)
@@ -504,7 +610,7 @@ def test_a_cell_of_400_digits_stays_text(tmp_path):
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400"])
 def test_numbers_that_are_not_finite_are_missing(tmp_path, number):
     line = f'{{"text": "a", "id": {number}, "labels": {number}, "x": {number}, "y": [{number}]}}'
-    assert read_one(tmp_path, line) == Document("1", "a", None, {"x": None, "y": [None]})
+    assert read_one(tmp_path, line) == Document("x.jsonl:1", "a", None, {"x": None, "y": [None]})
 
 
 def test_dates_bytes_and_decimals_of_parquet_become_plain(tmp_path):
@@ -534,7 +640,7 @@ def test_bytes_that_are_no_text_name_the_way_out(tmp_path):
         f"'{path}', row 1: field 'thumb' holds bytes that are no UTF-8 text. "
         "Leave it out with drop_field='thumb' (--drop-field thumb)."
     )
-    assert list(read_documents(path, drop_field="thumb")) == [Document("1", "a")]
+    assert list(read_documents(path, drop_field="thumb")) == [Document("x.parquet:1", "a")]
 
 
 def test_a_date_that_python_cannot_hold_names_its_field(tmp_path):

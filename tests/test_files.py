@@ -79,3 +79,14 @@ def test_a_file_that_is_there_is_replaced_by_force_only(tmp_path):
         check_new(tmp_path / "there")
     check_new(tmp_path / "there", force=True)
     check_new(tmp_path / "absent")
+
+
+def test_what_is_no_file_is_never_replaced(tmp_path):  # #31 B7
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(os.devnull)
+    for name in ("pipe", "link"):
+        for make in (new_file, new_folder):
+            with pytest.raises(WriteError, match="never replaced"), make(tmp_path / name):
+                raise AssertionError
+    assert sorted(os.listdir(tmp_path)) == ["link", "pipe"]
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)

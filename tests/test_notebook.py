@@ -63,6 +63,8 @@ def test_hits_are_a_table(store, monkeypatch):
     assert first.split()[1:3] == ["b", "space"] and second.split()[1] == "a"
     assert warning == hits.warning
     assert repr(Hits()) == "<no hits>"
+    monkeypatch.setenv("COLUMNS", "20")  # #31 B7
+    assert repr(Hits()) == "<no hits>"
     assert isinstance(hits, list) and hits == list(hits)
 
 

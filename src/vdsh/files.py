@@ -42,6 +42,7 @@ def new_files(*paths: Path) -> Iterator[list[Path]]:
     try:
         with explained(paths[0]):
             for path in paths:
+                _check_kind(path)
                 drafts.append(_draft_of(path))
                 drafts[-1].touch(exist_ok=False)
             mode = drafts[0].stat().st_mode  # by the umask, which only a new file can tell
@@ -60,6 +61,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     draft = _draft_of(path)
     try:
         with explained(path):
+            _check_kind(path)
             path.parent.mkdir(parents=True, exist_ok=True)
             draft.mkdir()
             yield draft
@@ -88,6 +90,12 @@ def explained(path: str | os.PathLike[str]) -> Iterator[None]:
             raise
         reason = error.strerror or error
         raise WriteError(f"Could not write '{path}': {reason}. Nothing was changed.") from error
+
+
+def _check_kind(path: Path) -> None:
+    """Raise where a device, a pipe or the like would be replaced, also by force."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise WriteError(f"'{path}' is a device or a pipe, which is never replaced.")
 
 
 def _draft_of(path: Path) -> Path:

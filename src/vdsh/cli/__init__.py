@@ -10,39 +10,77 @@ from importlib import import_module
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from vdsh import __version__
 from vdsh.cli import options
 from vdsh.errors import VdshError
 
-VERBS = """demo fit encode index search within delete duplicates info datasets evaluate recalibrate
-    reproduce map serve explain sample copy export check backup restore
-    compact reindex drift""".split()
-HOMES = dict.fromkeys(("check", "compact", "backup", "restore"), "care")  # of several verbs
-HOMES |= {"search": "search", "within": "search", "explain": "explain", "sample": "explain"}
-_ASKING = ("search", "within", "info", "duplicates")
+GROUPS = {  # in the order of `vdsh --help`, 20 verbs at most
+    "Daily": "search index fit info serve delete demo".split(),
+    "Maintenance": "check backup restore compact reindex drift duplicates copy".split(),
+    "Research": ["reproduce", "research"],
+}
+# Of `vdsh research`; as a verb by itself, each is understood too, and not listed.
+RESEARCH = "encode evaluate explain sample export map datasets recalibrate".split()
+VERBS = [name for names in GROUPS.values() for name in names] + RESEARCH
+HOMES = dict.fromkeys(("check", "compact", "backup", "restore"), "maintenance")  # of several verbs
+HOMES |= {"explain": "explain", "sample": "explain"}
+_ASKING = ("search", "info", "duplicates")
+
+
+class _Grouped(TyperGroup):
+    """Verbs under the headings of their groups."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the help's list of verbs."""
+        for title, names in GROUPS.items():
+            some = [name for name in names if name in self.commands]
+            if some:
+                with formatter.section(title):
+                    formatter.write_dl([(n, self.commands[n].get_short_help_str(80)) for n in some])
 
 
 def make_app(verbs: Iterable[str] = VERBS) -> typer.Typer:
     """Put the command line together; a tenth of a second is saved where one verb is enough."""
-    app = typer.Typer(
-        name="vdsh",
-        help="Turn texts into compact binary codes that keep meaning, and search them.",
-        epilog="Example: vdsh fit news.jsonl --model vdsh-s --bits 32 --out news-model",
-        no_args_is_help=True,
+    app = _group(
+        "vdsh",
+        "Turn texts into compact binary codes that keep meaning, and search them.",
+        "Example: vdsh fit news.jsonl --model vdsh-s --bits 32 --out news-model",
+        cls=_Grouped,
         add_completion=verbs is VERBS,  # asked for before a verb is named
+    )
+    research = _group(
+        "research",
+        "Look inside models and codes: encode, evaluate, explain, export and more.",
+        "Example: vdsh research evaluate news-model 20newsgroups",
+    )
+    for name in verbs:
+        if name == "research":
+            app.add_typer(research)
+            continue
+        verb: Any = import_module(f"vdsh.cli.{HOMES.get(name, name)}")
+        example = verb.EXAMPLES[name] if name in HOMES else verb.EXAMPLE
+        command = _guarded(getattr(verb, name if name in HOMES else "command"))
+        options = {"epilog": example, "cls": getattr(verb, "CLASS", None)}
+        app.command(name, hidden=name in RESEARCH, **options)(command)
+        if name in RESEARCH:
+            research.command(name, **options)(command)
+    app.callback(invoke_without_command=True)(_options)
+    return app
+
+
+def _group(name: str, help: str, example: str, **options: Any) -> typer.Typer:
+    return typer.Typer(
+        name=name,
+        help=help,
+        epilog=example,
+        no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
+        **options,
     )
-    for name in verbs:
-        verb: Any = import_module(f"vdsh.cli.{HOMES.get(name, name)}")
-        kind = getattr(verb, "CLASS", None)
-        example = verb.EXAMPLES[name] if name in HOMES else verb.EXAMPLE
-        command = getattr(verb, name if name in HOMES else "command")
-        app.command(name, epilog=example, cls=kind)(_guarded(command))
-    app.callback(invoke_without_command=True)(_options)
-    return app
 
 
 def _guarded(command: Callable[..., None]) -> Callable[..., None]:
@@ -80,14 +118,21 @@ def _options(
 def main() -> None:
     """Run the command line."""
     warnings.showwarning = _show_warning
-    verb = sys.argv[1] if len(sys.argv) > 1 else ""
+    verb, inner = [*sys.argv[1:3], "", ""][:2]
     if verb in _ASKING:
         options.use_one_thread()
         gc.set_threshold(100_000)  # what is imported is no garbage: 25 milliseconds
     try:
-        make_app([verb] if verb in VERBS else VERBS)(prog_name="vdsh")
+        make_app(_needed(verb, inner))(prog_name="vdsh")
     finally:
         gc.freeze()  # all goes with the process: searching it for garbage took 0.3 s with numba
+
+
+def _needed(verb: str, inner: str) -> list[str]:
+    """Choose the verbs to import: one, where it is named."""
+    if verb == "research":
+        return [verb, inner] if inner in RESEARCH else VERBS
+    return [verb] if verb in VERBS else VERBS
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from vdsh.datasets import Source
     from vdsh.datasets.download import File
 
-EXAMPLE = "Example: vdsh datasets reuters --download"
+EXAMPLE = "Example: vdsh research datasets reuters --download"
 
 
 def command(

@@ -1,32 +1,36 @@
 """`vdsh delete`: documents out of a store."""
 
 import json
-import os
 import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vdsh.cli import options
+from vdsh.cli.asking import confirm
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:
     from vdsh.store import Store
 
-EXAMPLE = "Example: vdsh duplicates news-store --keep first | vdsh delete news-store -"
+EXAMPLE = "Example: vdsh duplicates news-store --keep first -0 | vdsh delete news-store - -0"
 MUCH = 0.1  # share of a store that is not deleted unasked
 PART = 1000  # ids that are looked up together
-TERMINAL = "CON" if os.name == "nt" else "/dev/tty"
 
 
 def command(
     store: options.Store,
     ids: Annotated[
-        list[str], typer.Argument(help="Ids, or - for one a line on stdin.", show_default=False)
+        list[str],
+        typer.Argument(
+            help="Ids, or - for one a line on stdin; with --json each is a JSON string.",
+            show_default=False,
+        ),
     ],
     yes: Annotated[
         bool, typer.Option("--yes", help="Do not ask before deleting more than a tenth.")
     ] = False,
+    null: options.Null = False,
     as_json: options.Json = False,
 ) -> None:
     """Remove documents by their ids; ids that are not there are passed over."""
@@ -34,7 +38,7 @@ def command(
 
     from_stdin = ids == ["-"]
     if from_stdin:  # to the end: nothing is deleted before it is known how much
-        ids = [line.rstrip("\r\n") for line in sys.stdin if line.strip()]
+        ids = _read_ids(null=null, as_json=as_json)
     with open_store(store) as opened:
         if not yes:
             _check_amount(opened, sorted(set(ids)), from_stdin)
@@ -43,6 +47,31 @@ def command(
         typer.echo(json.dumps({"deleted": deleted, "documents": left}))
     else:
         typer.echo(f"Deleted {deleted:,} of {len(ids):,}; {left:,} documents are left.")
+
+
+def _read_ids(*, null: bool, as_json: bool) -> list[str]:
+    """Read ids from standard input, exactly as they were written."""
+    data = sys.stdin.buffer.read()
+    lines = [line.removesuffix(b"\r") for line in data.split(b"\n")]
+    parts = data.split(b"\0") if null else lines
+    try:
+        ids = [part.decode() for part in parts if part.strip()]
+        return [_id_of(json.loads(line)) for line in ids] if as_json and not null else ids
+    except UnicodeDecodeError as error:
+        raise InputError("Standard input is not UTF-8. Nothing was deleted.") from error
+    except (ValueError, KeyError, RecursionError) as error:
+        raise InputError(
+            'With --json, each line of standard input is an id as JSON, such as "a". Nothing was '
+            "deleted; leave --json out for plain ids."
+        ) from error
+
+
+def _id_of(value: object) -> str:
+    """Take a JSON string, or the id of a document or hit."""
+    id = value["id"] if isinstance(value, dict) else value
+    if not isinstance(id, str):
+        raise ValueError("no id")
+    return id
 
 
 def _check_amount(store: "Store", ids: list[str], from_stdin: bool) -> None:
@@ -55,23 +84,10 @@ def _check_amount(store: "Store", ids: list[str], from_stdin: bool) -> None:
     if n_there <= MUCH * n_documents:
         return
     question = f"Delete {n_there:,} of {n_documents:,} documents?"
-    if (agreed := _ask(question, from_stdin)) is None:
-        raise InputError(
-            f"{question} That is more than a tenth, and there is no terminal to ask on. "
-            "Nothing was deleted; add --yes if it is meant."
-        )
-    if not agreed:
-        raise InputError("Nothing was deleted.")
-
-
-def _ask(question: str, from_stdin: bool) -> bool | None:
-    """Ask on the terminal; return None where there is none."""
-    if not from_stdin and not sys.stdin.isatty():
-        return None
-    try:  # not stdin and stderr: one brings the ids, the other may go to a file
-        with open(TERMINAL) as keyboard, open(TERMINAL, "w") as screen:
-            screen.write(f"{question} [y/N] ")
-            screen.flush()
-            return keyboard.readline().strip().lower() in ("y", "yes")
-    except OSError:
-        return None
+    confirm(
+        question,
+        "That is more than a tenth",
+        "Nothing was deleted",
+        "add --yes if it is meant.",
+        from_stdin=from_stdin,
+    )

@@ -1,14 +1,19 @@
 """`vdsh duplicates`: documents with nearly the same text."""
 
 import json
-from typing import Annotated
+import sys
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vdsh.cli import options
+from vdsh.documents.document import is_id
 from vdsh.errors import InputError
 
-EXAMPLE = "Example: vdsh duplicates news-store --similarity 0.9 --keep first > to-delete.txt"
+if TYPE_CHECKING:
+    from vdsh.store import Duplicates
+
+EXAMPLE = "Example: vdsh duplicates news-store --keep first -0 | vdsh delete news-store - -0"
 
 
 def command(
@@ -27,6 +32,7 @@ def command(
         str | None,
         typer.Option(help="`first`: print only the ids that a clean-up would delete, one a line."),
     ] = None,
+    null: options.Null = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -36,26 +42,47 @@ def command(
 
     if keep not in (None, "first"):
         raise InputError(f"--keep knows only first. Got '{keep}'.")
+    if null and not keep:
+        raise InputError("--null is for the ids of --keep first.")
     n_groups = n_others = 0
     with open_store(store) as opened, progress_bar(enabled=not quiet) as bar:
         bar.add_task("comparing", total=None)
         for group in opened.duplicates(radius, similarity=similarity):
             n_groups += 1
             n_others += len(group.others)
-            if as_json:
-                names = ("id", "distance", "similarity")
-                others = [dict(zip(names, other, strict=True)) for other in group.others]
-                typer.echo(json.dumps({"keep": group.keep, "others": others}, ensure_ascii=False))
-            elif keep:
+            if keep:
                 for name, _, _ in group.others:
-                    typer.echo(name)
+                    # typer.echo would leave out what commands a terminal
+                    sys.stdout.write(_to_delete(name, null=null, as_json=as_json))
             else:
-                typer.echo(group.keep)
-                for name, distance, similar in group.others:
-                    typer.echo(f"{distance:>5}  {similar:.3f}  {name}")
+                _print(group, as_json=as_json)
     if not as_json:
         typer.echo(
             f"{n_groups:,} groups; {n_others:,} documents are at least {similarity:g} similar to "
             "the first of their group.",
             err=True,
         )
+
+
+def _to_delete(id: str, *, null: bool, as_json: bool) -> str:
+    """Write an id so that `vdsh delete` reads the same one."""
+    if null:
+        return f"{id}\0"
+    if as_json:
+        return json.dumps(id) + "\n"
+    if not is_id(id):  # of a store that something else wrote
+        raise InputError(f"The id {id!r} has control characters. List ids with --json or --null.")
+    return f"{id}\n"
+
+
+def _print(group: "Duplicates", *, as_json: bool) -> None:
+    from vdsh.words.passages import one_line
+
+    if as_json:
+        names = ("id", "distance", "similarity")
+        others = [dict(zip(names, other, strict=True)) for other in group.others]
+        typer.echo(json.dumps({"keep": group.keep, "others": others}, ensure_ascii=False))
+        return
+    typer.echo(one_line(group.keep))
+    for name, distance, similar in group.others:
+        typer.echo(f"{distance:>5}  {similar:.3f}  {one_line(name)}")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vdsh.scale.cluster import Machines
     from vdsh.scale.parquet import ParquetFiles
 
-EXAMPLE = "Example: cat titles.jsonl | vdsh encode news-model - --json"
+EXAMPLE = "Example: cat titles.jsonl | vdsh research encode news-model - --json"
 
 _SMALL = 10_000  # bytes of a file that is hardly more than one text
 

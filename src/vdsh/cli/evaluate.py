@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
 
 Labelled = tuple[list[str], list[Any]]
-EXAMPLE = "Example: vdsh evaluate news-model 20newsgroups --against other-model"
+EXAMPLE = "Example: vdsh research evaluate news-model 20newsgroups --against other-model"
 
 
 @options.reads_documents

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from vdsh.model import Model
 
 EXAMPLES = {
-    "explain": 'Example: vdsh explain news-model "shuttle launch" --other "a probe in orbit"',
-    "sample": "Example: vdsh sample news-model --label sci.space -n 3",
+    "explain": 'Example: vdsh research explain news-model "shuttle launch" --other "a probe"',
+    "sample": "Example: vdsh research sample news-model --label sci.space -k 3",
 }
 
 
@@ -78,7 +78,7 @@ def sample(
         str | None, typer.Option(help="Draw where documents with this code, in hex, are.")
     ] = None,
     text: Annotated[str | None, typer.Option(help="Draw where the model places this text.")] = None,
-    n: Annotated[int, typer.Option("-n", help="How many draws.")] = 3,
+    n: Annotated[int, typer.Option("-k", help="How many draws.")] = 3,
     words: Annotated[int, typer.Option(help="How many words to list.")] = 10,
     length: Annotated[int, typer.Option(help="Words in a bag.")] = 50,
     seed: Annotated[int, typer.Option(help="The same seed gives the same draws.")] = 0,

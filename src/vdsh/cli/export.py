@@ -9,7 +9,7 @@ import typer
 from vdsh.cli import options
 from vdsh.errors import InputError
 
-EXAMPLE = "Example: vdsh export news-store --to faiss --out news.faiss"
+EXAMPLE = "Example: vdsh research export news-store --to faiss --out news.faiss"
 
 
 def command(

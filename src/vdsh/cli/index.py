@@ -3,12 +3,14 @@
 import json
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from vdsh.cli import options
+from vdsh.cli.asking import Replacing
 from vdsh.cli.vectors import Vectors, vectors_of, warn_without_vectors, without_field
 from vdsh.documents.document import BATCH
 from vdsh.errors import InputError, VdshError
@@ -34,11 +36,18 @@ def command(
         ),
     ] = None,
     vectors: Vectors = None,
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Do not ask before much of the store gets other texts."),
+    ] = False,
     reading: options.Reading = options.BY_DEFAULT,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Add documents to a store, made when it is not there; the same id replaces."""
+    """Add documents to a store, made when it is not there; the same id replaces.
+
+    Where that would give more than half of the store another text, a person is asked first.
+    """
     from vdsh.documents.document import in_batches
     from vdsh.model import Model
     from vdsh.progress import reading_bar
@@ -50,6 +59,7 @@ def command(
         raise InputError(f"The model in '{model}' hashes vectors. Give them: --vectors FILE.")
     if vectors is None:
         warn_without_vectors(loaded, model)
+    replacing = partial(Replacing, agreed=replace, from_stdin=docs == "-")
     written = 0
 
     def acknowledge(committed: int) -> None:
@@ -63,12 +73,15 @@ def command(
                 found = vectors_of(vectors, every)
                 loaded.rows(found[:1])  # what it cannot take makes no store
                 opened = stack.enter_context(open_store(store, loaded))
+                run = replacing(opened)
+                list(run.order(every))  # asks before any of them is written
                 _write(opened, without_field(every, vectors), found, acknowledge, quiet=quiet)
             else:
                 with reading_bar(reading.reader(docs), "indexing", enabled=not quiet) as documents:
                     first = next(in_batches(documents), [])  # what cannot be read makes no store
                     opened = stack.enter_context(open_store(store, loaded))
-                    opened.upsert(chain(first, documents), progress=acknowledge)
+                    run = replacing(opened)
+                    opened.upsert(run.order(chain(first, documents)), progress=acknowledge)
             with bar("indexing fields", enabled=not quiet) as show:
                 opened.index_fields(index_field or (), show)
             total = opened.count()
@@ -78,9 +91,11 @@ def command(
         raise
     shown = without_password(store)
     if as_json:
-        typer.echo(json.dumps({"store": shown, "written": written, "documents": total}))
+        facts = {"store": shown, "written": written, "replaced": run.count, "documents": total}
+        typer.echo(json.dumps(facts))
     else:
-        typer.echo(f"Wrote {written:,} documents; the store {shown} holds {total:,}.")
+        older = f", {run.count:,} in place of older ones with the same ids" if run.count else ""
+        typer.echo(f"Wrote {written:,} documents{older}; the store {shown} holds {total:,}.")
         typer.echo(f"Next: vdsh search {shown} SOME WORDS")
 
 

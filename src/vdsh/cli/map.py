@@ -13,7 +13,7 @@ from vdsh.errors import InputError
 if TYPE_CHECKING:
     from vdsh.corpus_map import CorpusMap
 
-EXAMPLE = "Example: vdsh map news-store --seed 1"
+EXAMPLE = "Example: vdsh research map news-store --seed 1"
 
 
 def command(

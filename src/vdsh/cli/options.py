@@ -28,9 +28,6 @@ _DOCS = typer.Argument(
 Docs = Annotated[str, _DOCS]
 OptionalDocs = Annotated[str | None, _DOCS]
 Store = Annotated[str, typer.Argument(help="Folder or URL of the store.", show_default=False)]
-Words = Annotated[
-    list[str] | None, typer.Argument(help="What to look for; or give --code.", show_default=False)
-]
 Code = Annotated[str | None, typer.Option(help="Look for a code in hex instead of a text.")]
 WhereOption = Annotated[
     list[str] | None,
@@ -40,6 +37,9 @@ Device = Annotated[
     str, typer.Option(help="Where to search codes: `cuda` is a GPU, which needs torch.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON lines for programs.")]
+Null = Annotated[
+    bool, typer.Option("--null", "-0", help="Zero bytes between ids instead of line breaks.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Engine = Annotated[str, typer.Option(help="local, or ray for a cluster.")]
 Address = Annotated[
@@ -61,7 +61,7 @@ class Reading(NamedTuple):
         str | None,
         typer.Option(help="jsonl, csv, tsv, parquet or text; by default from the ending."),
     ] = None
-    id_field: Annotated[str, typer.Option(help="Field of the id.")] = "id"
+    id_field: Annotated[str, typer.Option(help="Field of the id; else file and number.")] = "id"
     text_field: Annotated[
         list[str] | None,
         typer.Option(help="Field of the text; give it again to join several.  [default: text]"),
@@ -70,7 +70,9 @@ class Reading(NamedTuple):
     drop_field: Annotated[
         list[str] | None, typer.Option(help="Field to leave out; give it again for several.")
     ] = None
-    encoding: Annotated[str, typer.Option(help="Of the file's text.")] = "utf-8"
+    encoding: Annotated[str, typer.Option(help="Of the text; in a folder, found file by file.")] = (
+        "utf-8"
+    )
     delimiter: Annotated[
         str | None, typer.Option(help="Of CSV; by default found in the header.")
     ] = None
@@ -80,6 +82,9 @@ class Reading(NamedTuple):
     max_document_size: Annotated[int, typer.Option(min=1, help="Most bytes of a document.")] = (
         16 * 2**20
     )
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Follow links that lead out of a folder.")
+    ] = False
 
     def reader(self, source: str) -> "DocumentReader":
         """Open documents to go through one by one."""

@@ -10,7 +10,9 @@ from vdsh.cli import options
 if TYPE_CHECKING:
     from vdsh.model import Model
 
-EXAMPLE = "Example: vdsh recalibrate news-model news.jsonl --threshold best --out news-model-2"
+EXAMPLE = (
+    "Example: vdsh research recalibrate news-model news.jsonl --threshold best --out news-model-2"
+)
 
 
 @options.reads_documents

@@ -1,4 +1,4 @@
-"""`vdsh search` and `within`: the best documents for a text, and every one that is near."""
+"""`vdsh search`: the best documents for a text, or every one that is near."""
 
 from typing import Annotated
 
@@ -9,13 +9,10 @@ from vdsh.cli.options import WordsCommand as CLASS  # noqa: F401
 from vdsh.cli.vectors import QueryVector, read_query_vector
 from vdsh.errors import InputError
 
-EXAMPLES = {
-    "search": "Example: vdsh search news-store shuttle launch -k 5 --where label=sci.space",
-    "within": "Example: vdsh within news-store shuttle launch --radius 2",
-}
+EXAMPLE = "Example: vdsh search news-store shuttle launch -k 5 --where label=sci.space"
 
 
-def search(
+def command(
     store: options.Store,
     words: Annotated[
         list[str] | None,
@@ -25,7 +22,14 @@ def search(
             show_default=False,
         ),
     ] = None,
-    k: Annotated[int, typer.Option("-k", help="How many documents.")] = 10,
+    k: Annotated[
+        int | None,
+        typer.Option("-k", help="How many documents.  [default: 10; all within a --radius]"),
+    ] = None,
+    radius: Annotated[
+        int | None,
+        typer.Option(help="Print all whose code differs in at most so many bits, nearest first."),
+    ] = None,
     where: options.WhereOption = None,
     code: options.Code = None,
     vector: QueryVector = None,
@@ -43,19 +47,21 @@ def search(
 ) -> None:
     """Print the best documents for a text: score (or distance), id, labels, best passage.
 
-    A phrase in quotes must be in a document as it is, a word behind a dash must not. The shell
-    takes one pair of quotes for itself, so give two: '"red planet" water -rover'.
+    Quote a phrase to require it; prefix a word with - to exclude it. The shell takes one pair of
+    quotes for itself, so give two: '"red planet" water -rover'.
     """
     from vdsh.store import open_store
     from vdsh.store.filters import parse_where
 
-    filters = parse_where(where or [])
+    filters, n = parse_where(where or []), 10 if k is None else k
+    if radius is not None and (rank or vector is not None or words == ["-"]):
+        raise InputError("--radius goes with words or --code; leave out --rank and --vector.")
     if vector is not None and (code is not None or words == ["-"]):
         raise InputError("--vector goes with words or alone, not with --code or standard input.")
     if words == ["-"] and code is None:
         with open_store(store, device=device) as opened:
             for lines in options.read_lines():
-                answers = opened.search_many(lines, k, where=filters, rank=rank)
+                answers = opened.search_many(lines, n, where=filters, rank=rank)
                 for line, hits in zip(lines, answers, strict=True):
                     output.print_answer(line, hits, as_json=as_json)
         return
@@ -64,24 +70,10 @@ def search(
     else:
         query, asked = " ".join(words or ()), read_query_vector(vector)
     with open_store(store, device=device) as opened:
-        hits = opened.search(query, k, vector=asked, where=filters, rank=rank)
-    output.print_hits(hits, query, as_json=as_json)
-
-
-def within(
-    store: options.Store,
-    words: options.Words = None,
-    radius: Annotated[int, typer.Option(help="How many bits may differ.")] = 2,
-    where: options.WhereOption = None,
-    code: options.Code = None,
-    as_json: options.Json = False,
-) -> None:
-    """Print every document whose code is within a radius of a text's, nearest first."""
-    from vdsh.store import open_store
-    from vdsh.store.filters import parse_where
-
-    query = options.parse_query(words, code)
-    filters = parse_where(where or [])
-    with open_store(store) as opened:
-        hits = opened.within(query, radius=radius, where=filters)
+        if radius is None:
+            hits = opened.search(query, n, vector=asked, where=filters, rank=rank)
+        elif k is None:
+            hits = opened.within(query, radius, where=filters)
+        else:
+            hits = opened.within_at_most(query, radius, k, where=filters).hits
     output.print_hits(hits, query, as_json=as_json)

@@ -1,14 +1,20 @@
 """What every room passes on: a text with its name, labels and other fields."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
+from reprlib import repr as short
 from typing import Any, TypeVar
+
+from vdsh.errors import InputError
 
 T = TypeVar("T")
 
 BATCH = 2000  # documents that are encoded and committed together
 _LONG_BATCH = 32 * 2**20  # characters that end a batch sooner
+# Ids are written one a line, and to terminals: there, each of these would be a command.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +24,8 @@ class Document:
     Attributes
     ----------
     id : str
-        Its name; the record number, from 1, where the source has none.
+        Its name, without line breaks and other control characters; where a record has none, it
+        is made of the source's name and the record's number: `news.csv:1`.
     text : str
         What is hashed.
     labels : tuple of str, or None
@@ -31,6 +38,21 @@ class Document:
     text: str
     labels: tuple[str, ...] | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
+
+
+def is_id(name: str) -> bool:
+    """Say whether a name can be an id: it has no line breaks and no other control characters."""
+    return name.isprintable() or not _CONTROL.search(name)  # isprintable is quick, and too strict
+
+
+def check_characters(id: str) -> str:
+    """Return the id of a new document, or raise where it has control characters."""
+    if not is_id(id):
+        raise InputError(
+            "An id must have no line breaks and no other control characters. "
+            f"Got {short(id)}. Rename the document."
+        )
+    return id
 
 
 def in_batches(items: Iterable[T], most: int = BATCH) -> Iterator[list[T]]:

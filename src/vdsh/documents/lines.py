@@ -5,7 +5,7 @@ import gzip
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedReader, TextIOWrapper
 from itertools import count
 from typing import Any
@@ -15,6 +15,8 @@ from vdsh.errors import InputError
 STDIN = "<stdin>"
 _MARKS = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32"}  # they begin as UTF-16 does
 _MARKS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_START = 8192  # bytes that tell whether a file is text
+_UNLIKE_TEXT = bytes(set(range(32)) - set(b"\b\t\n\v\f\r\x1b")) + b"\x7f"
 
 
 def check_encoding(encoding: str) -> str:
@@ -45,12 +47,9 @@ def opened(name: str) -> Iterator[BufferedReader]:
 
 def read_lines(file: BufferedReader, name: str, encoding: str, limit: int) -> Iterator[str]:
     """Unzip and decode line by line; raise for a line over the limit before it is read whole."""
-    is_gzip = file.peek(2)[:2] == b"\x1f\x8b"
-    stream: Any = BufferedReader(gzip.GzipFile(fileobj=file)) if is_gzip else file
-    if encoding == "utf-8":
-        start = stream.peek(4)
-        encoding = next((_MARKS[mark] for mark in _MARKS if start.startswith(mark)), encoding)
-    by_bytes = "a\n".encode(encoding) == b"a\n"
+    stream = unzipped(file)
+    encoding = _marked(stream.peek(4), encoding)
+    by_bytes = _is_by_bytes(encoding)
     lines = _decoded if by_bytes else _wide
     for number, line in enumerate(lines(stream, name, encoding, limit), 1):
         if number == 1:
@@ -59,6 +58,47 @@ def read_lines(file: BufferedReader, name: str, encoding: str, limit: int) -> It
                 problem = "zero bytes, as UTF-16 has them. Name the encoding"
                 raise InputError(f"'{name}', line 1: {problem}, such as --encoding utf-16-le.")
         yield line
+
+
+def unzipped(file: BufferedReader) -> Any:
+    """Return a stream of bytes that are not packed."""
+    is_gzip = file.peek(2)[:2] == b"\x1f\x8b"
+    stream: Any = BufferedReader(gzip.GzipFile(fileobj=file)) if is_gzip else file
+    return stream
+
+
+def decode_whole(data: bytes, encoding: str) -> str | None:
+    r"""Decode a file; return None where it is no text.
+
+    UTF-8 that it is not is taken for cp1252, unless it has bytes that no text has.
+
+    >>> decode_whole(b"caf\xe9", "utf-8"), decode_whole(b"\xff\xd8\xff\x01", "utf-8")
+    ('café', None)
+    """
+    if looks_binary(data, encoding):
+        return None
+    marked = _marked(data, encoding)
+    is_like_text = marked == "utf-8" and len(data.translate(None, _UNLIKE_TEXT)) == len(data)
+    for name in (marked, "cp1252") if is_like_text else (marked,):
+        with suppress(UnicodeError):
+            return data.decode(name).removeprefix("\ufeff")
+    return None
+
+
+def looks_binary(data: bytes, encoding: str) -> bool:
+    """Say whether bytes have zeros near the beginning, as texts have in wide encodings only."""
+    return _is_by_bytes(_marked(data, encoding)) and b"\0" in data[:_START]
+
+
+def _is_by_bytes(encoding: str) -> bool:
+    return "a\n".encode(encoding) == b"a\n"
+
+
+def _marked(data: bytes, encoding: str) -> str:
+    """Return the encoding that a byte order mark says, unless another one was named."""
+    if encoding != "utf-8":
+        return encoding
+    return next((_MARKS[mark] for mark in _MARKS if data.startswith(mark)), encoding)
 
 
 def _decoded(stream: BufferedReader, name: str, encoding: str, limit: int) -> Iterator[str]:

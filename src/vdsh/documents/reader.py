@@ -1,25 +1,22 @@
 """Documents of a source: a record's fields become id, text, labels and metadata."""
 
-import difflib
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
-from io import BufferedReader
 from pathlib import Path
 from reprlib import repr as short
-from typing import Any, NoReturn
+from typing import Any
 
-from vdsh.documents.document import Document
+from vdsh.documents.document import Document, check_characters
 from vdsh.documents.lines import STDIN, check_encoding
-from vdsh.documents.records import drop, read_records
-from vdsh.documents.values import number_or_text, parse_json, plain, text_of
+from vdsh.documents.records import read_records
+from vdsh.documents.source import MAX_DOCUMENT_SIZE, Source, drop, not_among
+from vdsh.documents.values import DEPTH, is_too_deep, number_or_text, parse_json, plain, text_of
 from vdsh.errors import InputError, MissingFileError
 
-MAX_DOCUMENT_SIZE = 16 * 2**20
 _ENDINGS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv"}
 _ENDINGS |= {".tsv": "tsv", ".parquet": "parquet", ".txt": "text"}
-_NOTHING = (None, "")  # in an id or labels; NaN is None already
+_NOTHING = (None, "")  # in labels; NaN is None already
 FORMATS = tuple(dict.fromkeys(_ENDINGS.values()))
 
 
@@ -35,20 +32,25 @@ def read_documents(
     delimiter: str | None = None,
     html: bool = False,
     max_document_size: int = MAX_DOCUMENT_SIZE,
+    follow: bool = False,
 ) -> "DocumentReader":
     r"""Open documents for reading; nothing is read until they are iterated over.
 
     Parameters
     ----------
     source : path or "-"
-        A file, a folder (each file in it is one document; hidden files are left out) or
-        standard input. Gzip is recognised by its first bytes.
+        A file, a folder (each file in it is one document; hidden files are left out, and files
+        that are no text are skipped with a `SkippedFilesWarning`) or standard input. Gzip is
+        recognised by its first bytes.
     format : {"jsonl", "csv", "tsv", "parquet", "text"}, optional
         By default what the file's ending says, and JSON lines for standard input. A Parquet file
         that `vdsh export` wrote gives the documents of its store.
     id_field, labels_field : str
-        Fields of the id and the labels; both may be missing. In CSV and TSV several labels are
-        separated by `;` or written as a JSON array. In a folder, `folder` is the file's folder.
+        Fields of the id and the labels; both may be missing. A record without an id is called by
+        its file and number, `news.csv:1`; one of standard input by its content and number; a file
+        of a folder by the folder's name and its path in it, `notes/2024/may.md`. In CSV and TSV
+        several labels are separated by `;` or written as a JSON array. In a folder, `folder` is
+        the file's folder.
     text_field : str or sequence of str
         Field of the text; the texts of several fields are joined by a newline.
     drop_field : str or sequence of str
@@ -56,6 +58,7 @@ def read_documents(
         bytes as the UTF-8 text that they have to be, NaN and infinite numbers as None.
     encoding : str
         Of anything but Parquet; UTF-16 and UTF-32 are also recognised by their byte order mark.
+        A file of a folder that is no UTF-8 is read as cp1252 where it looks like text.
         Half a surrogate pair in JSON (``"\ud83d"``) becomes U+FFFD.
     delimiter : str, optional
         Of CSV: by default the one of ``, ; | tab`` under which the header has the text's column.
@@ -64,6 +67,8 @@ def read_documents(
     max_document_size : int, default=16 MiB
         Most bytes of a document as its source holds it, unzipped. More is an error, raised before
         they are in memory.
+    follow : bool, default=False
+        In a folder, follow links that lead out of it, each folder once.
 
     Returns
     -------
@@ -86,11 +91,11 @@ def read_documents(
         _several(drop_field),
         html,
         max_document_size,
+        follow,
     )
 
 
-@dataclass(eq=False)
-class DocumentReader:
+class DocumentReader(Source):
     """An iterable of `Document`; each `iter` starts at the beginning, except on standard input.
 
     Attributes
@@ -101,30 +106,6 @@ class DocumentReader:
         Share of the source read so far, from 0 to 1; None where its size is not known.
     """
 
-    name: str
-    format: str
-    id_field: str
-    text_fields: tuple[str, ...]
-    labels_field: str
-    encoding: str = "utf-8"
-    delimiter: str | None = None
-    drop_fields: tuple[str, ...] = ()
-    html: bool = False
-    max_document_size: int = MAX_DOCUMENT_SIZE
-    done: int = field(default=0, init=False, repr=False)  # bytes, rows or files
-    total: int = field(default=1, init=False, repr=False)
-    file: BufferedReader | None = field(default=None, init=False, repr=False)
-    is_export: bool = field(default=False, init=False, repr=False)  # its metadata is one column
-
-    @property
-    def fraction(self) -> float | None:
-        """Share of the source read so far."""
-        if self.name == STDIN or not self.total:
-            return None
-        if self.file and not self.file.closed:
-            self.done = self.file.tell()
-        return min(1.0, self.done / self.total)
-
     def __iter__(self) -> Iterator[Document]:
         number = self.done = 0
         with closing(read_records(self)) as records:
@@ -134,15 +115,6 @@ class DocumentReader:
             raise InputError(f"'{self.name}' holds no documents.")
         self.done = self.total
 
-    def check_columns(self, columns: Sequence[str]) -> None:
-        """Raise for a column that was asked for by name and is not there."""
-        wanted = [("text", name) for name in self.text_fields]
-        wanted += [("id", self.id_field), ("labels", self.labels_field)]
-        wanted += [("drop", name) for name in self.drop_fields if not self.is_export]
-        for role, name in wanted:
-            if name not in columns and (role in ("text", "drop") or name != role):
-                raise InputError(f"'{self.name}' has no column {_not_among(columns, name, role)}")
-
     def document(self, number: int, place: str, fields: dict[str, Any]) -> Document:
         """Make a document of record `number`, counted from 1, that stands at `place`."""
         dropped = self.drop_fields
@@ -151,12 +123,25 @@ class DocumentReader:
             for name, value in fields.items()
             if name not in dropped
         }
-        key, text = fields.get(self.id_field), self._text(place, fields)
+        id = self._id(number, place, fields)
+        text = self._text(place, fields)
         labels = self._labels(place, fields.get(self.labels_field))
-        id = str(number if key in _NOTHING else key)
         return Document(id, text, labels, self._metadata(place, fields))
 
+    def _id(self, number: int, place: str, fields: dict[str, Any]) -> str:
+        id = fields.get(self.id_field)
+        if id is None or id == "":
+            return self.default_id(number, fields)
+        if type(id) not in (str, int):
+            self.fail(place, f"an id must be a string or a whole number. Got {short(id)}.")
+        try:
+            return check_characters(str(id))
+        except InputError as error:
+            self.fail(place, str(error), error)
+
     def _plain(self, place: str, name: str, value: Any) -> Any:
+        if is_too_deep(value):
+            self.fail(place, f"field '{name}' is nested deeper than {DEPTH} levels. {drop(name)}")
         try:
             return plain(value)
         except ValueError as error:
@@ -182,7 +167,7 @@ class DocumentReader:
     def _text(self, place: str, fields: dict[str, Any]) -> str:
         values = {name: fields[name] for name in self.text_fields if name in fields}
         if not values:
-            self.fail(place, f"no field {_not_among(fields, self.text_fields[0], 'text')}")
+            self.fail(place, f"no field {not_among(fields, self.text_fields[0], 'text')}")
         parts = [value for value in values.values() if value is not None]
         if not parts or not all(isinstance(part, str) for part in parts):
             got = ", ".join(f"'{name}': {short(value)}" for name, value in values.items())
@@ -208,10 +193,6 @@ class DocumentReader:
             return parse_json(cell)
         except (ValueError, RecursionError) as error:
             self.fail(place, f'{short(cell)} is no JSON array. Write ["a", "b"] or a;b.', error)
-
-    def fail(self, place: str, message: str, cause: Exception | None = None) -> NoReturn:
-        """Raise for something wrong at a place in the source."""
-        raise InputError(f"'{self.name}', {place}: {message}") from cause
 
 
 def _several(names: str | Sequence[str]) -> tuple[str, ...]:
@@ -241,11 +222,3 @@ def _check_delimiter(delimiter: str | None) -> str | None:
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise InputError(f"delimiter must be one character, such as ; or tab. Got {delimiter!r}.")
     return delimiter
-
-
-def _not_among(names: Collection[str], name: str, role: str) -> str:
-    close = difflib.get_close_matches(name, names, n=1)
-    guess = f" Did you mean '{close[0]}'?" if close else ""
-    there = ", ".join(f"'{other}'" for other in names) or "nothing"
-    verb = "are" if len(names) > 1 else "is"
-    return f"'{name}'.{guess} There {verb} {there}. Name it with {role}_field= (--{role}-field)."

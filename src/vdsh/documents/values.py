@@ -4,7 +4,7 @@ import html
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -17,6 +17,7 @@ except ImportError:
     _loads = json.loads
 
 _PLAIN = frozenset((str, bool, type(None)))
+_NESTING = (dict, list, tuple)
 DEPTH = 100  # levels of lists and objects; databases refuse a thousand
 _WIDEST = 24  # characters of the longest float, -1.7976931348623157e+308
 # A surrogate pair, half of one (group 1), or any other escape.
@@ -44,7 +45,26 @@ def parse_json(line: str) -> Any:
         return json.loads(line)
 
 
-def plain(value: Any, depth: int = 0) -> Any:
+def is_too_deep(value: Any) -> bool:
+    """Say whether lists and objects in a field are nested deeper than any door lets in.
+
+    >>> is_too_deep({"a": [1]}), is_too_deep(json.loads("[" * 101 + "]" * 101))
+    (False, True)
+    """
+    level = [value]
+    for _ in range(DEPTH + 1):
+        level = [outer for outer in level if isinstance(outer, _NESTING)]
+        if not level:
+            return False
+        level = [inner for outer in level for inner in _inside(outer)]
+    return True
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
+
+
+def plain(value: Any) -> Any:
     """Turn a value into one that JSON can hold, or raise ValueError with what it is.
 
     >>> plain([date(1969, 7, 20), timedelta(minutes=1), b"moon", Decimal("1.50"), math.nan])
@@ -57,25 +77,19 @@ def plain(value: Any, depth: int = 0) -> Any:
         return value if -(2**63) <= value < 2**64 else str(value)
     if kind is float:
         return value if math.isfinite(value) else None
-    if kind is list or kind is dict:
-        return _plain_inside(value, depth + 1)
-    return _plain_rarity(value, depth)
+    if kind is dict:
+        return {name: plain(inner) for name, inner in value.items()}
+    if kind is list:
+        return [plain(inner) for inner in value]
+    return _plain_rarity(value)
 
 
-def _plain_inside(value: Any, depth: int) -> Any:
-    if depth > DEPTH:
-        raise ValueError(f"is nested deeper than {DEPTH} levels")
-    if type(value) is dict:
-        return {name: plain(inner, depth) for name, inner in value.items()}
-    return [plain(inner, depth) for inner in value]
-
-
-def _plain_rarity(value: Any, depth: int) -> Any:
+def _plain_rarity(value: Any) -> Any:
     """Make plain what only Parquet has."""
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, tuple):
-        return plain(list(value), depth)
+        return plain(list(value))
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, Decimal):

@@ -62,7 +62,7 @@ def open_files(
     `source`: A file, a folder (searched to any depth), a pattern with `*`, `?` or `[...]`, or a URI
     of one of these that pyarrow knows, such as `s3://bucket/docs/*.parquet?region=eu-west-1`.
     `id_field` and `text_field`: as for `vdsh.documents.read_documents`. Where an id is missing it
-    is the number of the row, counted over all files.
+    is the file's name and the number of the row, counted over all files.
     """
     fields = (text_field,) if isinstance(text_field, str) else tuple(text_field) or ("text",)
     filesystem, paths = _find(source)

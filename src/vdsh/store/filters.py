@@ -15,6 +15,7 @@ MOST = 16  # fields that get an index by themselves
 LONGEST = 100  # characters of a text by which an index knows it
 
 _COMPARISON = re.compile(r"([^=!<>]+?)\s*(!=|<=|>=|=|<|>)\s*(.*)", re.DOTALL)
+_SEVERAL = re.compile(r"\s*(?:\b(and|or)\b|(&&?|\|\|?))\s*[^=!<>]+[=<>]", re.IGNORECASE)
 
 
 def fields_of(tree: Tree) -> set[str]:
@@ -65,6 +66,13 @@ def _parse_filter(text: str) -> dict[str, Any]:
     if not match:
         raise InputError(f"A filter is field=value or a JSON object. Got {short(text)}.")
     field, operator, value = match.groups()
+    if not value.startswith('"') and _SEVERAL.search(value):
+        raise InputError(
+            f"A filter is one comparison. Got {short(text)}. For `and`, give several filters "
+            f"(--where {field}{operator}… --where …); for `or`, a JSON object: "
+            '{"or": [{"label": "a"}, {"year": {">": 1990}}]}. A value with such a word goes into '
+            'quotes: title="a and b=c".'
+        )
     if field in RESERVED:  # always texts, even where they look like numbers
         return {field: {operator: value}}
     try:

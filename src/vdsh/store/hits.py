@@ -196,7 +196,7 @@ def table(
     room = width - max(map(n_cells, starts), default=0)
     if room < _LEAST:
         starts = _starts(hits, width // 2, width // 4)
-        indent = max(len(_number(hit)) for hit in hits) + len(_GAP)
+        indent = max((len(_number(hit)) for hit in hits), default=0) + len(_GAP)
         starts = [f"{start.rstrip()}\n{' ' * indent}" for start in starts]
         room = max(_LEAST, width - indent)
     return [

@@ -9,6 +9,8 @@ import numpy as np
 
 from vdsh.codes import Codes
 from vdsh.documents import Document
+from vdsh.documents.document import check_characters
+from vdsh.documents.values import DEPTH, is_too_deep
 from vdsh.errors import FolderError, InputError
 from vdsh.search.id_kinds import show
 
@@ -96,7 +98,7 @@ def _check_documents(documents: Sequence[Document]) -> None:
     for document in documents:
         if not isinstance(document, Document):
             raise InputError(f"A store holds Documents. Got {type(document).__name__}.")
-        check_id(document.id)
+        check_characters(check_id(document.id))
         if not isinstance(document.text, str):
             raise InputError(
                 f"The text of document {show(document.id)} must be a string. "
@@ -211,12 +213,17 @@ def _metadata_json(document: Document) -> str:
         text = _encode(document.metadata)
         if not text.isascii():
             text.encode()
-        return text
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(
             f"The metadata of document {show(document.id)} does not fit into JSON: {error}. "
             "Use texts, finite numbers, true, false, null, lists and dicts of them."
         ) from error
+    if any(map(is_too_deep, document.metadata.values())):
+        raise InputError(
+            f"The metadata of document {show(document.id)} is nested deeper than {DEPTH} levels. "
+            "Make it flatter."
+        )
+    return text
 
 
 def _check_unicode(text: str, id: str) -> None:

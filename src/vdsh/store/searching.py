@@ -13,7 +13,7 @@ from vdsh.store.found import Found, QueryCode
 from vdsh.store.hits import Hit, Hits, Within
 from vdsh.store.queries import Query, TextQuery, rank_of, read_queries
 from vdsh.store.ranking import ByExpectedDistance, ByRelevance
-from vdsh.store.where import Filter, Tree, parse
+from vdsh.store.where import Filter, Tree, check_possible, parse
 from vdsh.words import WordQuery
 from vdsh.words.passages import words_in
 
@@ -51,7 +51,10 @@ def find_best(
         read = read_queries(access.model, queries, rank)
         return [access.ask_once(partial(ask, query=query)) for query in read]
 
-    return access.retry(work)
+    found = access.retry(work)
+    if not any(found):
+        access.ask(partial(check_filter, where=where))
+    return found
 
 
 def find_within(
@@ -64,7 +67,16 @@ def find_within(
         ask = partial(within, query=asked, radius=radius, where=where, limit=limit)
         return access.ask_once(ask)
 
-    return access.retry(work)
+    found = access.retry(work)
+    if not found.total:
+        access.ask(partial(check_filter, where=where))
+    return found
+
+
+def check_filter(engine: Engine, *, where: Filter | None) -> None:
+    """Raise for a filter that found nothing, and never can for its form."""
+    if where is not None:
+        check_possible(parse(where, engine.fields()), engine.count)
 
 
 def search(

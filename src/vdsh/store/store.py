@@ -117,6 +117,10 @@ class Store(Verbs):
         """Count all documents, or those that match a filter."""
         return self._access.ask(lambda engine: engine.count(to_tree(engine, where)))
 
+    def texts(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the texts of some ids, of those that are there."""
+        return self._access.texts(ids)
+
     def labels(self) -> list[str]:
         """List the labels that documents have, in order."""
         return self._access.ask_once(lambda engine: engine.labels())

@@ -114,6 +114,36 @@ def matches(tree: Tree, document: Document) -> bool:
             return there and _holds(document.metadata[field], operator, values)
 
 
+_KINDS: dict[str, tuple[str, Callable[[str], Tree]]] = {  # how each is written, and found
+    "text": ('a text, such as "5"', lambda field: Compare(field, ">=", ("",))),
+    "number": (
+        "a number, such as 5",
+        lambda field: Some((Compare(field, "<", (0,)), Compare(field, ">=", (0,)))),
+    ),
+    "truth": ("true or false", lambda field: Compare(field, "in", (False, True))),
+}
+
+
+def check_possible(tree: Tree, count: Callable[[Tree], int]) -> None:
+    """Raise where a filter found nothing because no document has such a kind of value there.
+
+    `count` says how many documents match. Null is never blamed: it may well be looked for in vain.
+    """
+    match tree:
+        case All(parts):
+            for part in parts:
+                check_possible(part, count)
+        case Compare(field, operator, values) if field not in RESERVED and None not in values:
+            asked = {kind_of(value) for value in values}
+            there = {kind for kind, (_, exists) in _KINDS.items() if count(exists(field))}
+            if there and asked.isdisjoint(there):
+                written = " or ".join(_KINDS[kind][0] for kind in _KINDS if kind in there)
+                raise InputError(
+                    f"No document can match {field} {operator} {short(values[0])}: in documents, "
+                    f"'{field}' is {written}. Compare it with such a value."
+                )
+
+
 def kind_of(value: Any) -> str | None:
     """Name the kind of a value; None for lists and dicts, which are never compared."""
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""`vdsh check`, `compact`, `backup` and `restore`: the care of a store."""
+"""`vdsh check`, `compact`, `backup` and `restore`: the maintenance of a store."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def check(store: options.Store, as_json: options.Json = False) -> None:
         raise typer.Exit(1)
 
 
-def compact(store: options.Store) -> None:
+def compact(store: options.Store, as_json: options.Json = False) -> None:
     """Write a store anew without what was deleted or replaced; it needs its size in free space.
 
     Models that the store had before go, too. A server keeps the space of documents for new ones.
@@ -48,7 +48,9 @@ def compact(store: options.Store) -> None:
         opened.compact()
         after = opened.info()["bytes"]
     shown = without_password(store)
-    if after is None:
+    if as_json:
+        typer.echo(json.dumps({"store": shown, "before": before, "bytes": after}))
+    elif after is None:
         typer.echo(f"{shown} has no older models any more.")
     else:
         typer.echo(f"{shown} takes {after:,} bytes; before it were {before:,}.")
@@ -58,6 +60,7 @@ def backup(
     store: options.Store,
     file: Annotated[str, typer.Argument(help="The file to write.", show_default=False)],
     force: options.Force = False,
+    as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Write a store to one file, as it is now; others may search and write meanwhile."""
@@ -70,15 +73,24 @@ def backup(
             force=force,
             progress=lambda done, total: bar.update(bar.task_ids[0], completed=done, total=total),
         )
-    typer.echo(f"Wrote {file}, {os.path.getsize(file):,} bytes. vdsh restore makes a store of it.")
+    size = os.path.getsize(file)
+    if as_json:
+        typer.echo(json.dumps({"file": file, "bytes": size}))
+    else:
+        typer.echo(f"Wrote {file}, {size:,} bytes. vdsh restore makes a store of it.")
 
 
 def restore(
     file: Annotated[str, typer.Argument(help="What vdsh backup wrote.", show_default=False)],
     store: options.Store,
+    as_json: options.Json = False,
 ) -> None:
     """Make a store of a backup, in a new folder."""
     from vdsh.store import restore_store
 
     with restore_store(file, store) as opened:
-        typer.echo(f"{store} holds {opened.count():,} documents.")
+        n_documents = opened.count()
+    if as_json:
+        typer.echo(json.dumps({"store": store, "documents": n_documents}))
+    else:
+        typer.echo(f"{store} holds {n_documents:,} documents.")
