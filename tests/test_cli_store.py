@@ -516,6 +516,16 @@ def damaged_store(store, monkeypatch):
     return store
 
 
+def test_the_model_of_a_store_is_written_to_a_folder(vdsh, store, model_folder, tmp_path):
+    done = vdsh("export", store, "--to", "model", "--out", "copy")
+    assert done.returncode == 0, done.stderr
+    ours, theirs = (
+        json.loads(vdsh("info", path, "--json").stdout) for path in ("copy", model_folder)
+    )
+    assert ours["fingerprint"] == theirs["fingerprint"]
+    assert "exists" in vdsh("export", store, "--to", "model", "--out", "copy").stderr
+
+
 def test_the_first_search_makes_a_lost_word_index_anew(vdsh, damaged_store):  # 18
     first = vdsh("search", damaged_store, "astronaut", "--json")
     assert first.returncode == 0
@@ -523,13 +533,6 @@ def test_the_first_search_makes_a_lost_word_index_anew(vdsh, damaged_store):  # 
     assert "astronaut" in json.loads(first.stdout.splitlines()[0])["text"]
     again = vdsh("search", damaged_store, "astronaut", "--json")
     assert (again.stdout, again.stderr) == (first.stdout, "")
-
-
-def test_quiet_indexes_words_without_a_bar(vdsh, damaged_store, model_folder, tmp_path):  # 18
-    (tmp_path / "one.jsonl").write_text('{"id": "one", "text": "moon orbit"}')
-    done = vdsh("index", model_folder, "one.jsonl", "--store", damaged_store, "--quiet")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert vdsh("search", damaged_store, "astronaut").stderr == ""
 
 
 def test_few_words_are_indexed_in_silence(vdsh, damaged_store, monkeypatch):  # 18

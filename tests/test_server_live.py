@@ -7,12 +7,13 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import ssl
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -521,7 +522,8 @@ def test_a_store_without_its_model_does_not_start(fitted, tmp_path, vdsh, worker
     monkeypatch.setenv(FOLDER, "")  # set again in this process: later tests must not see it
     path = tmp_path / "broken"
     open_store(path, fitted).close()
-    (path / "model" / "weights.safetensors").unlink()
+    with closing(sqlite3.connect(path / "store.sqlite")) as connection, connection:
+        connection.execute("DELETE FROM models")
     result = vdsh("serve", path, "--port", 0, "--workers", workers)
     assert result.returncode == 1
     assert result.stderr.splitlines()[-1].startswith("Error: The service could not start.")

@@ -1,12 +1,17 @@
 """A store beside a model that anyone can check: a dict from id to document and code."""
 
+import os
+import random
 import sqlite3
+import threading
+import time
+import uuid
 from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -17,11 +22,12 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from conftest import SPACE, SPORT, toy_corpus
 from engines import ENGINES
 from slow_words import assert_best, chances_of, slow_scores
-from vdsh import Document
+from vdsh import Document, TextHasher
 from vdsh.errors import InputError
-from vdsh.store import open_store
+from vdsh.store import open_store, restore_store
 from vdsh.store.engines.sqlite import pieces as pieces_module
 from vdsh.store.engines.sqlite import words as words_module
 from vdsh.text.tokenizer import tokenize
@@ -382,5 +388,149 @@ def test_any_sequence_of_changes_is_ranked_by_the_rule(new_place, model_folder, 
             stateful_step_count=20,
             deadline=None,
             suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+# -- several threads and handles, several models ---------------------------------------------------
+
+STEPS = int(os.environ.get("VDSH_STEPS", "240"))  # of all examples together; a bench takes 10,000
+WRITERS = 2
+
+
+@pytest.fixture(scope="module")
+def three_models():
+    """Models of 16, 16 and 32 bits: what differs in length is noticed sooner."""
+    corpus = toy_corpus()[0]
+    return [
+        TextHasher("lsh", n_bits, random_state=seed).fit(corpus)
+        for n_bits, seed in ((16, 0), (16, 1), (32, 2))
+    ]
+
+
+class SharedMachine(RuleBasedStateMachine):
+    """Threads write through one handle all the time, whatever else is done with the store (#31).
+
+    Each thread has ids of its own, so it knows what the store has to hold of them.
+    """
+
+    three_models: list
+    engine: str
+
+    @initialize()
+    def create(self):
+        self.path = self.new_place(self.engine)
+        self.store = open_store(self.path, self.three_models[0])
+        self.reader = open_store(self.path)
+        self.known = [{} for _ in range(WRITERS)]
+        self.problems, self.stop, self.may_write = [], threading.Event(), threading.Event()
+        self.may_write.set()
+        self.idle = [threading.Event() for _ in range(WRITERS)]
+        self.threads = [threading.Thread(target=self.write, args=(i,)) for i in range(WRITERS)]
+        for thread in self.threads:
+            thread.start()
+
+    def write(self, number):
+        rng = random.Random(number)
+        try:
+            while not self.stop.is_set():
+                if self.may_write.is_set():
+                    self.change(self.known[number], number, rng)
+                    time.sleep(0.005)
+                else:
+                    self.idle[number].set()
+                    self.may_write.wait(0.01)
+        except BaseException as error:
+            self.problems.append(error)
+
+    def change(self, known, number, rng):
+        ids = sorted({f"{number}-{rng.randrange(30):02}" for _ in range(4)})
+        if rng.random() < 0.25:
+            assert self.store.delete(ids) == len(known.keys() & ids)
+            for id in ids:
+                known.pop(id, None)
+        else:
+            texts = [" ".join(rng.choices(SPACE + SPORT, k=4)) for _ in ids]
+            documents = [Document(id, text) for id, text in zip(ids, texts, strict=True)]
+            self.store.upsert(documents)
+            known |= {document.id: document for document in documents}
+
+    @rule(which=st.integers(0, 2), through=st.booleans())
+    def reindex(self, which, through):
+        (self.store if through else self.reader).reindex(self.three_models[which])
+
+    @rule(rank=st.sampled_from(["relevance", "distance"]), word=st.sampled_from(SPACE + SPORT))
+    def search(self, rank, word):
+        for store in (self.store, self.reader):
+            assert {len(hit.code) for hit in store.search(word, 5, rank=rank)} <= {4, 8}
+
+    @rule()
+    def compact(self):
+        self.reader.compact()
+
+    @precondition(lambda self: self.engine == "local")
+    @rule()
+    def back_up_and_restore(self):
+        file = Path(f"{self.path}.vdsh")
+        self.reader.back_up(file, force=True)
+        with restore_store(file, f"{self.path}-{uuid.uuid4().hex}") as copy:
+            self.check_codes(copy)
+
+    @rule()
+    def reopen_the_reader(self):
+        self.reader.close()
+        self.reader = open_store(self.path)
+
+    @rule()
+    def look_at_everything(self):
+        """Nobody writes for a moment: the store holds what was acknowledged, coded by its model."""
+        self.may_write.clear()
+        for idle in self.idle:
+            idle.clear()
+        for idle in self.idle:
+            while not idle.wait(0.1) and not self.problems:
+                pass
+        assert not self.problems
+        expected = {id: document for known in self.known for id, document in known.items()}
+        for store in (self.store, self.reader):
+            assert {document.id: document for document in store} == expected
+            self.check_codes(store)
+        assert self.reader.check() == []
+        self.may_write.set()
+
+    def check_codes(self, store):
+        for some, given in store.entries():
+            assert np.array_equal(given, store.model.encode([document.text for document in some]))
+
+    def teardown(self):
+        if not hasattr(self, "store"):
+            return
+        try:
+            self.look_at_everything()
+        finally:
+            self.stop.set()
+            for thread in self.threads:
+                thread.join()
+            self.store.close()
+            self.reader.close()
+
+
+@pytest.mark.parametrize("engine", ["local", "milvus-lite", "postgres"])
+def test_threads_and_handles_of_one_store_keep_one_model(engine, new_place, three_models):
+    class Machine(SharedMachine):
+        pass
+
+    Machine.three_models, Machine.engine = three_models, engine
+    Machine.new_place = staticmethod(new_place)
+    steps = STEPS if engine == "local" else STEPS // 6
+    run_state_machine_as_test(
+        Machine,
+        settings=settings(
+            max_examples=max(1, steps // 20),
+            stateful_step_count=20,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            phases=[Phase.generate],  # threads do nothing twice alike
+            database=None,
         ),
     )
