@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from vdsh.words.passages import Piece
+from vdsh.words.passages import Fragment
 
-Cell = str | Sequence[Piece]
+Cell = str | Sequence[Fragment]
 
 
 def html_table(rows: Iterable[Sequence[Cell]], header: Sequence[str] = ()) -> str:
     """Write a table as HTML.
 
-    >>> html_table([("1 < 2", [Piece("red "), Piece("Mars", True)])])
+    >>> html_table([("1 < 2", [Fragment("red "), Fragment("Mars", True)])])
     '<table><tbody><tr><td style="text-align: left">1 &lt; 2</td>\
 <td style="text-align: left">red <mark>Mars</mark></td></tr></tbody></table>'
     """

@@ -36,6 +36,7 @@ def distance_counts(
 def fill(
     query_words: Words, query_masks: Words, words: Words, masks: Words, places: Places
 ) -> None:
+    """Fill in 2 * distance + relevance of each document for each query."""
     for q in range(len(places)):
         for i in range(len(words)):
             distance, shared = np.uint64(0), np.uint64(0)
@@ -48,6 +49,7 @@ def fill(
 
 @kernel()
 def move(places: Places, query_before: Mask, before: Mask, query_after: Mask, after: Mask) -> None:
+    """Bring places up to date after one bit of queries and documents has changed."""
     for q in range(len(places)):
         for i in range(len(before)):
             places[q, i] += 2 * (after[i] != query_after[q]) - 2 * (before[i] != query_before[q])

@@ -170,8 +170,7 @@ def _cut(q: int, k: int, rules: Rules, best: Best) -> None:
     status, distances, rows = best.status[q], best.distances[q], best.rows[q]
     needed = k - status[BELOW]
     if not rules.in_order:
-        ties = _pick(rows, distances, status[SIZE], status[KTH], rules)
-        status[WORST_KEY] = _key(ties[needed - 1], rules)
+        status[WORST_KEY] = _worst_key(rows, distances, status[SIZE], status[KTH], needed, rules)
     kept, kept_ties = 0, 0
     for i in range(status[SIZE]):
         if distances[i] > status[KTH]:
@@ -185,6 +184,39 @@ def _cut(q: int, k: int, rules: Rules, best: Best) -> None:
         kept += 1
     status[SIZE] = kept
     best.counts[q, status[KTH]] = kept_ties
+
+
+@kernel()
+def _worst_key(
+    rows: Rows, distances: NDArray[np.uint16], size: int, distance: int, needed: int, rules: Rules
+) -> np.int64:
+    """Return the key that so many of the candidates at one distance do not exceed: quickselect."""
+    keys = np.empty(size, np.int64)
+    n_keys = 0
+    for i in range(size):
+        if distances[i] == distance:
+            keys[n_keys] = _key(rows[i], rules)
+            n_keys += 1
+    first, last = 0, n_keys - 1
+    while first < last:
+        pivot, low, high = keys[(first + last) // 2], first, last
+        while low <= high:
+            while keys[low] < pivot:
+                low += 1
+            while keys[high] > pivot:
+                high -= 1
+            if low <= high:
+                keys[low], keys[high] = keys[high], keys[low]
+                low += 1
+                high -= 1
+        if needed - 1 <= high:
+            last = high
+        elif needed - 1 >= low:
+            first = low
+        else:
+            break
+    worst: np.int64 = keys[needed - 1]
+    return worst
 
 
 @kernel()

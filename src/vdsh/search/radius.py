@@ -10,7 +10,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from vdsh.search.partition import ranges
 from vdsh.search.parts import Mask, Part, RowHits, Rules
 
 QUERY_SHIFT, DISTANCE_SHIFT = 51, 40
@@ -23,14 +22,12 @@ Found = NDArray[np.int64]
 
 def to_rows(part: Part, allowed: Mask, found: Found) -> Found:
     """Replace each position by the allowed rows that lie there."""
-    positions = found & PLACE
     if part.offsets.size:
-        starts = part.offsets[positions]
-        sizes = part.offsets[positions + 1] - starts
-        rows = part.members[ranges(starts, sizes)].astype(np.int64)
-        found = np.repeat(found - positions, sizes) + rows
+        from vdsh.search.radius_kernels import expand
+
+        found = expand(found, part.offsets, part.members)
     elif part.members.size:
-        found = found - positions + part.members[positions]
+        found = (found & ~PLACE) | part.members[found & PLACE]
     else:
         found = found + part.base
     return found[allowed[found & PLACE]] if allowed.size else found

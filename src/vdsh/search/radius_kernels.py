@@ -10,7 +10,7 @@ from vdsh.jit import kernel
 from vdsh.jit_kernels import lowest_bit
 from vdsh.search.nearest_kernels import IN_CACHE
 from vdsh.search.parts import Part
-from vdsh.search.radius import DISTANCE_SHIFT, QUERY_SHIFT, Found
+from vdsh.search.radius import DISTANCE_SHIFT, PLACE, QUERY_SHIFT, Found
 from vdsh.search.strip_kernels import Whole, lanes_up_to, next_near
 from vdsh.search.strips import STRIP
 
@@ -75,3 +75,20 @@ def collect(
                 size += 1
         strip = next_near(data, strip + 1, end, query, radius, scratch)
     return found, size
+
+
+@kernel()
+def expand(found: Found, offsets: NDArray[np.uint32], members: NDArray[np.uint32]) -> Found:
+    """Replace each position by the rows that lie there."""
+    total = np.int64(0)
+    for hit in found:
+        position = hit & PLACE
+        total += np.int64(offsets[position + 1]) - np.int64(offsets[position])
+    expanded = np.empty(total, np.int64)
+    size = 0
+    for hit in found:
+        position = hit & PLACE
+        for j in range(offsets[position], offsets[position + 1]):
+            expanded[size] = (hit - position) | np.int64(members[j])
+            size += 1
+    return expanded

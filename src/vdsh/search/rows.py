@@ -230,6 +230,8 @@ class RowIndex(NumberedRows):
 
     def _search_plainly(self, partitions: Sequence[Partition], queries: Codes) -> bool:
         """Say whether to leave a search to numpy: a first one need not wait for numba."""
+        if compiled(0):  # it is loaded
+            return False
         seconds = PLAIN * queries.size * sum(len(partition.strips) for partition in partitions)
         expected = AGAIN if self._was_searched else 1
         self._was_searched = True

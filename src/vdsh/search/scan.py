@@ -49,6 +49,10 @@ def nearest(
         some, within = queries[task.queries], known[task.queries]
         return RowHits(*nearest_in(task.parts, some, k, rules, n_rows, within, scratch(n_bytes)))
 
+    n_codes = sum(len(partition.strips) for partition in partitions)
+    if n_codes * len(queries) < WORTH_A_THREAD and len(queries) <= most:
+        # Where the work takes microseconds, so would planning it.
+        return run(Task(slice(None), _whole(partitions)))
     tasks, n_cuts = _plan(partitions, len(queries), threads, most)
     answers = in_threads(run, tasks, threads)
     if len(answers) == 1:

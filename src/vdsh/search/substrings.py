@@ -49,8 +49,8 @@ def table_shape(n_bytes: int, n_codes: int) -> Shape | None:
 def choose_luts(strips: Strips, shape: Shape) -> Luts:
     """Say for each table, byte and value of that byte which bits it adds to what a table reads.
 
-    A table reads its own substring, as one number, and then an entry, eight bytes a number: the bits
-    of the first substring and as many others as fit.
+    A table reads its own substring, as one number, and then an entry, eight bytes a number: the
+    bits of the first substring and as many others as fit.
 
     Returns
     -------

@@ -51,7 +51,7 @@ def within_by_tables(
     scan: float,
     scratch: NDArray[Any],
 ) -> tuple[Found, Mask]:
-    """Find every position within `radius`, for those queries whose probing is faster than a scan."""
+    """Find every position within `radius`, for queries whose probing is faster than a scan."""
     found, size, probe = np.empty(STRIP, np.int64), 0, new_probe(tables)
     done, waiting = np.zeros(queries.shape[0], np.bool_), np.empty((2, WAITING), np.int64)
     for q in range(queries.shape[0]):

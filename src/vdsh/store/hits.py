@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from vdsh.documents import Document
 from vdsh.notebook import html_table
-from vdsh.words.passages import DOTS, LENGTH, Piece, n_cells, one_line, show_passage
+from vdsh.words.passages import DOTS, LENGTH, Fragment, n_cells, one_line, show_passage
 
 _MOST_SHOWN = 8  # words in a sentence
 
@@ -69,7 +69,7 @@ class Hit(NamedTuple):
         """
         return "".join(piece.text for piece in self.pieces(width, words))
 
-    def pieces(self, width: int = LENGTH, words: Collection[str] | None = None) -> list[Piece]:
+    def pieces(self, width: int = LENGTH, words: Collection[str] | None = None) -> list[Fragment]:
         """Return the passage in pieces, each with whether it is a word of the query."""
         return show_passage(self.text, self.words if words is None else words, width)
 
@@ -186,7 +186,7 @@ def _describe_unknown(words: list[str], *, empty: bool, by_words: bool = False) 
 
 def table(
     hits: "Sequence[Hit]", width: int = WIDTH, words: Collection[str] | None = None
-) -> list[list[Piece]]:
+) -> list[list[Fragment]]:
     """Lay hits out in lines: score or distance, id, labels where there are some, best passage.
 
     `width`: places in a line. `words`: what to mark; by default the words of the query that each
@@ -200,7 +200,7 @@ def table(
         starts = [f"{start.rstrip()}\n{' ' * indent}" for start in starts]
         room = max(_LEAST, width - indent)
     return [
-        [Piece(start), *hit.pieces(room, words)] for hit, start in zip(hits, starts, strict=True)
+        [Fragment(start), *hit.pieces(room, words)] for hit, start in zip(hits, starts, strict=True)
     ]
 
 

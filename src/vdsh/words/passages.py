@@ -89,8 +89,8 @@ def _before(length: int) -> int:
     return min(_BEFORE, length // 4)
 
 
-class Piece(NamedTuple):
-    """A piece of a line, and whether it is a word to mark."""
+class Fragment(NamedTuple):
+    """A part of a line, and whether it is a word to mark."""
 
     text: str
     marked: bool = False
@@ -117,13 +117,13 @@ def n_cells(text: str) -> int:
     return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
 
 
-def show_passage(text: str, words: Collection[str], width: int = LENGTH) -> list[Piece]:
+def show_passage(text: str, words: Collection[str], width: int = LENGTH) -> list[Fragment]:
     """Show where a text has the most of some words, in one line of so many places at most.
 
     >>> [piece.text for piece in show_passage("Pictures of Mars, sent home.", {"mars"})]
     ['Pictures of ', 'Mars', ', sent home.']
     """
-    line, shown = one_line(text[:LONGEST]), list[Piece]()
+    line, shown = one_line(text[:LONGEST]), list[Fragment]()
     room, over = width, 1
     while over > 0 and room > 0:
         shown = _show(line, words, room)
@@ -132,14 +132,14 @@ def show_passage(text: str, words: Collection[str], width: int = LENGTH) -> list
     return shown
 
 
-def _show(line: str, words: Collection[str], width: int) -> list[Piece]:
+def _show(line: str, words: Collection[str], width: int) -> list[Fragment]:
     room = width if len(line) <= width else width - 2 * len(DOTS)
     start, stop, marks = find_passage(line, words, max(1, room))
-    pieces = [Piece(DOTS)] if start else []
+    pieces = [Fragment(DOTS)] if start else []
     at = start
     for first, last in marks:
         first = max(first, at)  # pairs of ideographs overlap
-        pieces += [Piece(line[at:first]), Piece(line[first:last], True)]
+        pieces += [Fragment(line[at:first]), Fragment(line[first:last], True)]
         at = max(at, last)
-    pieces += [Piece(line[at:stop]), Piece(DOTS if stop < len(line) else "")]
+    pieces += [Fragment(line[at:stop]), Fragment(DOTS if stop < len(line) else "")]
     return [piece for piece in pieces if piece.text]
