@@ -310,8 +310,6 @@ def test_help_lists_at_most_20_verbs_the_daily_ones_first(vdsh):  # #32
 def test_a_verb_of_the_research_group_is_imported_alone():  # #32
     code = "import sys; sys.argv = ['vdsh', 'research', 'datasets', '-h']\n"
     code += "from vdsh.cli import main\n"
-        "import sys; sys.argv = ['vdsh', 'research', 'datasets', '-h']; from vdsh.cli import main\n"
-    )
     code += "try: main()\nexcept SystemExit: pass\n"
     code += "print([m for m in sys.modules if m.startswith('vdsh.cli.')], file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

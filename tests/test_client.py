@@ -117,7 +117,7 @@ def test_many_queries_are_sent_in_portions_that_the_service_takes(client, store)
 
 
 def test_documents_are_written_read_and_deleted(client, store):
-    odd = ["a/b c", "..", "?#%41", "ü", "\n"]
+    odd = ["a/b c", "..", "?#%41", "ü", "\u3000"]
     documents = [Document(id, "orbit " * 50, None if id == "ü" else (), {"x": [1]}) for id in odd]
     written = []
     assert client.upsert(iter(documents * 3), progress=written.append) == 15

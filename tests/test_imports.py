@@ -40,7 +40,12 @@ def test_encoding_and_searching_never_load_torch(model_folder):
     assert "torch" not in loaded
 
 
-ASKED = ["search {} orbit", "within {} orbit", "search {} orbit --rank expected", "info {}"]
+ASKED = [
+    "search {} orbit",
+    "search {} orbit --radius 2",
+    "search {} orbit --rank expected",
+    "info {}",
+]
 
 
 def test_asking_a_store_loads_numpy_and_nothing_heavier(fitted, tmp_path):  # #17

@@ -37,7 +37,7 @@ ODD_IDS = [
     "ü ñ 世界 🚀",
     "?x=1#y",
     "..x",
-    "new\nline",
+    "wide\u3000space",
     "+ +",
 ]
 

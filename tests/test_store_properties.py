@@ -36,7 +36,7 @@ from vdsh.words import read_query
 # Texts here are not about words.
 pytestmark = pytest.mark.filterwarnings("ignore::vdsh.pipeline.EmptyDocumentWarning")
 
-ids = st.sampled_from(["a", "b", "B", "1", "01", "10", "é", "a\x00", "a\x00b", "'", " ", "zz"])
+ids = st.sampled_from(["a", "b", "B", "1", "01", "10", "é", "a\u3000", "a\u3000b", "'", " ", "zz"])
 codes = st.tuples(st.sampled_from([0, 1, 3, 255]), st.sampled_from([0, 1, 128, 255]))
 names = st.sampled_from(["year", "lang", "a.b", 'q"', "n\x00", "ключ", "\\"])
 labels = st.sampled_from(["space", "sport", ",", "l\x00", "é"])

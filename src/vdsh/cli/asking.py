@@ -77,8 +77,11 @@ def _ask(question: str, from_stdin: bool) -> bool | None:
         return None
     try:  # not stdin and stderr: one brings the data, the other may go to a file
         with open(TERMINAL) as keyboard, open(TERMINAL, "w") as screen:
-            screen.write(f"{question} [y/N] ")
-            screen.flush()
+            if sys.stderr.isatty():  # a bar that is shown there keeps lines above it, and no others
+                print(f"{question} [y/N]", file=sys.stderr, flush=True)  # noqa: T201
+            else:
+                screen.write(f"{question} [y/N] ")
+                screen.flush()
             return keyboard.readline().strip().lower() in ("y", "yes")
     except OSError:
         return None

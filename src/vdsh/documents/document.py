@@ -14,7 +14,8 @@ T = TypeVar("T")
 BATCH = 2000  # documents that are encoded and committed together
 _LONG_BATCH = 32 * 2**20  # characters that end a batch sooner
 # Ids are written one a line, and to terminals: there, each of these would be a command.
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
+_CONTROL = re.compile(rf"[{CONTROL}\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)

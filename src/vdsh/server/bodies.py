@@ -21,6 +21,7 @@ from pydantic import (
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
 
+from vdsh.documents.document import CONTROL
 from vdsh.errors import InputError
 from vdsh.server.limits import Limits
 from vdsh.store.filters import parse_where
@@ -130,6 +131,7 @@ Text = Annotated[str, Limited("text")]
 EachText = Annotated[str, Limited("text", "Each text")]
 Texts = Annotated[list[EachText], Field(fail_fast=True), Limited("batch", "The number of texts")]
 Id = Annotated[str, Field(min_length=1, max_length=4096)]
+NewId = Annotated[Id, Field(json_schema_extra={"pattern": f"^[^{CONTROL}]+$"})]  # the store checks
 Vector = Annotated[
     list[float],
     Field(
@@ -281,7 +283,7 @@ class ExplainBody(Body):
 class NewDocument(Body):
     """A document to store."""
 
-    id: Id
+    id: NewId
     text: EachText
     labels: Annotated[list[Label], Field(fail_fast=True, max_length=1000)] | None = None
     metadata: Annotated[dict[str, Any], AfterValidator(_check_metadata)] = {}

@@ -21,7 +21,7 @@ async function write(lines) {
 async function send(file) {
   let [lines, length, share] = [[], 0, 0];
   for await (const [record, line] of records(file, (bytes) => (share = bytes / file.size))) {
-    lines.push(record && !record.id ? JSON.stringify({ ...record, id: `${file.name}:${written + lines.length + 1}` }) : line);
+    lines.push(record && (record.id ?? "") === "" ? JSON.stringify({ ...record, id: `${file.name}:${written + lines.length + 1}` }) : line);
     length += line.length;
     if (lines.length < MOST && length < LONGEST) continue;
     await write(lines);

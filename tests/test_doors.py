@@ -1,0 +1,79 @@
+"""What no door lets in: a store, a body, a stream and a file refuse the same documents (#31)."""
+
+import json
+
+import pytest
+from fastapi.testclient import TestClient
+
+from vdsh import Document, open_store, read_documents
+from vdsh.errors import InputError
+from vdsh.server.app import create_app
+
+
+def nested(levels):
+    value = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.fixture
+def place(tmp_path, fitted):
+    with open_store(tmp_path / "store", fitted) as store:
+        store.upsert([Document("a", "moon orbit")])
+    return tmp_path / "store"
+
+
+@pytest.fixture(params=["store", "body", "stream", "stream, in metadata", "file"])
+def write(request, place, tmp_path):
+    """Write one document through a door; return the sentence that refuses it, or ''."""
+
+    def to_store(**fields):
+        with open_store(place) as store:
+            store.upsert([Document(fields["id"], "moon", None, fields.get("metadata", {}))])
+
+    def to_file(id, metadata=None):
+        (tmp_path / "d.jsonl").write_text(json.dumps({"id": id, "text": "moon"} | (metadata or {})))
+        list(read_documents(tmp_path / "d.jsonl"))
+
+    def to_service(**fields):
+        kind = "application/x-ndjson" if "stream" in request.param else "application/json"
+        document = {"text": "moon"} | fields
+        if request.param == "stream":
+            document |= document.pop("metadata", {})
+        body = document if "stream" in request.param else {"documents": [document]}
+        with TestClient(create_app(place, writable=True), base_url="http://127.0.0.1:8000") as api:
+            headers = {"content-type": kind}
+            answer = api.post("/v1/documents", content=json.dumps(body), headers=headers)
+            assert answer.status_code in (200, 422)
+            found = api.post("/v1/search", json={"text": "moon"})
+            assert found.status_code == 200
+        if answer.status_code == 422:
+            raise InputError(answer.json()["error"])
+
+    door = {"store": to_store, "file": to_file}.get(request.param, to_service)
+
+    def write(**fields):
+        try:
+            door(**fields)
+        except InputError as error:
+            return str(error)
+        return ""
+
+    return write
+
+
+def test_metadata_is_nested_100_levels_at_most(write):  # #31 A5
+    for levels in (101, 900):
+        assert "is nested deeper than 100 levels" in write(id="b", metadata={"x": nested(levels)})
+    assert write(id="b", metadata={"x": nested(100)}) == ""
+
+
+@pytest.mark.parametrize("id", ["a\nb", "a\rb", "\x1b[2J", "\x9b"])
+def test_ids_have_no_control_characters(write, id):  # #31 A4
+    assert "An id must have no line breaks and no other control characters" in write(id=id)
+
+
+@pytest.mark.parametrize("id", [True, ["a"], 1.5, {"a": 1}])
+def test_ids_are_strings_or_whole_numbers(write, id):  # #31 B6
+    assert "string" in write(id=id)
