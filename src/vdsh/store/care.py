@@ -1,21 +1,15 @@
-"""Care of a store: what it says about itself, whether it is sound or has drifted, its backup."""
+"""Care of a store: what it says about itself, whether it is sound, its backup."""
 
 import json
 import os
 import tarfile
 import tempfile
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from vdsh.codes import Codes
-from vdsh.documents import Document
 from vdsh.errors import FolderError, InputError, OutputExistsError
 from vdsh.files import check_new, explained, new_file, new_folder
-from vdsh.model.drift import HELD_OUT, LEAST, Drift, compare, too_few
-from vdsh.model.profile import AMONG, make_profile
 from vdsh.store.engine import Engine
 from vdsh.store.found import pages
 from vdsh.store.model import StoreModel
@@ -26,10 +20,6 @@ if TYPE_CHECKING:
 
 
 MANY = 10_000  # codes that are read at a time
-
-RECENT = 1_000  # documents that were written last
-MOST_DRAWN = 10_000  # of those that were given: more tell nothing that these do not
-OLDEST = "oldest documents of the store (the model kept none from when it learned)"
 
 ABOUT = "backup.json"
 _BROKEN = (tarfile.TarError, EOFError, KeyError, ValueError, TypeError)
@@ -88,43 +78,6 @@ def _wrong_codes(engine: Engine, model: StoreModel, ids: Sequence[str], sample: 
         f"The codes of {n_wrong:,} of {len(chosen):,} documents are not those of the model. "
         "Index the documents into a new store."
     ]
-
-
-def measure_drift(
-    engine: Engine, model: StoreModel, documents: Sequence[Document] | None, n: int
-) -> Drift:
-    """Hold documents, or the n that were written last, against those from when it learned.
-
-    Half of the store is recent at most. A model that kept nothing from then is held against the
-    oldest documents of the store.
-    """
-    n_stored = engine.count(None)
-    recent = documents
-    if recent is None:
-        recent = [found.document for found in engine.written(min(n, n_stored // 2), last=True)]
-    known, ids = model.model.profile, {document.id for document in recent}
-    against: str = HELD_OUT
-    old: list[Document] = []
-    if known is None:
-        against, oldest = OLDEST, engine.written(min(n, n_stored // 2), last=False)
-        old = [found.document for found in oldest if found.document.id not in ids]
-    n_old = len(old) if known is None else known.documents
-    if min(len(recent), n_old) < LEAST:
-        return too_few(len(recent), n_old, against)
-    ids |= {document.id for document in old}
-    others = _others(engine, ids, AMONG if known is None else known.among, model.n_bits)
-    if known is None:
-        known = make_profile(model.model, [document.text for document in old], others)
-    now = make_profile(model.model, [document.text for document in recent], others)
-    return compare(known, now, against)
-
-
-def _others(engine: Engine, ids: Collection[str], n: int, n_bits: int) -> Codes | None:
-    """Return the codes of n stored documents that are none of these; None where there are fewer."""
-    found = [code for id, code in engine.some_codes(n + len(ids)) if id not in ids][:n]
-    if len(found) < n:
-        return None
-    return np.frombuffer(b"".join(found), np.uint8).reshape(n, n_bits // 8)
 
 
 def write_backup(

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from vdsh.codes import Codes
 from vdsh.documents import Document
-from vdsh.documents.document import BATCH, draw, in_batches
+from vdsh.documents.document import BATCH, in_batches
 from vdsh.errors import VdshError
 from vdsh.model import Model
-from vdsh.model.drift import Drift
+from vdsh.model.drift import Drift, measure_drift
 from vdsh.search.checks import check_count, check_list
 from vdsh.store.access import AGAIN, Access
-from vdsh.store.care import MOST_DRAWN, RECENT, describe, find_problems, measure_drift, write_backup
+from vdsh.store.care import describe, find_problems, write_backup
 from vdsh.store.duplicates import find_duplicates
 from vdsh.store.engine import Engine
 from vdsh.store.hits import Duplicates, Hit, Hits, Within, describe_store
@@ -213,21 +213,28 @@ class Store(Verbs):
         batches = in_batches([id for id, _ in some], BATCH)
         return [found.document for ids in batches for found in self._access.look_up(ids)]
 
-    def drift(self, documents: Iterable[Document] | None = None, *, recent: int = RECENT) -> Drift:
-        """Say whether recent documents have moved away from the model; see `vdsh.model.drift`.
+    def drift(
+        self, documents: Iterable[Document] | None = None, *, recent: int | None = None
+    ) -> Drift:
+        """Say whether documents that are newer than the model differ from those it learned from.
+
+        Documents that the model learned from, or that were held out then, are left out; of the
+        others 2,000 are drawn at random. See `vdsh.model.drift`.
 
         Parameters
         ----------
         documents : iterable of Document, optional
-            Recent documents, in the store or not; by default those that were written last. Of
-            more than 10,000 as many are drawn at random.
-        recent : int, default=1000
-            How many of those, and half of the store at most.
+            In the store or not; by default all of the store.
+        recent : int, optional
+            By default only so many, those that were written last.
         """
-        given = None if documents is None else draw(documents, MOST_DRAWN)
-        n = check_count("recent", recent, 1)
-        access = self._access
-        return access.ask(lambda engine: measure_drift(engine, access.model, given, n))
+        if documents is None and recent is None:
+            documents = self
+        elif documents is None:
+            n = check_count("recent", recent, 1)
+            found = self._access.ask(lambda engine: engine.written(n))
+            documents = [one.document for one in found]
+        return measure_drift(self.model, (document.text for document in documents))
 
     def back_up(
         self,
