@@ -194,9 +194,11 @@ def test_an_engine_without_an_order_asks_for_documents():
         Engine.written(SimpleNamespace(shown="postgresql://x"), 5)
 
 
-def test_recent_must_be_a_count(vdsh, store):
+def test_recent_is_a_count_of_stored_documents(vdsh, store, docs):
     found = vdsh("drift", store, "--recent", 0)
     assert found.returncode == 1 and "recent must be" in found.stderr
+    found = vdsh("drift", store, docs, "--recent", 5, "-q")
+    assert found.returncode == 1 and "Give documents, or recent" in found.stderr
 
 
 def test_a_fitted_model_keeps_what_held_out_documents_look_like(tmp_path):

@@ -44,7 +44,7 @@ def command(
         else:
             reader = reading.reader(docs)
             with reading_bar(reader, "reading", enabled=not quiet) as documents:
-                found = opened.drift(documents)
+                found = opened.drift(documents, recent=recent)
     if as_json:
         typer.echo(json.dumps(found.as_fields(), ensure_ascii=False))
     else:
@@ -57,7 +57,7 @@ def _print(found: "Drift") -> None:
     from vdsh.model.drift import NAMES
 
     if found.measures:
-        typer.echo(f"{'':<34} {'learned':>8} {'new':>8} {'effect':>8}")
+        typer.echo(f"{'':<34} {'held out':>8} {'new':>8} {'effect':>8}")
     for name, measure in found.measures.items():
         mark = "  moved" if measure.moved else ""
         means = f"{measure.learned:>8.3g} {measure.recent:>8.3g}"

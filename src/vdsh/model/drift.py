@@ -132,7 +132,7 @@ def compare(learned: Looks, recent: Looks) -> Drift:
     like = f"the {n_learned:,} documents that were held out when the model learned"
     verdict = f"No drift: {n_recent:,} new documents look like {like}."
     if moved:
-        verdict = f"Drift: {n_recent:,} new documents differ from {like} in {moved}."
+        verdict = f"Drift in {moved}: {n_recent:,} new documents differ from {like}."
     advice = ADVICE if moved else ""
     return Drift(bool(moved), verdict, advice, n_recent, n_learned, found)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.documents.document import BATCH, in_batches
-from vdsh.errors import VdshError
+from vdsh.errors import InputError, VdshError
 from vdsh.model import Model
 from vdsh.model.drift import Drift, measure_drift
 from vdsh.search.checks import check_count, check_list
@@ -226,15 +226,16 @@ class Store(Verbs):
         documents : iterable of Document, optional
             In the store or not; by default all of the store.
         recent : int, optional
-            By default only so many, those that were written last.
+            Of the store's documents only so many, those that were written last.
         """
-        if documents is None and recent is None:
-            documents = self
-        elif documents is None:
+        if recent is not None:
+            if documents is not None:
+                raise InputError("Give documents, or recent for those of the store, and not both.")
             n = check_count("recent", recent, 1)
             found = self._access.ask(lambda engine: engine.written(n))
             documents = [one.document for one in found]
-        return measure_drift(self.model, (document.text for document in documents))
+        texts = (document.text for document in (self if documents is None else documents))
+        return measure_drift(self.model, texts)
 
     def back_up(
         self,
