@@ -37,6 +37,8 @@ def test_the_demo_learns_and_leaves_a_model(vdsh, few_packages, tmp_path):
     assert TextHasher.load(tmp_path / facts["model"]).n_bits == 32
     search = vdsh("search", facts["store"], "sparse matrix", "--json")
     assert len(search.stdout.splitlines()) == 10
+    drift = vdsh("drift", facts["store"])  # #31: nothing in it is newer than its model
+    assert drift.returncode == 0 and drift.stdout.startswith("Nothing to compare")
     encode = vdsh("encode", facts["model"], facts["documents"])
     assert len(encode.stdout.splitlines()) > 1000
     assert vdsh("search", facts["store"], "gradient descent", "-k", 3).stdout.count("sklearn") >= 3

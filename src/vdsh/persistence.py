@@ -32,7 +32,8 @@ MANIFEST, WEIGHTS, VOCABULARY, CARD = (
 )
 _LARGEST = 1 << 26  # bytes of a manifest: a thousand times what the largest has
 _WRONG = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-_DTYPES = {"F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8"}  # all that a model learns
+# All that a model learns, and the codes and hashes of its profile.
+_DTYPES = {"F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8", "U8": "|u1", "U32": "<u4"}
 _BOXES: dict[str, Any] = {"set": set, "frozenset": frozenset, "tuple": tuple}
 
 Open = Callable[[str], BufferedIOBase]  # opens a file of a model by its name

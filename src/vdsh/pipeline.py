@@ -19,10 +19,10 @@ from vdsh.hashers.base import Progress
 from vdsh.hashers.vdsh.growth import Start
 from vdsh.model import Model, as_model
 from vdsh.model.card import describe_measure
+from vdsh.model.drift import make_profile
 from vdsh.model.health import warn_of_bits
 from vdsh.model.held_out import hold_out, take
 from vdsh.model.model import EmptyDocumentWarning, warn_of_empty
-from vdsh.model.profile import profile_held_out
 from vdsh.model.vectors import check_vectors
 from vdsh.notebook import html_table
 from vdsh.persistence import jsonable
@@ -182,8 +182,7 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
             | ({"embedder": embedder} if embedder else {})
             | ({} if begin is None else {"started": _about_start(begin)})
         )
-        seen = (vectors, held_out[2] if held_out else None) if both_ends else (None, None)
-        self.model_.profile = profile_held_out(self.model_, texts, validation, seen)
+        self.model_.profile = make_profile(self.model_, texts, validation, begin)
         warn_of_bits(hasher.n_bits, hasher.unused_bits_, hasher.duplicated_bits_, counts.shape[0])
         return self
 
@@ -222,7 +221,7 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         facts = {"source": source, "documents": counts.shape[0], "created": _now()}
         kept = {name: fact for name, fact in self.model_.training.items() if name != "quality"}
         self.model_ = self._learned({**kept, "recalibrated": facts})
-        self.model_.profile = profile_held_out(self.model_, texts, validation)
+        self.model_.profile = make_profile(self.model_, texts, validation)
         return self
 
     def encode(self, texts: Sequence[str], vectors: Any = None) -> Codes:

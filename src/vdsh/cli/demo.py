@@ -77,6 +77,8 @@ def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
             f"{', '.join(areas[:: max(1, len(areas) // 4)][:4])}."
         )
     hasher = _train(data, seed, quiet=quiet)
+    if (profile := hasher.model_.profile) is not None:  # the other docstrings are no newer
+        hasher.model_.profile = profile.with_seen(one.text for one in documents)
     hasher.save(model, force=True)
     corpus = write_stories(Path(out), few)
     quality = _measure(hasher, data)

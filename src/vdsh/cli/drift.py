@@ -1,4 +1,4 @@
-"""`vdsh drift`: whether recent documents have moved away from a store's model."""
+"""`vdsh drift`: whether new documents have moved away from a store's model."""
 
 import json
 from typing import TYPE_CHECKING, Annotated
@@ -19,28 +19,32 @@ def command(
     store: options.Store,
     docs: Annotated[
         str | None,
-        typer.Argument(
-            help="Recent documents; by default those that were written last.", show_default=False
-        ),
+        typer.Argument(help="Documents; by default those of the store.", show_default=False),
     ] = None,
     recent: Annotated[
-        int, typer.Option(help="How many of those; half of the store at most.")
-    ] = 1_000,
+        int | None,
+        typer.Option(help="Of the store, only so many that were written last.", show_default=False),
+    ] = None,
     reading: options.Reading = options.BY_DEFAULT,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Say whether recent documents have moved away from the model, and what to do.
+    """Check for data drift: whether new documents still look like those the model learned from.
 
-    They are held against documents that the model was not trained on, from when it learned. Ends
-    with 3 where they differ, with 0 where not or where there are too few to say.
+    Documents that it learned from are left out; the others, of many a random sample, are compared
+    with those that were held out when it learned. Exits with 3 where they differ, and with 0 where
+    they do not, or where there are too few to say.
     """
+    from vdsh.progress import reading_bar
     from vdsh.store import open_store
-    from vdsh.store.care import MOST_DRAWN
 
-    documents = None if docs is None else reading.some(docs, MOST_DRAWN, quiet=quiet)
     with open_store(store) as opened:
-        found = opened.drift(documents, recent=recent)
+        if docs is None:
+            found = opened.drift(recent=recent)
+        else:
+            reader = reading.reader(docs)
+            with reading_bar(reader, "reading", enabled=not quiet) as documents:
+                found = opened.drift(documents, recent=recent)
     if as_json:
         typer.echo(json.dumps(found.as_fields(), ensure_ascii=False))
     else:
@@ -53,12 +57,11 @@ def _print(found: "Drift") -> None:
     from vdsh.model.drift import NAMES
 
     if found.measures:
-        typer.echo(f"{'':<34} {'learned':>8} {'recent':>8} {'effect':>8}")
+        typer.echo(f"{'':<34} {'held out':>8} {'new':>8} {'effect':>8}")
     for name, measure in found.measures.items():
-        shown = (f"{value:.3g}" for value in (measure.learned, measure.recent))
         mark = "  moved" if measure.moved else ""
-        learned, recent = (f"{value:>8}" for value in shown)
-        typer.echo(f"{NAMES[name]:<34} {learned} {recent} {measure.effect:>8.2f}{mark}")
+        means = f"{measure.learned:>8.3g} {measure.recent:>8.3g}"
+        typer.echo(f"{NAMES[name]:<34} {means} {measure.effect:>8.2f}{mark}")
     typer.echo(found.verdict)
     if found.advice:
         typer.echo(found.advice)

@@ -1,34 +1,46 @@
-"""Has the world moved away from a model? Recent documents beside some it was not trained on."""
+"""Drift: whether documents newer than a model still look like those that it learned from."""
 
+from collections.abc import Iterable, Sequence
 from math import erfc, exp, sqrt
 from typing import Any, NamedTuple
 
-from vdsh.model.profile import Histogram, Profile
+import numpy as np
+from numpy.typing import NDArray
 
+from vdsh.codes import Codes, to_words, unpack
+from vdsh.documents.document import draw, in_batches
+from vdsh.model.health import sample
+from vdsh.model.held_out import take
+from vdsh.model.model import Model
+from vdsh.model.profile import Looks, Profile, hash_texts
+
+MOST = 2_000  # documents that are looked at: more would tell no more
+LANDMARKS = 1_000  # training documents that the nearest is looked for among
 LEAST = 50  # documents on either side: of fewer, nothing is said
 CHANCE = 0.01  # of an alarm where nothing has moved, for all measures together
-# How large a difference must be: with documents enough, the smallest is beyond chance.
-EFFECTS = {"unknown": 0.1, "sureness": 0.1, "balance": 0.1, "entropy": 0.05, "nearest": 0.1}
+EFFECT = 0.1  # how large a difference must be: with documents enough, the smallest is beyond chance
 NAMES = {
     "unknown": "share of unknown words",
-    "sureness": "sureness of bits",
+    "certainty": "certainty of bits",
     "balance": "balance of bits",
-    "entropy": "entropy of codes",
     "nearest": "distance to the nearest document",
 }
+ADVICE = (
+    "Learn on with recent documents (vdsh fit --from MODEL DOCS --out NEW), then put the new model "
+    "under the store (vdsh reindex STORE --model NEW)."
+)
 
 
 class Measure(NamedTuple):
     """One measure of two lots of documents."""
 
-    # Means; for "balance" the shares of ones of the bit that moved most, for "entropy" bits.
-    learned: float
+    learned: float  # means; for "balance" the shares of ones of the bit that moved most
     recent: float
-    # How far they are apart: the largest difference of the two cumulative distributions, of the
-    # shares of ones, or of the entropy of a bit. 0 is none, 1 the most.
+    # The largest difference of the two cumulative distributions towards more unknown words, less
+    # certainty, a farther nearest; or of the shares of ones, either way. 0 is none, 1 the most.
     effect: float
-    # How likely so much is where nothing has moved (Kolmogorov-Smirnov on the histograms; for
-    # bits and entropy a z-test, for bits times their number).
+    # How likely so much is where nothing has moved (one-sided Kolmogorov-Smirnov test; for bits a
+    # z-test, times their number).
     p_value: float
     moved: bool = False  # whether the effect is large and beyond chance
 
@@ -39,11 +51,9 @@ class Drift(NamedTuple):
     drifted: bool | None  # None where there are too few documents to say
     verdict: str  # the same in a sentence
     advice: str  # what to do; "" where nothing is to be done
-    documents: int  # how many recent ones were looked at
-    reference: int  # how many they are held against
-    against: str  # what those are
-    # By name: "unknown", "sureness", "balance", "entropy", "nearest"; those that there are.
-    measures: dict[str, Measure]
+    documents: int  # how many new ones were looked at
+    reference: int  # how many held-out ones they are compared with
+    measures: dict[str, Measure]  # by name, see `NAMES`; none where nothing can be said
 
     def as_fields(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -51,105 +61,110 @@ class Drift(NamedTuple):
         return self._asdict() | {"measures": measures}
 
 
-HELD_OUT = "documents that the model was not trained on, from when it learned"
-ADVICE = (
-    "Learn on with recent documents (vdsh fit --from MODEL DOCS --out NEW), then put the new model "
-    "under the store (vdsh reindex STORE --model NEW)."
-)
+def make_profile(
+    model: Model, texts: Sequence[str], held_out: Any, start: Model | None = None
+) -> Profile | None:
+    """Keep of held-out texts, alone or with their labels, what drift is told by; None of none.
+
+    `start` is the model that it learned on from, whose documents are not new either.
+    """
+    held_out = held_out[0] if isinstance(held_out, tuple) else held_out
+    if held_out is None or not len(held_out) or not model.texts_suffice:
+        return None
+    held_out = list(held_out)
+    landmarks = model.encode(take(texts, sample(len(texts), LANDMARKS)))
+    looks = look_at(model, take(held_out, sample(len(held_out), MOST)), landmarks)
+    before = None if start is None else start.profile
+    seen = hash_texts([]) if before is None else before.seen
+    return Profile(looks, landmarks, seen).with_seen(texts).with_seen(held_out)
 
 
-def too_few(documents: int, reference: int, against: str = HELD_OUT) -> Drift:
-    """Say that nothing can be said."""
-    if documents < LEAST:
-        verdict = f"Too few to say: {documents:,} recent documents, of {LEAST} that it takes."
-    else:
-        verdict = f"Too few to say: {reference:,} {against}, of {LEAST} that it takes."
-    return Drift(None, verdict, "", documents, reference, against, {})
+def look_at(model: Model, texts: Sequence[str], landmarks: Codes) -> Looks:
+    """Look at documents, of which there must be one."""
+    codes, chances = model.codes_and_chances(model.counts(texts))
+    certainty = np.maximum(chances, 1 - chances).mean(axis=1)
+    unknown, near = model.unknown_shares(texts), _nearest(codes, landmarks)
+    return Looks(codes, unknown, certainty.astype(np.float32), near)
 
 
-def compare(learned: Profile, recent: Profile, against: str = HELD_OUT) -> Drift:
-    """Hold recent documents against others; both are profiles by one model."""
-    n_learned, n_recent = learned.documents, recent.documents
-    if min(n_learned, n_recent) < LEAST:
-        return too_few(n_recent, n_learned, against)
-    found = {name: measure for name, measure in _measures(learned, recent) if measure}
+def measure_drift(model: Model, texts: Iterable[str]) -> Drift:
+    """Compare texts that a model has not seen, of many a random sample, with held-out ones.
+
+    Those that it learned from are left out: to them a model is always kinder.
+    """
+    profile = model.profile
+    if profile is None:
+        return _unsaid(
+            "Nothing to compare with: the model kept no held-out documents. vdsh fit holds a tenth "
+            f"of its documents out, and drift takes {LEAST} of those."
+        )
+    batches = in_batches(texts)
+    new = draw((text for batch in batches for text in profile.unseen(batch)), MOST)
+    if not new:
+        return _unsaid(
+            "Nothing to compare: all of these documents were there when the model learned. Give "
+            "newer ones: vdsh drift STORE DOCS, or store.drift(documents)."
+        )
+    return compare(profile.held_out, look_at(model, new, profile.landmarks))
+
+
+def _unsaid(verdict: str, documents: int = 0, reference: int = 0) -> Drift:
+    return Drift(None, verdict, "", documents, reference, {})
+
+
+def compare(learned: Looks, recent: Looks) -> Drift:
+    """Compare documents with others that were held out; both as one model sees them."""
+    n_learned, n_recent = len(learned.codes), len(recent.codes)
+    for number, kind in ((n_recent, "new"), (n_learned, "held-out")):
+        if number < LEAST:
+            verdict = f"Too few to say: {number:,} {kind} documents, of {LEAST} that it takes."
+            return _unsaid(verdict, n_recent, n_learned)
+    found = {
+        "unknown": _larger(learned.unknown, recent.unknown),
+        "certainty": _larger(learned.certainty, recent.certainty, sign=-1),
+        "balance": _balance(learned.codes, recent.codes),
+        "nearest": _larger(learned.nearest, recent.nearest),
+    }
     for name, measure in found.items():
         beyond_chance = measure.p_value * len(found) < CHANCE  # Bonferroni's correction
-        found[name] = measure._replace(moved=beyond_chance and measure.effect >= EFFECTS[name])
-    moved = [NAMES[name] for name, measure in found.items() if measure.moved]
-    verdict = f"No drift: recent documents look like the {n_learned:,} {against}."
+        found[name] = measure._replace(moved=beyond_chance and measure.effect >= EFFECT)
+    moved = ", ".join(NAMES[name] for name, measure in found.items() if measure.moved)
+    like = f"the {n_learned:,} documents that were held out when the model learned"
+    verdict = f"No drift: {n_recent:,} new documents look like {like}."
     if moved:
-        verdict = (
-            f"Drift: recent documents differ from the {n_learned:,} {against}, in "
-            f"{', '.join(moved)}."
-        )
+        verdict = f"Drift in {moved}: {n_recent:,} new documents differ from {like}."
     advice = ADVICE if moved else ""
-    return Drift(bool(moved), verdict, advice, n_recent, n_learned, against, found)
+    return Drift(bool(moved), verdict, advice, n_recent, n_learned, found)
 
 
-def _measures(learned: Profile, recent: Profile) -> list[tuple[str, Measure | None]]:
-    near = learned.nearest if learned.among == recent.among else None  # comparable only then
-    return [
-        ("unknown", _distributions(learned.unknown, recent.unknown)),
-        ("sureness", _distributions(learned.sureness, recent.sureness)),
-        ("balance", _balance(learned, recent)),
-        ("entropy", _entropies(learned, recent)),
-        ("nearest", _distributions(near, recent.nearest)),
-    ]
+def _larger(learned: NDArray[Any], recent: NDArray[Any], sign: int = 1) -> Measure:
+    """Test whether recent values are larger, with `sign` -1 smaller; never the other way round.
 
-
-def _distributions(learned: Histogram | None, recent: Histogram | None) -> Measure | None:
-    """Test two histograms by Kolmogorov and Smirnov, which is on the safe side for bins."""
-    if learned is None or recent is None:
-        return None
-    sums, totals, effect = [0, 0], (sum(learned.counts), sum(recent.counts)), 0.0
-    for pair in zip(learned.counts, recent.counts, strict=True):
-        sums = [total + n for total, n in zip(sums, pair, strict=True)]
-        effect = max(effect, abs(sums[0] / totals[0] - sums[1] / totals[1]))
-    root = sqrt(totals[0] * totals[1] / sum(totals))
-    p_value = kolmogorov((root + 0.12 + 0.11 / root) * effect)
-    return Measure(learned.mean, recent.mean, effect, p_value)
-
-
-def _balance(learned: Profile, recent: Profile) -> Measure:
-    """Take the bit whose share of ones has moved most, beyond chance."""
-    n, m = learned.documents, recent.documents
-    best = Measure(0.5, 0.5, 0.0, 1.0)
-    for one, other in zip(learned.ones, recent.ones, strict=True):
-        p, q, both = one / n, other / m, (one + other) / (n + m)
-        if effect := abs(p - q):
-            error = sqrt(both * (1 - both) * (1 / n + 1 / m))
-            chance = min(1.0, two_sided(effect / error) * len(learned.ones))
-            best = max(best, Measure(p, q, effect, chance), key=lambda each: each.effect)
-    return best
-
-
-def _entropies(learned: Profile, recent: Profile) -> Measure:
-    (one, its_error), (other, other_error) = learned.entropy, recent.entropy
-    error = max(sqrt(its_error**2 + other_error**2), 1e-9)
-    p_value = two_sided(abs(one - other) / error)
-    return Measure(one, other, abs(one - other) / len(learned.ones), p_value)
-
-
-def two_sided(z: float) -> float:
-    """Return how likely a normal number is at least so far from its mean.
-
-    >>> round(two_sided(1.96), 3)
-    0.05
+    N. Smirnov's one-sided test of two samples, which is on the safe side where values are equal.
     """
-    return erfc(z / sqrt(2))
+    n, m = len(learned), len(recent)
+    values = sign * np.concatenate([learned, recent])
+    old, new = np.sort(values[:n]), np.sort(values[n:])
+    apart = np.searchsorted(old, values, "right") / n - np.searchsorted(new, values, "right") / m
+    effect = max(0.0, float(apart.max()))
+    p_value = exp(-2 * effect**2 * n * m / (n + m))
+    return Measure(float(learned.mean()), float(recent.mean()), effect, p_value)
 
 
-def kolmogorov(value: float) -> float:
-    """Return how likely the largest difference of two distributions, scaled, is at least so large.
+def _balance(learned: Codes, recent: Codes) -> Measure:
+    """Take the bit whose share of ones has moved most."""
+    n, m = len(learned), len(recent)
+    shares = np.stack([unpack(codes).mean(axis=0, dtype=np.float64) for codes in (learned, recent)])
+    bit = int(np.abs(shares[0] - shares[1]).argmax())
+    p, q = shares[:, bit].tolist()
+    both = (n * p + m * q) / (n + m)
+    error = sqrt(both * (1 - both) * (1 / n + 1 / m))
+    chance = erfc(abs(p - q) / error / sqrt(2)) if p != q else 1.0
+    return Measure(p, q, abs(p - q), min(1.0, chance * shares.shape[1]))
 
-    M. A. Stephens, "Use of the Kolmogorov-Smirnov, Cramer-von Mises and related statistics without
-    extensive tables", 1970.
 
-    >>> round(kolmogorov(1.358), 3)
-    0.05
-    """
-    if value < 0.2:
-        return 1.0
-    terms = [exp(-2 * (k * value) ** 2) for k in range(1, 101)]
-    return min(1.0, max(0.0, 2 * (sum(terms[::2]) - sum(terms[1::2]))))
+def _nearest(codes: Codes, others: Codes) -> NDArray[np.float32]:
+    """Find the distance from each code to the nearest of the others."""
+    words = to_words(others)
+    apart = (np.bitwise_count(words ^ word).sum(axis=1).min() for word in to_words(codes))
+    return np.fromiter(apart, np.float32)

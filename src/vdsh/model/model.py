@@ -18,7 +18,7 @@ from vdsh.model.card import model_card
 from vdsh.model.encoders import ENCODERS, Encoder, Network, Posterior, normal_cdf
 from vdsh.model.learned import check_learned
 from vdsh.model.network import Decoder
-from vdsh.model.profile import Profile, read_profile
+from vdsh.model.profile import PREFIX, Profile, read_profile
 from vdsh.model.vectors import Rows, as_rows, beside, check_vectors, unit_rows
 from vdsh.persistence import (
     Folder,
@@ -78,7 +78,7 @@ class Model:
     training : mapping
         What it was trained on, for the model card.
     profile : Profile, optional
-        What documents that it was not trained on looked like then; see `vdsh.model.drift`.
+        What held-out documents looked like to it when it learned; see `vdsh.model.drift`.
     takes_vectors : bool
         Whether it hashes vectors, and no texts.
 
@@ -148,6 +148,7 @@ class Model:
         given, settings, text_settings, values = (from_json(manifest[part]) for part in parts)
         words, name = folder.vocabulary or [], given["model"]
         takes_vectors = manifest["class"] == _OF_VECTORS
+        kept = {key: folder.weights.pop(key) for key in [*folder.weights] if key.startswith(PREFIX)}
         check_learned(name, settings, folder.weights, values, len(words))
         fits = takes_vectors or values["n_features_in_"] == len(words)
         if not fits or given["n_bits"] != settings["n_bits"]:
@@ -160,7 +161,7 @@ class Model:
             text_settings=text_settings,
             given=given,
             training=manifest["training"],
-            profile=read_profile(manifest.get("profile"), settings["n_bits"]),
+            profile=read_profile(kept, settings["n_bits"]),
             takes_vectors=takes_vectors,
         )
 
@@ -183,9 +184,9 @@ class Model:
             "vectorizer": jsonable(self.text_settings),
             "fitted": jsonable({k: v for k, v in self.learned.items() if k not in arrays}),
             "training": self.training,
-            **({} if self.profile is None else {"profile": self.profile.to_json()}),
         }
-        return Folder(manifest, arrays, list(self.words))
+        kept = {} if self.profile is None else self.profile.to_arrays()
+        return Folder(manifest, arrays | kept, list(self.words))
 
     def __repr__(self) -> str:
         kind = "dimensions" if self.takes_vectors else "words"

@@ -59,14 +59,11 @@ async def stores(request: Request) -> Json:
 @router.get("/metrics", response_class=Response)
 async def metrics(request: Request) -> Response:
     """Give the numbers of all workers in Prometheus' text format."""
-    numbers = request.app.state.metrics
-    stores = {}
-    for name, service in request.app.state.services.items():
-        watch = numbers.drift[name]
-        stores[name] = await service.pool.call(
-            lambda store, watch=watch: (store.count(), watch.look(store))
-        )
-    text = numbers.text(stores)
+    stores = {
+        name: await service.pool.call(lambda store: store.count())
+        for name, service in request.app.state.services.items()
+    }
+    text = request.app.state.metrics.text(stores)
     return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 

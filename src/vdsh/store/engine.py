@@ -159,11 +159,11 @@ class Engine(ABC):
     def code_page(self, after: str, size: int, of: str | None = None) -> list[tuple[str, bytes]]:
         """Do what `page` does, for ids and codes."""
 
-    def written(self, n: int, *, last: bool) -> list[Found]:
-        """Return the n documents that were written first, or last, in order."""
+    def written(self, n: int) -> list[Found]:
+        """Return the n documents that were written last."""
         raise InputError(
-            f"'{self.shown}' does not know which documents are new. Give them: vdsh drift STORE "
-            "DOCS, or store.drift(documents)."
+            f"'{self.shown}' does not know which documents were written last. Give them: vdsh "
+            "drift STORE DOCS, or store.drift(documents)."
         )
 
     def some_codes(self, n: int) -> list[tuple[str, bytes]]:

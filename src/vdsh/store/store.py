@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from vdsh.codes import Codes
 from vdsh.documents import Document
-from vdsh.documents.document import BATCH, draw, in_batches
-from vdsh.errors import VdshError, WriteError
+from vdsh.documents.document import BATCH, in_batches
+from vdsh.errors import InputError, VdshError, WriteError
 from vdsh.model import Model
-from vdsh.model.drift import Drift
+from vdsh.model.drift import Drift, measure_drift
 from vdsh.search.checks import check_count, check_list
 from vdsh.store.access import Access
-from vdsh.store.care import MOST_DRAWN, RECENT, measure_drift
 from vdsh.store.duplicates import find_duplicates
 from vdsh.store.engine import Engine
 from vdsh.store.found import pages
@@ -220,27 +219,29 @@ class Store(Verbs):
         batches = in_batches([id for id, _ in some], BATCH)
         return [found.document for ids in batches for found in self._access.look_up(ids)]
 
-    def drift(self, documents: Iterable[Document] | None = None, *, recent: int = RECENT) -> Drift:
-        """Say whether recent documents have moved away from the model; see `vdsh.model.drift`.
+    def drift(
+        self, documents: Iterable[Document] | None = None, *, recent: int | None = None
+    ) -> Drift:
+        """Say whether documents that are newer than the model differ from those it learned from.
+
+        Documents that the model learned from, or that were held out then, are left out; of the
+        others 2,000 are drawn at random. See `vdsh.model.drift`.
 
         Parameters
         ----------
         documents : iterable of Document, optional
-            Recent documents, in the store or not; by default those that were written last. Of
-            more than 10,000 as many are drawn at random.
-        recent : int, default=1000
-            How many of those, and half of the store at most.
+            In the store or not; by default all of the store.
+        recent : int, optional
+            Of the store's documents only so many, those that were written last.
         """
-        given = None if documents is None else draw(documents, MOST_DRAWN)
-        n = check_count("recent", recent, 1)
-
-        def work(engine: Engine) -> Drift:
-            model = self._access.model
-            found = measure_drift(engine, model, given, n)
-            engine.code_page("", 1, model.fingerprint)  # raises where the model changed meanwhile
-            return found
-
-        return self._access.ask(work)
+        if recent is not None:
+            if documents is not None:
+                raise InputError("Give documents, or recent for those of the store, and not both.")
+            n = check_count("recent", recent, 1)
+            found = self._access.ask(lambda engine: engine.written(n))
+            documents = [one.document for one in found]
+        texts = (document.text for document in (self if documents is None else documents))
+        return measure_drift(self.model, texts)
 
     def back_up(
         self,

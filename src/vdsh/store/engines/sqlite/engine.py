@@ -229,12 +229,10 @@ class Sqlite(Engine):
             pairs = fitting(snapshot, words, snapshot.passing(near), query)
             return snapshot.fetch(pairs[:limit]), len(pairs)
 
-    def written(self, n: int, *, last: bool) -> list[Found]:
-        """Return the n documents that were written first, or last, in order."""
-        order = "DESC" if last else "ASC"
-        query = f"SELECT {COLUMNS} FROM documents ORDER BY row {order} LIMIT ?"
-        found = [to_found(row) for row in self._ask(query, n)]
-        return found[::-1] if last else found
+    def written(self, n: int) -> list[Found]:
+        """Return the n documents that were written last."""
+        query = f"SELECT {COLUMNS} FROM documents ORDER BY row DESC LIMIT ?"
+        return [to_found(row) for row in self._ask(query, n)]
 
     def some_codes(self, n: int) -> list[tuple[str, bytes]]:
         """Return the codes of random rows; of all, where too many rows are gone."""
