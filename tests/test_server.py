@@ -84,7 +84,7 @@ def editor(own_store):
 def refused(answer, status, *words):
     """Check that an error is one sentence, in JSON, with these words."""
     assert answer.status_code == status, answer.text
-    assert list(answer.json()) == ["error"]
+    assert list(answer.json()) == ["error", "code"]
     sentence = answer.json()["error"]
     assert all(word in sentence for word in words), sentence
     return True
@@ -648,6 +648,7 @@ def test_what_a_browser_loads_first_needs_no_token(store, api_of):
 def test_a_token_comes_from_a_file_or_the_environment(tmp_path, monkeypatch):
     file = tmp_path / "token"
     file.write_text(f"{TOKEN}\n")
+    file.chmod(0o600)
     monkeypatch.delenv("VDSH_TOKEN", raising=False)
     assert read_tokens(None) is None
     monkeypatch.setenv("VDSH_TOKEN", "x" * 20)

@@ -13,9 +13,10 @@ class Answer(BaseModel):
 
 
 class Failure(Answer):
-    """Why a request failed, in a sentence."""
+    """Why a request failed: a sentence, and a code for programs."""
 
     error: str
+    code: str
 
 
 class StoredDocument(Answer):

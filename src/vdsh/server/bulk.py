@@ -22,7 +22,7 @@ from vdsh.documents import Document, DocumentReader
 from vdsh.errors import InputError, VdshError, WriteError
 from vdsh.model.model import EmptyDocumentWarning
 from vdsh.server.bodies import NewDocument
-from vdsh.server.errors import without_paths
+from vdsh.server.errors import find_status, without_paths
 from vdsh.server.json_routes import HANDLES, complaint
 from vdsh.server.limits import Limits
 from vdsh.server.service import Service
@@ -76,7 +76,8 @@ class BulkAnswer(Response):
             if not say.started:
                 raise  # there is still a status to give
             sentence = without_paths(str(error), [self.ask.pool.path])
-            await say({"written": self.n_written, "error": sentence})
+            fields = {"error": sentence, "code": find_status(error)[1]}
+            await say({"written": self.n_written, **fields})
             reading.cancel()
             await asyncio.wait([reading])
             await incoming.linger()

@@ -15,7 +15,7 @@ from vdsh.server import answers
 from vdsh.server.answers import ASKED, NOT_THERE, READ_ONLY
 from vdsh.server.bodies import DocumentsBody
 from vdsh.server.bulk import BulkAnswer, is_stream, some_vectors
-from vdsh.server.errors import Forbidden, NotFound
+from vdsh.server.errors import Forbidden, NoDocument
 from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.service import Ask, Service, service_of
 from vdsh.store import Store
@@ -69,7 +69,7 @@ async def get(id: Id, ask: Ask) -> Json:
     """Return a document with its code."""
     hit = await ask.pool.call(lambda store: store.find(id))
     if hit is None:
-        raise NotFound(f"There is no document '{id}'.")
+        raise NoDocument(id)
     return Json({name: getattr(hit, name) for name in (*FIELDS, "code")})
 
 
@@ -102,7 +102,7 @@ async def delete(id: Id, ask: Ask) -> Json:
     """Delete a document."""
     _check_writable(ask)
     if not await ask.pool.call(lambda store: store.delete([id])):
-        raise NotFound(f"There is no document '{id}'.")
+        raise NoDocument(id)
     answer: dict[str, Any] = {"deleted": True}
     return Json(answer)
 

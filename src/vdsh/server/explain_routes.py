@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path
 from vdsh.server import answers
 from vdsh.server.answers import ASKED, NOT_THERE
 from vdsh.server.bodies import ExplainBody
-from vdsh.server.errors import NotFound
+from vdsh.server.errors import NoDocument, NotFound
 from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.pool import StorePool
 from vdsh.server.service import Ask
@@ -58,5 +58,5 @@ def _text(store: Store, text: str | None, id: str | None) -> str:
         return text
     document = store.get(id or "")
     if document is None:
-        raise NotFound(f"There is no document '{id}'.")
+        raise NoDocument(id)
     return document.text

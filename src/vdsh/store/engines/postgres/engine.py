@@ -239,6 +239,10 @@ class Postgres(Engine):
         """Load the model that the store had before."""
         return self._reencoding.previous()
 
+    def interrupt(self) -> None:
+        """Make a statement that another thread runs give up."""
+        self._session.interrupt()
+
     def close(self) -> None:
         """Close the connection."""
         self._session.close()

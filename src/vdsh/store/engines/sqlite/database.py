@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from vdsh.errors import EngineError, FolderError, InputError, WriteError
+from vdsh.errors import DamageError, EngineError, FolderError, InputError, WriteError
 from vdsh.store.engines.sqlite.where import has_label, json_kind, json_value
 from vdsh.store.engines.sqlite.words import create_words
 
@@ -206,7 +206,7 @@ class Database:
                 "Try again when it has finished."
             )
         if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-            return FolderError(
+            return DamageError(
                 f"'{self.folder / FILE}' is damaged ({error}). It was left as it is: restore a "
                 "copy, or index the documents into a new store."
             )
