@@ -201,7 +201,7 @@ def answering(*answers, port=0, certificate=None):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self):
-            self.rfile.read(int(self.headers["Content-Length"]))
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
             paths.append(self.path)
             answer = left.pop(0)
             if answer is None:
@@ -214,6 +214,8 @@ def answering(*answers, port=0, certificate=None):
                 self.send_header(name, str(value))
             self.end_headers()
             self.wfile.write(content)
+
+        do_DELETE = do_POST
 
         def log_message(self, *_):
             pass
@@ -241,6 +243,24 @@ def test_lost_and_busy_requests_are_sent_again(trouble):
     with answering(trouble, trouble, COUNT) as (url, paths), Client(url) as client:
         assert client.count() == 1
     assert len(paths) == 3
+
+
+def test_a_length_is_asked_for_without_labels():
+    """#31 B6: len(client) asked for all labels, twice in list(client)."""
+    with answering(COUNT) as (url, paths), Client(url) as client:
+        assert len(client) == 1
+    assert paths == ["/v1/count"]
+
+
+@pytest.mark.parametrize("sentence", ["There is no document 'a'.", "Kein Dokument."])
+def test_a_missing_document_is_known_by_its_code(sentence):
+    """#31 B6: it was known by how the English sentence began."""
+    with answering((404, {"error": sentence, "code": "no_document"})) as (url, _):
+        with Client(url) as client:
+            assert client.delete(["a"]) == 0
+    with answering((404, {"error": sentence, "code": "not_found"})) as (url, _):
+        with Client(url) as client, pytest.raises(InputError, match=sentence):
+            client.delete(["a"])
 
 
 def test_a_connection_that_was_closed_meanwhile_is_opened_at_once():

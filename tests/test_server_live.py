@@ -241,8 +241,10 @@ HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 def memory(service):
-    """The most megabytes that each worker ever had, added up."""
+    """The most megabytes that each worker had since the last look, added up."""
     status = [Path(f"/proc/{worker}/status").read_text() for worker in service.workers()]
+    for worker in service.workers():
+        Path(f"/proc/{worker}/clear_refs").write_text("5")
     return sum(int(re.search(r"VmHWM:\s+(\d+)", one)[1]) for one in status) / 1024
 
 
