@@ -130,6 +130,31 @@ def test_a_query_that_nobody_waits_for_is_interrupted(store, monkeypatch):
     assert {type(error) for error in caught} == {EngineError}
 
 
+def test_a_query_of_postgres_that_nobody_waits_for_is_cancelled(fitted, new_place):
+    """#31 B3: it went on after its 504, and kept the handle."""
+    place, caught = new_place("postgres"), []
+    with open_store(place, fitted) as opened:
+        opened.upsert([Document("a", "moon orbit")])
+
+    def work(opened):
+        try:
+            opened._engine._session.run(lambda cursor: cursor.execute("SELECT pg_sleep(300)"))
+        except EngineError as error:
+            caught.append(str(error))
+            raise
+
+    async def ask():
+        pool = StorePool(place, handles=1)
+        pool.open()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(pool.call(work), 0.3)
+        assert await asyncio.wait_for(pool.call(lambda opened: opened.count()), 60) == 1
+        pool.close()
+
+    asyncio.run(ask())
+    assert len(caught) == 1 and "cancel" in caught[0]
+
+
 def test_a_pool_is_closed_although_a_query_runs(store):
     release = threading.Event()
 

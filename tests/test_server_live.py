@@ -362,7 +362,7 @@ def test_a_thousand_connections_at_once_are_all_answered(pair):
     assert len({body for _, _, body in answers}) == 1
 
 
-@pytest.mark.parametrize("id", ["50%25", "a/b", "ü 世界", "..", "/", "x\ny"])
+@pytest.mark.parametrize("id", ["50%25", "a/b", "ü 世界", "..", "/", "x y"])
 def test_ids_are_decoded_once(pair, id):
     path = f"/v1/documents/{quote(id, safe='')}"
     body = {"documents": [{"id": id, "text": "moon"}]}

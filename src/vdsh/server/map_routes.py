@@ -19,7 +19,7 @@ from vdsh.server.bodies import Body, Id, Text
 from vdsh.server.errors import NoDocument, NotFound
 from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.pool import StorePool
-from vdsh.server.service import Ask
+from vdsh.server.service import ServiceDep
 from vdsh.store import Store
 
 log = logging.getLogger("vdsh.server")
@@ -57,18 +57,18 @@ class PlaceBody(Body):
 
 
 @router.get("", response_model=MapAnswer, responses=NOT_THERE)
-async def whole_map(request: Request, ask: Ask) -> Response:
+async def whole_map(request: Request, service: ServiceDep) -> Response:
     """Give the map that `vdsh map` made: where the documents lie, their labels and titles."""
     packed = "gzip" in request.headers.get("accept-encoding", "")
-    content = await ask.pool.call(lambda _: _answer(ask.pool, packed=packed))
+    content = await service.pool.call(lambda _: _answer(service.pool, packed=packed))
     headers = {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if packed else {})
     return Response(content, media_type="application/json", headers=headers)
 
 
 @router.post("/place", response_model=PlaceAnswer, responses=ASKED | NOT_THERE)
-async def place(body: PlaceBody, ask: Ask) -> Json:
+async def place(body: PlaceBody, service: ServiceDep) -> Json:
     """Say where a text or a stored document belongs on the map."""
-    x, y = await ask.pool.call(lambda store: _place(body, store, ask.pool))
+    x, y = await service.pool.call(lambda store: _place(body, store, service.pool))
     return Json({"x": x, "y": y})
 
 

@@ -104,7 +104,10 @@ class StorePool:
         if not self._handles:
             return "The store is not open yet."
         if not self._handles[0].is_in_place():
-            return "The store was removed or replaced while it was served. Start the service again."
+            return (
+                "The store was removed or replaced, or its database cut short, while it was "
+                "served. Start the service again."
+            )
         if self._damaged:
             return "The database of the store is damaged. Restore a copy and start the service."
         waited = self._waited()

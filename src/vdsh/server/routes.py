@@ -19,7 +19,7 @@ from vdsh.server.errors import NotFound
 from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.map_routes import find_place
 from vdsh.server.pool import StorePool
-from vdsh.server.service import Ask
+from vdsh.server.service import ServiceDep
 from vdsh.store import Hit, Hits, Store
 from vdsh.store.engine import ModelChangedError
 from vdsh.store.hits import Within, to_document
@@ -36,15 +36,15 @@ router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["search"])
 
 
 @router.get("/info", response_model=answers.InfoAnswer)
-async def info(ask: Ask) -> Json:
+async def info(service: ServiceDep) -> Json:
     """Describe the store and the limits of the service."""
 
     def work(store: Store) -> dict[str, Any]:
-        facts, model = store.info(), ask.pool.model
+        facts, model = store.info(), service.pool.model
         return {
             "version": __version__,
-            "store": ask.name,
-            "stores": ask.names,
+            "store": service.name,
+            "stores": service.names,
             "documents": facts["documents"],
             "bits": facts["bits"],
             "words": facts.get("words"),
@@ -57,67 +57,67 @@ async def info(ask: Ask) -> Json:
             },
             "fields": facts["fields"],
             "labels": store.labels(),
-            "writable": ask.writable,
-            "map": ask.pool.has_map(),
-            "examples": examples.read(ask.pool.path),
-            "limits": {name: getattr(ask.limits, name) for name in ("k", "batch", "text", "body")},
+            "writable": service.writable,
+            "map": service.pool.has_map(),
+            "examples": examples.read(service.pool.path),
+            "limits": service.limits._asdict(),
         }
 
-    return Json(await ask.pool.call(work))
+    return Json(await service.pool.call(work))
 
 
 @router.post("/search", response_model=answers.SearchAnswer, responses=ASKED | NOT_THERE)
-async def search(body: SearchBody, ask: Ask) -> Json:
+async def search(body: SearchBody, service: ServiceDep) -> Json:
     """Find the best documents for a text or a stored document, or the nearest to a code."""
-    asked = await read_query(body, body.rank, ask.pool)
+    asked = await read_query(body, body.rank, service.pool)
 
     def work(store: Store) -> Hits:
         return store.search(asked.query, k=body.k, where=body.where, rank=asked.rank)
 
-    hits = await ask.pool.call(work)
-    return Json(await tell(asked, hits, ask.pool, highlight=body.highlight))
+    hits = await service.pool.call(work)
+    return Json(await tell(asked, hits, service.pool, highlight=body.highlight))
 
 
 @router.post("/search_many", response_model=answers.SearchManyAnswer, responses=ASKED)
-async def search_many(body: SearchManyBody, ask: Ask) -> Json:
+async def search_many(body: SearchManyBody, service: ServiceDep) -> Json:
     """Search for several texts, which are encoded together; each is answered as by /v1/search."""
-    pool, rank = ask.pool, choose_rank(body.rank, is_text=True)
+    pool, rank = service.pool, choose_rank(body.rank, is_text=True)
 
     def work(query: TextQuery, store: Store) -> Hits:
         return store.search(query, k=body.k, where=body.where, rank=rank)
 
-    answers = []
+    found = []
     # One after the other: those who ask for little are answered in between.
     for query in await pool.read(*body.texts, rank=rank):
         hits = await pool.call(partial(work, query))
-        answers.append(await tell(Asked(query, rank), hits, pool))
-    return Json({"answers": answers})
+        found.append(await tell(Asked(query, rank), hits, pool))
+    return Json({"answers": found})
 
 
 @router.post("/within", response_model=answers.WithinAnswer, responses=ASKED | NOT_THERE)
-async def within(body: WithinBody, ask: Ask) -> Json:
+async def within(body: WithinBody, service: ServiceDep) -> Json:
     """Find the documents within a radius, nearest first."""
-    asked = await read_query(body, None, ask.pool)
+    asked = await read_query(body, None, service.pool)
 
     def work(store: Store) -> Within:
         return store.within_at_most(asked.query, body.radius, body.limit, where=body.where)
 
-    hits, total = await ask.pool.call(work)
-    answer = await tell(asked, hits, ask.pool, highlight=body.highlight)
+    hits, total = await service.pool.call(work)
+    answer = await tell(asked, hits, service.pool, highlight=body.highlight)
     return Json(answer | {"total": total})
 
 
 @router.post("/count", response_model=answers.CountAnswer, responses=ASKED)
-async def count(body: CountBody, ask: Ask) -> Json:
+async def count(body: CountBody, service: ServiceDep) -> Json:
     """Count all documents, or those that match a filter."""
-    return Json({"count": await ask.pool.call(lambda store: store.count(body.where))})
+    return Json({"count": await service.pool.call(lambda store: store.count(body.where))})
 
 
 @router.post("/encode", response_model=answers.EncodeAnswer, responses=ASKED)
-async def encode(body: EncodeBody, ask: Ask) -> Json:
+async def encode(body: EncodeBody, service: ServiceDep) -> Json:
     """Hash texts with the store's model; or vectors, or both, where it sees vectors."""
     texts = body.texts or [""] * len(body.vectors or ())
-    codes = await ask.pool.call(lambda store: store.model.encode(texts, body.vectors))
+    codes = await service.pool.call(lambda store: store.model.encode(texts, body.vectors))
     return Json({"codes": to_hex(codes), "bits": 8 * codes.shape[1]})
 
 
