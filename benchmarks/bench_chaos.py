@@ -4,7 +4,9 @@ Run: VDSH_DATA=path/to/data python benchmarks/bench_chaos.py [--seconds 60] [--r
 
 `vdsh serve --workers 2 --writable` serves 20 Newsgroups to searches at a fixed rate on kept-alive
 connections, while workers are killed, its temporary folder is full, clients are slow, heads and
-bodies hostile and filters expensive, and at last its folder is moved away and replaced. A search
+bodies hostile, filters expensive and texts to highlight long, its file of tokens is ruined, and at
+last its folder is moved away and replaced. Bodies on open paths and requests sent ahead come
+without a token. At the end the database of a second service is cut short while it runs. A search
 is lost where no answer comes; an answer that is not 200 is counted apart. A silence is the time
 between two good answers. Documents are written all along: those answered `written` must be in the
 store at the end, and found by a word of their own. The temporary folder is full only for root, who
@@ -35,6 +37,8 @@ from vdsh.datasets import load
 
 CONNECTIONS = 16
 PATIENCE = 30.0  # seconds until a search without an answer is lost
+TOKEN = "the-token-of-the-chaos"
+N_LONG, LONG = 100, 200_000  # documents that are long, and their characters
 FLOOD = b"GET /v1/info HTTP/1.1\r\nHost: 127.0.0.1\r\n" + b"X-Header: yyyy\r\n" * 500_000
 HEAD = ["phase", "searches", "lost", "not 200", "longest silence", "p99", "peak memory"]
 
@@ -49,11 +53,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, small_folder(Path(folder, "tmp")) as small:
         path = Path(folder, "store")
         make_store(path, data.train)
+        shutil.copytree(path, Path(folder, "to be cut"))
         with Service(path, small) as service:
             chaos = Chaos(service, path, small, data)
             asyncio.run(chaos.run(options.seconds, options.rate))
             stopped = service.stop()
         rows = chaos.rows()
+        with Service(Path(folder, "to be cut"), None) as service:
+            cut = asyncio.run(cut_database(service, Path(folder, "to be cut")))
         result = {
             "documents": len(data.train.texts),
             "searches_per_second": options.rate,
@@ -62,6 +69,7 @@ def main() -> None:
             "written_and_lost": chaos.count_lost_writes(),
             "written_and_not_found_by_words": chaos.count_not_found_by_words(),
             "seconds_to_stop": round(stopped, 1),
+            "cut_database": cut,
             "load_before": busy,
         }
     print(markdown(HEAD, [[str(value) for value in row.values()] for row in rows]))
@@ -76,6 +84,42 @@ def make_store(path, corpus):
             Document(str(i), text[:2000], tuple(map(str, np.atleast_1d(label))), {})
             for i, (text, label) in enumerate(zip(corpus.texts, corpus.labels, strict=True))
         )
+        # Words that no post has, so that searches find what they found without them.
+        words = (
+            " ".join(f"longword{i * j % 9973}" for j in range(LONG // 12)) for i in range(N_LONG)
+        )
+        store.upsert(Document(f"long-{i}", f"long{text}"[:LONG]) for i, text in enumerate(words))
+
+
+async def cut_database(service, path):
+    """Cut a database in half under a running service; return what it says before and after."""
+    place = service.address.hostname, service.address.port
+
+    async def status(path, body=None):
+        message = with_token(request(path, body)) if body else f"GET {path} HTTP/1.1\r\n"
+        message = message if body else f"{message}Host: 127.0.0.1\r\n\r\n".encode()
+        connection = await asyncio.open_connection(*place)
+        found, _ = await ask(connection, message)
+        connection[1].close()
+        return found
+
+    asked = {
+        "search": ("/v1/search", {"text": "space shuttle"}),
+        "write": ("/v1/documents", {"documents": [{"id": "late", "text": "late"}]}),
+        "ready": ("/ready",),
+    }
+    while await status("/ready") != 200:
+        await asyncio.sleep(0.2)
+    found = {"before": {name: await status(*what) for name, what in asked.items()}}
+    file = path / "store.sqlite"
+    os.truncate(file, file.stat().st_size // 2)
+    found["after"] = {name: await status(*what) for name, what in asked.items()}
+    return found
+
+
+def with_token(message, token=TOKEN):
+    """Add the token to a request."""
+    return message.replace(b"\r\n", f"\r\nAuthorization: Bearer {token}\r\n".encode(), 1)
 
 
 @contextmanager
@@ -97,6 +141,9 @@ class Service:
     def __init__(self, store, temporary):
         command = [sys.executable, "-m", "vdsh", "serve", str(store), "--port", "0", "--quiet"]
         command += ["--workers", "2", "--writable", "--timeout", "5", "--client-timeout", "3"]
+        self.tokens = Path(store).with_name("tokens")
+        self.write_tokens(f"chaos write {TOKEN}")
+        command += ["--token-file", str(self.tokens)]
         environment = {name: value for name, value in os.environ.items() if name != "VDSH_TOKEN"}
         environment |= {"TMPDIR": str(temporary)} if temporary else {}
         self.log = tempfile.TemporaryFile("w+")
@@ -115,6 +162,13 @@ class Service:
         self.process.wait()
         self.log.seek(0)
         print(self.log.read()[-3000:])
+
+    def write_tokens(self, *lines, rights=0o600):
+        """Put another file of tokens into the place of the one before."""
+        draft = self.tokens.with_name("draft")
+        draft.write_text("\n".join(lines))
+        draft.chmod(rights)
+        draft.rename(self.tokens)
 
     def workers(self):
         """Return the ids of the workers."""
@@ -158,7 +212,9 @@ class Chaos:
         self.written = []
         self.phase = ""
         self.phases = [self.calm, self.kills, self.slow_clients, self.header_floods]
-        self.phases += [self.hostile_bodies, self.expensive_filters, self.moved_store]
+        self.phases += [self.hostile_bodies, self.expensive_filters, self.bodies_on_open_paths]
+        self.phases += [self.requests_sent_ahead, self.long_highlights, self.token_files]
+        self.phases += [self.moved_store]
         if small:
             self.phases.insert(2, self.full_temporary_folder)
 
@@ -209,14 +265,14 @@ class Chaos:
 
     def prepared(self, message):
         """Return a message as it is sent now."""
-        return message
+        return with_token(message)
 
     async def write(self):
         """Write a document now and then, on connections of its own."""
         for number in range(10**6):
             body = {"documents": [{"id": f"written-{number}", "text": f"some words own{number}"}]}
             with suppress(OSError, EOFError):
-                if await self.once(request("/v1/documents", body)) == 200:
+                if await self.once(self.prepared(request("/v1/documents", body))) == 200:
                     self.written.append(f"written-{number}")
             await asyncio.sleep(0.2)
 
@@ -276,14 +332,57 @@ class Chaos:
     async def hostile_bodies(self, seconds):
         """Send 4 MB of what no call takes, again and again."""
         message = request("/v1/encode", {"texts": [0] * 1_300_000})
-        await self.flood(message, seconds)
+        await self.flood(self.prepared(message), seconds)
+
+    async def bodies_on_open_paths(self, seconds):
+        """Send 4 MB to a path that needs no token, on 50 connections at a time."""
+        head = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 4000000\r\n\r\n"
+        await self.flood(head + bytes(4_000_000), seconds, n_connections=50)
+
+    async def requests_sent_ahead(self, seconds):
+        """Send 8 MB of requests that need no token on one connection, and read what comes."""
+        message = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 200_000
+
+        async def read(reader):
+            while await reader.read(2**16):
+                pass
+
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            reader, writer = await asyncio.open_connection(*self.place)
+            reading = asyncio.create_task(read(reader))
+            with suppress(OSError, TimeoutError):
+                async with asyncio.timeout(PATIENCE):
+                    writer.write(message)
+                    await writer.drain()
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+            writer.transport.abort()
+
+    async def long_highlights(self, seconds):
+        """Ask two at a time for highlights of all documents that are long."""
+        body = {"text": "longword7", "k": N_LONG, "highlight": True}
+        message, end = self.prepared(request("/v1/search", body)), time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            await asyncio.gather(*(self.once(message) for _ in range(2)), return_exceptions=True)
+
+    async def token_files(self, seconds):
+        """Ruin the file of tokens, open it to others, and mend it."""
+        other = "other read another-token-of-the-chaos"
+        for lines, rights in ((["garbage"], 0o600), ([other], 0o644), ([other], 0o600)):
+            self.service.write_tokens(
+                *lines, *[f"chaos write {TOKEN}"][rights == 0o644 :], rights=rights
+            )
+            await asyncio.sleep(seconds / 4)
+        self.service.write_tokens(f"chaos write {TOKEN}")
 
     async def expensive_filters(self, seconds):
         """Ask with as many labels as are let through, and with more."""
         end = time.perf_counter() + seconds
         for parts, labels in ((48, 200), (20, 2000)):
             some = [{"label": {"in": [f"{i}-{j}" for j in range(labels)]}} for i in range(parts)]
-            message = request("/v1/search", {"text": "space", "where": {"or": some}})
+            body = {"text": "space", "where": {"or": some}}
+            message = self.prepared(request("/v1/search", body))
             with suppress(OSError, EOFError):
                 while time.perf_counter() < end - (seconds / 2 if parts == 48 else 0):
                     await asyncio.gather(*(self.once(message) for _ in range(4)))
@@ -294,8 +393,8 @@ class Chaos:
         await asyncio.sleep(seconds / 2)
         await asyncio.to_thread(shutil.copytree, self.away, self.path)
 
-    async def flood(self, message, seconds):
-        """Send a message on four connections at a time; read what comes back, if anything."""
+    async def flood(self, message, seconds, n_connections=4):
+        """Send a message on some connections at a time; read what comes back, if anything."""
         end = time.perf_counter() + seconds
 
         async def one():
@@ -308,7 +407,7 @@ class Chaos:
                         await reader.readuntil(b"\r\n\r\n")
                 writer.transport.abort()
 
-        await asyncio.gather(*(one() for _ in range(4)))
+        await asyncio.gather(*(one() for _ in range(n_connections)))
 
     def rows(self):
         """Make a row of each phase."""

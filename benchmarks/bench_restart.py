@@ -22,6 +22,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import bench_chaos
+from bench_chaos import with_token
 from bench_server import request
 from common import markdown, save
 
@@ -161,10 +162,6 @@ class Care(bench_chaos.Chaos):
         await asyncio.sleep(LOOK_AGAIN)
         old = await self.once(with_token(self.searches[0], OLD))
         self.facts["status_with_the_old_token"] = old
-
-
-def with_token(message, token):
-    return message.replace(b"\r\n", f"\r\nAuthorization: Bearer {token}\r\n".encode(), 1)
 
 
 if __name__ == "__main__":

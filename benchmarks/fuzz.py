@@ -31,7 +31,7 @@ from vdsh.errors import VdshError
 from vdsh.hashers import HASHERS
 from vdsh.jit import use_threads
 
-SHARES = {"jsonl": 50, "csv": 40, "tsv": 20, "text": 15, "parquet": 15, "svm": 10}
+SHARES = {"jsonl": 50, "csv": 40, "tsv": 20, "text": 15, "parquet": 15, "svm": 10, "tokens": 5}
 SHARES |= {"model": 15, "index": 25, "store": 10}  # thousands of 200,000
 BOUND_MB = 256
 SECONDS = 30

@@ -21,6 +21,7 @@ from vdsh.datasets.formats import read_vectors
 from vdsh.documents import Document, read_documents
 from vdsh.search import HammingIndex
 from vdsh.search.index_file import FORMAT, MAGIC, map_arrays, write_arrays
+from vdsh.server.tokens import read_tokens
 from vdsh.store import open_store
 from vdsh.words import Segment
 
@@ -103,6 +104,23 @@ class Parquet:
         sink = io.BytesIO()
         pq.write_table(pa.table({"text": texts, "year": years}), sink)
         return sink.getvalue()
+
+
+class Tokens:
+    """A file of tokens, closed to others."""
+
+    lines = "# people\nann write 5d41402abc4b2a76b9719d911017c592 2027-01-31\n"
+    valid = f"{lines}page read 7d793037a0760186574b0282f2f435e7\n".encode()
+
+    def write(self, folder: Path, rng: Random) -> None:
+        data = self.valid if rng.random() < 0.8 else self.valid.splitlines()[-1].split()[-1]
+        (folder / "tokens").write_bytes(mutants.of_bytes(data, rng))
+        (folder / "tokens").chmod(0o600 if rng.random() < 0.9 else rng.randrange(0o1000) | 0o400)
+
+    def use(self, folder: Path, rng: Random) -> None:
+        known = read_tokens(str(folder / "tokens"))
+        assert known is not None and known.known, "a file that lets nobody in"
+        assert known.find(b"Bearer ") is None, "no token at all lets in"
 
 
 class Vectors:
@@ -331,6 +349,7 @@ def targets(scratch: Path, models: list[str]) -> dict[str, Any]:
         **{kind: Documents(kind) for kind in ("jsonl", "csv", "tsv", "text")},
         "parquet": Parquet(),
         "svm": Vectors(),
+        "tokens": Tokens(),
         "model": Model(models, scratch),
         "index": Index(scratch),
         "store": Store(scratch),

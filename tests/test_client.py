@@ -80,11 +80,7 @@ def test_what_goes_through_all_documents_gives_what_the_store_gives(client, stor
         assert asked == wanted
     ((_, codes), *_), (_, wanted) = client.entries(batch_size=100), next(store.entries())
     assert np.array_equal(codes, wanted[: len(codes)]) and len(codes) == 7  # what it gives at once
-    groups = list(client.duplicates(9, similarity=0.3))
-    assert groups and groups == list(store.duplicates(9, similarity=0.3))
     assert client.count({"label": "sport"}) == store.count({"label": "sport"}) == 40
-    with pytest.raises(InputError, match="similarity must be"):
-        client.duplicates(similarity=2)
     with pytest.raises(VdshError, match="limit must be at most 7. Got 8"):
         client._connection.ask("GET", "/v1/documents?limit=8")
     with pytest.raises(VdshError, match="limit: .*greater than or equal to 1"):
@@ -193,7 +189,7 @@ def test_names_tokens_and_seconds_are_checked():
         Client("http://a", timeout=0)
 
 
-INFO = (200, {"documents": 1, "bits": 16, "labels": [], "limits": {}})
+COUNT = (200, {"count": 1})
 
 
 @contextmanager
@@ -204,7 +200,8 @@ def answering(*answers, port=0, certificate=None):
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def do_GET(self):
+        def do_POST(self):
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
             paths.append(self.path)
             answer = left.pop(0)
             if answer is None:
@@ -217,6 +214,8 @@ def answering(*answers, port=0, certificate=None):
                 self.send_header(name, str(value))
             self.end_headers()
             self.wfile.write(content)
+
+        do_DELETE = do_POST
 
         def log_message(self, *_):
             pass
@@ -241,13 +240,31 @@ BUSY = (503, {"error": "The service is too busy."})
 
 @pytest.mark.parametrize("trouble", [None, BUSY, (429, b"slow down"), (502, b"<html>")], ids=str)
 def test_lost_and_busy_requests_are_sent_again(trouble):
-    with answering(trouble, trouble, INFO) as (url, paths), Client(url) as client:
+    with answering(trouble, trouble, COUNT) as (url, paths), Client(url) as client:
         assert client.count() == 1
     assert len(paths) == 3
 
 
+def test_a_length_is_asked_for_without_labels():
+    """#31 B6: len(client) asked for all labels, twice in list(client)."""
+    with answering(COUNT) as (url, paths), Client(url) as client:
+        assert len(client) == 1
+    assert paths == ["/v1/count"]
+
+
+@pytest.mark.parametrize("sentence", ["There is no document 'a'.", "Kein Dokument."])
+def test_a_missing_document_is_known_by_its_code(sentence):
+    """#31 B6: it was known by how the English sentence began."""
+    with answering((404, {"error": sentence, "code": "no_document"})) as (url, _):
+        with Client(url) as client:
+            assert client.delete(["a"]) == 0
+    with answering((404, {"error": sentence, "code": "not_found"})) as (url, _):
+        with Client(url) as client, pytest.raises(InputError, match=sentence):
+            client.delete(["a"])
+
+
 def test_a_connection_that_was_closed_meanwhile_is_opened_at_once():
-    with answering(INFO, None, INFO) as (url, paths), Client(url, wait=0) as client:
+    with answering(COUNT, None, COUNT) as (url, paths), Client(url, wait=0) as client:
         assert [client.count(), client.count()] == [1, 1]
     assert len(paths) == 3
 
@@ -257,11 +274,11 @@ def test_a_service_that_starts_later_is_waited_for():
     client, answers = Client(f"http://127.0.0.1:{port}", store="a b"), []
     asking = threading.Thread(target=lambda: answers.append(client.count()))
     asking.start()
-    with answering(INFO, port=port) as (_, paths):
+    with answering(COUNT, port=port) as (_, paths):
         asking.join(10)
     client.close()
     assert answers == [1]
-    assert paths == ["/v1/stores/a%20b/info"]
+    assert paths == ["/v1/stores/a%20b/count"]
 
 
 @pytest.mark.parametrize(
@@ -307,7 +324,7 @@ def test_a_certificate_must_be_trusted(tmp_path, monkeypatch):
          "-keyout", "-"], check=True, capture_output=True,
     )  # fmt: skip
     file.write_bytes(made.stdout)
-    with answering(INFO, certificate=file) as (url, _):
+    with answering(COUNT, certificate=file) as (url, _):
         secure = url.replace("http", "https")
         with pytest.raises(VdshError, match="is not trusted: self.signed certificate"):
             Client(secure).count()

@@ -7,13 +7,17 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 from pydantic import ValidationError
 
 from conftest import toy_corpus
-from vdsh import Document, open_store
+from vdsh import Document, corpus_map, open_store
+from vdsh.corpus_map import CorpusMap
 from vdsh.errors import EngineError, VdshError, WriteError
+from vdsh.explain import highlights
+from vdsh.server import bodies, routes
 from vdsh.server import pool as pools
 from vdsh.server.app import create_app
 from vdsh.server.bodies import DocumentsBody, EncodeBody, SearchBody
@@ -126,6 +130,31 @@ def test_a_query_that_nobody_waits_for_is_interrupted(store, monkeypatch):
     assert {type(error) for error in caught} == {EngineError}
 
 
+def test_a_query_of_postgres_that_nobody_waits_for_is_cancelled(fitted, new_place):
+    """#31 B3: it went on after its 504, and kept the handle."""
+    place, caught = new_place("postgres"), []
+    with open_store(place, fitted) as opened:
+        opened.upsert([Document("a", "moon orbit")])
+
+    def work(opened):
+        try:
+            opened._engine._session.run(lambda cursor: cursor.execute("SELECT pg_sleep(300)"))
+        except EngineError as error:
+            caught.append(str(error))
+            raise
+
+    async def ask():
+        pool = StorePool(place, handles=1)
+        pool.open()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(pool.call(work), 0.3)
+        assert await asyncio.wait_for(pool.call(lambda opened: opened.count()), 60) == 1
+        pool.close()
+
+    asyncio.run(ask())
+    assert len(caught) == 1 and "cancel" in caught[0]
+
+
 def test_a_pool_is_closed_although_a_query_runs(store):
     release = threading.Event()
 
@@ -174,6 +203,69 @@ def test_an_expensive_filter_is_refused(api):
         assert said.startswith("A filter must have at most 100 parts. Got ")
     few = {"id": {"in": [f"d{i}" for i in range(9000)]}}
     assert api.post("/v1/search", json={"text": "moon", "where": few}).status_code == 200
+
+
+def test_highlighting_holds_no_handle_and_ends_with_its_time(store, monkeypatch):
+    """#31 B3: two such searches kept all others waiting for 50 s after their 504."""
+    begun, release = threading.Event(), threading.Event()
+    n_shown, show = [], highlights.Highlighter.show
+
+    def slow(self, texts):
+        n_shown.append(len(texts))
+        begun.set()
+        release.wait(60)
+        return show(self, texts)
+
+    monkeypatch.setattr(highlights, "_BATCH", 1)
+    monkeypatch.setattr(highlights.Highlighter, "show", slow)
+    with client(store, limits=Limits(seconds=1)) as api:
+        pool = api.app.state.service.pool
+        answers = []
+        asked = {"text": "moon", "k": 40, "highlight": True}
+        ask = threading.Thread(target=lambda: answers.append(api.post("/v1/search", json=asked)))
+        ask.start()
+        assert begun.wait(30)
+        assert pool._free.qsize() == 2, "both handles are free while texts are highlighted"
+        ask.join(30)
+        assert sentence(answers[0], 504).startswith("It took more than 1 s")
+        release.set()
+        assert api.post("/v1/search", json={"text": "moon"}).status_code == 200
+    assert n_shown == [1], "no further text is looked at when nobody waits"
+
+
+def test_highlights_look_at_so_many_characters_of_long_texts(fitted):
+    """#31 B3."""
+    long = "moon " * 20_000
+    code = fitted.encode(["moon"])[0]
+    shown = highlights.highlight(fitted, [long] * 12, code=code, query="moon").hits
+    assert [bool(one.marks) for one in shown] == [True] * 10 + [False] * 2
+    assert shown[-1].passage[0] == 0
+    assert max(sum(map(len, some)) for some in highlights.portions([long] * 12)) <= 50_000
+    short = ["moon"] * 60
+    assert [len(some) for some in highlights.portions(short)] == [25, 25, 10]
+
+
+def test_an_answer_has_so_many_characters(api, monkeypatch):
+    """#31 B3: a thousand hits of 200,000 characters were one answer."""
+    monkeypatch.setattr(routes, "MOST_CHARACTERS", 100)
+    said = sentence(api.post("/v1/search", json={"text": "moon", "k": 40}), 422)
+    assert "An answer must have at most 100 characters of texts." in said and "fewer" in said
+    assert api.post("/v1/search", json={"text": "moon", "k": 1}).status_code == 200
+
+
+def test_large_metadata_is_refused_before_it_is_copied(monkeypatch):
+    """#31 B5: 13 MB of it kept all others waiting for 2.4 s."""
+    monkeypatch.setattr(bodies.json, "dumps", lambda *_, **__: pytest.fail("it is written"))
+    for metadata in (
+        {f"k{i}": i for i in range(60_000)},
+        {"a": [[] for _ in range(110_000)]},
+        {"a": [{"b": 1} for _ in range(60_000)]},
+        {"a": "x" * 110_000},
+        {"x" * 110_000: 1},
+    ):
+        document = {"id": "a", "text": "b", "metadata": metadata}
+        with pytest.raises(ValidationError, match="at most 100,000 bytes of JSON"):
+            DocumentsBody.model_validate({"documents": [document]})
 
 
 # B4: no room for numbers
@@ -281,6 +373,48 @@ def test_an_answer_does_not_say_where_the_store_lies(api, store, monkeypatch):
     said = sentence(api.delete("/v1/documents/d0"), 503)
     assert said == "Another process is writing to the store; waited 10 s. Try again."
     assert str(store) not in sentence(api.get("/v1/map"), 404)
+
+
+def spoil(store, **changes):
+    """Put a map beside a store that is one as a file, but not of that store."""
+    parts = {"ids": ["d0"], "titles": ["d0"], "labels": []}
+    arrays = {
+        "points": np.zeros((1, 2), np.float32),
+        "scores": np.zeros((1, 3), np.float32),
+        "label": np.full(1, -1, np.int32),
+    }
+    made = CorpusMap(**parts, **arrays, **changes)
+    corpus_map.save(store / corpus_map.FILE, made)
+
+
+@pytest.mark.parametrize("facts", [{}, None, {"fingerprint": 3}, {"documents": 1}, "bits"])
+def test_a_damaged_map_is_said_without_its_path_and_searches_go_on(api, store, facts):
+    """#31 B5: every highlighted search was a 500, and /v1/map said where the store lies."""
+    fingerprint = api.app.state.service.pool.model.fingerprint
+    if facts is None:
+        (store / corpus_map.FILE).write_bytes(b"no map")
+    elif facts == "bits":
+        spoil(store, facts={"documents": 1, "fingerprint": fingerprint})
+    else:
+        spoil(store, facts=facts)
+    said = sentence(api.get("/v1/map"), 404)
+    assert "Make it again: vdsh map STORE" in said and str(store.parent) not in said
+    answer = api.post("/v1/search", json={"text": "moon", "highlight": True})
+    assert answer.status_code == 200 and "place" not in answer.json() and answer.json()["hits"]
+
+
+def test_errors_have_a_code(api):
+    """#31 B6: programs compared English sentences."""
+    asked = {
+        "no_document": api.get("/v1/documents/none"),
+        "not_found": api.get("/nothing"),
+        "no_store": api.get("/v1/stores/none/info"),
+        "method_not_allowed": api.get("/v1/search"),
+        "not_json": api.post("/v1/search", content=b"{}"),
+        "invalid": api.post("/v1/search", json={}),
+        "bad_request": api.get("/health", headers={"Host": "elsewhere"}),
+    }
+    assert {answer.json()["code"]: answer for answer in asked.values()} == asked
 
 
 def test_the_manual_says_that_metrics_need_a_token(store):

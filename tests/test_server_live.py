@@ -15,13 +15,16 @@ import tempfile
 import time
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from urllib.parse import quote
 
 import pytest
 
 from conftest import toy_corpus
 from vdsh import Document, open_store
+from vdsh.errors import VdshError
 from vdsh.server.connections import MOST_REQUESTS
+from vdsh.server.run import check_tls
 from vdsh.server.workers import FOLDER
 
 TOKEN = "correct-horse-battery-staple"
@@ -54,8 +57,8 @@ class Service:
             env=os.environ | environment,
         )
         line = self.process.stdout.readline()
-        assert "http://" in line, self.end()
-        self.host, self.port = re.search(r"http://([^:]+):(\d+)", line).groups()
+        assert "://" in line, self.end()
+        self.host, self.port = re.search(r"https?://([^:]+):(\d+)", line).groups()
 
     def ask(self, method, path, body=None, **headers):
         """Send one request on a connection of its own; return status and answer."""
@@ -139,7 +142,7 @@ def test_a_client_that_does_not_send_its_body_is_told_so(pair):
         connection.sendall(head("/v1/search", 100) + b'{"text"')
         answer = read_all(connection)
     assert answer.startswith(b"HTTP/1.1 408 ")
-    assert b'{"error":"The body did not arrive within 3 s."}' in answer
+    assert b'{"error":"The body did not arrive within 3 s.","code":"request_timeout"}' in answer
 
 
 def test_a_client_that_sends_nothing_or_half_a_head_is_let_go(pair):
@@ -181,13 +184,13 @@ def test_a_head_without_end_is_refused_before_it_is_gathered(pair, flood):
     path = b"/" + b"x" * (2**20 if flood == "path" else 6)
     with pair.connect() as connection:
         with suppress(ConnectionError):
-            connection.sendall(b"GET " + path + b" HTTP/1.1\r\nHost: localhost\r\n" + FLOODS[flood])
+            method = b"POST " if flood == "trailers" else b"GET "
+            lines = b" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            connection.sendall(method + path + lines + FLOODS[flood])
         answer = read_all(connection)
     assert answer.startswith(b"HTTP/1.1 431 ")
-    assert (
-        b'{"error":"The head of a request must be at most 65,536 bytes with 100 headers."}'
-        in answer
-    )
+    assert b'"The head of a request must be at most 65,536 bytes with 100 headers."' in answer
+    assert b'"code":"head_too_large"' in answer
 
 
 STREAM = b"""POST /v1/documents HTTP/1.1\r\nHost: localhost\r
@@ -236,11 +239,90 @@ def test_a_body_in_small_pieces_is_no_flood(pair):
         assert read_all(connection).startswith(b"HTTP/1.1 200 ")
 
 
+HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def memory(service):
+    """The most megabytes that each worker had since the last look, added up."""
+    status = [Path(f"/proc/{worker}/status").read_text() for worker in service.workers()]
+    for worker in service.workers():
+        Path(f"/proc/{worker}/clear_refs").write_text("5")
+    return sum(int(re.search(r"VmHWM:\s+(\d+)", one)[1]) for one in status) / 1024
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_body_on_an_open_path_costs_no_memory(pair, method):
+    """#31 B1: 200 x GET /health with 16 MiB took 4 GB, without a token."""
+    before = memory(pair)
+    lines = head("/health", 2**22).replace(b"POST", method.encode())
+    with ExitStack() as stack:
+        clients = [stack.enter_context(pair.connect()) for _ in range(40)]
+        for client in clients:
+            client.sendall(lines + bytes(2**22 - 1))
+        for client in clients:
+            status = b"200" if method == "GET" else b"405"
+            assert client.recv(65536).startswith(b"HTTP/1.1 " + status)
+    assert memory(pair) - before < 60, "160 MB were sent"
+
+
+def test_requests_sent_ahead_are_bounded(pair):
+    """#31 B1: one connection that sent 42 MiB of GET /health took 2.5 GB."""
+    before = memory(pair)
+    with pair.connect() as connection:
+        reading = Thread(target=read_all, args=(connection,))
+        reading.start()
+        with suppress(OSError):
+            connection.sendall(HEALTH * 200_000)
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
+        reading.join()
+    with pair.connect() as connection:
+        connection.sendall(HEALTH * 40)
+        answers = b""
+        while answers.count(b'{"status":"ok"}') < 40:
+            answers += connection.recv(65536)
+    assert memory(pair) - before < 60, "8 MB were sent"
+
+
+def test_trailers_without_end_leave_no_traceback(store):
+    """#31 B6: 431 during a body logged one."""
+    with serving(store, "--quiet") as service:
+        for lines in (head("/v1/search", 0), b"GET /v1/info HTTP/1.1\r\nHost: localhost\r\n\r\n"):
+            lines = lines.replace(b"Content-Length: 0\r\n", b"")[:-2]
+            with service.connect() as connection, suppress(ConnectionError):
+                connection.sendall(lines + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n")
+                time.sleep(0.1)
+                connection.sendall(b"0\r\nX-Long: " + b"x" * 2**20)
+                read_all(connection)
+        service.process.terminate()
+        assert "Traceback" not in service.end()
+
+
+def test_a_database_that_was_cut_is_not_ready(fitted, tmp_path):
+    """#31 B7: searches failed, and /ready said that all was well."""
+    texts, _ = toy_corpus()
+    with open_store(tmp_path / "store", fitted) as opened:
+        opened.upsert(Document(f"d{i}", text) for i, text in enumerate(50 * texts))
+    with serving(tmp_path / "store", "--quiet", "--writable") as service:
+        assert service.ask("GET", "/ready")[0] == 200
+        os.truncate(tmp_path / "store" / "store.sqlite", 4096)
+        status, answer = service.ask("POST", "/v1/search", {"text": "moon"})
+        assert (status, answer["code"]) == (503, "unavailable")
+        status, answer = service.ask("GET", "/ready")
+        assert status == 503 and "damaged" in answer["error"], answer
+        assert str(tmp_path) not in answer["error"]
+        assert service.ask("GET", "/health")[0] == 200
+
+
 def test_a_client_comes_back_after_many_requests(pair):
     """#16 B6: so that a worker that replaced another gets its share of busy clients."""
     with pair.connect() as connection:
-        connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n" * MOST_REQUESTS)
-        answers = read_all(connection)
+        answers = b""
+        for n_asked in range(40, MOST_REQUESTS + 1, 40):
+            connection.sendall(HEALTH * 40)
+            while answers.count(b'{"status":"ok"}') < n_asked:
+                answers += connection.recv(65536)
+        answers += read_all(connection)
     assert answers.count(b"HTTP/1.1 200 OK") == MOST_REQUESTS
     assert answers.count(b"connection: close") == 1
 
@@ -350,6 +432,7 @@ def wait_for(condition):
 def test_it_finishes_a_running_request_and_leaves_a_log_without_token_and_text(store, tmp_path):
     file = tmp_path / "token"
     file.write_text(TOKEN)
+    file.chmod(0o600)
     body = b'{"text": "rocket", "k": 1}'
     with serving(store, "--host", "0.0.0.0", "--token-file", file) as service:
         service.host = "127.0.0.1"
@@ -398,6 +481,28 @@ def make_certificate(folder):
                "subjectAltName=IP:127.0.0.1", "-keyout", "key.pem", "-out", "cert.pem"]  # fmt: skip
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
     return folder / "cert.pem", folder / "key.pem"
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="a certificate is made by openssl")
+def test_an_expired_certificate_is_said(tmp_path):
+    """#31 B6: it was served without a word, and clients refused it."""
+    cert, key = make_certificate(tmp_path)
+    assert check_tls(str(cert), str(key)) == (str(cert), str(key))
+    command = ["openssl", "x509", "-in", cert, "-signkey", key, "-days", "0", "-out", cert]
+    subprocess.run(command, check=True, capture_output=True)
+    time.sleep(1.1)
+    with pytest.raises(VdshError, match=r"Clients will refuse '.*cert\.pem': .*expired"):
+        check_tls(str(cert), str(key))
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="a certificate is made by openssl")
+def test_a_handshake_has_the_time_of_a_request(store, tmp_path):
+    """#31 B6: it had 60 s, whatever --client-timeout said."""
+    cert, key = make_certificate(tmp_path)
+    options = ("--tls-cert", cert, "--tls-key", key, "--client-timeout", 0.5, "--quiet")
+    with serving(store, *options) as service, service.connect() as silent:
+        silent.settimeout(30)
+        assert read_all(silent) == b""
 
 
 # What systemd does: the socket is number 3 of the process, and the environment says so.

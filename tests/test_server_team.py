@@ -204,9 +204,12 @@ def test_a_line_that_is_no_token_is_named_and_not_shown(tmp_path, lines, words):
 
 
 def test_a_file_of_tokens_must_be_closed_to_others(tmp_path):
-    for rights in (0o644, 0o602, 0o620):
-        with pytest.raises(VdshError, match=f"open to others .* rights are {rights:o}. Run: chmod"):
-            read_tokens(write(tmp_path / "tokens", f"ann read {READER}", rights=rights))
+    for line in (f"ann read {READER}", READER):  # #31 B6: one token for all was not looked at
+        for rights in (0o644, 0o602, 0o620):
+            said = f"open to others .* rights are {rights:o}. Run: chmod"
+            with pytest.raises(VdshError, match=said):
+                read_tokens(write(tmp_path / "tokens", line, rights=rights))
+    write(tmp_path / "tokens", READER)
     (tmp_path / "tokens").write_bytes(b"\xff\xfe")
     with pytest.raises(VdshError, match="Cannot read a token"):
         read_tokens(str(tmp_path / "tokens"))
@@ -312,7 +315,7 @@ def test_a_stream_does_not_say_where_the_store_lies(editor, monkeypatch):
     monkeypatch.setattr(pool, "call", call)
     _, answer = stream(editor, [line_of(f"s{i}") for i in range(4)])
     error = "Cannot write to the store: the disk is full."
-    assert answer == [{"written": 2}, {"written": 2, "error": error}]
+    assert answer == [{"written": 2}, {"written": 2, "error": error, "code": "unavailable"}]
 
 
 def test_a_stream_ends_between_batches_when_the_service_stops(editor):

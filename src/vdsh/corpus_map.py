@@ -187,7 +187,9 @@ def _check_parts(found: CorpusMap) -> None:
     good = all(isinstance(some, list) and set(map(type, some)) <= {str} for some in texts)
     good &= [a.dtype.name for a in (points, scores, label)] == ["float32", "float32", "int32"]
     good &= (points.shape, label.shape, len(found.titles)) == ((n, 2), (n,), n)
-    good &= scores.ndim == 2 and len(scores) == n and isinstance(found.facts, dict)
+    good &= scores.ndim == 2 and len(scores) == n
+    good &= isinstance(found.facts, dict) and type(found.facts.get("documents")) is int
+    good = good and isinstance(found.facts.get("fingerprint"), str)
     good = good and bool(np.isfinite(points).all() and np.isfinite(scores).all())
     if not good or (n and not -1 <= label.min() <= label.max() < len(found.labels)):
         raise ValueError("names and arrays do not fit each other")

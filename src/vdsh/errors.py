@@ -40,6 +40,10 @@ class FolderError(VdshError, ValueError):
     """A model folder is damaged, incomplete, or made by a newer version."""
 
 
+class DamageError(FolderError):
+    """The database of a store is damaged, as it says itself."""
+
+
 class MissingPackageError(VdshError, ImportError):
     """An optional package is needed for this."""
 

@@ -46,7 +46,7 @@ def command(
     max_k: Annotated[int, typer.Option(min=1, help="Most hits of a search.")] = 1000,
     max_batch: Annotated[int, typer.Option(min=1, help="Most texts of a call.")] = 1000,
     max_text: Annotated[int, typer.Option(min=1, help="Most characters of a text.")] = 200_000,
-    max_body: Annotated[int, typer.Option(min=1, help="Most bytes of a body.")] = 16 * 2**20,
+    max_body: Annotated[int, typer.Option(min=1, help="Most bytes of a body.")] = 4 * 2**20,
     timeout: Annotated[float, typer.Option(min=0.01, help="Seconds for an answer.")] = 30,
     client_timeout: Annotated[
         float, typer.Option(min=0.01, help="Seconds for a client to send its request.")

@@ -22,8 +22,7 @@ from vdsh.codes import Codes, from_hex
 from vdsh.documents import Document
 from vdsh.errors import InputError, VdshError
 from vdsh.search.checks import check_count, check_list
-from vdsh.store.duplicates import find_duplicates
-from vdsh.store.hits import Duplicates, Hit, Hits, Within
+from vdsh.store.hits import Hit, Hits, Within
 from vdsh.store.rows import check_id
 from vdsh.store.verbs import Verbs
 from vdsh.store.where import Filter
@@ -77,8 +76,6 @@ class Client(Verbs):
 
     def count(self, where: Filter | None = None) -> int:
         """Count all documents, or those that match a filter."""
-        if where is None:
-            return int(self.info()["documents"])
         return int(self._post("count", {"where": where})["count"])
 
     def labels(self) -> list[str]:
@@ -182,17 +179,6 @@ class Client(Verbs):
         size = min(check_count("batch_size", batch_size, 1), self._limits["batch"])
         at = f"{self._at}/documents?"
         return read_pages(lambda asked: self._connection.ask("GET", at + asked), after, size)
-
-    def duplicates(
-        self, radius: int | None = None, *, similarity: float = 0.8
-    ) -> Iterator[Duplicates]:
-        """Find groups of nearly equal texts; all are read for that. See `Store.duplicates`."""
-
-        def texts(ids: list[str]) -> dict[str, str]:
-            found = (self.find(id) for id in ids)
-            return {hit.id: hit.text for hit in found if hit is not None}
-
-        return find_duplicates(self.entries(), texts, similarity, radius)
 
     def upsert(
         self,

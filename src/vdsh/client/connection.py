@@ -4,7 +4,7 @@ import json
 import random
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from socket import EAI_NONAME, gaierror
 from ssl import SSLCertVerificationError
@@ -61,7 +61,7 @@ class Connection:
                 f"{self.url} answers with status {status}, but not as `vdsh serve` does. "
                 "Is the address right?"
             )
-        raise failure(status, str(answer["error"]), self.url)
+        raise failure(status, answer, self.url)
 
     def close(self) -> None:
         """Close the connection; a further request opens it again."""
@@ -106,9 +106,10 @@ class Connection:
         return EngineError(f"{self.url} cannot be reached: {why}. Does `vdsh serve` run there?")
 
 
-def failure(status: int, sentence: str, url: str) -> Exception:
+def failure(status: int, answer: Mapping[str, Any], url: str) -> Exception:
     """Make the error of an answer: ours to mend, or the service's."""
-    if status == 404 and sentence.startswith("There is no document"):
+    sentence = str(answer["error"])
+    if answer.get("code") == "no_document":
         return NoDocumentError(sentence)
     if status in MINE:
         return InputError(sentence)

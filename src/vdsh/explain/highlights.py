@@ -1,10 +1,10 @@
 """What to show of texts that a query found: their best passage, and the words that matter.
 
-A word matters where the query has it, or where it holds bits that both codes share. All texts go
-through the encoder together, so that ten hits cost little more than one.
+A word matters where the query has it, or where it holds bits that both codes share. Several texts
+go through the encoder together, so that ten hits cost little more than one.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -26,7 +26,8 @@ MOST_WORDS = 10  # marked in a text
 LEAST = 0.2  # of the largest weight: what holds less is not marked
 MOST_MARKS = 500
 MOST_TRIED = 40  # words of a hit to leave out in turn: those with the largest weights
-_BATCH = 25  # texts that go through the encoder together
+MOST_CHARACTERS = 500_000  # of all texts of a query that are looked at
+_BATCH = 25  # texts that go through the encoder together, or so many as are LONGEST together
 _N_WORDS = 5  # listed per bit of the query
 
 Phrases = Sequence[Sequence[str]]
@@ -66,21 +67,56 @@ def highlight(
     phrases : sequence of sequences of str
         Words of the query that belong together: the passage is where they are.
     """
-    model, query = as_model(hasher), query or ""
-    if model.takes_vectors:  # it knows no words: those of the query are marked
-        typed = content_words(query[:LONGEST])
-        return Highlights(None, [_show(text[:LONGEST], {}, typed, phrases) for text in texts])
-    counts, bits = model.counts([query]), unpack(code[None])[0]
-    asked = all_pushes(model, counts)[0] if len(counts.data) else None
-    wanted = content_words(query[:LONGEST])
-    shown = []
-    for first in range(0, len(texts), _BATCH):
-        some = [text[:LONGEST] for text in texts[first : first + _BATCH]]
-        words = model.count_words(some)  # whatever else their codes tell
-        found = all_pushes(model, words, most=MOST_TRIED, always=counts.indices)
-        for text, pushed in zip(some, found, strict=True):
-            shown.append(_show(text, _weigh(model, pushed, bits), wanted, phrases))
-    return Highlights(put_together(model, asked, _N_WORDS) if asked else None, shown)
+    made = Highlighter(as_model(hasher), code, query or "", phrases)
+    shown = [one for some in portions(texts) for one in made.show(some)]
+    return Highlights(made.explain(), shown)
+
+
+def portions(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Cut texts to what is looked at, and give as many at a time as are quickly shown.
+
+    Of long texts the first `LONGEST` characters are looked at, of all together `MOST_CHARACTERS`:
+    those that come after are shown from their beginning, without marks.
+    """
+    some, size, left = list[str](), 0, MOST_CHARACTERS
+    for text in texts:
+        cut = text[: min(LONGEST, left)]
+        if some and (len(some) == _BATCH or size + len(cut) > LONGEST):
+            yield some
+            some, size = [], 0
+        some.append(cut)
+        size, left = size + len(cut), left - len(cut)
+    if some:
+        yield some
+
+
+class Highlighter:
+    """Shows texts that one query found, some at a time; see `highlight`."""
+
+    def __init__(self, model: Model, code: Codes, query: str, phrases: Phrases) -> None:
+        self.model = model
+        self.phrases = phrases
+        self.wanted = content_words(query[:LONGEST])
+        self.bits = unpack(code[None])[0]
+        # A model of vectors knows no words: those of the query are marked.
+        self.counts = None if model.takes_vectors else model.counts([query])
+
+    def explain(self) -> TextExplanation | None:
+        """Say why the query has its code; None where it has no known word."""
+        if self.counts is None or not len(self.counts.data):
+            return None
+        return put_together(self.model, all_pushes(self.model, self.counts)[0], _N_WORDS)
+
+    def show(self, texts: Sequence[str]) -> list[Highlight]:
+        """Choose the passage and the words to mark in each text, as `portions` gives them."""
+        if self.counts is None:
+            return [_show(text, {}, self.wanted, self.phrases) for text in texts]
+        words = self.model.count_words(texts)  # whatever else their codes tell
+        found = all_pushes(self.model, words, most=MOST_TRIED, always=self.counts.indices)
+        return [
+            _show(text, _weigh(self.model, pushed, self.bits), self.wanted, self.phrases)
+            for text, pushed in zip(texts, found, strict=True)
+        ]
 
 
 def _weigh(model: Model, found: Pushes, bits: "Bits") -> dict[str, float]:

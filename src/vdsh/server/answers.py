@@ -1,9 +1,17 @@
-"""What answers look like, for the OpenAPI description."""
+"""What answers look like, for the OpenAPI description; made of the types that are answered."""
 
-from typing import Any, Literal
+from collections.abc import Collection
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.json_schema import SkipJsonSchema
+
+from vdsh.documents import Document
+from vdsh.explain.results import Agreement, BitExplanation, TextExplanation
+from vdsh.server.limits import Limits
+from vdsh.store import Hit
 
 
 class Answer(BaseModel):
@@ -13,43 +21,76 @@ class Answer(BaseModel):
 
 
 class Failure(Answer):
-    """Why a request failed, in a sentence."""
+    """Why a request failed: a sentence, and a code for programs."""
 
     error: str
-
-
-class StoredDocument(Answer):
-    """A document with its code in hex."""
-
-    id: str
-    text: str
-    labels: list[str] | None
-    metadata: dict[str, Any]
     code: str
 
 
-class FoundDocument(StoredDocument):
-    """A hit: a line of `vdsh search --json`."""
+def described(
+    kind: type, *, name: str | None = None, optional: Collection[str] = (), **more: Any
+) -> type[Answer]:
+    """Describe the JSON object of a NamedTuple or a dataclass, with the types inside it.
 
-    distance: int
-    expected: float | SkipJsonSchema[None] = None
-    score: float | SkipJsonSchema[None] = Field(
-        None, description="By words and code together, from 0 to 1.25, where ranked so."
+    Parameters
+    ----------
+    optional : collection of str
+        Fields that are left out where they are None or empty.
+    more
+        Further fields, as pydantic's `create_model` takes them.
+    """
+    fields: dict[str, Any] = {
+        field: _may_have(_shape(hint)) if field in optional else (_shape(hint), ...)
+        for field, hint in get_type_hints(kind).items()
+    }
+    first = (kind.__doc__ or "").partition("\n")[0]
+    made: type[Answer] = create_model(
+        name or kind.__name__, __base__=Answer, __doc__=first, **fields, **more
     )
-    words: list[str] | SkipJsonSchema[None] = Field(
-        None, description="The query's words that the document has, where ranked by them."
-    )
-    title: str | SkipJsonSchema[None] = None
-    passage: str | SkipJsonSchema[None] = Field(
-        None, description="The best stretch of the text, in one line."
-    )
-    span: tuple[int, int] | SkipJsonSchema[None] = Field(
-        None, description="Where the passage begins and ends in the text, in characters."
-    )
-    marks: list[tuple[int, int, bool]] | SkipJsonSchema[None] = Field(
-        None,
-        description="Where a word that matters begins and ends, and whether the query has it.",
-    )
+    return made
+
+
+def _shape(hint: Any) -> Any:
+    """Describe NamedTuples, alone or in lists and unions, as the objects that JSON has of them."""
+    if isinstance(hint, type) and hasattr(hint, "_fields"):
+        return _known(hint)
+    inner = tuple(map(_shape, get_args(hint)))
+    if get_origin(hint) is list:
+        return list[inner]  # type: ignore[valid-type]
+    return Union[inner] if isinstance(hint, UnionType) else hint  # noqa: UP007
+
+
+_known = cache(described)
+
+
+def _may_have(kind: Any, description: str | None = None) -> Any:
+    optional = kind | SkipJsonSchema[None]  # type: ignore[misc]
+    return optional, Field(None, description=description)
+
+
+StoredDocument = described(Document, name="StoredDocument", code=(str, ...))
+FoundDocument = described(
+    Hit,
+    name="FoundDocument",
+    optional=("expected", "score", "words"),
+    title=_may_have(str),
+    passage=_may_have(str, "The best stretch of the text, in one line."),
+    span=_may_have(
+        tuple[int, int], "Where the passage begins and ends in the text, in characters."
+    ),
+    marks=_may_have(
+        list[tuple[int, int, bool]],
+        "Where a word that matters begins and ends, and whether the query has it.",
+    ),
+)
+TextAnswer = described(TextExplanation)
+BitAnswer = described(BitExplanation)
+ExplainAnswer = described(
+    TextExplanation,
+    name="ExplainAnswer",
+    other=_may_have(TextAnswer),
+    agreement=_may_have(described(Agreement)),
+)
 
 
 class EncodeAnswer(Answer):
@@ -57,32 +98,6 @@ class EncodeAnswer(Answer):
 
     codes: list[str]
     bits: int
-
-
-class WeighedWord(Answer):
-    """A word and how much it counts."""
-
-    word: str
-    weight: float
-
-
-class BitOfText(Answer):
-    """One bit of a text's code, and the text's words behind it."""
-
-    bit: int
-    value: Literal[0, 1]
-    probability: float | None
-    margin: float
-    words: list[WeighedWord]
-
-
-class TextAnswer(Answer):
-    """Why a text has its code, and how sure that is."""
-
-    code: str
-    confidence: float | None
-    expected_wrong: float | None
-    bits: list[BitOfText]
 
 
 class PlaceAnswer(Answer):
@@ -99,10 +114,10 @@ class SearchAnswer(Answer):
     """
 
     code: str
-    hits: list[FoundDocument]
+    hits: list[FoundDocument]  # type: ignore[valid-type]
     unknown: list[str] | SkipJsonSchema[None] = None
     warning: str | SkipJsonSchema[None] = None
-    explanation: TextAnswer | SkipJsonSchema[None] = None
+    explanation: TextAnswer | SkipJsonSchema[None] = None  # type: ignore[valid-type]
     place: PlaceAnswer | SkipJsonSchema[None] = None
 
 
@@ -118,47 +133,10 @@ class WithinAnswer(SearchAnswer):
     total: int
 
 
-class WordOfBoth(WeighedWord):
-    """A word of two texts, and the bits on which it makes them agree."""
-
-    bits: list[int]
-
-
-class AgreementAnswer(Answer):
-    """The bits on which two codes agree, and the words behind that."""
-
-    agree: list[int]
-    differ: list[int]
-    shared_words: list[WordOfBoth]
-
-
-class ExplainAnswer(TextAnswer):
-    """Why a text has its code; with another text, where the two agree."""
-
-    other: TextAnswer | SkipJsonSchema[None] = None
-    agreement: AgreementAnswer | SkipJsonSchema[None] = None
-
-
-class BitAnswer(Answer):
-    """The words that set a bit to 1 and to 0, and its health."""
-
-    bit: int
-    ones: list[WeighedWord]
-    zeros: list[WeighedWord]
-    decoder_ones: list[WeighedWord] | None
-    decoder_zeros: list[WeighedWord] | None
-    balance: float
-    entropy: float
-    unused: bool
-    duplicates: list[int]
-    correlation: float | None = None
-    correlated: int | None = None
-
-
 class BitsAnswer(Answer):
     """All bits."""
 
-    bits: list[BitAnswer]
+    bits: list[BitAnswer]  # type: ignore[valid-type]
 
 
 class CountAnswer(Answer):
@@ -173,7 +151,7 @@ class PageAnswer(Answer):
     `next` is what to give as `after` for those that follow; it is null where there are no more.
     """
 
-    documents: list[StoredDocument]
+    documents: list[StoredDocument]  # type: ignore[valid-type]
     next: str | None
     model: str
 
@@ -188,15 +166,6 @@ class DeletedAnswer(Answer):
     """The document was there and is gone."""
 
     deleted: Literal[True]
-
-
-class LimitsAnswer(Answer):
-    """The most a request may ask for."""
-
-    k: int
-    batch: int
-    text: int
-    body: int
 
 
 class ModelAnswer(Answer):
@@ -224,7 +193,7 @@ class InfoAnswer(Answer):
     writable: bool
     map: bool
     examples: list[str] = Field(description="Texts to try, where the store has some.")
-    limits: LimitsAnswer
+    limits: described(Limits)  # type: ignore[valid-type]
 
 
 class StatusAnswer(Answer):

@@ -7,7 +7,7 @@ import numpy as np
 
 from vdsh.codes import Codes, from_hex, unpack
 from vdsh.server.bodies import Query
-from vdsh.server.errors import NotFound
+from vdsh.server.errors import NoDocument
 from vdsh.server.pool import StorePool
 from vdsh.store import Hit
 from vdsh.store.queries import TextQuery, VectorQuery, rank_of, read_vector
@@ -53,7 +53,7 @@ async def read_query(query: Query, rank: str | None, pool: StorePool) -> Asked:
     id = query.id or ""
     hit = await pool.call(lambda store: store.find(id))
     if hit is None:
-        raise NotFound(f"There is no document '{id}'.")
+        raise NoDocument(id)
     # Nobody typed it, so quotes and dashes in it mean nothing: it is read as for distances.
     (read,) = await pool.read(hit.text, rank="distance")
     return Asked(_with_stored_code(read, hit), chosen, id)

@@ -117,7 +117,9 @@ def _check_filter(where: dict[str, Any]) -> dict[str, Any]:
     return where
 
 
-def _check_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+def _check_metadata(metadata: Any) -> Any:
+    if _least_size(metadata) > MOST_METADATA:  # told before anybody copies or writes it
+        raise _said(f"metadata must be at most {MOST_METADATA:,} bytes of JSON. Got more.")
     try:
         size = len(json.dumps(metadata, ensure_ascii=False).encode())
     except RecursionError:
@@ -125,6 +127,18 @@ def _check_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     if size > MOST_METADATA:
         raise _complaint(f"metadata must be at most {MOST_METADATA:,} bytes of JSON", size)
     return metadata
+
+
+def _least_size(value: Any) -> int:
+    """Count the bytes that JSON needs at least, up to the first ones that are too many."""
+    size, left = 0, [value]
+    while left and size <= MOST_METADATA:
+        some = left.pop()
+        size += len(some) if isinstance(some, str | list | dict) else 1
+        if isinstance(some, list | dict) and size <= MOST_METADATA:
+            left += some
+            left += some.values() if isinstance(some, dict) else ()
+    return size
 
 
 Text = Annotated[str, Limited("text")]
@@ -286,7 +300,7 @@ class NewDocument(Body):
     id: NewId
     text: EachText
     labels: Annotated[list[Label], Field(fail_fast=True, max_length=1000)] | None = None
-    metadata: Annotated[dict[str, Any], AfterValidator(_check_metadata)] = {}
+    metadata: Annotated[dict[str, Any], BeforeValidator(_check_metadata)] = {}
     vector: Vector | SkipJsonSchema[None] = None
 
 

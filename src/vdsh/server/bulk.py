@@ -22,7 +22,7 @@ from vdsh.documents import Document, DocumentReader
 from vdsh.errors import InputError, VdshError, WriteError
 from vdsh.model.model import EmptyDocumentWarning
 from vdsh.server.bodies import NewDocument
-from vdsh.server.errors import without_paths
+from vdsh.server.errors import find_status, without_paths
 from vdsh.server.json_routes import HANDLES, complaint
 from vdsh.server.limits import Limits
 from vdsh.server.service import Service
@@ -54,14 +54,14 @@ def is_stream(scope: Scope) -> bool:
 class BulkAnswer(Response):
     """Reads the body of its request while it answers."""
 
-    def __init__(self, ask: Service) -> None:
+    def __init__(self, service: Service) -> None:
         super().__init__()
-        self.ask = ask
+        self.service = service
         self.n_lines = self.n_written = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Write what comes, and say so; a batch is read while the one before is written."""
-        say, limits = _Sayer(send), self.ask.limits
+        say, limits = _Sayer(send), self.service.limits
         incoming = _Incoming(scope, receive, limits.client_seconds)
         batches: asyncio.Queue[list[bytes] | VdshError | None] = asyncio.Queue(1)
         reading = asyncio.create_task(_read_into(batches, incoming, limits.body))
@@ -75,8 +75,9 @@ class BulkAnswer(Response):
             log.warning("A stream ended early: %d documents were written.", self.n_written)
             if not say.started:
                 raise  # there is still a status to give
-            sentence = without_paths(str(error), [self.ask.pool.path])
-            await say({"written": self.n_written, "error": sentence})
+            sentence = without_paths(str(error), [self.service.pool.path])
+            fields = {"error": sentence, "code": find_status(error)[1]}
+            await say({"written": self.n_written, **fields})
             reading.cancel()
             await asyncio.wait([reading])
             await incoming.linger()
@@ -87,7 +88,7 @@ class BulkAnswer(Response):
             reading.cancel()
 
     async def _write(self, lines: Sequence[bytes]) -> int:
-        first, limits = self.n_lines + 1, self.ask.limits
+        first, limits = self.n_lines + 1, self.service.limits
         self.n_lines += len(lines)
 
         def work(store: Store) -> int:
@@ -98,11 +99,11 @@ class BulkAnswer(Response):
                 return store.upsert(documents, vectors=some_vectors(vectors))
 
         try:
-            async with self.ask.pool.bulk, asyncio.timeout(limits.seconds):
+            async with self.service.pool.bulk, asyncio.timeout(limits.seconds):
                 for _ in range(HANDLES):  # each of which may meet a new model of the store
                     with suppress(ModelChangedError):
-                        return await self.ask.pool.call(work)
-                return await self.ask.pool.call(work)
+                        return await self.service.pool.call(work)
+                return await self.service.pool.call(work)
         except TimeoutError:
             raise WriteError(f"Writing took more than {limits.seconds:g} s.") from None
 

@@ -17,6 +17,7 @@ LINGER = 2.0  # seconds to read on after a head that is too large, so that the c
 MOST_HEADERS = 100
 MOST_BYTES = 2**16  # of a head, and of what comes along with a body
 CHUNK_COST = 8  # bytes that may come along with each byte of a body
+MOST_QUEUED = 50  # requests that a client sends ahead, before the answers to those before
 MOST_REQUESTS = 2000  # on one connection; then its client comes back, perhaps to a newer worker
 TOO_LARGE = (
     f"The head of a request must be at most {MOST_BYTES:,} bytes with {MOST_HEADERS} headers."
@@ -39,6 +40,8 @@ class PatientProtocol(HttpToolsProtocol):
         super().__init__(*arguments, **options)
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._n_requests = 0
+        self._deaf = False  # nothing more is read
+        self._in_body = False  # of a request, or in the trailers behind it
         self._n_bytes = 0  # of this request, less what its body accounts for
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -56,7 +59,7 @@ class PatientProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Expect the rest of a request's head soon after its beginning."""
-        if LEAVING in self._timers:
+        if self._deaf:
             return
         if self.cycle is None or self.cycle.response_complete:
             self._expect(HEAD, self.config.client_seconds)
@@ -66,7 +69,10 @@ class PatientProtocol(HttpToolsProtocol):
             self._refuse()
 
     def on_message_begin(self) -> None:
-        """Count the requests of a connection."""
+        """Count the requests of a connection; it ends after those that are queued, if too many."""
+        if len(self.pipeline) >= MOST_QUEUED:
+            self._deaf, self.cycle.keep_alive = True, False
+            raise ValueError("too many requests sent ahead")  # ends the parsing of what has come
         super().on_message_begin()
         self._n_requests += 1
 
@@ -81,6 +87,7 @@ class PatientProtocol(HttpToolsProtocol):
         """Start with the request."""
         self._came(HEAD)
         super().on_headers_complete()
+        self._in_body = True
         if self._n_requests >= MOST_REQUESTS or self.config.stopping:
             self.cycle.keep_alive = False
 
@@ -91,12 +98,12 @@ class PatientProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """Begin to count anew."""
-        self._n_bytes = 0
+        self._n_bytes, self._in_body = 0, False
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is not HTTP, unless the request was refused before."""
-        if LEAVING not in self._timers:
+        if not self._deaf:
             super().send_400_response(msg)
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
@@ -137,10 +144,17 @@ class PatientProtocol(HttpToolsProtocol):
 
     def _refuse(self) -> None:
         """Answer 431 and hang up; what still comes is thrown away."""
-        if self.transport.is_closing() or LEAVING in self._timers:
+        if self.transport.is_closing() or self._deaf:
             return
+        self._deaf = True
         self._expect(LEAVING, LINGER)
-        content = orjson.dumps({"error": TOO_LARGE})
+        if self._in_body and self.cycle.response_started:
+            self.transport.close()
+            return
+        if self._in_body:  # what runs has nobody to answer any more
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        content = orjson.dumps({"error": TOO_LARGE, "code": "head_too_large"})
         head = "HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\n"
         head += f"content-type: application/json\r\ncontent-length: {len(content)}\r\n\r\n"
         self.transport.write(head.encode() + content)

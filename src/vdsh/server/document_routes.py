@@ -15,9 +15,9 @@ from vdsh.server import answers
 from vdsh.server.answers import ASKED, NOT_THERE, READ_ONLY
 from vdsh.server.bodies import DocumentsBody
 from vdsh.server.bulk import BulkAnswer, is_stream, some_vectors
-from vdsh.server.errors import Forbidden, NotFound
+from vdsh.server.errors import Forbidden, NoDocument
 from vdsh.server.json_routes import Json, JsonRoute
-from vdsh.server.service import Ask, Service, service_of
+from vdsh.server.service import Service, ServiceDep, service_of
 from vdsh.store import Store
 
 FIELDS = ("id", "text", "labels", "metadata")
@@ -41,9 +41,9 @@ class _DocumentsRoute(JsonRoute):
 
         async def choose(request: Request) -> Response:
             if is_stream(request.scope):
-                ask = service_of(request)
-                _check_writable(ask)
-                return BulkAnswer(ask)
+                service = service_of(request)
+                _check_writable(service)
+                return BulkAnswer(service)
             return await handle(request)
 
         return choose
@@ -54,27 +54,27 @@ router = APIRouter(prefix="/v1/documents", route_class=_DocumentsRoute, tags=["d
 
 @router.get("", response_model=answers.PageAnswer, responses=ASKED)
 async def page(
-    ask: Ask,
+    service: ServiceDep,
     after: Annotated[str, Query(description="The `next` of the answer before.")] = "",
     limit: Annotated[int, Query(ge=1, description="Fewer come where texts are long.")] = READ,
 ) -> Json:
     """Return documents with their codes in the order of their ids, those above `after`."""
-    if limit > ask.limits.batch:
-        raise InputError(f"limit must be at most {ask.limits.batch:,}. Got {limit:,}.")
-    return Json(await ask.pool.call(lambda store: _page(store, after, limit)))
+    if limit > service.limits.batch:
+        raise InputError(f"limit must be at most {service.limits.batch:,}. Got {limit:,}.")
+    return Json(await service.pool.call(lambda store: _page(store, after, limit)))
 
 
 @router.get("/{id:any}", response_model=answers.StoredDocument, responses=NOT_THERE)
-async def get(id: Id, ask: Ask) -> Json:
+async def get(id: Id, service: ServiceDep) -> Json:
     """Return a document with its code."""
-    hit = await ask.pool.call(lambda store: store.find(id))
+    hit = await service.pool.call(lambda store: store.find(id))
     if hit is None:
-        raise NotFound(f"There is no document '{id}'.")
+        raise NoDocument(id)
     return Json({name: getattr(hit, name) for name in (*FIELDS, "code")})
 
 
 @router.post("", response_model=answers.WrittenAnswer, responses=ASKED | READ_ONLY)
-async def upsert(body: DocumentsBody, ask: Ask) -> Json:
+async def upsert(body: DocumentsBody, service: ServiceDep) -> Json:
     """Write documents; one whose id is there already replaces the old one.
 
     Where the store's model sees vectors, each may have its `vector`.
@@ -83,7 +83,7 @@ async def upsert(body: DocumentsBody, ask: Ask) -> Json:
     as `vdsh index` reads them, and so is the answer: `{"written": 2000}` for each batch that is on
     disk, and at last `{"written": 4321, "done": true}`, or what went wrong as `error`.
     """
-    _check_writable(ask)
+    _check_writable(service)
 
     def work(store: Store) -> int:
         documents = [
@@ -94,15 +94,15 @@ async def upsert(body: DocumentsBody, ask: Ask) -> Json:
             simplefilter("ignore", EmptyDocumentWarning)
             return store.upsert(documents, vectors=some_vectors([d.vector for d in body.documents]))
 
-    return Json({"written": await ask.pool.call(work)})
+    return Json({"written": await service.pool.call(work)})
 
 
 @router.delete("/{id:any}", response_model=answers.DeletedAnswer, responses=NOT_THERE | READ_ONLY)
-async def delete(id: Id, ask: Ask) -> Json:
+async def delete(id: Id, service: ServiceDep) -> Json:
     """Delete a document."""
-    _check_writable(ask)
-    if not await ask.pool.call(lambda store: store.delete([id])):
-        raise NotFound(f"There is no document '{id}'.")
+    _check_writable(service)
+    if not await service.pool.call(lambda store: store.delete([id])):
+        raise NoDocument(id)
     answer: dict[str, Any] = {"deleted": True}
     return Json(answer)
 
@@ -123,6 +123,6 @@ def _page(store: Store, after: str, limit: int) -> dict[str, Any]:
     return {"documents": found, "next": last, "model": store.model.fingerprint}
 
 
-def _check_writable(ask: Service) -> None:
-    if ask.refusal is not None:
-        raise Forbidden(ask.refusal)
+def _check_writable(service: Service) -> None:
+    if service.refusal is not None:
+        raise Forbidden(service.refusal)

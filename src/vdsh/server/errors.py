@@ -8,21 +8,33 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from vdsh.errors import InputError, VdshError, WriteError
-from vdsh.server.json_routes import complaint, failure
+from vdsh.errors import EngineError, FolderError, InputError, VdshError, WriteError
+from vdsh.server.json_routes import CODES, complaint, failure
 
 log = logging.getLogger("vdsh.server")
 
 
 class NotFound(VdshError, LookupError):
-    """There is no such document, or no such bit."""
+    """There is no such document, bit or map."""
+
+    code = "not_found"
+
+
+class NoDocument(NotFound):
+    """There is no document of that id."""
+
+    code = "no_document"
+
+    def __init__(self, id: str | None) -> None:
+        super().__init__(f"There is no document '{id}'.")
 
 
 class Forbidden(VdshError, PermissionError):
     """The service does not change documents."""
 
 
-_STATUS = ((NotFound, 404), (Forbidden, 403), (InputError, 422), (WriteError, 503))
+BROKEN = (FolderError, EngineError)  # a database that is damaged or away
+_STATUS = ((NotFound, 404), (Forbidden, 403), (InputError, 422), (WriteError, 503), (BROKEN, 503))
 
 
 def without_paths(sentence: str, paths: Iterable[str]) -> str:
@@ -31,15 +43,24 @@ def without_paths(sentence: str, paths: Iterable[str]) -> str:
     return re.sub(f"'(?:{some})[^']*'", "the store", sentence) if some else sentence
 
 
+def find_status(error: VdshError) -> tuple[int, str]:
+    """Return the status and the code of an error."""
+    status = next((status for kinds, status in _STATUS if isinstance(error, kinds)), 500)
+    return status, getattr(error, "code", CODES[status])
+
+
 def add_error_handlers(app: FastAPI) -> None:
     """Answer every error with a sentence in JSON."""
 
     async def ours(request: Request, error: Exception) -> Response:
-        for kind, status in _STATUS:
-            if isinstance(error, kind):
-                paths = [service.pool.path for service in request.app.state.services.values()]
-                return failure(status, without_paths(str(error), paths))
-        return await unexpected(request, error)
+        assert isinstance(error, VdshError)
+        status, code = find_status(error)
+        if status == 500:
+            return await unexpected(request, error)
+        if isinstance(error, BROKEN):
+            log.error("A store could not be asked.", exc_info=error)
+        paths = [service.pool.path for service in request.app.state.services.values()]
+        return failure(status, without_paths(str(error), paths), code=code)
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)

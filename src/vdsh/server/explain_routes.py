@@ -7,40 +7,40 @@ from fastapi import APIRouter, Path
 from vdsh.server import answers
 from vdsh.server.answers import ASKED, NOT_THERE
 from vdsh.server.bodies import ExplainBody
-from vdsh.server.errors import NotFound
+from vdsh.server.errors import NoDocument, NotFound
 from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.pool import StorePool
-from vdsh.server.service import Ask
+from vdsh.server.service import ServiceDep
 from vdsh.store import Store
 
 router = APIRouter(prefix="/v1/explain", route_class=JsonRoute, tags=["explain"])
 
 
 @router.post("", response_model=answers.ExplainAnswer, responses=ASKED | NOT_THERE)
-async def explain(body: ExplainBody, ask: Ask) -> Json:
+async def explain(body: ExplainBody, service: ServiceDep) -> Json:
     """Say which words of a text set which bits; with another text, where the two agree."""
     from vdsh.explain import as_fields, explain_pair, explain_text
 
     def work(store: Store) -> Any:
-        hasher = ask.pool.model
+        hasher = service.pool.model
         text = _text(store, body.text, body.id)
         if body.other is None and body.other_id is None:
             return as_fields(explain_text(hasher, text))
         return as_fields(explain_pair(hasher, text, _text(store, body.other, body.other_id)))
 
-    return Json(await ask.pool.call(work))
+    return Json(await service.pool.call(work))
 
 
 @router.get("/bits", response_model=answers.BitsAnswer)
-async def bits(ask: Ask) -> Json:
+async def bits(service: ServiceDep) -> Json:
     """Say for every bit which words push it to 1 and to 0."""
-    return Json({"bits": await ask.pool.call(lambda _: _bits(ask.pool))})
+    return Json({"bits": await service.pool.call(lambda _: _bits(service.pool))})
 
 
 @router.get("/bits/{bit}", response_model=answers.BitAnswer, responses=ASKED | NOT_THERE)
-async def bit(bit: Annotated[int, Path(ge=0)], ask: Ask) -> Json:
+async def bit(bit: Annotated[int, Path(ge=0)], service: ServiceDep) -> Json:
     """Say which words push a bit to 1 and to 0, and how healthy it is."""
-    all_bits = await ask.pool.call(lambda _: _bits(ask.pool))
+    all_bits = await service.pool.call(lambda _: _bits(service.pool))
     if bit >= len(all_bits):
         raise NotFound(f"There is no bit {bit}. They are counted from 0 to {len(all_bits) - 1}.")
     return Json(all_bits[bit])
@@ -58,5 +58,5 @@ def _text(store: Store, text: str | None, id: str | None) -> str:
         return text
     document = store.get(id or "")
     if document is None:
-        raise NotFound(f"There is no document '{id}'.")
+        raise NoDocument(id)
     return document.text

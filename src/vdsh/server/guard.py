@@ -79,7 +79,7 @@ class Guard:
         if refusal is None and is_stream(scope):
             refusal = await self._answer(scope, receive, answer, seconds=None)
         elif refusal is None:
-            body = await self._read(scope, headers, receive)
+            body = await self._read(scope, headers, receive) if takes_body(scope) else b""
             if isinstance(body, bytes):
                 again = _replay(body, receive)
                 refusal = await self._answer(scope, again, answer, seconds=self.limits.seconds)
@@ -118,7 +118,8 @@ class Guard:
                     sentence = f"The token '{token.name}' has expired. Ask for a new one."
                 return failure(401, sentence, {"WWW-Authenticate": "Bearer"})
         if self.n_running > self.limits.waiting:
-            return failure(503, "The service is too busy. Try again soon.", {"Retry-After": "1"})
+            sentence = "The service is too busy. Try again soon."
+            return failure(503, sentence, {"Retry-After": "1"}, code="busy")
         if scope["method"] in ("POST", "PUT", "PATCH") and not is_stream(scope):
             kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
             if kind != b"application/json":
@@ -157,6 +158,14 @@ class Guard:
         if self.logged:
             token = scope.get("token")
             log_request(answer, seconds, token.name if token else None)
+
+
+def takes_body(scope: Scope) -> bool:
+    """Say whether a request's body is read at all: not where nobody has shown a token.
+
+    A body that is not read is thrown away as it arrives, and costs no memory.
+    """
+    return scope["method"] in ("POST", "PUT", "PATCH") and not is_open(scope["path"])
 
 
 class _Sender:

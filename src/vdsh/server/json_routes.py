@@ -19,6 +19,22 @@ from vdsh.errors import InputError
 from vdsh.server.limits import Limits
 from vdsh.store.engine import ModelChangedError
 
+# What programs compare; the sentence beside it is for people and may change.
+CODES = {
+    400: "bad_request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    408: "request_timeout",
+    413: "body_too_large",
+    415: "not_json",
+    422: "invalid",
+    431: "head_too_large",
+    500: "internal",
+    503: "unavailable",
+    504: "timeout",
+}
 KINDS = ("str", "none")
 LARGE = 2**16  # bytes of a body that is read in a thread
 HANDLES = 16  # of a pool, at most
@@ -109,9 +125,11 @@ def _given(content: bytes) -> Receive:
     return receive
 
 
-def failure(status: int, sentence: str, headers: dict[str, str] | None = None) -> Json:
-    """Answer with an error."""
-    return Json({"error": sentence}, status, headers)
+def failure(
+    status: int, sentence: str, headers: dict[str, str] | None = None, *, code: str | None = None
+) -> Json:
+    """Answer with an error: a sentence, and a code for programs, the usual one of its status."""
+    return Json({"error": sentence, "code": code or CODES[status]}, status, headers)
 
 
 def complaint(error: Mapping[str, Any]) -> str:

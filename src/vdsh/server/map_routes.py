@@ -1,6 +1,7 @@
 """The calls under /v1/map: the documents on a plane, and where a text belongs among them."""
 
 import gzip
+import logging
 from pathlib import Path
 from typing import Self
 
@@ -15,11 +16,13 @@ from vdsh.errors import FolderError, MissingFileError
 from vdsh.model import Model
 from vdsh.server.answers import ASKED, NOT_THERE, Answer, PlaceAnswer
 from vdsh.server.bodies import Body, Id, Text
-from vdsh.server.errors import NotFound
+from vdsh.server.errors import NoDocument, NotFound
 from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.pool import StorePool
-from vdsh.server.service import Ask
+from vdsh.server.service import ServiceDep
 from vdsh.store import Store
+
+log = logging.getLogger("vdsh.server")
 
 router = APIRouter(prefix="/v1/map", route_class=JsonRoute, tags=["map"])
 
@@ -54,18 +57,18 @@ class PlaceBody(Body):
 
 
 @router.get("", response_model=MapAnswer, responses=NOT_THERE)
-async def whole_map(request: Request, ask: Ask) -> Response:
+async def whole_map(request: Request, service: ServiceDep) -> Response:
     """Give the map that `vdsh map` made: where the documents lie, their labels and titles."""
     packed = "gzip" in request.headers.get("accept-encoding", "")
-    content = await ask.pool.call(lambda _: _answer(ask.pool, packed=packed))
+    content = await service.pool.call(lambda _: _answer(service.pool, packed=packed))
     headers = {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if packed else {})
     return Response(content, media_type="application/json", headers=headers)
 
 
 @router.post("/place", response_model=PlaceAnswer, responses=ASKED | NOT_THERE)
-async def place(body: PlaceBody, ask: Ask) -> Json:
+async def place(body: PlaceBody, service: ServiceDep) -> Json:
     """Say where a text or a stored document belongs on the map."""
-    x, y = await ask.pool.call(lambda store: _place(body, store, ask.pool))
+    x, y = await service.pool.call(lambda store: _place(body, store, service.pool))
     return Json({"x": x, "y": y})
 
 
@@ -74,7 +77,7 @@ def _place(body: PlaceBody, store: Store, pool: StorePool) -> tuple[float, float
     if text is None:
         document = store.get(body.id or "")
         if document is None:
-            raise NotFound(f"There is no document '{body.id}'.")
+            raise NoDocument(body.id)
         text = document.text
     return find_place(pool, text, body.id)
 
@@ -104,8 +107,9 @@ def _load(path: Path, model: Model) -> CorpusMap:
     try:
         found = corpus_map.load(path)
     except (FolderError, MissingFileError) as error:
-        raise NotFound(str(error)) from error
-    if found.facts["fingerprint"] != model.fingerprint:
+        log.error("A map cannot be used: %s", error)
+        raise NotFound("The map is damaged. Make it again: vdsh map STORE") from error
+    if found.facts["fingerprint"] != model.fingerprint or found.scores.shape[1] != model.n_bits:
         raise NotFound("The map was made with another model. Make it again: vdsh map STORE")
     return found
 

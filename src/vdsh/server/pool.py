@@ -8,12 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any, TypeVar
 
 from vdsh import corpus_map
+from vdsh.errors import DamageError, VdshError
 from vdsh.jit import load_kernels
 from vdsh.model import Model
+from vdsh.server.errors import without_paths
 from vdsh.server.text_queue import TextQueue
 from vdsh.store import Store, open_store
 from vdsh.store.engine import ModelChangedError
@@ -98,6 +100,7 @@ class StorePool:
         self._threads = ThreadPoolExecutor(self._n_handles, thread_name_prefix="vdsh-server")
         self._lock = Lock()
         self._questions: set[_Question] = set()
+        self._damaged = False
 
     @property
     def is_open(self) -> bool:
@@ -109,10 +112,30 @@ class StorePool:
         if not self._handles:
             return "The store is not open yet."
         if not self._handles[0].is_in_place():
-            return "The store was removed or replaced while it was served. Start the service again."
+            return (
+                "The store was removed or replaced, or its database cut short, while it was "
+                "served. Start the service again."
+            )
+        if self._damaged:
+            return "The database of the store is damaged. Restore a copy and start the service."
         waited = self._waited()
         if waited > SLOW:
             return f"The store is busy: a question has waited for {waited:.0f} s."
+        return None
+
+    async def find_trouble(self) -> str | None:
+        """Ask the store how many documents it has, and say what is wrong if it cannot tell."""
+        if (known := self.trouble()) is not None:
+            return known
+        try:
+            async with asyncio.timeout(SLOW):
+                await self.call(lambda store: store.count())
+        except TimeoutError:
+            return f"The store is busy: it did not answer within {SLOW:g} s."
+        except ModelChangedError:  # it answers, with a new model
+            return None
+        except VdshError as error:
+            return self.trouble() or without_paths(str(error), [self.path])
         return None
 
     def has_map(self) -> bool:
@@ -157,14 +180,19 @@ class StorePool:
         try:
             return await asyncio.wrap_future(running)
         except asyncio.CancelledError:
-            self._give_up(question, asyncio.get_running_loop())
+            # In a thread: a database elsewhere is asked over the network to give up.
+            Thread(target=self._give_up, args=(question,), daemon=True).start()
             raise
 
-    def _give_up(self, question: "_Question", loop: asyncio.AbstractEventLoop) -> None:
+    async def compute(self, work: Callable[[], T]) -> T:
+        """Run `work()`, which needs no handle, in a thread; it should be short."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    def _give_up(self, question: "_Question") -> None:
         """Interrupt a question until it ends: it may just be between two statements."""
-        if question in self._questions:
+        while question in self._questions:
             question.interrupt()
-            loop.call_later(AGAIN, self._give_up, question, loop)
+            time.sleep(AGAIN)
 
     def _run(self, work: Callable[[Store], T], question: "_Question") -> T:
         if not self._handles:
@@ -178,6 +206,9 @@ class StorePool:
             return found
         except ModelChangedError:
             self._follow(handle)
+            raise
+        except DamageError:
+            self._damaged = True
             raise
         finally:
             self._free.put(handle)

@@ -1,6 +1,7 @@
 """The calls under /v1 that ask the store."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from fastapi import APIRouter
 from vdsh import __version__
 from vdsh.codes import to_hex
 from vdsh.corpus_map import title
+from vdsh.errors import InputError
 from vdsh.server import answers, examples
 from vdsh.server.answers import ASKED, NOT_THERE
 from vdsh.server.asked import Asked, read_query
@@ -17,29 +19,32 @@ from vdsh.server.errors import NotFound
 from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.map_routes import find_place
 from vdsh.server.pool import StorePool
-from vdsh.server.service import Ask
+from vdsh.server.service import ServiceDep
 from vdsh.store import Hit, Hits, Store
-from vdsh.store.hits import to_document
+from vdsh.store.engine import ModelChangedError
+from vdsh.store.hits import Within, to_document
+from vdsh.store.queries import TextQuery
 from vdsh.store.ranking import choose_rank
 from vdsh.words.passages import DOTS, one_line
 
 if TYPE_CHECKING:
     from vdsh.explain.highlights import Highlight
 
+MOST_CHARACTERS = 2**25  # of the texts of an answer
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["search"])
 
 
 @router.get("/info", response_model=answers.InfoAnswer)
-async def info(ask: Ask) -> Json:
+async def info(service: ServiceDep) -> Json:
     """Describe the store and the limits of the service."""
 
     def work(store: Store) -> dict[str, Any]:
-        facts, model = store.info(), ask.pool.model
+        facts, model = store.info(), service.pool.model
         return {
             "version": __version__,
-            "store": ask.name,
-            "stores": ask.names,
+            "store": service.name,
+            "stores": service.names,
             "documents": facts["documents"],
             "bits": facts["bits"],
             "words": facts.get("words"),
@@ -52,97 +57,113 @@ async def info(ask: Ask) -> Json:
             },
             "fields": facts["fields"],
             "labels": store.labels(),
-            "writable": ask.writable,
-            "map": ask.pool.has_map(),
-            "examples": examples.read(ask.pool.path),
-            "limits": {name: getattr(ask.limits, name) for name in ("k", "batch", "text", "body")},
+            "writable": service.writable,
+            "map": service.pool.has_map(),
+            "examples": examples.read(service.pool.path),
+            "limits": service.limits._asdict(),
         }
 
-    return Json(await ask.pool.call(work))
+    return Json(await service.pool.call(work))
 
 
 @router.post("/search", response_model=answers.SearchAnswer, responses=ASKED | NOT_THERE)
-async def search(body: SearchBody, ask: Ask) -> Json:
+async def search(body: SearchBody, service: ServiceDep) -> Json:
     """Find the best documents for a text or a stored document, or the nearest to a code."""
-    asked = await read_query(body, body.rank, ask.pool)
+    asked = await read_query(body, body.rank, service.pool)
 
-    def work(store: Store) -> dict[str, Any]:
-        hits = store.search(asked.query, k=body.k, where=body.where, rank=asked.rank)
-        return tell(asked, hits, ask.pool, highlight=body.highlight)
+    def work(store: Store) -> Hits:
+        return store.search(asked.query, k=body.k, where=body.where, rank=asked.rank)
 
-    return Json(await ask.pool.call(work))
+    hits = await service.pool.call(work)
+    return Json(await tell(asked, hits, service.pool, highlight=body.highlight))
 
 
 @router.post("/search_many", response_model=answers.SearchManyAnswer, responses=ASKED)
-async def search_many(body: SearchManyBody, ask: Ask) -> Json:
+async def search_many(body: SearchManyBody, service: ServiceDep) -> Json:
     """Search for several texts, which are encoded together; each is answered as by /v1/search."""
-    pool, rank = ask.pool, choose_rank(body.rank, is_text=True)
+    pool, rank = service.pool, choose_rank(body.rank, is_text=True)
 
-    def work(asked: Asked, store: Store) -> dict[str, Any]:
-        hits = store.search(asked.query, k=body.k, where=body.where, rank=rank)
-        return tell(asked, hits, pool)
+    def work(query: TextQuery, store: Store) -> Hits:
+        return store.search(query, k=body.k, where=body.where, rank=rank)
 
-    queries = await pool.read(*body.texts, rank=rank)
+    found = []
     # One after the other: those who ask for little are answered in between.
-    found = [await pool.call(partial(work, Asked(query, rank))) for query in queries]
+    for query in await pool.read(*body.texts, rank=rank):
+        hits = await pool.call(partial(work, query))
+        found.append(await tell(Asked(query, rank), hits, pool))
     return Json({"answers": found})
 
 
 @router.post("/within", response_model=answers.WithinAnswer, responses=ASKED | NOT_THERE)
-async def within(body: WithinBody, ask: Ask) -> Json:
+async def within(body: WithinBody, service: ServiceDep) -> Json:
     """Find the documents within a radius, nearest first."""
-    asked = await read_query(body, None, ask.pool)
+    asked = await read_query(body, None, service.pool)
 
-    def work(store: Store) -> dict[str, Any]:
-        hits, total = store.within_at_most(asked.query, body.radius, body.limit, where=body.where)
-        return tell(asked, hits, ask.pool, highlight=body.highlight) | {"total": total}
+    def work(store: Store) -> Within:
+        return store.within_at_most(asked.query, body.radius, body.limit, where=body.where)
 
-    return Json(await ask.pool.call(work))
+    hits, total = await service.pool.call(work)
+    answer = await tell(asked, hits, service.pool, highlight=body.highlight)
+    return Json(answer | {"total": total})
 
 
 @router.post("/count", response_model=answers.CountAnswer, responses=ASKED)
-async def count(body: CountBody, ask: Ask) -> Json:
+async def count(body: CountBody, service: ServiceDep) -> Json:
     """Count all documents, or those that match a filter."""
-    return Json({"count": await ask.pool.call(lambda store: store.count(body.where))})
+    return Json({"count": await service.pool.call(lambda store: store.count(body.where))})
 
 
 @router.post("/encode", response_model=answers.EncodeAnswer, responses=ASKED)
-async def encode(body: EncodeBody, ask: Ask) -> Json:
+async def encode(body: EncodeBody, service: ServiceDep) -> Json:
     """Hash texts with the store's model; or vectors, or both, where it sees vectors."""
     texts = body.texts or [""] * len(body.vectors or ())
-    codes = await ask.pool.call(lambda store: store.model.encode(texts, body.vectors))
+    codes = await service.pool.call(lambda store: store.model.encode(texts, body.vectors))
     return Json({"codes": to_hex(codes), "bits": 8 * codes.shape[1]})
 
 
-def tell(asked: Asked, hits: Hits, pool: StorePool, *, highlight: bool = False) -> dict[str, Any]:
+async def tell(
+    asked: Asked, hits: Hits, pool: StorePool, *, highlight: bool = False
+) -> dict[str, Any]:
     """Give the fields of an answer: the query's code, what to say about it, and the hits."""
+    n_characters = sum(len(hit.text) for hit in hits)
+    if n_characters > MOST_CHARACTERS:
+        raise InputError(
+            f"An answer must have at most {MOST_CHARACTERS:,} characters of texts. These "
+            f"{len(hits):,} hits have {n_characters:,}: ask for fewer."
+        )
     about = {"code": to_hex(asked.code[None])[0], **hits.about_query()}
     if highlight:
-        return about | highlighted(asked, hits, pool)
+        return about | await highlighted(asked, hits, pool)
     return about | {"hits": [hit.as_fields() for hit in hits]}
 
 
-def highlighted(asked: Asked, hits: Sequence[Hit], pool: StorePool) -> dict[str, Any]:
-    """Give the fields of an answer: hits as a reader wants them, and what is known of the query."""
-    from vdsh.explain import as_fields
-    from vdsh.explain.highlights import highlight
+async def highlighted(asked: Asked, hits: Sequence[Hit], pool: StorePool) -> dict[str, Any]:
+    """Give the fields of an answer: hits as a reader wants them, and what is known of the query.
 
-    text, texts = asked.text, [hit.text for hit in hits]
-    found = highlight(pool.model, texts, code=asked.code, query=text, phrases=asked.phrases)
+    Few texts are looked at at a time, without a handle: searches come in between, and nothing
+    goes on after the time for an answer is over.
+    """
+    from vdsh.explain import as_fields
+    from vdsh.explain.highlights import Highlighter, portions
+
+    model, text, shown = pool.model, asked.text, []
+    if model.n_bits != 8 * len(asked.code):
+        raise ModelChangedError("The store got another model meanwhile. Ask again.")
+    made = await pool.compute(lambda: Highlighter(model, asked.code, text or "", asked.phrases))
+    for some in portions([hit.text for hit in hits]):
+        shown += await pool.compute(partial(made.show, some))
     answer: dict[str, Any] = {
         "hits": [
-            hit.as_fields() | {"title": _title(hit)} | _shown(hit.text, shown)
-            for hit, shown in zip(hits, found.hits, strict=True)
+            hit.as_fields() | {"title": _title(hit)} | _shown(hit.text, one)
+            for hit, one in zip(hits, shown, strict=True)
         ]
     }
-    if found.explanation is not None:
-        answer["explanation"] = as_fields(found.explanation)
-    if text is not None and not pool.model.takes_vectors and pool.has_map():
-        try:
-            x, y = find_place(pool, text, asked.id)
+    if (explanation := await pool.compute(made.explain)) is not None:
+        answer["explanation"] = as_fields(explanation)
+    if text is not None and not model.takes_vectors and pool.has_map():
+        with suppress(NotFound):  # the map is of another model, or damaged: /v1/map says so
+            x, y = await pool.compute(lambda: find_place(pool, text, asked.id))
             answer["place"] = {"x": x, "y": y}
-        except NotFound:  # the map is of another model, or damaged: /v1/map says so
-            pass
     return answer
 
 

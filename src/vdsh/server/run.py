@@ -5,6 +5,7 @@ import socket
 import ssl
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,6 +23,9 @@ from vdsh.store import open_store
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+
+
+NOT_YET_VALID, EXPIRED = 9, 10  # OpenSSL's numbers of what is wrong with a certificate
 
 
 class Certificate(NamedTuple):
@@ -49,7 +53,31 @@ def check_tls(cert: str | None, key: str | None) -> Certificate | None:
         ) from error
     except OSError as error:
         raise InputError(f"Cannot read '{cert}' or '{key}': {error.strerror}.") from error
+    _check_dates(cert, key)
     return Certificate(cert, key)
+
+
+def _check_dates(cert: str, key: str) -> None:
+    """Raise where clients would refuse a certificate today: let one shake hands with itself."""
+    server, client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context()
+    server.load_cert_chain(cert, key)
+    client.check_hostname = False
+    client.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # whoever vouches for it does not matter
+    client.load_verify_locations(cert)
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = [
+        client.wrap_bio(to_client, to_server),
+        server.wrap_bio(to_server, to_client, server_side=True),
+    ]
+    try:
+        for end in ends * 2:
+            with suppress(ssl.SSLWantReadError):
+                end.do_handshake()
+    except ssl.SSLCertVerificationError as error:
+        if error.verify_code in (NOT_YET_VALID, EXPIRED):
+            raise InputError(
+                f"Clients will refuse '{cert}': {error.verify_message}. Renew it first."
+            ) from None
 
 
 class Settings(NamedTuple):

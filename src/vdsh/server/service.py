@@ -12,7 +12,7 @@ READ_ONLY = "This service only reads. Start it with --writable to change documen
 
 
 class Service(NamedTuple):
-    """A store that an application serves: an argument of type `Ask`.
+    """A store that an application serves: an argument of type `ServiceDep`.
 
     `app.state.service` is the first one, `app.state.services` has all by name.
     """
@@ -44,4 +44,4 @@ async def _of(request: Request) -> Service:  # async, or FastAPI would start a t
     return service_of(request)
 
 
-Ask = Annotated[Service, Depends(_of)]
+ServiceDep = Annotated[Service, Depends(_of)]

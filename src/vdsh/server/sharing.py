@@ -7,12 +7,14 @@ other workers look into the queues that are not theirs now and then and take who
 import asyncio
 import os
 import socket
+import sys
 from contextlib import suppress
 from threading import Timer
 from types import FrameType
 from typing import Any
 
 from uvicorn import Server
+from uvicorn.config import STARTUP_FAILURE
 
 from vdsh.errors import InputError
 from vdsh.server.connections import PatientConfig
@@ -77,10 +79,19 @@ class SharingServer(Server):
     config: PatientConfig
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take clients at the first socket, and those left standing at the others."""
+        """Take clients at the first socket, and those left standing at the others.
+
+        uvicorn's own start would give a TLS handshake 60 s, whatever clients are given.
+        """
+        await self.lifespan.startup()
+        if self.lifespan.should_exit:
+            sys.exit(STARTUP_FAILURE)
         own, *self._others = sockets or []
-        await super().startup([own])
         loop = asyncio.get_running_loop()
+        server = await loop.create_server(
+            self._protocol, sock=own, backlog=BACKLOG, **self._tls_options()
+        )
+        self.servers, self.started = [server], True
         for other in self._others:
             other.setblocking(False)
             loop.add_reader(other, self._wait_for_owner, loop, other)
@@ -119,11 +130,18 @@ class SharingServer(Server):
             loop.add_reader(other, self._wait_for_owner, loop, other)
 
     async def _take(self, loop: asyncio.AbstractEventLoop, client: socket.socket) -> None:
-        def protocol() -> Any:
-            make: Any = self.config.http_protocol_class
-            return make(
-                config=self.config, server_state=self.server_state, app_state=self.lifespan.state
-            )
-
         with suppress(OSError):  # the client speaks no TLS, or went away
-            await loop.connect_accepted_socket(protocol, client, ssl=self.config.ssl)
+            await loop.connect_accepted_socket(self._protocol, client, **self._tls_options())
+
+    def _protocol(self) -> Any:
+        make: Any = self.config.http_protocol_class
+        return make(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+
+    def _tls_options(self) -> dict[str, Any]:
+        context = self.config.ssl
+        return {
+            "ssl": context,
+            "ssl_handshake_timeout": self.config.client_seconds if context else None,
+        }

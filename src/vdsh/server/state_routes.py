@@ -40,7 +40,7 @@ async def health() -> Json:
 async def ready(request: Request) -> Json:
     """Say that each store is open, where it was, and answers soon."""
     for service in request.app.state.services.values():
-        trouble = service.pool.trouble()
+        trouble = await service.pool.find_trouble()
         if trouble is not None:
             return failure(503, trouble)
     return Json({"status": "ok"})

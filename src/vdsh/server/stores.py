@@ -65,7 +65,7 @@ class ByName:
         found = _PATH.fullmatch(scope.get("path", ""))
         if found and found[1] not in self.names:
             sentence = f"There is no store '{found[1]}'. GET /v1/stores lists those there are."
-            await failure(404, sentence)(scope, receive, send)
+            await failure(404, sentence, code="no_store")(scope, receive, send)
             return
         if found:  # in place: whoever counts requests looks into this scope afterwards
             scope.update(store=found[1], asked=scope["path"], path=f"/v1{found[2]}")

@@ -119,6 +119,11 @@ def _read_file(file: str) -> dict[bytes, Token]:
         raise MissingFileError(f"No file '{file}' to read a token from.") from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot read a token from '{file}': {error}.") from error
+    if rights & OPEN_TO_OTHERS:
+        raise InputError(
+            f"'{file}' is open to others on this machine: its rights are {rights:o}. "
+            f"Run: chmod 600 '{file}'"
+        )
     rows = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1)]
     rows = [(number, words) for number, words in rows if words and not words[0].startswith("#")]
     if not rows or (len(rows) == 1 and len(rows[0][1]) == 1):  # one for all, without a name
@@ -129,11 +134,6 @@ def _read_file(file: str) -> dict[bytes, Token]:
         if digest in known:
             raise InputError(f"'{file}', line {number}, has a token that is there already.")
         known[digest] = token
-    if rights & OPEN_TO_OTHERS:
-        raise InputError(
-            f"'{file}' is open to others on this machine: its rights are {rights:o}. "
-            f"Run: chmod 600 '{file}'"
-        )
     return known
 
 

@@ -218,6 +218,10 @@ class Postgres(Engine):
         """Encode what is left while others wait to write, and switch in one transaction."""
         return self._session.run(lambda c: models.switch(c, self._tables, model, self.shown))
 
+    def interrupt(self) -> None:
+        """Make a statement that another thread runs give up."""
+        self._session.interrupt()
+
     def close(self) -> None:
         """Close the connection."""
         self._session.close()

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from vdsh.errors import EngineError, FolderError, VdshError, WriteError
@@ -59,6 +60,11 @@ class Session:
             self._connection.execute(statement)
         except psycopg.Error as error:
             raise self._explain(error) from error
+
+    def interrupt(self) -> None:
+        """Make a statement that another thread runs give up, if the server can be told in time."""
+        with suppress(psycopg.Error):
+            self._connection.cancel_safe(timeout=LONGEST_PAUSE)
 
     def close(self) -> None:
         """Close the connection; a second call does nothing."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from vdsh.errors import EngineError, FolderError, InputError, WriteError
+from vdsh.errors import DamageError, EngineError, FolderError, InputError, WriteError
 from vdsh.model import Model
 from vdsh.store.engine import FORMAT, PARTS
 from vdsh.store.engines.sqlite.schema import META, TABLES, is_ours, read_schema
@@ -228,7 +228,7 @@ class Database:
                 "Try again when it has finished."
             )
         if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-            return FolderError(
+            return DamageError(
                 f"'{self.shown / FILE}' is damaged ({error}). It was left as it is: restore a "
                 "copy, or index the documents into a new store."
             )
