@@ -7,7 +7,7 @@ The query's posterior tells how sure each bit is. Ranked as `Store.search` does 
 """
 
 import numpy as np
-from common import save
+from common import POSTS, run
 
 from vdsh.codes import expected_distances
 from vdsh.datasets import load
@@ -20,28 +20,28 @@ from vdsh.text import BagOfWords
 K, CANDIDATES = 100, 1000
 
 
-def main() -> None:
+def measure(given):
     rows = []
     for name in ("20newsgroups", "reuters20"):
-        data = load(name)
-        bag = BagOfWords().fit(data.train.texts)
-        train, validation, test = (
-            bag.transform(part.texts) for part in (data.train, data.validation, data.test)
-        )
-        labels = read_labels(data.train.labels)
-        test_labels = read_labels(data.test.labels, labels.names).matrix
+        data = load(name, quiet=True)
+        parts = [data.train, data.validation, data.test]
+        if given.quick:
+            parts = [part.take(np.arange(min(POSTS, len(part.ids)))) for part in parts]
+        bag = BagOfWords().fit(parts[0].texts)
+        counts = [bag.transform(part.texts) for part in parts]
+        labels = read_labels(parts[0].labels)
+        test_labels = read_labels(parts[2].labels, labels.names).matrix
         for model in ("vdsh", "vdsh-s"):
-            for bits in (8, 16, 32, 64, 128):
+            for bits in given.bits[:1] if given.quick else given.bits:
                 hasher = HASHERS[model](bits, random_state=0)
-                held_out = validation, data.validation.labels
-                hasher.fit(train, data.train.labels, validation=held_out)
-                row = measure(hasher, train, labels.matrix, test, test_labels)
-                rows.append({"dataset": name, "model": model, "bits": bits, **row})
+                hasher.fit(counts[0], parts[0].labels, validation=(counts[1], parts[1].labels))
+                found = orders(hasher, counts[0], labels.matrix, counts[2], test_labels)
+                rows.append({"dataset": name, "model": model, "bits": bits, **found})
                 print(rows[-1], flush=True)
-    save("ranking", {"k": K, "candidates": CANDIDATES, "seed": 0, "rows": rows})
+    return {"k": K, "candidates": CANDIDATES, "rows": rows}
 
 
-def measure(hasher, train, labels, test, test_labels):
+def orders(hasher, train, labels, test, test_labels):
     """Return the mean precision at 100 of both orders."""
     codes, queries = hasher.encode(train), hasher.encode(test)
     plain = expected_precision(queries, test_labels, codes, labels, k=K)
@@ -56,4 +56,4 @@ def measure(hasher, train, labels, test, test_labels):
 
 
 if __name__ == "__main__":
-    main()
+    run(measure, bits=(8, 16, 32, 64, 128))
