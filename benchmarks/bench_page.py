@@ -1,6 +1,6 @@
 """The page's size and calls, and how smoothly a map of 20,000 documents pans and zooms in chromium.
 
-python benchmarks/bench_page.py [--store STORE]
+Run: python benchmarks/bench_page.py [--documents 20000] [--store STORE]
 
 `calls` counts what is asked of the API by one search and by typing its text slowly; `slow_line`
 says when hits and map are there at 50 kB/s, both ways, 200 ms away.
@@ -10,12 +10,8 @@ callback is timed in the page (`script`), and the time between frames is what a 
 at 60 Hz).
 """
 
-import argparse
-import re
 import shutil
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -23,11 +19,11 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 import numpy as np
-from common import save
+from common import run, serving
 
 from vdsh import Document, TextHasher, corpus_map, open_store
 
-N_DOCUMENTS, N_LABELS = 20_000, 20
+N_LABELS = 20
 STEPS = 180
 TEXT = "word1 word2 and word3"
 PAUSE = 0.4  # seconds between keys of a slow hand
@@ -45,52 +41,33 @@ plain(beat);
 """
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--store", help="A store with a map; without it one is made up.")
-    given = parser.parse_args().store
+def measure(given):
     sizes = {file.name: file.stat().st_size for file in sorted(PAGE.iterdir())}
     with tempfile.TemporaryDirectory() as folder:
-        found = measure(given or str(make_store(Path(folder) / "store")))
-    for name, numbers in found["moves"].items():
-        print(f"{name:15} {numbers}")
-    print({name: found[name] for name in ("calls", "slow_line", "map_bytes")})
-    print(f"page: {sum(sizes.values()):,} bytes")
-    result = {"bytes": sizes, "total_bytes": sum(sizes.values()), "wanted_bytes": 100_000}
-    save("page", result | found)
+        store = given.store or make_store(Path(folder) / "store", given.documents)
+        with serving(store) as (_, address):
+            found = browse(address.geturl())
+    return {"total_bytes": sum(sizes.values()), "wanted_bytes": 100_000, **found}
 
 
-def make_store(path: Path) -> Path:
-    """Make a store of 20,000 short documents, and a map of as many round groups as labels."""
+def make_store(path: Path, n: int) -> Path:
+    """Make a store of short documents, and a map of as many round groups as labels."""
     rng = np.random.RandomState(0)
     words = np.array([f"word{i}" for i in range(200)])
-    label = np.arange(N_DOCUMENTS) % N_LABELS
+    label = np.arange(n) % N_LABELS
     texts = [" ".join(words[rng.randint(200, size=6)]) for _ in label]
     hasher = TextHasher("lsh", n_bits=32, random_state=0).fit(texts[:2000])
-    names, labels = [f"d{i}" for i in range(N_DOCUMENTS)], [f"label {i}" for i in range(N_LABELS)]
+    names, labels = [f"d{i}" for i in range(n)], [f"label {i}" for i in range(N_LABELS)]
     with open_store(path, hasher) as store:
         rows = zip(names, texts, label, strict=True)
         store.upsert(Document(name, text, (labels[i],)) for name, text, i in rows)
     centres = rng.uniform(-0.8, 0.8, (N_LABELS, 2))
-    points = (centres[label] + rng.normal(0, 0.06, (N_DOCUMENTS, 2))).clip(-1, 1).astype(np.float32)
-    scores = np.zeros((N_DOCUMENTS, 32), np.float32)
-    facts = {"documents": N_DOCUMENTS, "seed": 0, "fingerprint": hasher.model_.fingerprint}
+    points = (centres[label] + rng.normal(0, 0.06, (n, 2))).clip(-1, 1).astype(np.float32)
+    scores = np.zeros((n, 32), np.float32)
+    facts = {"documents": n, "seed": 0, "fingerprint": hasher.model_.fingerprint}
     made = corpus_map.CorpusMap(names, texts, points, scores, label.astype(np.int32), labels, facts)
     corpus_map.save(path / corpus_map.FILE, made)
     return path
-
-
-def measure(store: str) -> dict[str, Any]:
-    words = [sys.executable, "-m", "vdsh", "serve", store, "--port", "0", "--quiet"]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        address = re.search(r"http://\S+", process.stdout.readline())
-        assert address, "the service did not start"
-        return browse(address[0])
-    finally:
-        process.terminate()
-        process.communicate(timeout=20)
 
 
 def browse(address: str) -> dict[str, Any]:
@@ -187,4 +164,4 @@ def record(page: Any, move: Any) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    main()
+    run(measure, documents=20_000, store=str)

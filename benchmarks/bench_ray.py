@@ -1,6 +1,6 @@
 """Encoding on a Ray cluster of two local nodes against two plain processes, and training in two.
 
-python benchmarks/bench_ray.py [--documents 200000] [--rounds 3] [--seeds 4]
+Run: python benchmarks/bench_ray.py [--documents 200000] [--rounds 3] [--seeds 4]
 
 Both encode the same Parquet files to Parquet files; the two processes take half of the files each,
 with one thread each, as the workers of the cluster have ("plain"), or with as many as vdsh takes
@@ -10,7 +10,6 @@ measured on files of a few documents, and rates are given with it and without it
 processes is compared by precision at 100 on held-out documents, some seeds each.
 """
 
-import argparse
 import filecmp
 import json
 import os
@@ -23,7 +22,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from common import alternate, save
+from common import ROOT, VDSH, alternate, run
 from ray.cluster_utils import Cluster
 
 from vdsh.datasets import docstrings
@@ -32,26 +31,18 @@ from vdsh.pipeline import TextHasher
 
 FILES = 8  # of the corpus, half of them for each process
 GROUP = 5_000  # rows in a row group
-VDSH = (sys.executable, "-m", "vdsh")
 SETTINGS = ("--model", "vdsh-s", "--epochs", "12", "--set", "hidden_size=500", "--device", "cpu")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--documents", type=int, default=200_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seeds", type=int, default=4)
-    chosen = parser.parse_args()
+def measure(given):
     documents = docstrings.collect(areas=20, each=250)
-    result: dict[str, Any] = {"load_average": os.getloadavg()[0]}
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        result |= encoding(documents, chosen.documents, chosen.rounds)
-        if chosen.seeds:
-            result["precision_at_100"] = quality(documents, chosen.seeds)
-    result["load_average_after"] = os.getloadavg()[0]
-    print(json.dumps(result, indent=1))
-    save("ray", result)
+        result = encoding(documents, given.documents, 1 if given.quick else given.rounds)
+        if not given.quick:
+            result["precision_at_100"] = quality(documents, given.seeds)
+        os.chdir(ROOT)
+    return result
 
 
 def encoding(documents: list[Document], n: int, rounds: int) -> dict[str, Any]:
@@ -68,11 +59,11 @@ def encoding(documents: list[Document], n: int, rounds: int) -> dict[str, Any]:
     try:
         seconds = alternate(
             {
-                "plain start": lambda: run(*halves("small"), threads=1),
-                "ray start": lambda: run((*encode("small", "c"), *ray)),
-                "plain": lambda: run(*halves("large"), threads=1),
-                "plain, all threads": lambda: run(*halves("large")),
-                "ray": lambda: run((*encode("large", "c"), *ray)),
+                "plain start": lambda: run_all(*halves("small"), threads=1),
+                "ray start": lambda: run_all((*encode("small", "c"), *ray)),
+                "plain": lambda: run_all(*halves("large"), threads=1),
+                "plain, all threads": lambda: run_all(*halves("large")),
+                "ray": lambda: run_all((*encode("large", "c"), *ray)),
             },
             rounds,
         )
@@ -108,7 +99,7 @@ def halves(source: str) -> tuple[tuple[str, ...], ...]:
     return encode(f"{source}/0", "a"), encode(f"{source}/1", "b")
 
 
-def run(*commands: tuple[str, ...], threads: int | None = None) -> None:
+def run_all(*commands: tuple[str, ...], threads: int | None = None) -> None:
     """Run commands at once and wait for all."""
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
     limits = dict.fromkeys(names, str(threads)) if threads else {}
@@ -146,4 +137,4 @@ def precision(program: tuple[str, ...], seed: int) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    run(measure, documents=200_000, rounds=3, seeds=4)

@@ -116,7 +116,8 @@ def show(result: dict[str, Any]) -> None:
     """Print a result: a line a fact, and rows as a table."""
     for name, value in result.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
-            print(markdown(list(value[0]), [[str(cell) for cell in row.values()] for row in value]))
+            head = list(dict.fromkeys(key for row in value for key in row))
+            print(markdown(head, [[str(row.get(key, "")) for key in head] for row in value]))
         else:
             print(f"{name:28} {value}")
 
