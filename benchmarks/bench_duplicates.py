@@ -13,18 +13,16 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from common import POSTS, alternate, fresh, resident_mb, run, timed
+from common import POSTS, alternate, fresh, resident_mb, run
 from datasketch import MinHash, MinHashLSH
 from scipy.sparse import csr_array, triu
 
-from servers import PostgresServer
 from vdsh import Document, TextHasher, read_documents
-from vdsh.store import copy_store, open_store, shingles
+from vdsh.store import open_store, shingles
 from vdsh.store.shingles import jaccard, shingle
 
 SIMILARITY, COPIES, ROUNDS, EPOCHS, BITS = 0.8, 2000, 3, 4, 32
 MODELS = ("vdsh", "vdsh-s")
-RADII = (0, 8)
 
 
 def measure(given):
@@ -43,9 +41,7 @@ def measure(given):
             "documents": len(documents),
             "similar_pairs": len(pairs),
             "quality": {name: judge(find(), expected, pairs) for name, find in work.items()},
-            "codes": {name: by_code(places[name], pairs) for name in MODELS},
             "seconds": alternate(work, ROUNDS),
-            "engines": engines(places["vdsh-s"], folder, expected, pairs),
             "megabytes": megabytes | {"datasketch": fresh(peak, datasketch, places["vdsh"])},
         }
 
@@ -177,49 +173,6 @@ def judge(found, expected, pairs):
     right = sum(pair in pairs for pair in found)
     recall = len(found & expected) / len(expected)
     return {"others": len(found), "precision": right / len(found), "recall": recall}
-
-
-def by_code(place, pairs):
-    """Say what candidates by code would be: how many pairs, and which share of the similar ones."""
-    ids, parts = [], []
-    with open_store(place) as store:
-        for some, codes in store.codes():
-            ids += some
-            parts.append(codes)
-    codes = np.concatenate(parts)
-    rows = {id: row for row, id in enumerate(ids)}
-    ends = np.array([(rows[one], rows[other]) for one, other in pairs])
-    similar = np.unpackbits(codes[ends[:, 0]] ^ codes[ends[:, 1]], axis=1).sum(axis=1)
-    distinct, sizes = np.unique(codes, axis=0, return_counts=True)
-    n_at = np.zeros(BITS + 1, np.int64)
-    for code, size in zip(distinct, sizes, strict=True):
-        distances = np.unpackbits(distinct ^ code, axis=1).sum(axis=1)
-        n_at += np.bincount(distances, sizes * size, BITS + 1).astype(np.int64)
-    n_at[0] -= len(codes)
-    radii = {
-        radius: {
-            "recall": float(np.mean(similar <= radius)),
-            "pairs": int(n_at[: radius + 1].sum() // 2),
-        }
-        for radius in RADII
-    }
-    return {"codes": len(distinct), "most_on_one": int(sizes.max()), "radius": radii}
-
-
-def engines(source, folder, expected, pairs):
-    """Copy the store to each engine and ask there."""
-    found, server = {}, PostgresServer()
-    try:
-        places = {"PostgreSQL": server.url("postgres"), "Milvus Lite": f"milvus-lite:{folder}/m.db"}
-        for name, place in places.items():
-            with open_store(source) as store, open_store(place, store.hasher) as target:
-                copy_store(store, target)
-            ours(place)
-            answer, seconds = timed(ours, place)
-            found[name] = judge(answer, expected, pairs) | {"seconds": seconds}
-    finally:
-        server.remove()
-    return found
 
 
 def peak(find, place):

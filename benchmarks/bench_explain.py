@@ -1,4 +1,4 @@
-"""How far the explanations of `vdsh.explain` hold: words of bits and of texts, and confidence.
+"""How far the explanations of `vdsh.explain` hold: the words of bits, and confidence.
 
 Run: VDSH_DATA=path/to/data python benchmarks/bench_explain.py
 
@@ -14,7 +14,6 @@ from functools import partial
 import numpy as np
 import torch
 from common import alternate, posts, run
-from scipy.sparse import csr_array, eye_array
 from scipy.stats import spearmanr
 
 from vdsh import TextHasher
@@ -26,7 +25,6 @@ from vdsh.metrics.ranking import expected_precision
 MODELS = (("vdsh", 0), ("vdsh", 200), ("vdsh-s", 0), ("vdsh-s", 200))
 BITS, EPOCHS, SEED = 32, 8, 0
 DOCUMENTS, LEAST_DOCUMENTS, TOP, LISTED = 1200, 5, 20, 10
-POSTS, LEAST_WORDS, LEFT_OUT = 100, 10, 3
 SENTENCE = "NASA will launch the shuttle into orbit to repair the telescope"
 
 
@@ -40,7 +38,6 @@ def measure(given):
     for (model, decoder_size), hasher in zip(models, hashers, strict=True):
         row = {"model": model, "decoder_size": decoder_size}
         row["words_of_bits"] = words_of_bits(hasher, data.test.texts)
-        row["words_of_texts"] = words_of_texts(hasher, data.test.texts)
         row["confidence"] = by_confidence(hasher, data)
         row["mean_square"] = mean_square(hasher, data.test.texts)
         row["milliseconds"] = milliseconds(hasher, data.test.texts, given.rounds)
@@ -64,7 +61,6 @@ def words_of_bits(hasher, texts):
     model = hasher.model_
     ways = {
         "alone": lambda: (effects._alone(model) * effects.input_spread(model)[:, None]).T,
-        "added": lambda: added(model),
         "gradient": lambda: effects.encoder_effects(model),
     }
     seconds = alternate(ways, 3)
@@ -96,21 +92,6 @@ def presence_spread(model):
     return np.sqrt(frequency * (1 - frequency))
 
 
-def added(model):
-    """Put each word into two made-up documents, or take it out: mean effect times deviation."""
-    n_terms = len(model.words)
-    change = np.zeros((n_terms, BITS))
-    for document in effects.made_up_documents(model).to_csr()[:2]:
-        terms = document.nonzero()[-1]
-        present = np.isin(np.arange(n_terms), terms)
-        same = csr_array((np.ones(len(terms)), terms, [0, len(terms)]), (1, n_terms))
-        other = abs(same[np.zeros(n_terms, int)] - eye_array(n_terms, format="csr"))
-        other.eliminate_zeros()
-        moved = model.scores_of(csr_array(other)) - model.scores_of(same)
-        change += np.where(present, -1, 1)[:, None] * moved / 2
-    return (change * presence_spread(model)[:, None]).T
-
-
 def agreement(asked, truth, known):
     """Compare effects of shape (n_bits, n_terms) with the truth on the known words."""
     pairs = [(a[known], t[known]) for a, t in zip(asked, truth, strict=True)]
@@ -132,27 +113,6 @@ def largest(values, n):
 
 def rounded(value):
     return round(float(value), 4)
-
-
-def words_of_texts(hasher, texts):
-    """Leave three words out together: how far each bit's score moves towards the other value."""
-    rng = np.random.RandomState(SEED)
-    inner, moved = hasher.hasher_, {"left_out": [], "alone": [], "random": []}
-    counts = hasher.vectorizer_.transform(texts)
-    n_terms = counts.shape[1]
-    for i in np.flatnonzero(np.diff(counts.indptr) >= LEAST_WORDS)[:POSTS]:
-        found = pushes(hasher.model_, texts[i])
-        words = csr_array(eye_array(n_terms, format="csr", dtype=np.float32))[found.terms]
-        alone = inner.scores(words) - inner.scores(csr_array((1, n_terms), dtype=np.float32))
-        sides = np.where(found.values, 1, -1)
-        orders = (-found.towards, -alone * sides, rng.uniform(size=found.towards.shape))
-        for name, order in zip(moved, orders, strict=True):
-            named = found.terms[np.argsort(order, axis=0)[:LEFT_OUT]]  # (3, n_bits)
-            without = np.repeat(counts[[i]].toarray(), BITS, axis=0)
-            without[np.arange(BITS), named] = 0
-            margins = np.diag(inner.scores(csr_array(without))) - inner.thresholds_
-            moved[name].append(((found.margins - margins) * sides).mean())
-    return {name: rounded(np.mean(values)) for name, values in moved.items()}
 
 
 def by_confidence(hasher, data):

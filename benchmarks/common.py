@@ -172,20 +172,6 @@ def fresh(work: Callable[..., Any], *arguments: Any) -> Any:
         return pool.submit(work, *arguments).result()
 
 
-def versions(before: Path | None, code: str, *words: str, asked: str = "") -> dict[str, Any]:
-    """Run code with another version's `src` and with this one; return what each prints as JSON."""
-    found = {}
-    for name, source in (("before", before), ("now", ROOT / "src")):
-        if source is None:
-            continue
-        environment = os.environ | {"PYTHONPATH": str(source.resolve())}
-        command = [sys.executable, "-c", code, *words]
-        options = {"input": asked, "text": True, "env": environment, "stdout": subprocess.PIPE}
-        done = subprocess.run(command, check=True, **options)
-        found[name] = json.loads(done.stdout.splitlines()[-1])
-    return found
-
-
 def resident_mb(pid: int | str = "self", *, peak: bool = False) -> float:
     """Say how much memory a process has, or had at most, where the system tells."""
     status = Path(f"/proc/{pid}/status")

@@ -34,7 +34,7 @@ ASKED = {
 }
 TABLES: dict[str, Callable[[], str]] = {
     "README": lambda: f"{cells.quality()}\n\n{worked.search_few()}\n\n{worked.speed()}",
-    "search": lambda: f"{TABLES['ranking']()}\n\n{worked.search()}\n\n{worked.memory()}",
+    "search": lambda: f"{TABLES['ranking']()}\n\n{worked.search()}",
     "ranking": Table(
         "ranking",
         {
@@ -76,17 +76,6 @@ TABLES: dict[str, Callable[[], str]] = {
             "build, one core": "{build_s:.0f} s",
         },
     ),
-    "approximate": Table(
-        "nearest_approximate",
-        {
-            "faiss": "{index}",
-            "codes": "{n:,}",
-            "k": "{k}",
-            "median": "{faiss_ms:.3g} ms",
-            "of the nearest found": "{recall:.3f}",
-            "ours, exact": "{tables_ms:.3g} ms",
-        },
-    ),
     "gpu": Table(
         worked.on_gpu,
         {
@@ -110,16 +99,6 @@ TABLES: dict[str, Callable[[], str]] = {
         },
     ),
     "filters": worked.filters,
-    "billion": worked.billion,
-    "encoding": worked.encoding,
-    "training": Table(
-        lambda: named(read("ray")["precision_at_100"]),
-        {
-            "": "{name}",
-            "seeds": lambda row: ", ".join(f"{value:.3f}" for value in row["values"]),
-            "mean": "{mean:.3f}",
-        },
-    ),
     "large": worked.large,
     "kills": Table(
         worked.kills,
@@ -181,7 +160,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "only": worked.vectors_alone,
     "hops": cells.hops,
     "teacher": cells.teacher,
-    "goals": cells.goals,
     "radius": cells.radius,
     "wasted": cells.wasted,
     "time": worked.training_time,

@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 from statistics import mean
 
-from columns import Row, Table, facts, maybe, named, of_all, shown
+from columns import Row, Table, facts, named, of_all, shown
 from common import markdown, read
 
-BILLION, MACHINES = 1_000_000_000, 10  # codes, and among how many machines they are divided
 CODES = {
     "vdsh-64": "VDSH, 64 bits",
     "vdsh-128": "VDSH, 128 bits",
@@ -47,7 +46,7 @@ def search_few() -> str:
 
 
 def speed() -> str:
-    found = read("text") | read("startup") | {"fit": read("training_compared")["VDSH"]["now"]}
+    found = read("text") | read("startup") | {"fit": read("training_cpu")["VDSH"]}
     rate = "{{documents_per_second[{}]:,}} documents/s".format
     lines = [
         ("texts to 32-bit codes, 2 cores", rate("texts to codes")),
@@ -59,48 +58,14 @@ def speed() -> str:
     return facts(found, ("20 Newsgroups, 10,000 words", ""), lines, tight=True)
 
 
-def memory() -> str:
-    rows = read("search")["rows"]
-    grown = [row for row in rows if row["case"].startswith("growth")]
-    steps = ", ".join(shown("{n:,}: {median_ms[vdsh]:.3g} ms", row) for row in grown)
-    sizes = Table(
-        lambda: [row for row in rows if row["case"].startswith("memory")],
-        {
-            "10M codes of 64 bits": lambda row: row["case"].partition(", ")[2],
-            "index": "{index_mb:.0f} MB",
-            "with tables": "{index_with_tables_mb:.0f} MB",
-        },
-        tight=True,
-    )
-    store = (
-        "A store of {documents:,} documents: {upsert_per_second:,} of them written a second, opened"
-        " and searched once in {open_seconds} s, a query by text {text_query_ms} ms (median, model "
-        "included), with a filter on a label {text_query_label_filter_ms} ms."
-    )
-    growth = f"One query on one thread by number of codes: {steps}."
-    return f"{sizes()}\n\n{growth}\n\n{shown(store, read('store'))}"
-
-
 def training_time() -> str:
     """Show how long the defaults train."""
-    compared, on_gpu, made_up = (
-        read("training_compared"),
-        read("training_gpu"),
-        read("training_large"),
-    )
+    on_cpu, on_gpu, made_up = (read(f"training_{name}") for name in ("cpu", "gpu", "large"))
     corpus, cores = "20 Newsgroups, 32 bits, {}", "two cores, from texts to thresholds"
-    before = maybe("; version 0.1 in the same run {before[seconds]:.0f} s")
     lines = [
-        [
-            corpus.format(kind.replace("_", "-")),
-            cores,
-            shown("{now[seconds]:.0f} s", compared[kind]) + before(compared[kind]),
-        ]
+        [corpus.format(kind.replace("_", "-")), machine, shown("{seconds:.0f} s", found[kind])]
+        for machine, found in ((cores, on_cpu), ("one H200", on_gpu["defaults"]))
         for kind in ("VDSH", "VDSH_S")
-    ]
-    lines += [
-        [corpus.format(kind.replace("_", "-")), "one H200", f"{one['seconds']:.0f} s"]
-        for kind, one in on_gpu["defaults"].items()
     ]
     paper = (
         "{epochs_seconds:.1f} s; all of the fit {fit_seconds:.1f} s, the first of a process "
@@ -150,7 +115,6 @@ def words_of_bits() -> str:
     models = {_explained(row): row["words_of_bits"] for row in read("explain")["rows"]}
     ways = {
         "alone": "a document of that word alone",
-        "added": "the word put into two made-up documents",
         "gradient": "a small change, averaged over 64 made-up documents",
     }
     lines = []
@@ -235,59 +199,6 @@ def filters() -> str:
     return markdown(head, lines)
 
 
-def billion() -> str:
-    """Work out a billion documents from the measurements."""
-    largest, store, built = read("scaling")["rows"][-1], stores()[-1], read("engines")
-    most = _cores(largest)
-    one_core = largest["query_ms_1"] / largest["codes"] * BILLION / 1e3  # seconds
-    at_once = largest[f"queries_per_second_{most}"] * largest["codes"] / BILLION
-    hours = BILLION / read("text")["documents_per_second"]["texts to codes"] / 3600
-    on_disk = store["bytes_on_disk"] / store["documents"]  # bytes each are GB of a billion
-    run = "{one_ms:.1f} ms; at once {rate:,.0f} queries a second"
-    lines = [
-        ("codes in memory, 64 bits", "8 GB; ids 4 or 8 GB more"),
-        ("one exact query, one machine, one core, by scan", f"{one_core:.2f} s"),
-        *((f"the same on one H200, {row['bits']} bits (measured)",
-           shown(run, row | {"rate": 1e6 / row["batch_ms"]}))
-          for row in on_gpu() if row["n"] == BILLION and row["k"] == 10),
-        (f"the same on {MACHINES} machines, {BILLION // MACHINES:,} codes each",
-         f"{1e3 * one_core / MACHINES:.0f} ms"),
-        (f"queries a second in batches, {MACHINES} machines of {most} cores",
-         f"{MACHINES * at_once:.0f}"),
-        ("encoding the texts",
-         f"{hours:.0f} hours on two cores, {60 * hours / 50:.0f} minutes on a hundred"),
-        ("documents on disk, a sentence each", f"{on_disk:.0f} GB"),
-        ("writing them, one store", f"{BILLION / store['upsert_per_second'] / 3600:.1f} hours"),
-    ]  # fmt: skip
-    for name in ("pgvector", "Milvus Lite"):
-        hours = built["operations"]["build"][name] / built["documents"] * BILLION / 3600
-        size = built["engines"][name]["bytes"] / built["documents"]
-        lines.append((f"the same in {name}, one machine", f"{hours:.0f} hours, {size:.0f} GB"))
-    return markdown(["a billion documents", ""], lines)
-
-
-def encoding() -> str:
-    """Show Ray on two local nodes beside two plain processes."""
-    result = read("ray")
-    seconds, n = result["seconds"], result["documents"]
-    names = {
-        "plain": "two processes, a thread each",
-        "plain, all threads": "two processes, two threads each",
-        "ray": "Ray, two nodes of one CPU",
-    }
-    lines = [
-        [name, f"{seconds[key]:.1f} s", maybe(f"{{{key} start:.1f}} s")(seconds),
-         f"{n / seconds[key]:,.0f}"]
-        for key, name in names.items()
-    ]  # fmt: skip
-    shares = [f"{100 * result[key]:.0f} %" for key in ("ratio", "ratio_without_start")]
-    return (
-        markdown([f"{n:,} documents", "time", "of it start", "a second"], lines)
-        + f"\n\nRay encodes at {shares[0]} of the rate of two processes with a thread each; "
-        f"{shares[1]} when the start is not counted. Median of {result['rounds']} rounds in turns."
-    )
-
-
 # -- a store and a service that are used ----------------------------------------------------------
 
 
@@ -352,8 +263,7 @@ def duplicates() -> list[Row]:
     rows = named(result["quality"], names | {"datasketch": "datasketch, MinHash-LSH"})
     for row, key in zip(rows, result["quality"], strict=True):
         row |= {"seconds": result["seconds"][key], "megabytes": result["megabytes"][key]}
-    there = named(result["engines"], {name: f"the same in {name}" for name in result["engines"]})
-    return [*rows[:2], *there, *rows[2:]]
+    return rows
 
 
 # -- relevance and vectors ------------------------------------------------------------------------
@@ -406,6 +316,7 @@ def _ranked(rankings: dict[str, str], columns: list[tuple[str, str]]) -> list[li
     return [
         [name, *(f"{mean(found[key, *column]):.3f}" for column in columns)]
         for key, name in rankings.items()
+        if (key, *columns[0]) in found
     ]
 
 
