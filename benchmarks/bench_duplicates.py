@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from common import POSTS, alternate, fresh, resident_mb, run
+from common import POSTS, alternate, run
 from datasketch import MinHash, MinHashLSH
 from scipy.sparse import csr_array, triu
 
@@ -35,14 +35,12 @@ def measure(given):
         places = {name: fill(folder, name, originals, documents) for name in MODELS}
         work = {f"store, {name}": lambda name=name: ours(places[name]) for name in MODELS}
         work["datasketch"] = lambda: datasketch(places["vdsh"])
-        megabytes = {f"store, {name}": fresh(peak, ours, place) for name, place in places.items()}
         return {
             "similarity": SIMILARITY,
             "documents": len(documents),
             "similar_pairs": len(pairs),
             "quality": {name: judge(find(), expected, pairs) for name, find in work.items()},
             "seconds": alternate(work, ROUNDS),
-            "megabytes": megabytes | {"datasketch": fresh(peak, datasketch, places["vdsh"])},
         }
 
 
@@ -173,18 +171,6 @@ def judge(found, expected, pairs):
     right = sum(pair in pairs for pair in found)
     recall = len(found & expected) / len(expected)
     return {"others": len(found), "precision": right / len(found), "recall": recall}
-
-
-def peak(find, place):
-    """Measure what finding duplicates adds to this process, in megabytes."""
-    with tempfile.TemporaryDirectory() as folder:  # compiles and loads what is needed
-        with open_store(f"{folder}/s", Path(place, "model")) as store:
-            store.upsert([Document(f"{i}", "a text of no importance") for i in range(300)])
-        find(f"{folder}/s")
-    Path("/proc/self/clear_refs").write_text("5")  # begin to look for the peak anew
-    before = resident_mb()
-    find(place)
-    return resident_mb(peak=True) - before
 
 
 if __name__ == "__main__":

@@ -142,7 +142,6 @@ TABLES: dict[str, Callable[[], str]] = {
             "precision": "{precision:.3f}",
             "recall": "{recall:.3f}",
             "seconds": "{seconds:.1f}",
-            "megabytes": maybe("{megabytes:.0f}"),
         },
         tight=True,
     ),
