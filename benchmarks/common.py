@@ -91,8 +91,8 @@ def _name() -> str:
 
 def _size(given: argparse.Namespace, defaults: dict[str, Any]) -> str:
     """Name the result of another number of documents after it."""
-    usual = defaults.get("documents")
-    return "" if given.quick or usual in (None, given.documents) else str(given.documents)
+    usual = given.quick or "documents" not in defaults or given.documents == defaults["documents"]
+    return "" if usual else str(given.documents)
 
 
 # -- results --------------------------------------------------------------------------------------
