@@ -1,16 +1,13 @@
 """The local store beside Milvus Lite, PostgreSQL and faiss, on the same codes in one run.
 
-Run: python benchmarks/bench_engines.py [--documents 1000000] [--folder DIR]
+Run: python benchmarks/bench_engines.py [--documents 1000000]
 
 Stores hold documents and answer with them, one query a call. `index` is our index of codes alone
 and `faiss` its IndexBinaryFlat: both answer with numbers, a batch in one call. Codes are clustered,
-as those of a trained model are; PostgreSQL has the settings it comes with. With --folder a run that
-was stopped goes on: what is filled stays filled.
+as those of a trained model are; PostgreSQL has the settings it comes with.
 """
 
 import itertools
-import json
-from pathlib import Path
 
 import faiss
 import numpy as np
@@ -27,11 +24,9 @@ ROUNDS = {"single": 11, "batch": 3, "radius": 11, "delete": 3}
 
 def measure(given):
     n = given.documents
-    with postgres_in(given.folder) as (server, folder):
+    with postgres_in(None) as (server, folder):
         with server.connect() as connection:
-            known = connection.execute("SELECT 1 FROM pg_database WHERE datname = 'vectors'")
-            if not known.fetchone():
-                connection.execute("CREATE DATABASE vectors")
+            connection.execute("CREATE DATABASE vectors")
         with server.connect("vectors") as connection:
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
         places = {
@@ -40,7 +35,7 @@ def measure(given):
             "pgvector": server.url("vectors"),
             "PostgreSQL": server.url("postgres"),
         }
-        result = race(places, folder, n)
+        result = race(places, n)
     sizes = {"documents": n, "bits": BITS, "k": K, "radius": RADIUS, "batch": BATCH}
     return {**sizes, "rounds": ROUNDS, **result}
 
@@ -61,14 +56,12 @@ def documents(n):
         yield Document(f"post-{i:08d}", f"a short text, number {i}", ("x",), {"year": i % 40})
 
 
-def race(places, folder, n):
+def race(places, n):
     codes = clustered(n)
     words = [f"word{i} topic{i % 9}" for i in range(500)]
     hasher = TextHasher("lsh", n_bits=BITS, random_state=0).fit(words)
     stores = {name: open_store(place, hasher) for name, place in places.items()}
-    built = {
-        name: fill(name, store, codes, folder / "built.json") for name, store in stores.items()
-    }
+    built = {name: fill(store, codes) for name, store in stores.items()}
     index, built["index"] = timed(HammingIndex, codes)
     flat = faiss.IndexBinaryFlat(BITS)
     built["faiss"] = timed(flat.add, codes)[1]
@@ -76,27 +69,21 @@ def race(places, folder, n):
     queries = pack(unpack(codes[:: n // 200][:200]) ^ flips)
     agree(stores, flat, queries[:20])
     operations = {"build": built}
-    for name, contenders in tasks(stores, index, flat, queries).items():
-        operations[name] = alternate(contenders, ROUNDS[name])
-        print(name, {k: round(v, 5) for k, v in operations[name].items()}, flush=True)
+    works = {name: of_store(store, queries) for name, store in stores.items()}
+    works |= {"index": of_index(index, queries), "faiss": of_index(flat, queries)}
+    for task, rounds in ROUNDS.items():
+        contenders = {name: work[task] for name, work in works.items()}
+        operations[task] = alternate(contenders, rounds)
     engines = {name: {"bytes": store.info().get("bytes")} for name, store in stores.items()}
     for store in stores.values():
         store.close()
     return {"operations": operations, "engines": engines}
 
 
-def fill(name, store, codes, notes):
-    """Fill a store, unless an earlier run has done it; return how many seconds it took."""
-    known = json.loads(notes.read_text()) if notes.exists() else {}
-    n = len(codes)
-    if known.get(name, {}).get("documents") == n:
-        store.upsert(documents(1000), codes[:1000])  # what an earlier run may have deleted
-        return known[name]["seconds"]
-    seconds = timed(store.upsert, documents(n), codes)[1]
-    seconds += timed(lambda: store.search(codes[0], k=1))[1]  # the index is made at the first
-    print(f"{name:14} built in {seconds:.1f} s", flush=True)
-    notes.write_text(json.dumps({**known, name: {"documents": n, "seconds": seconds}}))
-    return seconds
+def fill(store, codes):
+    """Fill a store; return how many seconds it took, with what is made at the first search."""
+    seconds = timed(store.upsert, documents(len(codes)), codes)[1]
+    return seconds + timed(lambda: store.search(codes[0], k=1))[1]
 
 
 def agree(stores, flat, queries):
@@ -111,43 +98,37 @@ def agree(stores, flat, queries):
         assert [distance for distance, _ in answers[0]] == expected
 
 
-def tasks(stores, index, flat, queries):
-    turns = {name: itertools.cycle(range(100)) for name in (*stores, "index", "faiss")}
-    removed = {name: itertools.count(0, 100) for name in turns}
+def of_store(store, queries):
+    """Name what a store is asked."""
+    turn, first = itertools.cycle(queries[:100]), itertools.count(0, 100)
     some = queries[100 : 100 + BATCH]
-
-    def one(name):
-        return queries[next(turns[name])]
-
-    def hundred(name):
-        first = next(removed[name])
-        return range(first, first + 100)
-
     ids = "post-{:08d}".format
-    ours = {
-        "single": lambda name: stores[name].search(one(name), k=K),
-        "batch": lambda name: [stores[name].search(query, k=K) for query in some],
-        "radius": lambda name: stores[name].within(one(name), RADIUS),
-        "delete": lambda name: stores[name].delete([ids(i) for i in hundred(name)]),
-    }
-    bare = {
-        "single": lambda name: index.search(one(name)[None], K),
-        "batch": lambda name: index.search(some, K),
-        "radius": lambda name: index.within(one(name), RADIUS),
-        "delete": lambda name: index.remove(list(hundred(name))),
-    }
-    theirs = {
-        "single": lambda name: flat.search(one(name)[None], K),
-        "batch": lambda name: flat.search(some, K),
-        "radius": lambda name: flat.range_search(one(name)[None], RADIUS + 1),
-        "delete": lambda name: flat.remove_ids(np.arange(100)),  # faiss renumbers what is left
-    }
-    works = dict.fromkeys(stores, ours) | {"index": bare, "faiss": theirs}
     return {
-        task: {name: lambda w=work[task], name=name: w(name) for name, work in works.items()}
-        for task in ROUNDS
+        "single": lambda: store.search(next(turn), k=K),
+        "batch": lambda: [store.search(query, k=K) for query in some],
+        "radius": lambda: store.within(next(turn), RADIUS),
+        "delete": lambda: store.delete([ids(i) for i in hundred(first)]),
     }
+
+
+def of_index(index, queries):
+    """Name the same for codes alone, which answer a batch in one call."""
+    turn, first = itertools.cycle(queries[:100]), itertools.count(0, 100)
+    ours = isinstance(index, HammingIndex)
+    return {
+        "single": lambda: index.search(next(turn)[None], K),
+        "batch": lambda: index.search(queries[100 : 100 + BATCH], K),
+        "radius": (lambda: index.within(next(turn), RADIUS)) if ours
+        else lambda: index.range_search(next(turn)[None], RADIUS + 1),
+        "delete": (lambda: index.remove(hundred(first))) if ours
+        else lambda: index.remove_ids(np.arange(100)),  # faiss renumbers what is left
+    }  # fmt: skip
+
+
+def hundred(first):
+    start = next(first)
+    return list(range(start, start + 100))
 
 
 if __name__ == "__main__":
-    run(measure, documents=1_000_000, folder=Path)
+    run(measure, documents=1_000_000)

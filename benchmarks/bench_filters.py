@@ -1,11 +1,10 @@
 """Filters that few of a million documents pass: time of a query before and after there is an index.
 
-Run: VDSH_DATA=path/to/data python benchmarks/bench_filters.py [--documents 1000000] [--folder DIR]
+Run: VDSH_DATA=path/to/data python benchmarks/bench_filters.py [--documents 1000000]
 
 Documents are those of bench_words.py, each with two labels, a number, a text and a date: each value
 but those of the half is shared by 100 documents of a million. The folder store and PostgreSQL (with
-pgvector, as it comes) are asked the same; queries are subjects of posts. With --folder a run that
-was stopped goes on: what is filled stays filled. Beside the time of a query stands what it takes of
+pgvector, as it comes) are asked the same; queries are subjects of posts. Beside the time of a query stands what it takes of
 a core, in this process and in PostgreSQL's: on a machine that does other things the two differ.
 """
 
@@ -29,16 +28,17 @@ def measure(given):
     data, n = posts(given.quick), given.documents
     texts = cut(data.train.texts, n)
     subjects = [some for some in map(line, data.test.texts) if len(some.split()) > 3]
+    hasher = TextHasher("vdsh", n_bits=32, random_state=0, epochs=2, hidden_size=200)
+    hasher.fit(data.train.texts)  # small: what is measured here is not codes
     result = {"documents": n, "matches": MATCHES, "wanted": {"median_ms": 15}}
-    with postgres_in(given.folder) as (server, folder):
+    with postgres_in(None) as (server, folder):
         with server.connect() as connection:
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
         places = {"folder": str(folder / "store"), "PostgreSQL": server.url("postgres")}
         for name, place in places.items():
-            with open_store(place, model(folder, data)) as store:
-                if store.count() < n:
-                    store.upsert(documents(texts, store.count()))
-                    settle(store)
+            with open_store(place, hasher) as store:
+                store.upsert(documents(texts))
+                settle(store)
                 result[name] = before_and_after(store, subjects, n)
             for kind, row in result[name]["queries"].items():
                 print(f"{name:11} {kind:26}", row, flush=True)
@@ -52,19 +52,11 @@ def settle(store):
         session._connection.execute("VACUUM ANALYZE vdsh")
 
 
-def model(folder, data):
-    """Learn a small model: what is measured here is not codes."""
-    if not (folder / "model").exists():
-        hasher = TextHasher("vdsh", n_bits=32, random_state=0, epochs=2, hidden_size=200)
-        hasher.fit(data.train.texts).save(folder / "model")
-    return folder / "model"
-
-
-def documents(texts, start):
+def documents(texts):
     """Give each document labels and metadata; numbers are scattered, so that rows are."""
     n = len(texts)
     order = np.random.default_rng(2).permutation(n).tolist()
-    for i in range(start, n):
+    for i in range(n):
         group = order[i] % (n // MATCHES)
         labels = (f"topic {group}", "even" if order[i] % 2 == 0 else "odd")
         fields = {"number": group, "source": f"source {group}", "date": order[i] / 2}
@@ -137,4 +129,4 @@ def cpu_seconds(store):
 
 
 if __name__ == "__main__":
-    run(measure, documents=1_000_000, folder=Path)
+    run(measure, documents=1_000_000)

@@ -29,7 +29,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from common import posts, run, timed
+from common import posts, run, summary, timed
 
 from servers import PostgresServer
 from vdsh import Document, TextHasher, open_store
@@ -204,15 +204,14 @@ def searches(path, work):
     stop.set()
     times, computed, failed = asked.recv()
     process.join()
-    p50, p99 = np.percentile(times, [50, 99])
+    found = summary(times)
     return {
         "seconds": round(seconds, 1),
         "searches": len(times),
         "failed": failed,
-        "p50_ms": round(1000 * p50, 1),
-        "p99_ms": round(1000 * p99, 1),
-        "longest_ms": round(1000 * max(times), 1),
-        "p99_cpu_ms": round(1000 * np.percentile(computed, 99), 1),
+        "p50_ms": found["median_ms"],
+        "p99_ms": found["p99_ms"],
+        "p99_cpu_ms": summary(computed)["p99_ms"],
     }
 
 

@@ -34,21 +34,7 @@ ASKED = {
 }
 TABLES: dict[str, Callable[[], str]] = {
     "README": lambda: f"{cells.quality()}\n\n{worked.search_few()}\n\n{worked.speed()}",
-    "search": lambda: f"{TABLES['ranking']()}\n\n{worked.search()}",
-    "ranking": Table(
-        "ranking",
-        {
-            "corpus": "{dataset}",
-            "model": "{model}",
-            "bits": "{bits}",
-            "distance": "{distance:.3f}",
-            "expected": "{expected:.3f}",
-            "gain": lambda row: f"{row['expected'] - row['distance']:+.3f}",
-        },
-        tight=True,
-        about="Precision at 100 on test documents, default settings, by distance and by expected "
-        "distance:\n\n",
-    ),
+    "search": worked.search,
     "reproduction": cells.report,
     "engines": worked.engines,
     "words of bits": worked.words_of_bits,
