@@ -4,8 +4,9 @@ Run: VDSH_DATA=path/to/data python benchmarks/bench_filters.py [--documents 1000
 
 Documents are those of bench_words.py, each with two labels, a number, a text and a date: each value
 but those of the half is shared by 100 documents of a million. The folder store and PostgreSQL (with
-pgvector, as it comes) are asked the same; queries are subjects of posts. Beside the time of a query stands what it takes of
-a core, in this process and in PostgreSQL's: on a machine that does other things the two differ.
+pgvector, as it comes) are asked the same; queries are subjects of posts. Beside the time of a query
+stands what it takes of a core, in this process and in PostgreSQL's: on a machine that does other
+things the two differ.
 """
 
 import time
