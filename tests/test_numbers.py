@@ -111,6 +111,10 @@ CLAIMS = {
     "docs/scaling.md": lambda: [
         ("128-bit codes, drawn queries, 100 nearest are {} times as fast as the scan",
          nearest("nearest_real128", 100_000_000, "drawn", 100, "times_faster")),
+        ("one core takes {} s to scan them; one H200 took {} ms",
+         of("scaling", "rows", -1, "query_ms_1") / of("scaling", "rows", -1, "codes") * 1e6,
+         next(row["one_ms"] for row in of("gpu", "rows")
+              if (row["n"], row["bits"], row["k"]) == (10**9, 64, 10))),
         ("tables, {} bytes a code",
          nearest("nearest_real64", 100_000_000, "drawn", 100, "bytes_a_code")),
         ("{} searches a second held over a million documents", of("server", "searches_per_second")),
