@@ -57,7 +57,7 @@ docs: $(INSTALLED)  ## write docs/api.md and docs/cli.md from docstrings and hel
 
 bench: $(INSTALLED)  ## measure again what the documentation claims (VDSH_DATA names the corpora)
 	$(BIN)/python -m pip install --quiet -c constraints.txt --group bench
-	for name in startup text training search store scaling engines duplicates ray server ranking explain reproduction; do \
+	for name in startup text training search scaling store words filters engines duplicates server restart chaos living explain memory learning_on drift; do \
 		$(BIN)/python benchmarks/bench_$$name.py || exit 1; done
 	$(BIN)/python benchmarks/tables.py
 

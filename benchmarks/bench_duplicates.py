@@ -1,89 +1,59 @@
 """Near-duplicates in 20 Newsgroups with planted edits: against exact Jaccard, beside datasketch.
 
-Run: python benchmarks/bench_duplicates.py [--folder DIR]
+Run: VDSH_DATA=path/to/data python benchmarks/bench_duplicates.py [--folder DIR]
 
 All 18,846 posts as they are, and 2,000 copies of some of them with the edits that people make. The
 reference compares all pairs that can be similar (prefix filtering loses none) and groups by leaders
 in the order of ids. With --folder models and stores are kept, and a second run uses them.
 """
 
-import argparse
 import os
-import subprocess
-import sys
 import tempfile
-import time
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from common import alternate, resident_mb, save
+from common import POSTS, alternate, run
 from datasketch import MinHash, MinHashLSH
 from scipy.sparse import csr_array, triu
 
 from vdsh import Document, TextHasher, read_documents
-from vdsh.store import copy_store, open_store, shingles
+from vdsh.store import open_store, shingles
 from vdsh.store.shingles import jaccard, shingle
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from servers import PostgresServer
 
 SIMILARITY, COPIES, ROUNDS, EPOCHS, BITS = 0.8, 2000, 3, 4, 32
 MODELS = ("vdsh", "vdsh-s")
-RADII = (0, 1, 2, 4, 8)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, help="where models and stores are kept")
-    parser.add_argument("--memory", nargs=2, help="used inside: a contender and a store")
-    given = parser.parse_args()
-    if given.memory:
-        print(peak(*given.memory))
-        return
+def measure(given):
     with tempfile.TemporaryDirectory() as temporary:
-        folder = given.folder or Path(temporary)
-        result = run(folder)
-    about = {"similarity": SIMILARITY, "copies": COPIES, "rounds": ROUNDS, "epochs": EPOCHS}
-    save("duplicates", {**about, "bits": BITS, "load": os.getloadavg()[0], **result})
+        folder, originals = given.folder or Path(temporary), posts(given.quick)
+        documents = with_copies(originals)
+        texts = {document.id: document.text for document in documents}
+        pairs = exact_pairs(texts)
+        expected = leaders(sorted(texts), pairs)
+        places = {name: fill(folder, name, originals, documents) for name in MODELS}
+        work = {f"store, {name}": lambda name=name: ours(places[name]) for name in MODELS}
+        work["datasketch"] = lambda: datasketch(places["vdsh"])
+        return {
+            "similarity": SIMILARITY,
+            "documents": len(documents),
+            "similar_pairs": len(pairs),
+            "quality": {name: judge(find(), expected, pairs) for name, find in work.items()},
+            "seconds": alternate(work, ROUNDS),
+        }
 
 
-def run(folder):
-    documents = corpus()
-    texts = {document.id: document.text for document in documents}
-    pairs = exact_pairs(texts)
-    expected = leaders(sorted(texts), pairs)
-    print(f"{len(pairs)} similar pairs, {len(expected)} of them with a leader", flush=True)
-    result = {"documents": len(documents), "similar_pairs": len(pairs), "shingles": choice(texts)}
-    places = {name: fill(folder, name, documents) for name in MODELS}
-    contenders = {f"store, {name}": lambda name=name: ours(places[name]) for name in MODELS}
-    contenders["datasketch"] = lambda: datasketch(places["vdsh"])
-    result["quality"] = {
-        name: judge(work(), expected, pairs, texts) for name, work in contenders.items()
-    }
-    print(result["quality"], flush=True)
-    result["codes"] = {name: by_code(places[name], pairs) for name in MODELS}
-    print(result["codes"], flush=True)
-    result["seconds"] = alternate(contenders, ROUNDS)
-    print(result["seconds"], flush=True)
-    result["engines"] = engines(places["vdsh-s"], folder, expected, pairs, texts)
-    result["megabytes"] = {
-        f"store, {name}": memory("ours", place) for name, place in places.items()
-    }
-    result["megabytes"]["datasketch"] = memory("datasketch", places["vdsh"])
-    return result
-
-
-def posts():
+def posts(quick):
     file = Path(os.environ["VDSH_DATA"], "20newsgroups", "documents.jsonl.gz")
-    return list(read_documents(file))
+    return list(read_documents(file))[: POSTS if quick else None]
 
 
-def corpus():
-    originals, rng = posts(), np.random.default_rng(0)
+def with_copies(originals):
+    rng = np.random.default_rng(0)
     long = [i for i, post in enumerate(originals) if len(post.text.split()) > 30]
     copies = []
-    for n, i in enumerate(rng.choice(long, COPIES, replace=False)):
+    for n, i in enumerate(rng.choice(long, min(COPIES, len(long) // 2), replace=False)):
         kind = list(EDITS)[n % len(EDITS)]
         copies.append(Document(f"{originals[i].id} {kind}", EDITS[kind](originals[i].text, rng)))
     return originals + copies
@@ -156,29 +126,11 @@ def leaders(ids, pairs):
     return groups
 
 
-def choice(texts):
-    """Count, for shingles of one to four words, which edits are found and how many other pairs."""
-    found, chosen = {}, shingles.LENGTH
-    originals = {id: text for id, text in texts.items() if " " not in id}
-    for shingles.LENGTH in (1, 2, 3, 4):
-        near = {kind: [] for kind in EDITS}
-        for id in texts.keys() - originals.keys():
-            original, _, kind = id.partition(" ")
-            value = jaccard(*shingle([texts[original], texts[id]]))
-            near[kind].append(value >= SIMILARITY)
-        shares = {kind: sum(hits) / len(hits) for kind, hits in near.items()}
-        n_pairs = len(exact_pairs(originals))
-        found[shingles.LENGTH] = {"found": shares, "pairs_of_posts": n_pairs}
-        print(shingles.LENGTH, found[shingles.LENGTH], flush=True)
-    shingles.LENGTH = chosen
-    return found
-
-
-def fill(folder, name, documents):
+def fill(folder, name, originals, documents):
     """Make a store with a model that was trained for a short time on the posts of train."""
     model, place = folder / name, folder / f"store-{name}"
     if not model.exists():
-        train = [post for post in posts() if post.metadata["split"] == "train"]
+        train = [post for post in originals if post.metadata["split"] == "train"]
         labels = [d.labels for d in train] if name == "vdsh-s" else None
         hasher = TextHasher(name, n_bits=BITS, epochs=EPOCHS, random_state=0, device="cpu")
         hasher.fit([d.text for d in train], labels).save(model)
@@ -214,84 +166,12 @@ def datasketch(place):
     return leaders(list(sketches), pairs)
 
 
-def judge(found, expected, pairs, texts):
+def judge(found, expected, pairs):
     """Compare pairs of a leader and another with the reference."""
     right = sum(pair in pairs for pair in found)
-    planted = {id for id in texts if " " in id and (id.partition(" ")[0], id) in pairs}
-    in_groups = {id for pair in found for id in pair}
-    return {
-        "others": len(found),
-        "precision": right / len(found),
-        "recall": len(found & expected) / len(expected),
-        "planted_found": len(planted & in_groups) / len(planted),
-    }
-
-
-def by_code(place, pairs):
-    """Say what candidates by code would be: how many pairs, and which share of the similar ones."""
-    ids, parts = [], []
-    with open_store(place) as store:
-        for some, codes in store.codes():
-            ids += some
-            parts.append(codes)
-    codes = np.concatenate(parts)
-    rows = {id: row for row, id in enumerate(ids)}
-    ends = np.array([(rows[one], rows[other]) for one, other in pairs])
-    similar = np.unpackbits(codes[ends[:, 0]] ^ codes[ends[:, 1]], axis=1).sum(axis=1)
-    distinct, sizes = np.unique(codes, axis=0, return_counts=True)
-    n_at = np.zeros(BITS + 1, np.int64)
-    for code, size in zip(distinct, sizes, strict=True):
-        distances = np.unpackbits(distinct ^ code, axis=1).sum(axis=1)
-        n_at += np.bincount(distances, sizes * size, BITS + 1).astype(np.int64)
-    n_at[0] -= len(codes)
-    radii = {
-        radius: {
-            "recall": float(np.mean(similar <= radius)),
-            "pairs": int(n_at[: radius + 1].sum() // 2),
-        }
-        for radius in RADII
-    }
-    return {"codes": len(distinct), "most_on_one": int(sizes.max()), "radius": radii}
-
-
-def engines(source, folder, expected, pairs, texts):
-    """Copy the store to each engine and ask there."""
-    found = {}
-    server = PostgresServer()
-    try:
-        places = {"PostgreSQL": server.url("postgres"), "Milvus Lite": f"milvus-lite:{folder}/m.db"}
-        for name, place in places.items():
-            with open_store(source) as store, open_store(place, store.hasher) as target:
-                copy_store(store, target)
-            ours(place)
-            start = time.perf_counter()
-            answer = ours(place)
-            seconds = time.perf_counter() - start
-            found[name] = judge(answer, expected, pairs, texts) | {"seconds": seconds}
-            print(name, found[name], flush=True)
-    finally:
-        server.remove()
-    return found
-
-
-def memory(contender, place):
-    """Measure in a process of its own what finding duplicates adds to it, in megabytes."""
-    command = [sys.executable, __file__, "--memory", contender, place]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-
-
-def peak(contender, place):
-    with tempfile.TemporaryDirectory() as folder:  # compiles and loads what is needed
-        with open_store(f"{folder}/s", Path(place, "model")) as store:
-            store.upsert([Document(f"{i}", "a text of no importance") for i in range(300)])
-        {"ours": ours, "datasketch": datasketch}[contender](f"{folder}/s")
-    Path("/proc/self/clear_refs").write_text("5")  # begin to look for the peak anew
-    before = resident_mb()
-    {"ours": ours, "datasketch": datasketch}[contender](place)
-    # Not ru_maxrss: on Linux a child begins with its parent's.
-    status = Path("/proc/self/status").read_text().partition("VmHWM:")[2]
-    return int(status.split()[0]) * 1.024 / 1000 - before
+    recall = len(found & expected) / len(expected)
+    return {"others": len(found), "precision": right / len(found), "recall": recall}
 
 
 if __name__ == "__main__":
-    main()
+    run(measure, folder=Path)

@@ -1,4 +1,4 @@
-"""How far the explanations of `vdsh.explain` hold: words of bits and texts, confidence, draws.
+"""How far the explanations of `vdsh.explain` hold: the words of bits, and confidence.
 
 Run: VDSH_DATA=path/to/data python benchmarks/bench_explain.py
 
@@ -8,21 +8,16 @@ Timed on as many threads as numpy takes: OMP_NUM_THREADS=1 is best where the cor
 """
 
 import multiprocessing
-import os
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
-from common import alternate, save
-from scipy.sparse import csr_array, eye_array
-from scipy.special import expit
+from common import alternate, posts, run
 from scipy.stats import spearmanr
 
 from vdsh import TextHasher
-from vdsh.datasets import load
-from vdsh.explain import confidence, effects, explain_bits, explain_text, sample
-from vdsh.explain.samples import in_label
+from vdsh.explain import confidence, effects, explain_bits, explain_text
 from vdsh.explain.texts import pushes
 from vdsh.labels import read_labels
 from vdsh.metrics.ranking import expected_precision
@@ -30,49 +25,34 @@ from vdsh.metrics.ranking import expected_precision
 MODELS = (("vdsh", 0), ("vdsh", 200), ("vdsh-s", 0), ("vdsh-s", 200))
 BITS, EPOCHS, SEED = 32, 8, 0
 DOCUMENTS, LEAST_DOCUMENTS, TOP, LISTED = 1200, 5, 20, 10
-POSTS, LEAST_WORDS, LEFT_OUT = 100, 10, 3
-DRAWS, ROUNDS = 10, 5
 SENTENCE = "NASA will launch the shuttle into orbit to repair the telescope"
 
 
-def main() -> None:
-    data = load("20newsgroups")
+def measure(given):
+    data = posts(given.quick)
+    models = MODELS[::2] if given.quick else MODELS
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(mp_context=spawn) as pool:  # a model on each core, on one thread
+        hashers = list(pool.map(partial(train, given.quick), *zip(*models, strict=True)))
     rows = []
-    for (model, decoder_size), hasher in zip(MODELS, train_all(), strict=True):
+    for (model, decoder_size), hasher in zip(models, hashers, strict=True):
         row = {"model": model, "decoder_size": decoder_size}
-        row["settings"] = hasher.hasher_.get_params()
         row["words_of_bits"] = words_of_bits(hasher, data.test.texts)
-        row["words_of_texts"] = words_of_texts(hasher, data.test.texts)
         row["confidence"] = by_confidence(hasher, data)
         row["mean_square"] = mean_square(hasher, data.test.texts)
-        if model != "vdsh":
-            row["labels"] = draws_of_labels(hasher)
-        row["milliseconds"] = times(hasher, data.test.texts)
+        row["milliseconds"] = milliseconds(hasher, data.test.texts, given.rounds)
         rows.append(row)
-        print(row, flush=True)
     settings = {"dataset": "20newsgroups", "bits": BITS, "epochs": EPOCHS, "device": "cpu"}
-    settings |= {"documents": DOCUMENTS, "least_documents": LEAST_DOCUMENTS, "top": TOP}
-    settings |= {"listed": LISTED, "posts": POSTS, "least_words": LEAST_WORDS}
-    settings |= {"left_out": LEFT_OUT, "draws_per_label": DRAWS, "rounds": ROUNDS}
-    settings |= {"threads": torch.get_num_threads()}
-    load_average = round(os.getloadavg()[1], 1)
-    save("explain", {"settings": settings, "seed": SEED, "load": load_average, "rows": rows})
+    return {"settings": settings | {"threads": torch.get_num_threads()}, "rows": rows}
 
 
-def train_all():
-    """Train a model on each core, on one thread, to the last epoch."""
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(mp_context=spawn) as pool:
-        return list(pool.map(train, *zip(*MODELS, strict=True)))
-
-
-def train(model, decoder_size):
+def train(quick, model, decoder_size):
     torch.set_num_threads(1)
     settings = {"epochs": EPOCHS, "decoder_size": decoder_size, "device": "cpu"}
     settings |= {} if decoder_size else {"threshold": "median"}  # as suits the linear decoder
+    part = posts(quick).train
     hasher = TextHasher(model, BITS, random_state=SEED, **settings)
-    data = load("20newsgroups").train
-    return hasher.fit(data.texts, data.labels, progress=False)
+    return hasher.fit(part.texts, part.labels, progress=False)
 
 
 def words_of_bits(hasher, texts):
@@ -81,7 +61,6 @@ def words_of_bits(hasher, texts):
     model = hasher.model_
     ways = {
         "alone": lambda: (effects._alone(model) * effects.input_spread(model)[:, None]).T,
-        "added": lambda: added(model),
         "gradient": lambda: effects.encoder_effects(model),
     }
     seconds = alternate(ways, 3)
@@ -96,38 +75,21 @@ def truth_of_bits(hasher, texts):
     Returns an array of shape (n_bits, n_terms), and the terms of enough documents.
     """
     counts = hasher.vectorizer_.transform(texts)
-    chosen = np.flatnonzero(np.diff(counts.indptr))[:DOCUMENTS]
     n_terms = counts.shape[1]
     total, times_seen = np.zeros((n_terms, BITS)), np.zeros(n_terms)
-    for i in chosen:
+    for i in np.flatnonzero(np.diff(counts.indptr))[:DOCUMENTS]:
         found = pushes(hasher.model_, texts[i])
         total[found.terms] += np.where(found.values, found.towards, -found.towards)
         times_seen[found.terms] += 1
-    known = np.flatnonzero(times_seen >= LEAST_DOCUMENTS)
     mean = total / np.maximum(times_seen, 1)[:, None]
-    return (mean * presence_spread(hasher.model_)[:, None]).T, known
+    truth = (mean * presence_spread(hasher.model_)[:, None]).T
+    return truth, np.flatnonzero(times_seen >= LEAST_DOCUMENTS)
 
 
 def presence_spread(model):
     """Return the standard deviation of each word's presence in the training documents."""
     frequency = effects.document_frequencies(model)
     return np.sqrt(frequency * (1 - frequency))
-
-
-def added(model):
-    """Put each word into two made-up documents, or take it out: mean effect times deviation."""
-    n_terms = len(model.words)
-    change = np.zeros((n_terms, BITS))
-    for document in effects.made_up_documents(model).to_csr()[:2]:
-        terms = document.nonzero()[-1]
-        present = np.isin(np.arange(n_terms), terms)
-        same = csr_array((np.ones(len(terms)), terms, [0, len(terms)]), (1, n_terms))
-        copies = same[np.zeros(n_terms, int)]
-        other = abs(copies - eye_array(n_terms, format="csr"))
-        other.eliminate_zeros()
-        moved = model.scores_of(csr_array(other)) - model.scores_of(same)
-        change += np.where(present, -1, 1)[:, None] * moved / 2
-    return (change * presence_spread(model)[:, None]).T
 
 
 def agreement(asked, truth, known):
@@ -153,27 +115,6 @@ def rounded(value):
     return round(float(value), 4)
 
 
-def words_of_texts(hasher, texts):
-    """Leave three words out together: how far each bit's score moves towards the other value."""
-    rng = np.random.RandomState(SEED)
-    inner, moved = hasher.hasher_, {"left_out": [], "alone": [], "random": []}
-    counts = hasher.vectorizer_.transform(texts)
-    for i in np.flatnonzero(np.diff(counts.indptr) >= LEAST_WORDS)[:POSTS]:
-        found = pushes(hasher.model_, texts[i])
-        n_terms = counts.shape[1]
-        words = csr_array(eye_array(n_terms, format="csr", dtype=np.float32))[found.terms]
-        alone = inner.scores(words) - inner.scores(csr_array((1, n_terms), dtype=np.float32))
-        sides = np.where(found.values, 1, -1)
-        orders = (-found.towards, -alone * sides, rng.uniform(size=found.towards.shape))
-        for name, order in zip(moved, orders, strict=True):
-            named = found.terms[np.argsort(order, axis=0)[:LEFT_OUT]]  # (3, n_bits)
-            without = np.repeat(counts[[i]].toarray(), BITS, axis=0)
-            without[np.arange(BITS), named] = 0
-            margins = np.diag(inner.scores(csr_array(without))) - inner.thresholds_
-            moved[name].append(((found.margins - margins) * sides).mean())
-    return {name: rounded(np.mean(values)) for name, values in moved.items()}
-
-
 def by_confidence(hasher, data):
     """Measure precision at 100 of test documents in four groups, the least sure first."""
     labels = read_labels(data.train.labels)
@@ -195,34 +136,16 @@ def mean_square(hasher, texts):
     return rounded((mu**2 + sigma**2).mean())
 
 
-def draws_of_labels(hasher):
-    """Return the mean probability of the label that was asked for, in draws for every label."""
-    decoder = hasher.model_.decoder
-    chances = label_chance(decoder), label_chance(replace(decoder, label_power=1.0))
-    return {"with_power": rounded(chances[0]), "without_power": rounded(chances[1])}
-
-
-def label_chance(decoder):
-    rng = np.random.RandomState(SEED)
-    starts = [rng.normal(size=(DRAWS, BITS)) for _ in decoder.labels]
-    drawn = [in_label(decoder, j, start, rng) for j, start in enumerate(starts)]
-    return np.mean([expit(decoder.label_logits(s))[:, j].mean() for j, s in enumerate(drawn)])
-
-
-def times(hasher, texts):
+def milliseconds(hasher, texts, rounds):
     """Time a call of each kind, on a sentence and on posts of about 300 and of most words."""
     sizes = np.diff(hasher.vectorizer_.transform(texts).indptr)
-    middle, longest = np.argmin(np.abs(sizes - 300)), np.argmax(sizes)
-    calls = {
-        f"sentence of {len(SENTENCE.split())} words": lambda: explain_text(hasher, SENTENCE),
-        f"post of {sizes[middle]} distinct words": lambda: explain_text(hasher, texts[middle]),
-        f"post of {sizes[longest]} distinct words": lambda: explain_text(hasher, texts[longest]),
-        "all bits": lambda: explain_bits(hasher),
-    }
-    if hasattr(hasher.hasher_, "classes_"):
-        calls["three draws of a label"] = lambda: sample(hasher, 3, label="sci.space")
-    return {name: round(1000 * value, 1) for name, value in alternate(calls, ROUNDS).items()}
+    chosen = {f"sentence of {len(SENTENCE.split())} words": SENTENCE}
+    for row in (np.argmin(np.abs(sizes - 300)), np.argmax(sizes)):
+        chosen[f"post of {sizes[row]} distinct words"] = texts[row]
+    calls = {name: partial(explain_text, hasher, text) for name, text in chosen.items()}
+    calls["all bits"] = partial(explain_bits, hasher)
+    return {name: round(1000 * value, 1) for name, value in alternate(calls, rounds).items()}
 
 
 if __name__ == "__main__":
-    main()
+    run(measure, rounds=5)

@@ -1,7 +1,7 @@
 """A store that lives: a new model under it, killed in the middle, and copies while others write.
 
-Run: VDSH_DATA=path/to/data python benchmarks/bench_living.py [kills|large] [--documents 1000000]
-     [--kills 200] [--engine folder|postgres|milvus]
+Run: VDSH_DATA=path/to/data python benchmarks/bench_living.py [--only large kills_folder
+     kills_postgres kills_milvus] [--documents 1000000] [--kills 200]
 
 Documents are posts of 20 Newsgroups cut to twelve words and numbered. Models are random
 hyperplanes of 32 and 64 bits: what encodes fast leaves least to hide behind.
@@ -17,34 +17,31 @@ third process writes 1,000 documents a second. Times of the processor stand besi
 clock, which are long where others use the machine.
 """
 
-import argparse
 import multiprocessing
 import os
 import random
 import signal
-import sys
 import tempfile
 import time
 import traceback
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from common import markdown, read, save
+from common import posts, run, summary, timed
 
+from servers import PostgresServer
 from vdsh import Document, TextHasher, open_store
-from vdsh.datasets import load
 from vdsh.model import as_model
 from vdsh.store import reindex, restore_store
 from vdsh.store.engines.milvus import models as in_milvus
 from vdsh.store.engines.postgres import models as in_postgres
 from vdsh.store.engines.sqlite import models as in_sqlite
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from servers import PostgresServer
-
 SMALL = 2000  # documents of the store whose process is killed
 MOMENTS = 100  # documents in a batch there
+KILLS = {"folder": 1, "postgres": 4, "milvus": 10}  # of so many kills one: servers are slow
 RATE = 20  # searches a second
 WRITTEN = 1000  # documents a second during the backup
 QUERIES = ["space shuttle launch", "hockey playoff goals", "windows driver for my printer",
@@ -52,62 +49,41 @@ QUERIES = ["space shuttle launch", "hockey playoff goals", "windows driver for m
 spawn = multiprocessing.get_context("spawn")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=["kills", "large"])
-    parser.add_argument("--documents", type=int, default=1_000_000)
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--engine", choices=["folder", "postgres", "milvus"], default="folder")
-    options = parser.parse_args()
-    texts = [" ".join(text.split()[:12]) for text in load("20newsgroups").train.texts]
+@contextmanager
+def ready(given, engine):
+    """Give a place for a store, a folder, two models and texts."""
+    texts = [" ".join(text.split()[:12]) for text in posts(given.quick).train.texts]
     texts = [text for text in texts if len(text) > 20]
     models = [
         as_model(TextHasher("lsh", n_bits=n_bits, random_state=n_bits).fit(texts))
         for n_bits in (32, 64)
     ]
     with tempfile.TemporaryDirectory() as folder:
-        if options.part == "kills":
-            result = kill_often(Path(folder), options, models, texts[:SMALL])
-            part = f"kills_{options.engine}"
-        else:
-            with place_on(options.engine, Path(folder)) as place:
-                result = live(place, Path(folder), models, texts, options.documents)
-            part = "large" if options.engine == "folder" else "large_postgres"
-    print(markdown(["", ""], [[name, str(value)] for name, value in result.items()]))
-    try:
-        known = read("living")
-        known.pop("circumstances")
-    except FileNotFoundError:
-        known = {}
-    save("living", known | {part: result})
-
-
-@contextmanager
-def place_on(engine, folder):
-    """Name a place for a store."""
-    if engine != "postgres":
-        yield str(folder / "store") if engine == "folder" else f"milvus-lite:{folder}/store.db"
-        return
-    server = PostgresServer()
-    try:
-        yield server.store_url("living")
-    finally:
-        server.remove()
+        places = {"folder": f"{folder}/store", "milvus": f"milvus-lite:{folder}/store.db"}
+        server = PostgresServer() if engine == "postgres" else None
+        try:
+            place = server.store_url("living") if server else places[engine]
+            yield place, Path(folder), models, texts
+        finally:
+            if server:
+                server.remove()
 
 
 # -- kills ----------------------------------------------------------------------------------------
 
 
-def kill_often(folder, options, models, texts):
+def kill_often(engine, given):
     """Kill a run again and again; every process is forked from this one, which opens no store."""
     for module in (reindex, in_sqlite, in_postgres, in_milvus):
         module.BATCH = MOMENTS
-    codes = {model.fingerprint: model.encode(texts) for model in models}
-    with place_on(options.engine, folder) as place:
-        in_child(lambda: fill(place, models[0], texts))
+    wanted = max(1, (5 if given.quick else given.kills) // KILLS[engine])
+    with ready(given, engine) as (place, _, models, texts):
+        texts = texts[:SMALL]
+        codes = {model.fingerprint: model.encode(texts) for model in models}
+        in_child(lambda: fill(place, models[0], documents(len(texts), texts)))
         rng, found = random.Random(0), {"old": 0, "new": 0}
         lengths, n_rounds, started = [], 0, time.perf_counter()
-        while sum(found.values()) < options.kills:
+        while sum(found.values()) < wanted:
             n_rounds += 1
             old, new = models[(n_rounds + 1) % 2], models[n_rounds % 2]
             limit = 1.1 * float(np.median(lengths)) if lengths else 1.0
@@ -133,9 +109,9 @@ def kill_often(folder, options, models, texts):
     }
 
 
-def fill(place, model, texts):
+def fill(place, model, some):
     with open_store(place, model) as store:
-        store.upsert(documents(len(texts), texts))
+        store.upsert(some)
 
 
 def finish(place, model):
@@ -187,20 +163,20 @@ def in_child(work):
 # -- many documents -------------------------------------------------------------------------------
 
 
-def live(place, folder, models, texts, n):
+def live(given):
     """Reindex many documents, search them meanwhile, copy them while others write."""
-    busy = [os.getloadavg()[0]]
-    other = place.replace("store", "other").replace("living", "other")
-    with open_store(place, models[0]) as store:
-        store.upsert(documents(n, texts))
-    write = timed(lambda: fill_with(other, models[1], documents(n, texts)))
-    with open_store(place) as store:
-        alone = timed(lambda: store.reindex(models[1]))
-        quiet = searches(place, lambda: time.sleep(30))
-        during = searches(place, lambda: store.reindex())
-        problems = store.check()
-    busy.append(os.getloadavg()[0])
-    copy = {} if place.startswith("postgresql") else {"backup": copied(place, folder, texts)}
+    n, busy = given.documents, [os.getloadavg()[0]]
+    with ready(given, "folder") as (place, folder, models, texts):
+        fill(place, models[0], documents(n, texts))
+        other = str(folder / "other")
+        write = timed(fill, other, models[1], documents(n, texts))[1]
+        with open_store(place) as store:
+            alone = timed(store.reindex, models[1])[1]
+            quiet = searches(place, lambda: time.sleep(3 if given.quick else 30))
+            during = searches(place, store.reindex)
+            problems = store.check()
+        busy.append(os.getloadavg()[0])
+        backup = copied(place, folder, texts)
     return {
         "documents": n,
         "encode_and_write_seconds": round(write, 1),
@@ -213,14 +189,9 @@ def live(place, folder, models, texts, n):
         "wanted_p99_ratio": 2,
         "p99_ratio_of_processor_time": round(during["p99_cpu_ms"] / quiet["p99_cpu_ms"], 2),
         "problems_after": problems,
-        **copy,
+        "backup": backup,
         "load_of_the_machine": [round(value, 1) for value in busy],
     }
-
-
-def fill_with(path, model, some):
-    with open_store(path, model) as store:
-        store.upsert(some)
 
 
 def searches(path, work):
@@ -230,19 +201,18 @@ def searches(path, work):
     process = spawn.Process(target=search_on, args=(str(path), ready, stop, answers))
     process.start()
     ready.wait()
-    seconds = timed(work)
+    seconds = timed(work)[1]
     stop.set()
     times, computed, failed = asked.recv()
     process.join()
-    p50, p99 = np.percentile(times, [50, 99])
+    found = summary(times)
     return {
         "seconds": round(seconds, 1),
         "searches": len(times),
         "failed": failed,
-        "p50_ms": round(1000 * p50, 1),
-        "p99_ms": round(1000 * p99, 1),
-        "longest_ms": round(1000 * max(times), 1),
-        "p99_cpu_ms": round(1000 * np.percentile(computed, 99), 1),
+        "p50_ms": found["median_ms"],
+        "p99_ms": found["p99_ms"],
+        "p99_cpu_ms": summary(computed)["p99_ms"],
     }
 
 
@@ -306,11 +276,6 @@ def documents(n, texts):
         yield Document(f"post-{i:08}", texts[i % len(texts)], None, {"year": 1980 + i % 40})
 
 
-def timed(work):
-    begun = time.perf_counter()
-    work()
-    return time.perf_counter() - begun
-
-
 if __name__ == "__main__":
-    main()
+    parts = {f"kills_{engine}": partial(kill_often, engine) for engine in KILLS}
+    run({"large": live} | parts, documents=1_000_000, kills=200)

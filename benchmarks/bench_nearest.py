@@ -1,223 +1,179 @@
 """The k nearest of up to 100 million codes: tables beside our own scan and faiss, on one thread.
 
-    VDSH_DATA=path/to/data python benchmarks/posterior_codes.py FOLDER
-    python benchmarks/bench_nearest.py FOLDER [--part real64 ...] [--sizes 1000000]
+Run: VDSH_DATA=path/to/data python benchmarks/bench_nearest.py --folder DIR [--only real64 ...]
+
+Codes are made as a real model would: documents of 20 Newsgroups, seen through the posterior
+Q(s | d). A training document is drawn, and each of its bits by the probability that it is one, so
+codes crowd where documents do, and bits are noisy where the model is unsure. Queries are the codes
+of test documents, as they are, or drawn like the codes. What models say is kept in DIR.
 
 Contenders answer each query in turn, and every answer of ours is compared with the scan's. Times
-are those that the CPU spent on the calling thread, so that a busy machine counts little; codes are
-drawn as `posterior_codes.py` says. Each part is written to `results/` on its own, since the largest
-takes minutes.
+are those that the CPU spent on the calling thread, so that a busy machine counts little. Each part
+has a result of its own, since the largest takes minutes.
 """
 
-import argparse
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import faiss
 import numpy as np
-from common import save
-from numpy.typing import NDArray
-from posterior_codes import draw, read
+from common import posts, run
 
+from vdsh.explain import bit_probabilities
+from vdsh.jit import kernel
+from vdsh.pipeline import TextHasher
 from vdsh.search.keeper import LOOK_UP
-from vdsh.search.parts import RowHits, Rows
 from vdsh.search.probing import scan_time
 from vdsh.search.rows import RowIndex
 
-Codes = NDArray[np.uint8]
-SIZES = (1_000_000, 10_000_000, 100_000_000)
 N_QUERIES, N_SLOW = 40, 6  # of ours; of faiss where it reads all codes
 MOST_FOR_FAISS = 800_000_000  # bytes of codes: it copies them
-HNSW_CODES = 100_000  # its graph takes a minute for these
 ROUNDS = 2  # the first warms up
+EPOCHS = 10  # after these the codes hardly change
+BLOCK = 1 << 20  # codes of one seed: any number of them begins with the same codes
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--part", choices=PARTS, action="append")
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
-    options = parser.parse_args()
-    faiss.omp_set_num_threads(1)
-    for part in options.part or PARTS:
-        rows = [row for n in options.sizes for row in PARTS[part](options.folder, n)]
-        save(f"nearest_{part}", {"rows": rows})
+# -- codes ----------------------------------------------------------------------------------------
 
 
-def real(model: str) -> Callable[[Path, int], list[dict[str, Any]]]:
+def learned(given, method, n_bits):
+    """Return probabilities of the bits of training documents, and the codes of test documents."""
+    file = (given.folder or Path(".")) / f"{method}-{n_bits}.npz"
+    if given.quick or not file.exists():
+        data = posts(given.quick)
+        hasher = TextHasher(method, n_bits=n_bits, random_state=0, epochs=EPOCHS)
+        hasher.fit(data.train.texts, data.train.labels if method == "vdsh-s" else None)
+        likely = bit_probabilities(hasher, data.train.texts).astype(np.float32)
+        queries = hasher.encode(data.test.texts)
+        if given.quick:
+            return likely, queries
+        file.parent.mkdir(parents=True, exist_ok=True)
+        np.savez_compressed(file, probabilities=likely, queries=queries)
+    with np.load(file) as kept:
+        return kept["probabilities"], kept["queries"]
+
+
+def draw(probabilities, n, seed):
+    """Draw codes of shape (n, n_bytes), block by block."""
+    likely = np.round(probabilities * 2**16).clip(0, 2**16 - 1).astype(np.uint16)
+    codes = np.empty((n, probabilities.shape[1] // 8), np.uint8)
+    for number, start in enumerate(range(0, n, BLOCK)):
+        # A state of xorshift must not be zero.
+        _draw(likely, codes[start : start + BLOCK], np.uint64(seed * 2**32 + 2 * number + 1))
+    return codes
+
+
+@kernel()
+def _draw(likely, codes, seed):
+    state = seed * np.uint64(0x9E3779B97F4A7C15)
+    for i in range(codes.shape[0]):
+        state = _next(state)
+        doc = np.int64((state >> np.uint64(32)) % np.uint64(likely.shape[0]))
+        for byte in range(codes.shape[1]):
+            value = 0
+            for bit in range(8):
+                if bit % 4 == 0:
+                    state = _next(state)
+                chance = (state >> np.uint64(16 * (bit % 4))) & np.uint64(0xFFFF)
+                value = 2 * value + (chance < likely[doc, 8 * byte + bit])
+            codes[i, byte] = value
+
+
+@kernel()
+def _next(state):
+    state ^= state << np.uint64(13)
+    state ^= state >> np.uint64(7)
+    return state ^ (state << np.uint64(17))
+
+
+# -- parts ----------------------------------------------------------------------------------------
+
+
+def real(method, n_bits, given):
     """Codes of a model's posterior; queries are new documents, or drawn like the codes."""
-
-    def run(folder: Path, n: int) -> list[dict[str, Any]]:
-        doubts = read(folder, model)
-        queries = {
-            "new documents": doubts.queries[:N_QUERIES],
-            "drawn": draw(doubts.probabilities, N_QUERIES, seed=99),
-        }
-        return race(model, draw(doubts.probabilities, n, seed=0), queries)
-
-    return run
+    likely, queries = learned(given, method, n_bits)
+    asked = {"new documents": queries[:N_QUERIES], "drawn": draw(likely, N_QUERIES, seed=99)}
+    return race(given, f"{method}-{n_bits}", lambda n: draw(likely, n, seed=0), asked)
 
 
-def random(n_bits: int) -> Callable[[Path, int], list[dict[str, Any]]]:
+def random(n_bits, given):
     """Random bits, where nothing is near."""
-
-    def run(folder: Path, n: int) -> list[dict[str, Any]]:
-        rng = np.random.default_rng(0)
-        codes = rng.integers(0, 256, (n, n_bits // 8), dtype=np.uint8)
-        queries = rng.integers(0, 256, (N_QUERIES, n_bits // 8), dtype=np.uint8)
-        return race(f"random-{n_bits}", codes, {"random": queries})
-
-    return run
+    codes = lambda n, seed=0: np.random.default_rng(seed).integers(  # noqa: E731
+        0, 256, (n, n_bits // 8), dtype=np.uint8
+    )
+    return race(given, f"random-{n_bits}", codes, {"random": codes(N_QUERIES, 1)})
 
 
-def crowded(folder: Path, n: int) -> list[dict[str, Any]]:
+def crowded(given):
     """Hundred crowds of codes, in each of which a bit in seven is flipped."""
-    rng = np.random.default_rng(0)
-    centres = rng.uniform(size=(100, 64)) < 0.5
-    chances = np.where(centres, 0.85, 0.15).astype(np.float32)
-    queries = {"drawn": draw(chances, N_QUERIES, seed=99)}
-    return race("crowded-64", draw(chances, n, seed=0), queries)
+    centres = np.random.default_rng(0).uniform(size=(100, 64)) < 0.5
+    likely = np.where(centres, 0.85, 0.15).astype(np.float32)
+    asked = {"drawn": draw(likely, N_QUERIES, seed=99)}
+    return race(given, "crowded-64", lambda n: draw(likely, n, seed=0), asked)
 
 
-def race(name: str, codes: Codes, sets: dict[str, Codes]) -> list[dict[str, Any]]:
+def race(given, name, make, sets):
     """Time tables, scan and faiss on sets of queries, for 10 and 100 nearest."""
-    n, flat = len(codes), None
-    if codes.nbytes <= MOST_FOR_FAISS:
-        flat = faiss.IndexBinaryFlat(8 * codes.shape[1])
-        flat.add(codes)
-    scan = RowIndex(codes, threads=1, tables=False)
-    del codes  # memory is what there is least of
-    start = time.thread_time()
-    main = scan.settled()
-    worth = scan_time(n, scan.n_bytes) >= LOOK_UP  # else an index would have no tables
-    built = main.with_tables() if worth else main
-    facts = {"codes": name, "n": n, "build_s": round(time.thread_time() - start, 1)}
-    tables = RowIndex.from_segment(built, threads=1)
-    facts["bytes_a_code"] = round(tables.nbytes / n, 1)
+    faiss.omp_set_num_threads(1)
     rows = []
-    for queries_are, queries in sets.items():
-        for k in 10, 100:
-            row = (
-                facts | {"queries": queries_are, "k": k} | one_race(tables, scan, flat, queries, k)
-            )
-            print(row, flush=True)
-            rows.append(row)
-    return rows
+    for n in given.sizes:
+        codes, flat = make(n), None
+        if codes.nbytes <= MOST_FOR_FAISS:
+            flat = faiss.IndexBinaryFlat(8 * codes.shape[1])
+            flat.add(codes)
+        scan = RowIndex(codes, threads=1, tables=False)
+        del codes  # memory is what there is least of
+        start = time.thread_time()
+        main = scan.settled()
+        worth = scan_time(n, scan.n_bytes) >= LOOK_UP  # else an index would have no tables
+        tables = RowIndex.from_segment(main.with_tables() if worth else main, threads=1)
+        facts = {"codes": name, "n": n, "build_s": round(time.thread_time() - start, 1)}
+        facts["bytes_a_code"] = round(tables.nbytes / n, 1)
+        for kind, queries in sets.items():
+            for k in 10, 100:
+                found = one_race(tables, scan, flat, queries, k)
+                rows.append(facts | {"queries": kind, "k": k} | found)
+                print(rows[-1], flush=True)
+    return {"rows": rows}
 
 
-def one_race(tables: RowIndex, scan: RowIndex, flat: Any, queries: Codes, k: int) -> dict[str, Any]:
-    times: dict[str, list[float]] = {"tables": [], "scan": [], "faiss": []}
-    farthest = []
+def one_race(tables, scan, flat, queries, k):
+    seconds, farthest = {"tables": [], "scan": [], "faiss": []}, []
     for turn in range(ROUNDS):
         for i in range(len(queries)):
             query = queries[i : i + 1].copy()
-            hits = timed(times["tables"], lambda: tables.search(query, k), turn)  # noqa: B023
-            truth = timed(times["scan"], lambda: scan.search(query, k), turn)  # noqa: B023
+            hits = clock(seconds["tables"], tables, query, k, turn)
+            truth = clock(seconds["scan"], scan, query, k, turn)
             assert np.array_equal(hits.rows, truth.rows), "wrong rows"
             assert np.array_equal(hits.distances, truth.distances), "wrong distances"
             farthest.append(int(truth.distances[0, -1]))
-            if flat is not None and i < N_SLOW and turn:
-                timed(times["faiss"], lambda: flat.search(query, k), turn)  # noqa: B023
-    result: dict[str, Any] = {"median_distance_of_kth": float(np.median(farthest))}
-    for name, seconds in times.items():
-        if seconds:
-            result[f"{name}_ms"] = round(1e3 * float(np.median(seconds)), 3)
-    result["tables_mean_ms"] = round(1e3 * float(np.mean(times["tables"])), 3)
-    result["scan_mean_ms"] = round(1e3 * float(np.mean(times["scan"])), 3)
-    ratio = np.array(times["scan"]) / np.array(times["tables"])
-    result["times_faster"] = round(float(np.median(ratio)), 2)
-    result["times_faster_mean"] = round(result["scan_mean_ms"] / result["tables_mean_ms"], 2)
-    return result
+            if flat is not None and i < N_SLOW:
+                clock(seconds["faiss"], flat, query, k, turn)
+    result = {"median_distance_of_kth": float(np.median(farthest))}
+    result |= {f"{name}_ms": round(1e3 * float(np.median(some)), 3)
+               for name, some in seconds.items() if some}  # fmt: skip
+    ours, scanned = np.array(seconds["tables"]), np.array(seconds["scan"])
+    result["times_faster"] = round(float(np.median(scanned / ours)), 2)
+    return result | {"times_faster_mean": round(float(scanned.mean() / ours.mean()), 2)}
 
 
-def timed(times: list[float], work: Callable[[], Any], turn: int) -> Any:
+def clock(seconds, index, query, k, turn):
     start = time.thread_time()
-    answer = work()
+    answer = index.search(query, k)
     if turn:
-        times.append(time.thread_time() - start)
+        seconds.append(time.thread_time() - start)
     return answer
 
 
-def approximate(folder: Path, n: int) -> list[dict[str, Any]]:
-    """Race the indexes of faiss that do not read everything; say how many they find."""
-    if n > SIZES[1]:
-        return []
-    doubts = read(folder, "vdsh-64")
-    codes, queries = draw(doubts.probabilities, n, seed=0), doubts.queries[:N_QUERIES]
-    rows = []
-    indexes = [
-        ("IndexBinaryHash, 16 bits, 1 flip", n, lambda: binary_hash(1)),
-        ("IndexBinaryHash, 16 bits, 2 flips", n, lambda: binary_hash(2)),
-        ("IndexBinaryIVF, 1,024 lists, 16 probes", n, ivf),
-    ]
-    if n <= SIZES[0]:  # others would take too much memory or time
-        hnsw = ("IndexBinaryHNSW, 16 links", HNSW_CODES, lambda: faiss.IndexBinaryHNSW(64, 16))
-        multi = ("IndexBinaryMultiHash, 4 x 16 bits, 1 flip", n, lambda: multi_hash(1))
-        indexes += [multi, hnsw]
-    for name, size, make in indexes:
-        part = codes[:size]
-        ours, index = RowIndex(part, threads=1), make()
-        if scan_time(len(part), ours.n_bytes) >= LOOK_UP:
-            ours.build_tables()
-        if not index.is_trained:
-            index.train(part[:: max(1, size // 100_000)])
-        index.add(part)
-        for k in 10, 100:
-            rows.append({"index": name, "n": size, "k": k} | one_recall(ours, index, queries, k))
-            print(rows[-1], flush=True)
-    return rows
-
-
-def binary_hash(n_flips: int) -> Any:
-    index = faiss.IndexBinaryHash(64, 16)
-    index.nflip = n_flips
-    return index
-
-
-def multi_hash(n_flips: int) -> Any:
-    index = faiss.IndexBinaryMultiHash(64, 4, 16)
-    index.nflip = n_flips
-    return index
-
-
-def ivf() -> Any:
-    quantizer = faiss.IndexBinaryFlat(64)
-    index = faiss.IndexBinaryIVF(quantizer, 64, 1024)
-    index.own_fields = True
-    quantizer.this.disown()
-    index.nprobe = 16
-    return index
-
-
-def one_recall(ours: RowIndex, index: Any, queries: Codes, k: int) -> dict[str, Any]:
-    times: dict[str, list[float]] = {"tables": [], "faiss": []}
-    shares = []
-    for turn in range(ROUNDS):
-        for i in range(len(queries)):
-            query = queries[i : i + 1].copy()
-            truth: RowHits = timed(times["tables"], lambda: ours.search(query, k), turn)  # noqa: B023
-            found, _ = timed(times["faiss"], lambda: index.search(query, k), turn)  # noqa: B023
-            # Ties may be broken in any way: what counts is how many are near enough.
-            shares.append(float(np.mean(near_enough(found[0], truth.distances[0]))))
-    medians = {f"{name}_ms": round(1e3 * float(np.median(t)), 3) for name, t in times.items()}
-    return medians | {"recall": round(float(np.mean(shares)), 3)}
-
-
-def near_enough(found: Rows, truth: Rows) -> NDArray[np.bool_]:
-    return (found >= 0) & (found <= truth[-1])
-
-
-PARTS: dict[str, Callable[[Path, int], list[dict[str, Any]]]] = {
-    "real64": real("vdsh-64"),
-    "real128": real("vdsh-128"),
-    "supervised64": real("vdsh-s-64"),
-    "random64": random(64),
-    "random128": random(128),
+PARTS = {
+    "real64": partial(real, "vdsh", 64),
+    "real128": partial(real, "vdsh", 128),
+    "supervised64": partial(real, "vdsh-s", 64),
+    "random64": partial(random, 64),
+    "random128": partial(random, 128),
     "crowded64": crowded,
-    "approximate": approximate,
 }
 
 if __name__ == "__main__":
-    main()
+    run(PARTS, sizes=(1_000_000, 10_000_000, 100_000_000), folder=Path)

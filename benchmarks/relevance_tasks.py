@@ -1,22 +1,9 @@
-"""Train the models of `bench_relevance.py` and keep the codes of its documents and queries.
+"""The tasks of `bench_relevance.py`: documents, and queries whose answers are known."""
 
-    VDSH_DATA=path/to/data python benchmarks/relevance_codes.py FOLDER [--processes 6] [--seeds 3]
-
-Codes and probabilities are kept, so that a new way to combine them with words needs no training.
-With a GPU it takes minutes. `vdsh` learns without labels; every model holds a tenth of the
-documents out to choose its epoch, as `vdsh fit` does.
-"""
-
-import argparse
-import gzip
 import json
 import os
 import re
-import time
-import warnings
-from concurrent.futures import ProcessPoolExecutor
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,8 +11,7 @@ import numpy as np
 
 from vdsh.datasets.newsgroups import keep_headers
 from vdsh.datasets.reuters import most_frequent
-from vdsh.documents import Document
-from vdsh.pipeline import TextHasher
+from vdsh.documents import Document, read_documents
 from vdsh.text.stopwords import SMART
 from vdsh.text.tokenizer import find_tokens
 
@@ -55,10 +41,8 @@ class Task(NamedTuple):
 
 
 def read(name: str) -> list[Document]:
-    path = Path(os.environ["VDSH_DATA"]) / name / "documents.jsonl.gz"
-    with gzip.open(path, "rt") as lines:
-        rows = [json.loads(line) for line in lines]
-    return [Document(row["id"], row["text"], tuple(row["labels"]), {}) for row in rows]
+    """Read a corpus as it is."""
+    return list(read_documents(Path(os.environ["VDSH_DATA"]) / name / "documents.jsonl.gz"))
 
 
 def content_words(texts: list[str]) -> list[list[str]]:
@@ -144,75 +128,8 @@ TASKS = {
         snippets_judged,
     )
 }
-MODELS = (("vdsh", 32), ("vdsh", 64), ("vdsh", 128), ("vdsh-s", 32))
 
 
 @cache
 def load(name: str) -> Task:
     return TASKS[name]()
-
-
-def shortened(queries: list[str], n_words: int) -> list[str]:
-    """Keep the first content words of each query."""
-    return [" ".join(words[:n_words]) for words in content_words(queries)]
-
-
-def encode(job: tuple[str, str, int, int]) -> dict[str, np.ndarray]:
-    """Train one model; return codes of documents and probabilities of queries' bits."""
-    name, model, bits, seed = job
-    warnings.simplefilter("ignore")
-    task, start = load(name), time.perf_counter()
-    order = np.random.RandomState(seed).permutation(len(task.texts))
-    tenth = len(order) // 10
-    chosen, rest = np.sort(order[tenth:]), order[:tenth]
-    parts = []
-    for rows in (chosen, rest):
-        labels = [sorted(task.labels[i]) for i in rows] if model == "vdsh-s" else None
-        parts.append(([task.texts[i] for i in rows], labels))
-    hasher = TextHasher(model, bits, random_state=seed)
-    hasher.fit(*parts[0], validation=parts[1], progress=False)
-    took = time.perf_counter() - start
-    inner, bag = hasher.hasher_, hasher.vectorizer_
-    chances = lambda texts: inner.bit_probabilities(bag.transform(texts))  # noqa: E731
-    key = f"{model}-{bits}-{seed}"
-    found = {
-        f"{key}/codes": hasher.encode(task.texts),
-        f"{key}/queries": chances(task.queries).astype(np.float16),
-        f"{key}/terms": np.diff(bag.transform(task.queries).indptr).astype(np.int32),
-    }
-    if bits == 32 and name.endswith("_documents"):
-        for n in (6, 25):
-            short = chances(shortened(task.queries, n))
-            found[f"{key}/queries{n}"] = short.astype(np.float16)
-    if bits == 32 and seed == 0:
-        found[f"{key}/vocabulary"] = bag.vocabulary_
-        found[f"{key}/documents"] = (255 * chances(task.texts)).round().astype(np.uint8)
-    print(f"{name} {key} {took:.1f} s, {len(inner.history_)} epochs", flush=True)
-    return found
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--tasks", nargs="*", default=list(TASKS))
-    given = parser.parse_args()
-    given.folder.mkdir(parents=True, exist_ok=True)
-    jobs = [
-        (name, model, bits, seed)
-        for seed in range(given.seeds)
-        for name in given.tasks
-        for model, bits in MODELS
-    ]
-    with ProcessPoolExecutor(given.processes, mp_context=get_context("spawn")) as pool:
-        found: dict[str, dict[str, np.ndarray]] = {name: {} for name in given.tasks}
-        for job, arrays in zip(jobs, pool.map(encode, jobs), strict=True):
-            found[job[0]] |= arrays
-            last = job == [other for other in jobs if other[3] == job[3] and other[0] == job[0]][-1]
-            if last:
-                np.savez_compressed(given.folder / f"{job[0]}.npz", **found[job[0]])
-
-
-if __name__ == "__main__":
-    main()

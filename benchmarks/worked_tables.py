@@ -1,0 +1,335 @@
+"""Tables that are put together or worked out from results; `tables.py` has the plain ones."""
+
+from collections.abc import Iterable
+from statistics import mean
+
+from columns import Row, Table, facts, named, of_all, shown
+from common import markdown, read
+
+CODES = {
+    "vdsh-64": "VDSH, 64 bits",
+    "vdsh-128": "VDSH, 128 bits",
+    "vdsh-s-64": "VDSH-S, 64 bits",
+    "crowded-64": "crowded, 64 bits",
+    "random-64": "random, 64 bits",
+    "random-128": "random, 128 bits",
+}
+
+
+# -- search and speed -----------------------------------------------------------------------------
+
+
+def search(starts: Iterable[str] = ("",), threads: tuple[int, ...] = (1, 2)) -> str:
+    """Show how many times faster than faiss; all rows, or those of some cases."""
+    rows = [row for row in read("search")["rows"] if "faiss" in row.get("median_ms", {})]
+    rows = [row for row in rows if row["threads"] in threads]
+    return Table(
+        lambda: [row for row in rows if row["case"].startswith(tuple(starts))],
+        {
+            "case": "{case}",
+            "codes": "{n:,}",
+            "threads": "{threads}",
+            "vdsh": "{median_ms[vdsh]:three}",
+            "faiss": "{median_ms[faiss]:three}",
+            "times faster": "{times_ours[faiss]:three}",
+        },
+        tight=True,
+        about="Exact search beside faiss IndexBinaryFlat, same run, same threads (milliseconds a "
+        "call; 100 nearest; single queries in turns of ten, so with warm caches; batches of 100 or "
+        "20):\n\n",
+    )()
+
+
+def search_few() -> str:
+    kinds = ("random 64 bits", "supervised 32 bits")
+    return search([f"{kind}, {how}" for kind in kinds for how in ("one query", "batch")], (1,))
+
+
+def speed() -> str:
+    found = read("text") | read("startup") | {"fit": read("training_cpu")["VDSH"]}
+    rate = "{{documents_per_second[{}]:,}} documents/s".format
+    lines = [
+        ("texts to 32-bit codes, 2 cores", rate("texts to codes")),
+        ("scikit-learn's tf-idf alone, same run", rate("sklearn tf-idf alone")),
+        ("learning 32-bit codes from 15,076 texts, 2 cores", "{fit[seconds]:.0f} s"),
+        ("`vdsh search`, a new process", "{cpu_seconds[search]:.2f} s of CPU time"),
+        ("`import vdsh`", "{wall_seconds[import vdsh]:.2f} s"),
+    ]
+    return facts(found, ("20 Newsgroups, 10,000 words", ""), lines, tight=True)
+
+
+def training_time() -> str:
+    """Show how long the defaults train."""
+    on_cpu, on_gpu = read("training_cpu"), read("training_gpu")
+    corpus, cores = "20 Newsgroups, 32 bits, {}", "two cores, from texts to thresholds"
+    lines = [
+        [corpus.format(kind.replace("_", "-")), machine, shown("{seconds:.0f} s", found[kind])]
+        for machine, found in ((cores, on_cpu), ("one H200", on_gpu["defaults"]))
+        for kind in ("VDSH", "VDSH_S")
+    ]
+    paper = (
+        "{epochs_seconds:.1f} s; all of the fit {fit_seconds:.1f} s, the first of a process "
+        "{first_fit_seconds:.1f} s"
+    )
+    as_in_paper = corpus.format("VDSH as in the paper, 30 epochs")
+    lines.append([as_in_paper, "one H200", shown(paper, on_gpu)])
+    return markdown(["corpus", "machine", "training"], lines)
+
+
+# -- engines and explanations ---------------------------------------------------------------------
+
+
+def engines() -> str:
+    """Show how long each engine takes on the same codes; milliseconds, but for the build."""
+    result = read("engines")
+    tasks = {
+        "build": "build, seconds",
+        "single": "one query, {k} nearest",
+        "batch": "{batch} queries",
+        "radius": "one query, radius {radius}",
+        "delete": "delete 100 documents",
+    }
+    names = {"vdsh": "vdsh store", "index": "vdsh index"}
+    lines = []
+    for task, name in tasks.items():
+        scale, times = 1 if task == "build" else 1000, result["operations"][task]
+        lines.append([name, *(shown("{time:three}", {"time": scale * t}) for t in times.values())])
+    head = ["", *(names.get(engine, engine) for engine in result["operations"]["build"])]
+    about = (
+        "{documents:,} documents with clustered codes of {bits} bits, all engines in one run, in "
+        "turns, on {circumstances[machine]} (load {load:.1f} when it began). Milliseconds, medians:"
+    )
+    found = "\n\n{recall:.1%} of what hnsw found was as near as the {k} nearest are."
+    table = f"{shown(about, result)}\n\n{facts(result, head, lines, tight=True)}"
+    return table + (shown(found, result) if result.get("recall") is not None else "")
+
+
+def words_of_bits() -> str:
+    models = {_explained(row): row["words_of_bits"] for row in read("explain")["rows"]}
+    ways = {
+        "alone": "a document of that word alone",
+        "gradient": "a small change, averaged over 64 made-up documents",
+    }
+    lines = []
+    for way, name in ways.items():
+        found = [model[way] for model in models.values()]
+        seconds = sorted(one["seconds"] for one in found)[len(found) // 2]
+        lines.append([name, *(f"{one['found']:.0%}" for one in found), f"{seconds:.1f} s"])
+    return markdown(["the encoder's answer to", *models, "time"], lines, tight=True)
+
+
+def confidence() -> str:
+    lines = []
+    for row in read("explain")["rows"]:
+        sure = row["confidence"]
+        numbers = [*sure["by_quarter"], sure["precision"], sure["rank_correlation"]]
+        lines.append([_explained(row), *(f"{number:.2f}" for number in numbers)])
+    head = ["model", "least sure", "", "", "surest", "all", "rank correlation"]
+    return markdown(head, lines, tight=True)
+
+
+def _explained(row: Row) -> str:
+    hidden = row["decoder_size"]
+    return row["model"].upper() + (f", hidden decoder layer of {hidden}" if hidden else "")
+
+
+# -- scaling --------------------------------------------------------------------------------------
+
+
+def sizes() -> str:
+    """Show what an index of so many codes takes, and how fast it answers."""
+    most = _cores(read("scaling")["rows"][0])
+    return Table(
+        "scaling",
+        {
+            "codes": "{codes:,}",
+            "build": "{build_s:.2g} s",
+            "memory": "{resident_mb:,} MB",
+            "with tables": "{with_tables_mb:,} MB",
+            "open from file": lambda row: f"{1000 * row['open_s']:.0f} ms",
+            "one query, one core": "{query_ms_1:.3g} ms",
+            f"queries a second, {most} cores": f"{{queries_per_second_{most}:,}}",
+            "within 2, one core": "{within_2_ms:.2g} ms",
+        },
+    )()
+
+
+def _cores(row: Row) -> int:
+    return max(int(key.rpartition("_")[2]) for key in row if "query_ms" in key)
+
+
+def nearest() -> list[Row]:
+    """Give the races of tables, scan and faiss."""
+    rows = [row for result in of_all("nearest_*") for row in result["rows"] if "codes" in row]
+    order = list(CODES)
+    rows.sort(key=lambda r: (order.index(r["codes"]), r["n"], r["queries"] == "drawn", r["k"]))
+    return [row | {"name": CODES[row["codes"]]} for row in rows]
+
+
+def most_codes() -> list[Row]:
+    """Give one race of each kind of codes, of the most."""
+    return list({row["codes"]: row for row in nearest()}.values())
+
+
+def on_gpu() -> list[Row]:
+    return [row for row in read("gpu")["rows"] if row["codes"] == "topics"]
+
+
+def stores() -> list[Row]:
+    """Give the store at its sizes: documents with text, labels, metadata and codes."""
+    return sorted(of_all("store*"), key=lambda store: store["documents"])
+
+
+def filters() -> str:
+    """Show queries with filters that few documents pass, before and after there is an index."""
+    folder, postgres = (read("filters")[name]["queries"] for name in ("folder", "PostgreSQL"))
+    lines = [
+        [key, *(shown("{cpu_ms:one} ms", found[when])
+                for found in (folder[key], postgres[key]) for when in ("before", "after"))]
+        for key in folder
+    ]  # fmt: skip
+    head = ["filter, rank", "folder, before", "with index", "PostgreSQL, before", "with index"]
+    return markdown(head, lines)
+
+
+# -- a store and a service that are used ----------------------------------------------------------
+
+
+def large() -> str:
+    """Show a reindexing and a backup of many documents, and the searches meanwhile."""
+    row = read("living_large")
+    searches = (
+        "{{{0}[searches]}}, {{{0}[failed]}} failed; median {{{0}[p50_ms]:.0f}} ms, "
+        "99th percentile {{{0}[p99_ms]:,.0f}} ms"
+    ).format
+    missing = "{backup[acknowledged_before_and_missing]}"
+    lines = [
+        ("encoding and writing them", "{encode_and_write_seconds:.0f} s", ""),
+        ("`reindex`", "{reindex_seconds:.0f} s", "at most {wanted_ratio}x"),
+        ("that is", "{reindex_ratio}x", ""),
+        ("searches before", searches("searches_before"), ""),
+        ("searches during a `reindex`", searches("searches_during"), "none fails"),
+        ("99th percentile, during against before", "{p99_ratio}x", "at most 2x"),
+        ("`backup` meanwhile", "{backup[written_a_second_meanwhile]:,} written a second", "1,000"),
+        ("`backup`", f"{{backup[seconds]}} s, {row['backup']['bytes'] / 1e6:,.0f} MB", ""),
+        ("acknowledged before it began, and missing", missing, "0"),
+        ("`check` of the copy", "problems" if row["backup"]["problems"] else "all is well",
+         "all is well"),
+    ]  # fmt: skip
+    busy = max(row["load_of_the_machine"]) > 2
+    others = " that others used too: times are long, percentiles unsteady" if busy else ""
+    about = f"A folder store of {row['documents']:,} documents of twelve words, two cores{others}:"
+    return f"{about}\n\n{facts(row, ('', 'measured', 'wanted'), lines)}"
+
+
+def kills() -> list[Row]:
+    """Give what was found after runs were killed."""
+    places = {"folder": "a folder", "postgres": "PostgreSQL", "milvus": "Milvus Lite"}
+    return named({key: read(f"living_kills_{key}") for key in places}, places)
+
+
+def learning_on() -> str:
+    """Show learning on from a model of the first half beside learning everything from nothing."""
+    seeds = list(read("learning_on")["seeds"].values())
+    ways = {
+        "first half": "a model of the first half",
+        "from nothing": "all, from nothing",
+        "learned on": "all, on from the first",
+    }
+    lines = []
+    for way, name in ways.items():
+        row = {key: mean(seed[way][key] for seed in seeds) for key in seeds[0][way]}
+        precision = sorted(seed[way]["precision_at_100"] for seed in seeds)
+        spread = f" ({precision[0]:.3f} to {precision[-1]:.3f})" if row["bits_changed"] else ""
+        cells = [f"{name}, {{epochs:.0f}} epochs", "{seconds:.0f} s"]
+        cells += [f"{{precision_at_100:.3f}}{spread}", "{bits_changed:.0%}" if spread else ""]
+        lines.append([shown(cell, row) for cell in cells])
+    return markdown(["", "processor", "precision", "bits that change"], lines, tight=True)
+
+
+def duplicates() -> list[Row]:
+    """Give near-duplicates against a comparison of all pairs."""
+    result = read("duplicates")
+    names = {
+        f"store, {model}": f"store made with `{model}`, folder" for model in ("vdsh", "vdsh-s")
+    }
+    rows = named(result["quality"], names | {"datasketch": "datasketch, MinHash-LSH"})
+    for row, key in zip(rows, result["quality"], strict=True):
+        row["seconds"] = result["seconds"][key]
+    return rows
+
+
+# -- relevance and vectors ------------------------------------------------------------------------
+
+WORDS = {
+    "BM25 (bm25s) ": "BM25",
+    "BM25, opening first ": "BM25, opening first",
+    "MiniLM ": "all-MiniLM-L6-v2",
+}
+CODED = {
+    "expected vdsh 32": "codes, VDSH 32",
+    "both vdsh 32": "**both, VDSH 32**",
+    "both vdsh 64": "both, VDSH 64",
+    "both vdsh 128": "both, VDSH 128",
+    "expected vdsh-s 32": "codes, VDSH-S 32",
+    "both vdsh-s 32": "**both, VDSH-S 32**",
+}
+
+
+def titles() -> str:
+    """Show what titles as queries found: the text they head, and its topic."""
+    measures = {"MRR@10": "mrr_10", "found in 100": "found_100", "topic P@10": "topic_precision_10"}
+    tasks = ("reuters_titles", "newsgroups_titles")
+    columns = [(task, measure) for task in tasks for measure in measures.values()]
+    head = ["ranking", *measures, *measures]
+    head[1], head[4] = "Reuters: MRR@10", "20 Newsgroups: MRR@10"
+    return markdown(head, _ranked(WORDS | CODED, columns))
+
+
+def whole_documents() -> str:
+    """Show what whole documents as queries found: the share of the first ten with their label."""
+    names = {"Reuters (20 categories)": "reuters", "20 Newsgroups": "newsgroups"}
+    names["snippets"] = "snippets"
+    columns = [(f"{task}_documents", "topic_precision_10") for task in names.values()]
+    rankings = {key: WORDS[key] for key in WORDS if "opening" not in key}
+    for key, name in CODED.items():
+        if key.startswith("expected"):
+            rankings[key.replace("expected", "distance")] = f"{name}, distance"
+        rankings[key] = name
+    return markdown(["ranking", *names], _ranked(rankings, columns))
+
+
+def _ranked(rankings: dict[str, str], columns: list[tuple[str, str]]) -> list[list[str]]:
+    """Write means over seeds of what the test queries found."""
+    found: dict[tuple[str, str, str], list[float]] = {}
+    for row in read("relevance")["rows"]:
+        for measure in {measure for _, measure in columns} & row.keys():
+            key = (f"{row['ranking']} {row['model']}", row["task"], measure)
+            found.setdefault(key, []).append(row[measure])
+    return [
+        [name, *(f"{mean(found[key, *column]):.3f}" for column in columns)]
+        for key, name in rankings.items()
+        if (key, *columns[0]) in found
+    ]
+
+
+WAYS = {
+    ("faiss PQ", "numbers"): "faiss PQ, query with its numbers",
+    ("itq", "numbers"): "ITQ, query with its numbers",
+    ("itq", "code"): "ITQ",
+    ("sph", "code"): "spectral hashing",
+    ("sign of components", "code"): "sign of principal components",
+    ("lsh", "code"): "LSH",
+}
+
+
+def vectors_alone() -> str:
+    """Show label precision and true neighbours of vectors as codes of equal bytes."""
+    rows = [row for row in read("vectors_only")["rows"] if (row["way"], row["query"]) in WAYS]
+    found = {(row["way"], row["query"], row["bytes"]): row for row in rows}
+    sizes = sorted({row["bytes"] for row in rows})
+    lines = [
+        [name, *(shown("{precision:.3f} / {neighbours:.3f}", found[*way, size]) for size in sizes)]
+        for way, name in WAYS.items()
+    ]
+    return markdown(["precision / neighbours", *(f"{size:.0f} bytes" for size in sizes)], lines)

@@ -1,0 +1,271 @@
+"""Numbers in prose are those of committed results, and results are those that pages show (#31).
+
+`CLAIMS` has, for each page, sentences with `{}` for their numbers, and where the numbers come from.
+A number is right where it is the result, rounded to the digits that it shows.
+"""
+
+import re
+import sys
+from pathlib import Path
+from statistics import mean
+
+import pytest
+
+from vdsh.paper.cells import Cell
+from vdsh.paper.reference import BITS, LATER
+from vdsh.paper.results import Results
+
+ROOT = Path(__file__).parents[1]
+BENCHMARKS = ROOT / "benchmarks"
+PAGES = [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]
+NUMBER = r"([+-]?\d[\d,]*(?:\.\d+)?)"
+sys.path.insert(0, str(BENCHMARKS))
+import common  # noqa: E402
+import tables  # noqa: E402
+
+DEFAULTS = Results(ROOT / "results" / "cells", (0, 1, 2))
+FIRST = Results(ROOT / "results" / "cells", (0,))
+
+
+def of(name, *path):
+    """Take a number out of a result."""
+    found = common.read(name)
+    for key in path:
+        found = found[key]
+    return found
+
+
+def relevance(task, ranking, measure, model=""):
+    """Take the mean over seeds of what the queries of a task found."""
+    wanted = {"task": task, "ranking": ranking, "model": model}.items()
+    return mean(row[measure] for row in of("relevance", "rows") if wanted <= row.items())
+
+
+def by_hand(ranking, model=""):
+    return 100 * relevance("snippets_judged", ranking, "precision_10", model)
+
+
+def explained(*path):
+    """Take a number of each model that was explained."""
+    found = []
+    for row in of("explain", "rows"):
+        for key in path:
+            row = row.get(key, {})
+        found += [row] if row else []
+    return found
+
+
+def defaults(dataset, bits, model="vdsh"):
+    return DEFAULTS.precision(Cell(dataset, model, bits, preset="best")).mean
+
+
+def gap(dataset, bits):
+    """Say how far the defaults are above the better of the later methods."""
+    best = max(row[dataset][BITS.index(bits)] for row in LATER.values())
+    return defaults(dataset, bits) - best
+
+
+def points(dataset):
+    """Say the least and the most points by which the defaults are above later methods."""
+    gaps = [100 * gap(dataset, bits) for bits in (16, 32, 64, 128)]
+    return min(gaps), max(gaps)
+
+
+def nearest(name, n, queries, k, measure):
+    wanted = {"n": n, "queries": queries, "k": k}.items()
+    (row,) = (row for row in of(name, "rows") if wanted <= row.items())
+    return row[measure]
+
+
+def kinds(phase, measure):
+    """Take a number of a phase of the restarts."""
+    return next(row[measure] for row in of("restart", "phases") if row["phase"] == phase)
+
+
+REUTERS, NEWS = "reuters_titles", "newsgroups_titles"
+SHORT, LONG = "relevance", "relevance, whole posts"
+CLAIMS = {
+    "README.md": lambda: [
+        ("as people type them {} % were right with `vdsh`", by_hand("both", "vdsh 32")),
+        ("right with `vdsh`, {} % with `vdsh-s` and {} % with BM25", by_hand("both", "vdsh-s 32"),
+         by_hand("BM25 (bm25s)")),
+    ],
+    "docs/quality.md": lambda: [
+        ("the last rounds, {} fits", sum(len(path.read_text().splitlines())
+                                         for path in ROOT.glob("results/tuning/*.jsonl"))),
+        ("20 Newsgroups VDSH with our defaults is above both at every length, by {} to {} points",
+         *points("20newsgroups")),
+        ("on Reuters too, by {} to {}", *points("reuters20")),
+        ("With 64 bits on TMC SNUH is {} above, with 128 {}", -gap("tmc", 64), -gap("tmc", 128)),
+        ("the nearest is ITQ on Reuters: {} with 32 bits",
+         FIRST.precision(Cell("reuters20", "itq", 32)).mean),
+        ("{} points below VDSH", 100 * (defaults("reuters20", 32)
+                                        - FIRST.precision(Cell("reuters20", "itq", 32)).mean)),
+    ],
+    "docs/text.md": lambda: [
+        ("takes about {} microseconds of a core",
+         2e6 / of("text", "documents_per_second", "texts to codes")),
+        ("Alone a post takes {} ms",
+         1e3 / of("text", "documents_per_second", "texts to codes, one at a time")),
+    ],
+    "docs/scaling.md": lambda: [
+        ("128-bit codes, drawn queries, 100 nearest are {} times as fast as the scan",
+         nearest("nearest_real128", 100_000_000, "drawn", 100, "times_faster")),
+        ("one core takes {} s to scan them; one H200 took {} ms",
+         of("scaling", "rows", -1, "query_ms_1") / of("scaling", "rows", -1, "codes") * 1e6,
+         next(row["one_ms"] for row in of("gpu", "rows")
+              if (row["n"], row["bits"], row["k"]) == (10**9, 64, 10))),
+        ("tables, {} bytes a code",
+         nearest("nearest_real64", 100_000_000, "drawn", 100, "bytes_a_code")),
+        ("{} searches a second held over a million documents", of("server", "searches_per_second")),
+        ("Making one takes about {} s of a core for a million documents",
+         mean(row["cpu_s"] for row in of("filters", "folder", "index").values())),
+        ("numbers of a field, in {} s of a core",
+         mean(row["cpu_s"] for row in of("filters", "PostgreSQL", "index").values())),
+    ],
+    "docs/server.md": lambda: [
+        ("{} documents of 22 words, two workers", of("server_300000", "documents")),
+        ("{} searches a second held for 60 s without an error, half within {} ms and 99 in 100 "
+         "within {} ms; {} a second at most; whole posts as queries {}.",
+         of("server_300000", SHORT, "searches_per_second"), of("server_300000", SHORT, "p50_ms"),
+         of("server_300000", SHORT, "p99_ms"),
+         of("server_300000", SHORT, "most_searches_per_second"),
+         of("server_300000", LONG, "most_searches_per_second")),
+        ("By distance {} a second were held (99 in 100 within {} ms), and {} at most.",
+         *(of("server_300000", "distance", key)
+           for key in ("searches_per_second", "p99_ms", "most_searches_per_second"))),
+        ("| {} a second, none failed |", of("server", "searches_per_second")),
+        ("{} ms median, {} ms at the 99th percentile, {} ms at most",
+         *(of("server", key) for key in ("p50_ms", "p99_ms", "max_ms"))),
+        ("| most searches a second | {} |", of("server", "most_searches_per_second")),
+        ("{} a second; the library itself, in turn: {} |",
+         of("server", "service_encodes_per_second"), of("server", "library_encodes_per_second")),
+        ("None of {} failed", of("restart", "searches")),
+        ("{} ms when calm, {} ms while two processes served, {} ms during a `reindex`",
+         *(kinds(phase, "p99_ms") for phase in ("calm", "second process", "reindex"))),
+        ("waits for the next one, {} s here", kinds("stop and start", "longest_silence_s")),
+        ("Of {} documents answered `written`, {} were lost. It stopped {} s after SIGTERM",
+         *(of("chaos", key) for key in ("written", "written_and_lost", "seconds_to_stop"))),
+    ],
+    "docs/operations.md": lambda: [
+        ("learned from {}: {} GB at most, and {} minutes with one epoch",
+         of("memory", "bounded", "documents"), of("memory", "bounded", "peak_gb"),
+         of("memory", "bounded", "seconds") / 60),
+        ("in a file of {} MB", of("memory", "file", "megabytes")),
+        ("Of {} searches at 100 a second", of("restart", "searches")),
+        ("| random unseen documents, 1,000 at a time (four models, 25 draws each) | {} of {} |",
+         of("drift", "random", "alarms"), of("drift", "random", "draws")),
+    ],
+    "docs/relevance.md": lambda: [
+        ("(0.874 against 0.865), but not at the top ({} against {})",
+         relevance(NEWS, "MiniLM", "mrr_10"), relevance(NEWS, "both", "mrr_10", "vdsh 32")),
+        ("first hundred ({} against {})", relevance(NEWS, "MiniLM", "found_100"),
+         relevance(NEWS, "both", "found_100", "vdsh 32")),
+        ("that its first words count more brings {} MRR on Reuters and {} on 20 Newsgroups",
+         *(relevance(task, "BM25, opening first", "mrr_10")
+           - relevance(task, "BM25 (bm25s)", "mrr_10") for task in (REUTERS, NEWS))),
+        ("by {} on Reuters, by {} on snippets",
+         *(relevance(f"{task}_documents", "expected", "topic_precision_10", "vdsh-s 32")
+           - relevance(f"{task}_documents", "both", "topic_precision_10", "vdsh-s 32")
+           for task in ("reuters", "snippets"))),
+        ("Precision at 10: BM25 {}, both with VDSH {}", by_hand("BM25 (bm25s)") / 100,
+         by_hand("both", "vdsh 32") / 100),
+        ("with VDSH-S {}, MiniLM {}", by_hand("both", "vdsh-s 32") / 100, by_hand("MiniLM") / 100),
+        ("Written at {} documents a second, encoding included; FTS5 alone takes {}.",
+         of("words", "documents_per_second"), of("words", "fts5", "documents_per_second")),
+        ("On disk {} bytes a document, {} times the texts, of which the word index has {} (FTS5 "
+         "{})",
+         of("words", "disk_bytes_per_document"), of("words", "disk_to_texts"),
+         of("words", "word_index_bytes_per_document"), of("words", "fts5", "bytes_per_document")),
+        ("The first query of a process takes {} s", of("words", "first_query_ms") / 1000),
+    ],
+    "docs/explain.md": lambda: [
+        ("for the {} words of at least five", explained("words_of_bits", "words")[0]),
+        ("its rank correlation with the truth is {} to {}",
+         min(explained("words_of_bits", "gradient", "rank_correlation")),
+         max(explained("words_of_bits", "gradient", "rank_correlation"))),
+        ("Of the strongest tenth of the effects {} % or more have the right sign",
+         100 * min(explained("words_of_bits", "gradient", "right_sign_strongest_tenth"))),
+        ("of the ten words listed for each value of each bit {} % or more",
+         100 * min(explained("words_of_bits", "gradient", "right_sign_listed"))),
+        ("a coordinate's mean square is {} to {}, not 1",
+         min(explained("mean_square")), max(explained("mean_square"))),
+        ("a sentence takes {} ms", mean(explained("milliseconds", "sentence of 11 words"))),
+        ("a long post of 302 distinct words {} ms",
+         max(explained("milliseconds", "post of 302 distinct words"))),
+        ("1,440 distinct words, takes {} ms",
+         max(explained("milliseconds", "post of 1440 distinct words"))),
+    ],
+    "docs/howto/duplicates.md": lambda: [
+        ("with {} planted copies, {} texts, {} pairs at least {} similar",
+         *(of("duplicates", key) for key in
+           ("copies", "documents", "similar_pairs", "similarity"))),
+    ],
+    "docs/vectors.md": lambda: [
+        ("The vectors themselves, 1,536 bytes, have {} / {}; their signs, 48 bytes, {} / {}.",
+         *(of("vectors_only", "rows", i, key) for i in (0, 1)
+           for key in ("precision", "neighbours"))),
+    ],
+    "CHANGELOG.md": lambda: [("{} mutated files are tried by", of("fuzz", "mutants"))],
+}  # fmt: skip
+
+
+def found_in(page, sentence):
+    """Return the numbers of a sentence as they are shown, wherever lines break."""
+    parts = [re.escape(part) for part in " ".join(sentence.split()).split("{}")]
+    text = " ".join((ROOT / page).read_text().split())
+    match = re.search(NUMBER.join(parts).replace(r"\ ", " "), text)
+    assert match, f"{page} has no sentence like {sentence!r}: change its pattern in this file"
+    return match.groups()
+
+
+def is_rounded(shown, value):
+    """Say whether a number as shown is a value, rounded to the digits it has.
+
+    Zeros at the end of a whole number need not count, up to a twentieth: 692,000 is 692,100.
+    """
+    digits = shown.replace(",", "")
+    decimals = len(digits.partition(".")[2])
+    zeros = len(digits) - len(digits.rstrip("0")) if float(digits) and not decimals else 0
+    fine = 0.5 * 10.0**-decimals
+    return abs(float(digits) - value) <= max(fine, min(fine * 10**zeros, 0.05 * value)) + 1e-9
+
+
+@pytest.mark.parametrize("page", CLAIMS)
+def test_numbers_in_prose_are_those_of_results(page):
+    wrong = []
+    for sentence, *values in CLAIMS[page]():
+        for shown, value in zip(found_in(page, sentence), values, strict=True):
+            if not is_rounded(shown, value):
+                wrong.append(f"{shown} is {value:.6g}: {sentence}")
+    assert not wrong, "\n".join([f"{page} is not what results say:", *wrong])
+
+
+def test_rounding_is_that_of_the_digits_shown():
+    assert is_rounded("0.59", 0.592) and not is_rounded("0.59", 0.596)
+    assert is_rounded("692,000", 692_100) and not is_rounded("692,100", 692_000)
+    assert is_rounded("0", 0) and not is_rounded("0", 1) and not is_rounded("100", 140)
+
+
+def test_pages_name_only_scripts_and_results_that_are_there():
+    for page in PAGES:
+        if page.name == "decisions.md":
+            continue  # it tells what was
+        for name in re.findall(r"\b((?:bench_)\w+\.py|results/[\w/-]+\.jsonl?)", page.read_text()):
+            places = [BENCHMARKS / name, ROOT / name]
+            assert any(place.exists() for place in places), f"{page.name} names {name}"
+
+
+def test_every_result_is_shown_and_has_a_script(monkeypatch):
+    read, asked = common.read, set()
+    spy = lambda name: (asked.add(name), read(name))[1]  # noqa: E731
+    for module in list(sys.modules.values()):
+        if getattr(module, "read", None) is read:
+            monkeypatch.setattr(module, "read", spy)
+    tables.pages()
+    source = Path(__file__).read_text()
+    scripts = [path.stem.removeprefix("bench_") for path in BENCHMARKS.glob("*.py")]
+    for path in common.RESULTS.glob("*.json"):
+        name = path.stem
+        assert name in asked or f'"{name}"' in source, f"nobody shows results/{name}.json"
+        assert any(name == s or name.startswith(f"{s}_") for s in scripts), f"nothing makes {name}"
