@@ -30,35 +30,31 @@ from servers import postgres_in
 
 BITS, K, RADIUS, BATCH = 64, 100, 6, 10
 ROUNDS = {"single": 11, "batch": 3, "radius": 11, "delete": 3}
-GRAPH = "pgvector, hnsw"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--documents", type=int, default=1_000_000)
     parser.add_argument("--folder", type=Path, help="where stores are kept, to go on later")
-    parser.add_argument("--graph-minutes", type=float, default=15, help="at most, for the graph")
     given = parser.parse_args()
     with postgres_in(given.folder) as (server, folder):
-        result = run(places(server, folder, given.graph_minutes), folder, given.documents)
+        result = run(places(server, folder), folder, given.documents)
     show(result["operations"])
     sizes = {"documents": given.documents, "bits": BITS, "k": K, "radius": RADIUS, "batch": BATCH}
     save("engines", {**sizes, "rounds": ROUNDS, **result})
 
 
-def places(server, folder, graph_minutes):
+def places(server, folder):
     with server.connect() as connection:
         if not connection.execute("SELECT 1 FROM pg_database WHERE datname = 'vectors'").fetchone():
             connection.execute("CREATE DATABASE vectors")
     with server.connect("vectors") as connection:
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
-    limit = f"-c%20statement_timeout%3D{round(60_000 * graph_minutes)}"
     return {
         "vdsh": f"{folder}/store",
         "Milvus Lite": f"milvus-lite:{folder}/store.db",
         "pgvector": server.url("vectors"),
         "PostgreSQL": server.url("postgres"),
-        GRAPH: server.url("vectors", table="graph", index="hnsw", options=limit),
     }
 
 
@@ -101,7 +97,7 @@ def run(urls, folder, n):
     flat.add(codes)
     built["faiss"] = time.perf_counter() - start
     queries = pack(unpack(codes[:: n // 200][:200]) ^ flips())
-    recall = agree(stores, flat, queries[:20])
+    agree(stores, flat, queries[:20])
     operations = {"build": built}
     for name, contenders in tasks(stores, index, flat, queries).items():
         operations[name] = alternate(contenders, ROUNDS[name])
@@ -111,7 +107,7 @@ def run(urls, folder, n):
         store.close()
     kept = ("engine", "search", "bytes")
     engines = {name: {k: fact.get(k) for k in kept} for name, fact in facts.items()}
-    return {"operations": operations, "recall": recall, "load": load, "engines": engines}
+    return {"operations": operations, "load": load, "engines": engines}
 
 
 def fill(name, store, codes, notes):
@@ -129,7 +125,7 @@ def fill(name, store, codes, notes):
 
     store.upsert(documents(n), codes, progress=report)
     print(f"{name:14} filled in {time.perf_counter() - start:.1f} s", flush=True)
-    store.search(codes[0], k=1)  # the local index and the graph are made at the first search
+    store.search(codes[0], k=1)  # the local index is made at the first search
     seconds = time.perf_counter() - start
     print(f"{name:14} built in {seconds:.1f} s", flush=True)
     notes.write_text(json.dumps({**known, name: {"documents": n, "seconds": seconds}}))
@@ -141,21 +137,15 @@ def flips():
 
 
 def agree(stores, flat, queries):
-    """Check that stores give the hits that faiss finds; return the share of the graph's that are.
-
-    A hit counts where it is as near as the last one should be.
-    """
+    """Check that stores give the hits that faiss finds."""
     distances, _ = flat.search(queries, K)
-    near = []
     for query, expected in zip(queries, distances.tolist(), strict=True):
         answers = {
             name: [(hit.distance, hit.id) for hit in store.search(query, k=K)]
             for name, store in stores.items()
         }
-        near += [distance <= expected[-1] for distance, _ in answers.pop(GRAPH, [])]
         assert all(answer == answers["vdsh"] for answer in answers.values())
         assert [distance for distance, _ in answers["vdsh"]] == expected
-    return sum(near) / len(near) if near else None
 
 
 def tasks(stores, index, flat, queries):

@@ -187,7 +187,7 @@ def engines_table() -> str:
         times = [result["operations"][task][engine] for engine in engines]
         cells = [_number(time if task == "build" else 1000 * time) for time in times]
         lines.append(f"| {name} | {' | '.join(cells)} |")
-    if result["recall"] is not None:
+    if result.get("recall") is not None:
         found = f"{result['recall']:.1%}"
         lines += ["", f"{found} of what hnsw found was as near as the {result['k']} nearest are."]
     return "\n".join(lines)
