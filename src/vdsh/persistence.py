@@ -104,11 +104,14 @@ def read_folder(path: str | os.PathLike[str]) -> Folder:
             )
         if not (path / MANIFEST).is_file():
             raise FolderError(f"'{path}' is not a vdsh model: it has no {MANIFEST}.")
-        return _read(open_file, path)
+        manifest = _read_manifest(open_file, path)
+        for name, facts in manifest["files"].items():
+            _check_file(open_file, name, facts, path)
+        return _read(open_file, manifest)
 
 
 def from_files(files: Mapping[str, bytes], shown: str) -> Folder:
-    """Read what `to_files` gave, and check that it is whole."""
+    """Read what `to_files` gave; sums are not checked: a store knows the model's fingerprint."""
 
     def open_file(name: str) -> BufferedIOBase:
         if name not in files:
@@ -116,15 +119,12 @@ def from_files(files: Mapping[str, bytes], shown: str) -> Folder:
         return BytesIO(files[name])
 
     with reading(shown):
-        return _read(open_file, shown)
+        return _read(open_file, _read_manifest(open_file, shown))
 
 
-def _read(open_file: Open, shown: str | Path) -> Folder:
-    manifest = _read_manifest(open_file, shown)
-    for name, facts in manifest["files"].items():
-        _check_file(open_file, name, facts, shown)
+def _read(open_file: Open, manifest: dict[str, Any]) -> Folder:
     with open_file(WEIGHTS) as file:
-        weights = _read_tensors(file, manifest["files"][WEIGHTS]["bytes"])
+        weights = _read_tensors(file)
     vocabulary = None
     if VOCABULARY in manifest["files"]:
         with open_file(VOCABULARY) as file:
@@ -203,12 +203,14 @@ def write_tensors(
         raise OSError(f"{error}") from error
 
 
-def _read_tensors(file: BufferedIOBase, size: int) -> dict[str, NDArray[Any]]:
-    """Read a safetensors file of so many bytes; what it says of itself is checked first.
+def _read_tensors(file: BufferedIOBase) -> dict[str, NDArray[Any]]:
+    """Read a safetensors file; what it says of itself is checked first.
 
     The library's own way of reading holds the file twice, mapped and copied: too much for a single
     search.
     """
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
     length = int.from_bytes(file.read(8), "little")
     if not 0 < length <= min(size - 8, _LARGEST):
         raise ValueError(f"{WEIGHTS} has a head of {length} bytes")

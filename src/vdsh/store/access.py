@@ -31,7 +31,7 @@ class Access:
 
     def __init__(self, engine: Engine, meta: Mapping[str, str], model: Model | None) -> None:
         self.meta = meta
-        self.model = StoreModel(meta, engine.shown, self._load, model)
+        self.model = StoreModel(meta, self._load, model)
         self._engine = engine
         self._lock = RLock()
         self._closed = False
@@ -63,7 +63,7 @@ class Access:
         with self._lock:
             self.meta = self._engine.meta()
             if self.meta["fingerprint"] != self.model.fingerprint:
-                self.model = StoreModel(self.meta, self._engine.shown, self._load, model)
+                self.model = StoreModel(self.meta, self._load, model)
 
     def _load(self, fingerprint: str) -> Model:
         return self.ask_once(lambda engine: engine.load_model(fingerprint))

@@ -28,14 +28,25 @@ def to_pieces(model: Model) -> Iterator[tuple[str, str, int, bytes]]:
             yield model.fingerprint, name, number, content[first : first + PIECE]
 
 
-def from_pieces(rows: Iterable[tuple[str, bytes]], shown: str) -> Model:
+def from_pieces(rows: Iterable[tuple[str, bytes]], fingerprint: str, shown: str) -> Model:
     """Load a model from the names and bytes of its rows, which are in order."""
     files: dict[str, list[bytes]] = {}
     for name, data in rows:
         files.setdefault(name, []).append(data)
+    return from_files({name: b"".join(data) for name, data in files.items()}, fingerprint, shown)
+
+
+def from_files(files: Mapping[str, bytes], fingerprint: str, shown: str) -> Model:
+    """Load a model that a store keeps, and see that it is the one it should be."""
     if not files:
         raise FolderError(f"'{shown}' is damaged: its model is missing. Restore a copy.")
-    return Model.from_files({name: b"".join(parts) for name, parts in files.items()}, shown)
+    model = Model.from_files(files, shown)
+    if model.fingerprint != fingerprint:
+        raise FolderError(
+            f"The model in '{shown}' is not the one this store was made with "
+            f"({fingerprint[:12]}). Restore a copy, or index the documents anew."
+        )
+    return model
 
 
 class StoreModel:
@@ -45,8 +56,6 @@ class StoreModel:
     ----------
     facts : mapping
         What the store says about itself.
-    shown : str
-        The store, for people.
     load : callable
         Loads the model of a fingerprint.
     given : Model, optional
@@ -56,28 +65,19 @@ class StoreModel:
     def __init__(
         self,
         facts: Mapping[str, str],
-        shown: str,
         load: Callable[[str], Model],
         given: Model | None = None,
     ) -> None:
         self.n_bits = int(facts["n_bits"])
         self.fingerprint = facts["fingerprint"]
-        self._shown = shown
         self._load = load
-        self.given = given if given and given.fingerprint == self.fingerprint else None
+        self._given = given if given and given.fingerprint == self.fingerprint else None
         self.n_empty = 0  # texts without a known word, since the last warning
 
     @cached_property
     def model(self) -> Model:
         """The model, loaded when first used."""
-        if self.given is None:
-            self.given = self._load(self.fingerprint)
-        if self.given.fingerprint != self.fingerprint:
-            raise FolderError(
-                f"The model in '{self._shown}' is not the one this store was made with "
-                f"({self.fingerprint[:12]}). Restore a copy, or index the documents anew."
-            )
-        return self.given
+        return self._given or self._load(self.fingerprint)
 
     def encode(self, texts: list[str], vectors: Any = None) -> Codes:
         """Hash texts; those without a known word get the code of an empty document."""

@@ -156,7 +156,7 @@ class Store(Verbs):
         The store may change meanwhile: each batch is read when it is asked for.
         """
         size = check_count("batch_size", batch_size, 1)
-        for page in pages(lambda last: self._access.ask_once(methodcaller("page", last, size)), ""):
+        for page in pages(lambda last: self._access.ask(methodcaller("page", last, size)), ""):
             yield [found.document for found in page]
 
     def codes(self, batch_size: int = 10_000) -> Iterator[tuple[list[str], Codes]]:
@@ -215,7 +215,7 @@ class Store(Verbs):
 
     def sample(self, n: int) -> list[Document]:
         """Return n documents at random, always the same ones; or all, where there are fewer."""
-        some = self._access.ask_once(lambda engine: engine.some_codes(check_count("n", n, 1)))
+        some = self._access.ask(lambda engine: engine.some_codes(check_count("n", n, 1)))
         batches = in_batches([id for id, _ in some], BATCH)
         return [found.document for ids in batches for found in self._access.look_up(ids)]
 

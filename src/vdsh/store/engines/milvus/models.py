@@ -29,6 +29,7 @@ from vdsh.store.engines.milvus.key_values import KeyValues
 from vdsh.store.engines.milvus.session import Session
 from vdsh.store.engines.milvus.tables import chunks, documents_schema, to_words
 from vdsh.store.found import Found
+from vdsh.store.model import from_files
 from vdsh.store.reindex import BATCH, PREVIOUS, Unencoded, check_begun, check_own
 
 MANY = 1000  # documents of up to 64 KB in an answer
@@ -87,7 +88,7 @@ class Models:
         files = self._values.files(fingerprint)
         if not files:
             self.check(fingerprint)
-        return Model.from_files(files, self._shown)
+        return from_files(files, fingerprint, self._shown)
 
     def check(self, fingerprint: str) -> None:
         """Raise where the store has codes of another model."""

@@ -81,7 +81,7 @@ def load_model(cursor: Any, tables: Tables, fingerprint: str, shown: str) -> Mod
     rows = cursor.execute(tables.sql(FILES), (fingerprint,)).fetchall()
     if not rows:
         check_codes(read_facts(cursor, tables), fingerprint)
-    return from_pieces(rows, shown)
+    return from_pieces(rows, fingerprint, shown)
 
 
 def keep_model(cursor: Any, tables: Tables, model: Model) -> None:

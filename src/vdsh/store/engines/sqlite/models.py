@@ -31,7 +31,8 @@ def load_model(connection: sqlite3.Connection, fingerprint: str, shown: str) -> 
     rows = connection.execute(query, (fingerprint,)).fetchall()
     if not rows:
         check_codes(read_meta(connection), fingerprint)
-    return from_pieces([(str(file), _read(connection, row)) for row, file in rows], shown)
+    pieces = [(str(file), _read(connection, row)) for row, file in rows]
+    return from_pieces(pieces, fingerprint, shown)
 
 
 def _read(connection: sqlite3.Connection, row: int) -> bytes:
