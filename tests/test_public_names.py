@@ -28,7 +28,7 @@ PUBLIC = {
         precision_at precision_within random_precision read_queries recall_at recall_within
         tally yardsticks""",
     "vdsh.server.app": "create_app",
-    "vdsh.errors": """DownloadError EngineError FolderError InputError MissingFileError
+    "vdsh.errors": """DamageError DownloadError EngineError FolderError InputError MissingFileError
         MissingPackageError OutputExistsError VdshError WriteError missing_package suggest""",
 }
 
