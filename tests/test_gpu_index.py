@@ -183,7 +183,6 @@ def test_an_index_by_id_is_the_same_saved_opened_and_on_another_device(tmp_path,
 
 def assert_a_store_searches_there(folder):
     """Compare a store opened for "cuda" with one on the CPU, through changes and a saved index."""
-    pytest.importorskip("orjson")  # a machine that is there for its GPU may have little else
     from vdsh import Document, open_store
     from vdsh.model import Model
 
