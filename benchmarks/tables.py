@@ -21,7 +21,7 @@ from scaling_tables import (
     sizes_table,
     stores_table,
 )
-from vectors_tables import beside_table, hops_table, only_table, teacher_table
+from vectors_tables import hops_table, only_table, teacher_table
 
 from vdsh.hashers import HASHERS
 from vdsh.paper.cells import Cell
@@ -68,7 +68,6 @@ def pages() -> dict[Path, str]:
         "docs/vectors.md": {
             "hops": hops_table(),
             "teacher": teacher_table(),
-            "beside": beside_table(),
             "only": only_table(),
         },
         "docs/quality.md": {

@@ -63,7 +63,7 @@ def expected(chances: Rows, codes: Rows) -> Rows:
 def ways(search: Search, bits: int) -> Iterator[tuple[str, str, Callable[[], Rows]]]:
     """Name each way to make vectors small, how it is asked, and how to get distances."""
     mean = search.vectors.mean(axis=0)
-    for name in ("vdsh-v", "itq", "sph", "lsh"):
+    for name in ("itq", "sph", "lsh"):
         hasher = VectorHasher(bits, model=name, random_state=0).fit(search.vectors)
         codes, model = hasher.encode(search.vectors), hasher.model_
         asked, chances = model.codes_and_weights(model.rows(search.queries))

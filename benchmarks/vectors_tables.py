@@ -58,23 +58,9 @@ def teacher_table() -> str:
     return markdown(["test", "32 bits", "128 bits"], rows)
 
 
-def beside_table() -> str:
-    """Precision at 100 of words and vectors together, and of either asking alone."""
-    result = read("vectors")
-    asked = {"test": "words and vector", "words": "words alone", "vector": "vector alone"}
-    rows = []
-    for corpus in ("20newsgroups", "snippets"):
-        for key, how in asked.items():
-            found = [_mean(result, corpus, "beside", bits, key) for bits in (32, 128)]
-            rows.append([f"{TAUGHT[corpus][0]}, {how}", *found])
-    return markdown(["a test document asks with its", "32 bits", "128 bits"], rows)
-
-
 WAYS = {
-    ("vdsh-v", "numbers"): "**vdsh-v, query with its numbers**",
-    ("vdsh-v", "code"): "**vdsh-v, code against code**",
     ("faiss PQ", "numbers"): "faiss PQ, query with its numbers",
-    ("itq", "numbers"): "ITQ, query with its numbers",
+    ("itq", "numbers"): "**ITQ, query with its numbers**",
     ("itq", "code"): "ITQ",
     ("sph", "code"): "spectral hashing",
     ("sign of components", "code"): "sign of principal components",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vdsh.cli import options
-from vdsh.cli.vectors import Vectors, vectors_of, warn_without_vectors, without_field
+from vdsh.cli.vectors import Vectors, vectors_of, without_field
 from vdsh.documents.document import BATCH
 from vdsh.errors import InputError, VdshError
 
@@ -51,8 +51,6 @@ def command(
     loaded = Model.load(model)
     if loaded.takes_vectors and vectors is None and not loaded.embedder:
         raise InputError(f"The model in '{model}' hashes vectors. Give them: --vectors FILE.")
-    if vectors is None:
-        warn_without_vectors(loaded, model)
     hasher, keep = (model, "reference") if reference else (loaded, "inside")
     written = 0
 

@@ -76,7 +76,7 @@ def highlight(
     shown = []
     for first in range(0, len(texts), _BATCH):
         some = [text[:LONGEST] for text in texts[first : first + _BATCH]]
-        words = model.count_words(some)  # whatever else their codes tell
+        words = model.counts(some)
         found = all_pushes(model, words, most=MOST_TRIED, always=counts.indices)
         for text, pushed in zip(some, found, strict=True):
             shown.append(_show(text, _weigh(model, pushed, bits), wanted, phrases))

@@ -92,7 +92,7 @@ def look_at(
     return Looks(
         unpack(codes),
         model.unknown_shares(texts),
-        np.maximum(chances, 1 - chances).mean(axis=1) if model.knows_doubt else None,
+        np.maximum(chances, 1 - chances).mean(axis=1) if model.has_posterior else None,
         None if others is None else _nearest(codes, others),
         0 if others is None else len(others),
     )
