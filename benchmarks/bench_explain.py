@@ -42,8 +42,6 @@ def main() -> None:
         row["words_of_texts"] = words_of_texts(hasher, data.test.texts)
         row["confidence"] = by_confidence(hasher, data)
         row["mean_square"] = mean_square(hasher, data.test.texts)
-        if model != "vdsh":
-            row["labels"] = draws_of_labels(hasher)
         row["milliseconds"] = times(hasher, data.test.texts)
         rows.append(row)
         print(row, flush=True)

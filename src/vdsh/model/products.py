@@ -24,17 +24,6 @@ _NOTHING = np.zeros(0, np.float32)
 _runs: dict[tuple[int, int], int] = {}  # how long a run is, by the shape of a layer; 0 is unknown
 
 
-def dense_product(a: Floats, W: Floats) -> Floats:
-    """Compute `a @ W` for a wide layer.
-
-    Parameters
-    ----------
-    a : ndarray of shape (n, m)
-    W : ndarray of shape (m, n_out)
-    """
-    return _product_of_few(a, W) if _are_few(a, W) else (_padded(a) @ W)[: len(a)]
-
-
 def tiled_product(a: Floats, W: Floats) -> Floats:
     """Compute `a @ W` for a narrow layer.
 
@@ -43,8 +32,6 @@ def tiled_product(a: Floats, W: Floats) -> Floats:
     a : ndarray of shape (n, m)
     W : ndarray of shape (m, n_out)
     """
-    if _are_few(a, W):
-        return _product_of_few(a, W)
     tiles = _padded(a).reshape(-1, PAD, a.shape[1])
     product: Floats = (tiles @ W).reshape(-1, W.shape[1])[: len(a)]
     return product
@@ -54,7 +41,7 @@ def relu_layer(a: Floats, W: Floats, b: Floats) -> Floats:
     """Compute `max(0, a @ W + b)` for a wide layer."""
     if _are_few(a, W):
         return _multiply(a, W, _runs[W.shape], b, 0.0)
-    out = dense_product(a, W)
+    out: Floats = (_padded(a) @ W)[: len(a)]
     out += b
     np.maximum(out, 0, out=out)
     return out
@@ -90,10 +77,6 @@ def _run_length(W: Floats) -> int:
         if length and _multiply(a, W, length).tobytes() == wanted:
             return length
     return 0
-
-
-def _product_of_few(a: Floats, W: Floats) -> Floats:
-    return _multiply(a, W, _runs[W.shape])
 
 
 def _multiply(

@@ -53,7 +53,7 @@ def check_vectors(
             f"The model takes vectors of {n_dimensions:,} dimensions. Got {rows.shape[1]:,}: take "
             "them from where those it learned from were taken."
         )
-    with np.errstate(over="ignore"):  # told below
+    with np.errstate(over="ignore"):  # said below
         rows = rows.astype(np.float32)
     _check_rows(~np.isfinite(rows).all(axis=1), "has a value that is no finite number")
     if not zeros:
