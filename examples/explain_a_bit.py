@@ -29,9 +29,9 @@ surest = max(found.bits, key=lambda bit: abs(bit.margin))
 words = ", ".join(word.word for word in surest.words if word.weight > 0)
 print(f"Its surest bit is {surest.bit}: a {surest.value}, because of {words}.")
 
-print("\nWhat the model would write, asked for an area:")
-for area in ("turtle", "email"):
-    (draw,) = sample(hasher, 1, label=area, n_words=8, random_state=0)
+print("\nWhat the model would write where it places a text:")
+for area, text in (("turtle", TEXT), ("email", "parse the header of an email message")):
+    (draw,) = sample(hasher, 1, text=text, n_words=8, random_state=0)
     print(f"  {area}: {' '.join(word.word for word in draw.distinctive)}")
 
 # One machine printed:

@@ -26,7 +26,7 @@ def test_a_model_of_texts_is_measured_for_its_card(fitted):
     facts = fitted.model_.training
     assert facts["source"] == "a drawer" and facts["sampled_from"] == 500
     assert facts["quality"]["measure"] == "labels"
-    assert facts["quality"]["values"].keys() == {"codes", "chance", "tf-idf"}
+    assert facts["quality"]["values"].keys() == {"random", "exact tf-idf cosine", "codes"}
 
 
 def test_other_processes_of_a_group_measure_nothing():

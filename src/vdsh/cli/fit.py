@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from vdsh.cli import options
 from vdsh.cli.output import print_values
@@ -18,6 +19,31 @@ _MODELS = (
     "lsh, sph, sth, rbm, itq, ksh, shttm."
 )
 _MODEL, _DATA, _WARM, _VECTORS = "Model", "What it learns from", "Warm start", "Vectors"
+
+
+class PanelledCommand(TyperCommand):
+    """A command whose help shows options in their panels, without rich."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write a section for each panel, what has none last."""
+        panels: dict[str, list[tuple[str, str]]] = {"Arguments": []}
+        last: dict[str, list[tuple[str, str]]] = {"Reading documents": [], "Options": []}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if param.param_type_name == "argument":
+                panel = "Arguments"
+            elif param.name in options.Reading._fields:
+                panel = "Reading documents"
+            else:
+                panel = getattr(param, "rich_help_panel", None) or "Options"
+            if record is not None:
+                (last if panel in last else panels).setdefault(panel, []).append(record)
+        for panel, records in (panels | last).items():
+            with formatter.section(panel):
+                formatter.write_dl(records)
+
+
+CLASS = PanelledCommand
 
 
 @options.reads_documents
