@@ -45,7 +45,6 @@ class DenseInput(NamedTuple):
     labels = property(lambda self: self.batch.labels)
     known = property(lambda self: self.batch.known)
     places = property(lambda self: self.batch.places)
-    vectors = property(lambda self: self.batch.vectors)
     present = property(lambda self: self.batch.present)
 
     def project(self, W):

@@ -8,9 +8,7 @@ Precision at 100 of `VDSH` with its defaults, random 80/10/10 split: test docume
 training documents; the epoch is chosen on validation. `words` has no teacher; those of the paper's
 corpora come from `vdsh reproduce defaults`. `lsa` are the vectors of whole Reuters stories in
 latent semantic space, and the model learns from their titles; `minilm` are those of
-all-MiniLM-L6-v2; with `both` they are hashed themselves (`VectorHasher`), as
-documents and as queries. What is in
-`results/vectors.json` is not measured again: take rows out where something changed that they
+all-MiniLM-L6-v2. What is in `results/vectors.json` is not measured again: take rows out where something changed that they
 depend on.
 """
 
@@ -50,8 +48,7 @@ class Task(NamedTuple):
 def tasks(*, minilm: bool) -> list[Task]:
     if minilm:
         names = ("snippets", "20newsgroups")
-        ways = ("minilm", "both")
-        return [Task(name, way, seed) for name in names for way in ways for seed in SEEDS]
+        return [Task(name, "minilm", seed) for name in names for seed in SEEDS]
     kinds = (*((name, "words") for name in OURS), ("titles", "lsa"))
     return [Task(*kind, seed) for kind in kinds for seed in SEEDS]
 
@@ -103,13 +100,10 @@ def measure(task: Task, given: argparse.Namespace, known: list[tuple]) -> list[d
     training.related = _once(related)  # anew: a process may have had another task before
     deadline = given.started + given.seconds
     rows = []
-    few = task.teacher in ("minilm", "both") or task.corpus == "titles"
+    few = task.teacher == "minilm" or task.corpus == "titles"
     for bits in (32, 128) if few else BITS:
         if (*task, bits) not in known and time.time() < deadline:
-            if task.teacher == "both":
-                rows.append(_measure_both(task, bits, given.folder))
-            else:
-                rows.append(_measure(task, bits, vectors(task, given.folder)))
+            rows.append(_measure(task, bits, vectors(task, given.folder)))
             print(rows[-1], flush=True)
     return rows
 
@@ -144,22 +138,6 @@ def split_vectors(task: Task, folder: Path) -> list[np.ndarray]:
     order = np.random.RandomState(task.seed).permutation(len(found))  # that of `random_split`
     cuts = [int(0.8 * len(found)), int(0.9 * len(found))]
     return [found[rows] for rows in np.split(order, cuts)]
-
-
-def _measure_both(task: Task, bits: int, folder: Path) -> dict:
-    from vdsh.evaluation import evaluate_codes
-    from vdsh.hashers import VectorHasher
-
-    rows = split_vectors(task, folder)
-    data = random_split(task.corpus, documents(task.corpus), task.seed, "")
-    hasher = VectorHasher(bits, random_state=task.seed).fit(rows[0])
-    codes = [hasher.encode(some) for some in rows]
-    found = [
-        evaluate_codes(some, part.labels, codes[0], data.train.labels).means["precision@100"]
-        for some, part in zip(codes[1:], (data.validation, data.test), strict=True)
-    ]
-    measured = {"validation": round(found[0], 4), "test": round(found[1], 4)}
-    return task._asdict() | {"bits": bits} | measured
 
 
 def embed(model: Path, folder: Path) -> None:

@@ -49,9 +49,6 @@ def teacher_table() -> str:
     rows = []
     for corpus, (name, teacher, how) in TAUGHT.items():
         kinds = [("words", f"{name}, words"), (teacher, f"**{name}, {how}**")]
-        if teacher == "minilm":
-            kinds.append(("beside", f"**{name}, words and MiniLM's vectors hashed together**"))
-            kinds.append(("both", f"{name}, MiniLM's vectors hashed"))
         for kind, shown in kinds:
             found = [_mean(result, corpus, kind, bits) for bits in (32, 128)]
             rows.append([shown, *found])

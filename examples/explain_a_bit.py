@@ -42,6 +42,6 @@ for area, text in (("turtle", TEXT), ("email", "parse the header of an email mes
 # 'draw a filled circle, then move the turtle forward and lift the pen'
 # is 77f7; a new draw would change 2.1 bits.
 # Its surest bit is 14: a 1, because of forward, circle.
-# What the model would write, asked for an area:
-#   turtle: turtle named instance argument arguments screen turtlescreen number
-#   email: header message string rfc encoded characters email character
+# What the model would write where it places a text:
+#   turtle: instance argument turtle named number set optional return
+#   email: header return set string object message returned method
