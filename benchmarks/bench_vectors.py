@@ -8,8 +8,8 @@ Precision at 100 of `VDSH` with its defaults, random 80/10/10 split: test docume
 training documents; the epoch is chosen on validation. `words` has no teacher; those of the paper's
 corpora come from `vdsh reproduce defaults`. `lsa` are the vectors of whole Reuters stories in
 latent semantic space, and the model learns from their titles; `minilm` are those of
-all-MiniLM-L6-v2. What is in `results/vectors.json` is not measured again: take rows out where something changed that they
-depend on.
+all-MiniLM-L6-v2. What is in `results/vectors.json` is not measured again: take rows out where
+something changed that they depend on.
 """
 
 import argparse
