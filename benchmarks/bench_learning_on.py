@@ -55,7 +55,9 @@ def judge(model, half, data, seconds):
         "seconds": round(seconds, 1),
         "epochs": len(model.learned["history_"]),
         "precision_at_100": round(measure_quality(model, train, test).values["codes"], 4),
-        "bits_changed": round(count_changes(half, model, data.test.texts).bits, 4),
+        "bits_changed": round(
+            count_changes(half.encode(data.test.texts), model.encode(data.test.texts)).bits, 4
+        ),
     }
 
 

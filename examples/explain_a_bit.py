@@ -29,9 +29,9 @@ surest = max(found.bits, key=lambda bit: abs(bit.margin))
 words = ", ".join(word.word for word in surest.words if word.weight > 0)
 print(f"Its surest bit is {surest.bit}: a {surest.value}, because of {words}.")
 
-print("\nWhat the model would write, asked for an area:")
-for area in ("turtle", "email"):
-    (draw,) = sample(hasher, 1, label=area, n_words=8, random_state=0)
+print("\nWhat the model would write where it places a text:")
+for area, text in (("turtle", TEXT), ("email", "parse the header of an email message")):
+    (draw,) = sample(hasher, 1, text=text, n_words=8, random_state=0)
     print(f"  {area}: {' '.join(word.word for word in draw.distinctive)}")
 
 # One machine printed:
@@ -42,6 +42,6 @@ for area in ("turtle", "email"):
 # 'draw a filled circle, then move the turtle forward and lift the pen'
 # is 77f7; a new draw would change 2.1 bits.
 # Its surest bit is 14: a 1, because of forward, circle.
-# What the model would write, asked for an area:
-#   turtle: turtle named instance argument arguments screen turtlescreen number
-#   email: header message string rfc encoded characters email character
+# What the model would write where it places a text:
+#   turtle: instance argument turtle named number set optional return
+#   email: header return set string object message returned method

@@ -79,11 +79,11 @@ def test_explain_measures_health_on_documents(vdsh, model_folder, docs):
 
 
 def test_sample_prints_draws(vdsh, model_folder, fitted):
-    result = vdsh("sample", model_folder, "--label", "space", "-k", 2, "--length", 7, "--words", 3)
+    result = vdsh("sample", model_folder, "--text", "moon", "-k", 2, "--length", 7, "--words", 3)
     assert result.returncode == 0, result.stderr
     lines = result.stdout.splitlines()
     assert len(lines) == 8
-    first = sample(fitted, 2, label="space", length=7, n_words=3)[0]
+    first = sample(fitted, 2, text="moon", length=7, n_words=3)[0]
     assert lines[0] == f"draw 1, code {first.code}"
     assert lines[1].split()[2:] == [word.word for word in first.words]
     assert lines[3].split()[2:] == first.bag
@@ -120,7 +120,6 @@ def test_explain_refuses_with_one_line(vdsh, model_folder, arguments, said):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--label", "spaec"], "Did you mean 'space'?"),
         (["--code", "abc"], "Not a hexadecimal code"),
         (["--code", "abcdef"], "codes of 16 bits"),
         (["--text", ""], "is empty"),
@@ -150,7 +149,7 @@ def test_explaining_and_sampling_never_load_torch(model_folder):
         "from vdsh import TextHasher\n"
         "from vdsh.explain import explain_bits, explain_text, sample\n"
         f"hasher = TextHasher.load({str(model_folder)!r})\n"
-        "explain_bits(hasher), explain_text(hasher, 'moon'), sample(hasher, label='space')\n"
+        "explain_bits(hasher), explain_text(hasher, 'moon'), sample(hasher, text='moon')\n"
         "print('torch' in sys.modules)"
     )
     result = subprocess.run(

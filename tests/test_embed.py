@@ -1,4 +1,4 @@
-"""Embedding models of other packages: named, loaded, kept in the cache, used at both ends.
+"""Embedding models of other packages: named, loaded, kept in the cache, used to learn and search.
 
 `model2vec` and `sentence-transformers` are not installed for the tests; a module under the first
 name stands for them here, and `docs/vectors.md` says with which real models it was tried.
@@ -68,14 +68,14 @@ def test_names_that_cannot_be_loaded(package, monkeypatch):
         embed(["a"], "sentence-transformers:x")
 
 
-def test_a_teacher_and_both_ends(package, tmp_path, vdsh):
+def test_a_teacher_and_a_model_of_vectors(package, tmp_path, vdsh):
     (tmp_path / "docs.txt").write_text("\n".join(SOME))
-    given = ["docs.txt", "--embed", "model2vec:letters", "--bits", 16, "--epochs", 1, "-q"]
-    assert vdsh("fit", *given, "--out", "taught").returncode == 0
+    given = ["docs.txt", "--embed", "model2vec:letters", "--bits", 16, "-q"]
+    assert vdsh("fit", *given, "--epochs", 1, "--out", "taught").returncode == 0
     taught = Model.load(tmp_path / "taught")
     assert not taught.takes_vectors and "model2vec:letters" in str(taught.training)
-    assert vdsh("fit", *given, "--no-text", "--out", "both").returncode == 0
-    assert vdsh("index", "both", "docs.txt", "--store", "store", "-q").returncode == 0
+    assert vdsh("fit", *given, "--no-text", "--out", "itq").returncode == 0
+    assert vdsh("index", "itq", "docs.txt", "--store", "store", "-q").returncode == 0
     with open_store(tmp_path / "store") as store:
         assert store.model.embedder == "model2vec:letters"
         hits = store.search("orbit of mars", k=5)
@@ -83,21 +83,6 @@ def test_a_teacher_and_both_ends(package, tmp_path, vdsh):
         near = store.search(SOME[0], k=1, rank="distance")
         assert near[0].text == SOME[0] or near[0].distance == 0
         assert store.check() == []
-
-
-def test_words_and_vectors_at_both_ends(package, tmp_path, vdsh):
-    (tmp_path / "docs.txt").write_text("\n".join(SOME))
-    given = ["docs.txt", "--embed", "model2vec:letters", "--bits", 16, "--epochs", 1, "-q"]
-    small = ["--set", "hidden_size=16", "--device", "cpu"]
-    found = vdsh("fit", *given, *small, "--both-ends", "--out", "both")
-    assert "DOCS --store STORE" in found.stdout  # it embeds documents itself
-    assert vdsh("index", "both", "docs.txt", "--store", "store", "-q").returncode == 0
-    with open_store(tmp_path / "store") as store:
-        model, vectors = store.model, embed(SOME[:1], "model2vec:letters")
-        wanted = model.encode(SOME[:1], vectors)[0].tobytes().hex()
-        assert store.search(SOME[0], k=1, rank="distance")[0].code == wanted
-        assert store.check() == []
-        store.reindex(model)  # texts are enough
 
 
 def test_embed_and_vectors_do_not_go_together(package, tmp_path, vdsh):

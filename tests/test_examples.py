@@ -125,7 +125,7 @@ def test_every_example_is_short_and_tested(path):
 
 def test_codes_of_embeddings_find_neighbours_and_more_with_a_query_that_keeps_its_numbers(story):
     found = numbers(story("small_embeddings"))
-    for model in ("lsh", "itq", "vdsh-v"):
+    for model in ("lsh", "itq"):
         by_code = found[f"{model}, 8 bytes against 8 bytes"]
         assert found[f"{model}, a query with its numbers"] > by_code
-    assert found["vdsh-v, 8 bytes against 8 bytes"] > found["lsh, 8 bytes against 8 bytes"]
+    assert found["itq, 8 bytes against 8 bytes"] > found["lsh, 8 bytes against 8 bytes"]

@@ -1,4 +1,4 @@
-"""Training on a GPU, where steps are recorded and parts of them run beside each other."""
+"""Training on a GPU, where a step is a recorded graph."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,6 @@ from vdsh.hashers.vdsh import training
 from vdsh.hashers.vdsh.batches import sparse_batches
 from vdsh.hashers.vdsh.epochs import Documents, in_order
 from vdsh.metrics.ranking import expected_precision
-from vdsh.recording import Beside, record
 
 pytestmark = [
     pytest.mark.gpu,
@@ -43,45 +42,21 @@ def fitted(kind, corpus, **settings):
 
 @pytest.mark.parametrize("settings", [{}, PAPER, {"n_samples": 2, "dropout": 0.0}])
 @pytest.mark.parametrize("kind", [VDSH, VDSH_S, VDSH_SP])
-def test_work_beside_other_work_changes_nothing(kind, settings, corpus, monkeypatch):
-    """The same weights to the last bit, again and without a second stream."""
+def test_the_same_seed_gives_the_same_weights_recorded_or_not(kind, settings, corpus, monkeypatch):
+    """To the last bit: a replayed graph does what its steps do one by one."""
     one, again = (fitted(kind, corpus, **settings) for _ in range(2))
-    monkeypatch.setattr(training, "Beside", lambda device: Beside(CPU))
+
+    class Steps:  # what `record` returns, without a graph
+        def __init__(self, work):
+            self.replay = work
+
+    monkeypatch.setattr(training, "record", lambda work, **_: (Steps(work), None))
     apart = fitted(kind, corpus, **settings)
     for name in ("W1_", "W2_", "b1_", "W3_", "b4_", "G_", "b_words_"):
         assert np.isfinite(getattr(one, name)).all()
         np.testing.assert_array_equal(getattr(one, name), getattr(again, name))
         np.testing.assert_array_equal(getattr(one, name), getattr(apart, name))
     assert one.history_ == again.history_ == apart.history_
-
-
-@pytest.mark.parametrize("settings", [{}, {"selection": "bound"}, {"epochs": 30, "patience": 1}])
-def test_an_epoch_that_is_looked_at_late_is_the_same(settings, corpus, monkeypatch):
-    late = fitted(VDSH, corpus, **settings)
-    monkeypatch.setattr(training, "_one_late", lambda epochs: epochs)
-    at_once = fitted(VDSH, corpus, **settings)
-    assert late.history_ == at_once.history_
-    assert late.best_epoch_ == at_once.best_epoch_
-    for name in ("W1_", "W3_", "thresholds_"):
-        np.testing.assert_array_equal(getattr(late, name), getattr(at_once, name))
-
-
-def test_two_records_run_beside_one_another():
-    """With one room for both, parts of one's matrix products would be summed up in the other's."""
-    made, shapes = torch.Generator("cuda").manual_seed(0), [(100, 10_000), (10_000, 500)]
-    pairs = [[torch.randn(s, generator=made, device="cuda") for s in shapes] for _ in range(2)]
-    records = [record(lambda a=a, b=b: [a @ b for _ in range(20)]) for a, b in pairs]
-    for graph, _ in records:
-        graph.replay()
-    alone = [[part.clone() for part in parts] for _, parts in records]
-    beside = Beside(torch.device("cuda"))
-    for _ in range(50):
-        with beside():
-            records[1][0].replay()
-        records[0][0].replay()
-        beside.join()
-        for (_, parts), wanted in zip(records, alone, strict=True):
-            assert all(map(torch.equal, parts, wanted))
 
 
 @pytest.mark.parametrize("kind", [VDSH, VDSH_S])

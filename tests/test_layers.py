@@ -18,14 +18,14 @@ embed           vectors of texts by models that people have
 documents       files to documents
 jit             one way to compile and spread kernels
 jit_kernels     operations that numba has no names for
-recording       work of a GPU, recorded, and beside other work
+recording       work of a GPU, recorded as a graph
 text            texts to counts
 words           which documents have which words
 notebook        tables in notebooks
 codes           bits, packed codes, thresholds
 labels          labels as users give them, to one matrix
 persistence     model folders
-model           a trained model: codes, doubts and words without what trained it
+model           a trained model: codes, posteriors and words without what trained it
 metrics         codes against labels
 hashers         counts to bits
 progress        bars
@@ -41,6 +41,7 @@ plots           rows to figures
 paper           tables and figures
 corpus_map      the map of a store
 scale           many machines
+fitting         learning a model, and measuring it
 server          HTTP and the page
 cli             a file a verb or a few
 """
@@ -50,9 +51,8 @@ FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path.name != "__main__
 VDSH = (
     "adam",
     "batches",
-    "beginning",
     "epochs",
-    "layers",
+    "linear_start",
     "network",
     "objective",
     "processes",
@@ -61,7 +61,6 @@ VDSH = (
 )
 WITH_TORCH = {f"hashers/vdsh/{name}.py" for name in VDSH}
 WITH_TORCH |= {
-    "hashers/vectors/training.py",
     "hashers/baselines/rbm_training.py",
     "metrics/on_device.py",
     "recording.py",

@@ -15,7 +15,7 @@ from vdsh import TextHasher
 from vdsh.codes import unpack
 from vdsh.errors import InputError
 from vdsh.hashers import HASHERS
-from vdsh.hashers.vectors.vector_hasher import METHODS
+from vdsh.hashers.vector_hasher import METHODS
 from vdsh.model import Model, as_model
 from vdsh.model.encoders import ENCODERS
 from vdsh.text.tokenizer import _class, character_classes, find_tokens, tokenize
@@ -47,7 +47,7 @@ def check_saved(model):
     near = np.isclose(scores, model.thresholds, rtol=1e-6, atol=1e-6 * np.abs(scores).max())
     assert not ((unpack(codes) != unpack(saved)) & ~near).any()
     assert near.mean() < 0.02
-    if model.knows_doubt:  # our own kernels, in one order everywhere
+    if model.has_posterior:  # our own kernels, in one order everywhere
         assert np.array_equal(codes, saved)
 
 
@@ -89,7 +89,7 @@ def test_what_a_model_can_do_is_declared():
         model = Model.load(DATA / "models" / name)
         decoder = model.decoder
         labels = decoder is not None and decoder.label_layer is not None
-        capabilities[name] = (model.knows_doubt, decoder is not None, labels, model.has_private)
+        capabilities[name] = (model.has_posterior, decoder is not None, labels, model.has_private)
     assert capabilities.pop("vdsh") == (True, True, False, False)
     assert capabilities.pop("vdsh-s") == (True, True, True, False)
     assert capabilities.pop("vdsh-sp") == (True, True, True, True)
@@ -98,7 +98,7 @@ def test_what_a_model_can_do_is_declared():
 
 def test_a_model_without_a_posterior_says_so():
     model = Model.load(DATA / "models" / "lsh")
-    with pytest.raises(InputError, match="'lsh' does not say how sure it is of a bit"):
+    with pytest.raises(InputError, match="'lsh' has no posterior"):
         model.bit_probabilities(["a text"])
 
 

@@ -147,7 +147,8 @@ def cut(path):
         (lambda f: cut(f / "weights.safetensors"), "weights.safetensors has .* bytes instead of"),
         (lambda f: (f / "weights.safetensors").unlink(), "weights.safetensors is missing"),
         (lambda f: cut(f / "vocabulary.txt"), "vocabulary.txt has .* bytes instead of"),
-        (lambda f: edit_manifest(f, format=99), "has format 99; this version reads up to 1"),
+        (lambda f: edit_manifest(f, format=99), "has format 99; this version reads format 2. Upg"),
+        (lambda f: edit_manifest(f, format=1), "reads format 2. Train the model again"),  # #32
         (lambda f: edit_manifest(f, params={"model": "magic"}), "damaged: KeyError 'magic'"),
         (lambda f: edit_manifest(f, fitted={}), "is damaged"),
     ],

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from vdsh.hashers.vdsh.meanings import meanings, reduce, unit
+from vdsh.hashers.vdsh.eigenvectors import top_eigenvectors
+from vdsh.hashers.vdsh.lsa import document_vectors, reduce, unit
 from vdsh.hashers.vdsh.neighbours import nearest
 from vdsh.hashers.vdsh.related import _join, related
-from vdsh.hashers.vdsh.spectra import leading
 from vdsh.text.weighting import inverse_document_frequency, weigh
 
 
@@ -70,7 +70,7 @@ def test_words_with_the_same_company_mean_the_same():
     counts = of_rows(np.hstack([name[:, None], around]), 64)
     alone = of_rows(np.arange(4)[:, None], 64)
     both = csr_array(np.vstack([counts.toarray(), alone.toarray()]))
-    a, b, c, d = unit(meanings(weighted(both))[-4:])
+    a, b, c, d = unit(document_vectors(weighted(both))[-4:])
     assert min(a @ b, c @ d) > 0.7 > 0.3 > max(a @ c, a @ d, b @ c, b @ d)
 
 
@@ -128,7 +128,7 @@ def test_leading_eigenvectors_are_those_of_the_whole_matrix():
     wanted = np.array([9.0, -7.0, 5.0, 4.0, -3.0])
     noise = rng.normal(size=(1_100, 1_100)) / 100
     matrix = (exact * wanted) @ exact.T + noise + noise.T
-    found, vectors = leading(csr_array(matrix.astype(np.float32)), 12, steps=30, every=1)
+    found, vectors = top_eigenvectors(csr_array(matrix.astype(np.float32)), 12, steps=30, every=1)
     largest = np.argsort(-np.abs(found))[:5]
     values, axes = np.linalg.eigh(matrix)
     true = np.argsort(-np.abs(values))[:5]

@@ -14,9 +14,8 @@ from vdsh.hashers import VDSH, VDSH_S, VDSH_SP
 from vdsh.hashers.base import Examples
 from vdsh.hashers.vdsh import batches, training
 from vdsh.hashers.vdsh.adam import Adam
-from vdsh.hashers.vdsh.batches import DenseBatch, Stretch, sparse_batches
+from vdsh.hashers.vdsh.batches import Buffer, DenseBatch, sparse_batches
 from vdsh.hashers.vdsh.epochs import Documents, in_order, shuffled
-from vdsh.hashers.vdsh.layers import linear
 from vdsh.hashers.vdsh.neighbours import nearest
 from vdsh.hashers.vdsh.network import Network, Posterior
 from vdsh.hashers.vdsh.objective import L1, L2, L3, Weights, divergence
@@ -25,7 +24,6 @@ from vdsh.labels import read_labels
 from vdsh.metrics.on_device import count, tally
 from vdsh.metrics.ranking import expected_precision, precision_at
 from vdsh.paper.settings import PAPER
-from vdsh.recording import Beside
 from vdsh.text import BagOfWords, inverse_document_frequency, weigh
 
 CPU = torch.device("cpu")
@@ -112,14 +110,23 @@ def test_unlabelled_documents_have_no_label_term(corpus_):
     torch.testing.assert_close(with_labels.value, without.value)
 
 
-@pytest.mark.parametrize("shape", [(6, 5), (2, 6, 5)])
-def test_gradients_computed_beside_are_those_of_autograd(shape):
-    g = torch.Generator().manual_seed(0)
-    x, W, b = (torch.randn(size, generator=g, requires_grad=True) for size in (shape, (5, 3), 3))
-    found = linear(x, W, b, Beside(CPU)), x @ W + b
-    torch.testing.assert_close(*found)
-    slopes = [torch.autograd.grad(y.square().sum(), (x, W, b)) for y in found]
-    torch.testing.assert_close(*slopes)
+@pytest.mark.parametrize("kind", [VDSH, VDSH_S, VDSH_SP])
+def test_epochs_of_the_gpu_path_learn_what_plain_ones_do(corpus_, kind, monkeypatch):
+    """Run on a CPU, where nothing is recorded: the steps, their order and the sums of an epoch."""
+    settings = {"random_state": 0, "epochs": 3, "hidden_size": 24, "batch_size": 20}
+    labels = toy_corpus()[1]
+
+    def fit():
+        hasher = kind(8, device="cpu", **settings)
+        return hasher.fit(corpus_.counts, labels, validation=(corpus_.counts, labels))
+
+    plain = fit()
+    monkeypatch.setattr(training, "plain_epochs", training.graphed_epochs)
+    dense = fit()
+    for name in ("W1_", "W3_", "b4_", "G_"):
+        np.testing.assert_allclose(getattr(dense, name), getattr(plain, name), atol=2e-4)
+    for one, other in zip(dense.history_, plain.history_, strict=True):
+        assert one == pytest.approx(other, rel=1e-3)
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 9])  # batches of the three
@@ -131,13 +138,13 @@ def test_dense_batches_of_the_gpu_path_agree_with_sparse_ones(corpus_, k, at_onc
     documents = Documents.of(corpus_, "binary", CPU, neighbours)
     network = network_of(documents)
     epoch = shuffled(documents, 0.3, 0.4, torch.Generator().manual_seed(0))
-    stretch = Stretch(documents, 30)
-    list(stretch.fill(in_order(documents)))  # leaves no trace
+    buffer = Buffer(documents, 30)
+    list(buffer.fill(in_order(documents)))  # leaves no trace
     taken = []
-    for n in stretch.fill(epoch):
+    for n in buffer.fill(epoch):
         for _ in range(n):
-            taken.append(DenseBatch(*(part.clone() for part in stretch.batch)))
-            stretch.advance()
+            taken.append(DenseBatch(*(part.clone() for part in buffer.batch)))
+            buffer.advance()
     for dense, sparse in zip(taken, sparse_batches(epoch, 30), strict=True):
         n = len(sparse.known)
         assert dense.present.tolist() == [1] * n + [0] * (30 - n)

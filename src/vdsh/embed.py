@@ -121,9 +121,9 @@ def _load(kind: str, name: str) -> Callable[[list[str]], Any]:
     except ImportError as error:
         raise missing_package("Embedding", kind, "embed") from error
     except Exception as error:  # each package has its own; what it says is said
-        told = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InputError(
-            f"{kind} could not load '{name}': {told}. Give a folder with the model, or its name "
+            f"{kind} could not load '{name}': {reason}. Give a folder with the model, or its name "
             "while online once."
         ) from error
 

@@ -23,7 +23,7 @@ from safetensors.numpy import save, save_file
 from vdsh.errors import FolderError, InputError, MissingFileError, OutputExistsError
 from vdsh.files import new_folder
 
-FORMAT = 1
+FORMAT = 2  # 1 had models of words and vectors together
 MANIFEST, WEIGHTS, VOCABULARY, CARD = (
     "manifest.json",
     "weights.safetensors",
@@ -251,10 +251,10 @@ def _read_manifest(open_file: Open, shown: str | Path) -> dict[str, Any]:
         is_good = False
     if not is_good:
         raise FolderError(f"'{shown}' is damaged: its {MANIFEST} cannot be read.")
-    if version > FORMAT:
+    if version != FORMAT:
+        advice = "Upgrade vdsh to open it." if version > FORMAT else "Train the model again."
         raise FolderError(
-            f"'{shown}' has format {version}; this version reads up to {FORMAT}. "
-            "Upgrade vdsh to open it."
+            f"'{shown}' has format {version}; this version reads format {FORMAT}. {advice}"
         )
     return manifest
 

@@ -16,7 +16,7 @@ from vdsh.codes import Bits, Codes, unpack
 from vdsh.errors import InputError, suggest
 from vdsh.hashers import HASHERS, Hasher
 from vdsh.hashers.base import Progress
-from vdsh.hashers.vdsh.growth import Start
+from vdsh.hashers.vdsh.warm_start import WarmStart
 from vdsh.model import Model, as_model
 from vdsh.model.card import describe_measure
 from vdsh.model.drift import make_profile
@@ -101,8 +101,6 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         *,
         validation: tuple[Any, ...] | Sequence[str] | float | None = 0.1,
         vectors: Any = None,
-        both_ends: bool = False,
-        embedder: str = "",
         start: "TextHasher | Model | str | os.PathLike[str] | None" = None,
         words: Sequence[str] | None = None,
         progress: Progress | bool = True,
@@ -117,18 +115,12 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         labels : sequence, optional
             Per text a label, a list of labels, or None where unknown. Unsupervised models use
             them only to measure precision on the validation texts.
-        validation : (texts, labels), (texts, labels, vectors), texts, or a share, default=0.1
+        validation : (texts, labels), texts, or a share, default=0.1
             Held-out texts, which choose the best epoch and tell drift later. A share of the texts
             is drawn at random, where there are 100 at least; None holds none out.
         vectors : array of shape (n_texts, n_dimensions), optional
             A teacher: vectors of the texts, such as embeddings, that say in training which texts
             are alike. The trained model sees words alone.
-        both_ends : bool, default=False
-            The trained model sees vectors beside words: give them to `encode` too. A text without
-            a vector is hashed by its words.
-        embedder : str, optional
-            With `both_ends`, what made the vectors, as "model2vec:FOLDER" or
-            "sentence-transformers:NAME": the model then embeds texts itself.
         start : TextHasher, Model or path of a model folder, optional
             Learn on from a trained model of the same settings, in half of the epochs. Its
             vocabulary grows by the words of the texts. It forgets what it no longer sees: give
@@ -145,14 +137,12 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         jsonable(self.get_params())  # what cannot be saved is refused before the work
         begin = None if start is None else self._check_start(start)
         texts = check_texts(texts)
-        if embedder and not both_ends:
-            raise InputError("embedder belongs to both_ends: a taught model embeds no texts.")
         if isinstance(validation, float | int):
             kept, rest = hold_out(len(texts), self.random_state, validation)
             validation = None
             if rest and (labels is None or len(labels) == len(texts)):  # else the hasher complains
                 vectors = None if vectors is None else check_vectors(vectors, len(texts))
-                validation = take(texts, rest), take(labels, rest), take(vectors, rest)
+                validation = take(texts, rest), take(labels, rest)
                 texts, labels, vectors = (take(part, kept) for part in (texts, labels, vectors))
         vectorizer = vectorizer.fit(texts) if words is None else vectorizer.know(list(words))
         if begin is not None:
@@ -160,9 +150,9 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         counts = vectorizer.transform(texts)
         warn_of_empty(_count_empty(counts), counts.shape[0])
         held_out = _held_out(vectorizer, validation)
-        given = {"validation": held_out, "vectors": vectors, "both_ends": both_ends}
+        given = {"validation": held_out, "vectors": vectors}
         if begin is not None:
-            given["start"] = Start.of(begin, vectorizer.vocabulary_)
+            given["start"] = WarmStart.of(begin, vectorizer.vocabulary_)
         if callable(progress):
             hasher.fit(counts, labels, **given, progress=progress)
         else:
@@ -179,7 +169,6 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
                 "created": _now(),
             }
             | ({} if vectors is None else {"vectors": _about_vectors(vectors, vectors_source)})
-            | ({"embedder": embedder} if embedder else {})
             | ({} if begin is None else {"started": _about_start(begin)})
         )
         self.model_.profile = make_profile(self.model_, texts, validation, begin)
@@ -208,10 +197,6 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
             Becomes the model's setting. "best" needs the labels.
         """
         check_is_fitted(self, "model_")
-        if self.model_.n_beside:
-            raise InputError(
-                "A model that sees vectors beside words cannot be recalibrated. Learn it again."
-            )
         texts = check_texts(texts)
         counts = self.vectorizer_.transform(texts)
         warn_of_empty(_count_empty(counts), counts.shape[0])
@@ -224,20 +209,19 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         self.model_.profile = make_profile(self.model_, texts, validation)
         return self
 
-    def encode(self, texts: Sequence[str], vectors: Any = None) -> Codes:
+    def encode(self, texts: Sequence[str]) -> Codes:
         """Hash texts to packed codes: uint8 of shape (n_texts, n_bits // 8), big-endian bits.
 
-        Texts without any known word all get the code of an empty document, with a warning. A model
-        learned with `both_ends` takes their vectors too, None for a text that has none.
+        Texts without any known word all get the code of an empty document, with a warning.
         """
-        codes, n_empty = self.encode_and_count(texts, vectors)
+        codes, n_empty = self.encode_and_count(texts)
         warn_of_empty(n_empty, len(codes))
         return codes
 
-    def encode_and_count(self, texts: Sequence[str], vectors: Any = None) -> tuple[Codes, int]:
+    def encode_and_count(self, texts: Sequence[str]) -> tuple[Codes, int]:
         """Hash texts and count those without any known word."""
         check_is_fitted(self, "model_")
-        return self.model_.encode_and_count(texts, vectors)
+        return self.model_.encode_and_count(texts)
 
     def unknown_words(self, text: str) -> list[str]:
         """List the words of a text that the model does not know, in order, each once.
@@ -379,10 +363,9 @@ def _settings(kind: type) -> set[str]:
     return set(inspect.signature(kind).parameters)
 
 
-def _held_out(vectorizer: BagOfWords, validation: Any) -> tuple[csr_array, Any, Any] | None:
-    """Count the validation texts; accept them with labels, with vectors too, or alone."""
+def _held_out(vectorizer: BagOfWords, validation: Any) -> tuple[csr_array, Any] | None:
+    """Count the validation texts; accept them with labels or alone."""
     if validation is None:
         return None
-    given = validation if isinstance(validation, tuple) else (validation,)
-    texts, labels, vectors = (*given, None, None)[:3]
-    return vectorizer.transform(texts), labels, vectors
+    texts, labels = validation if isinstance(validation, tuple) else (validation, None)
+    return vectorizer.transform(texts), labels

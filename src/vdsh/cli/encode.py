@@ -10,7 +10,7 @@ import typer
 
 from vdsh.cli import options
 from vdsh.cli.output import output
-from vdsh.cli.vectors import Vectors, read_file, vectors_of, warn_without_vectors
+from vdsh.cli.vectors import Vectors, read_file, vectors_of
 from vdsh.documents.document import BATCH
 from vdsh.errors import InputError
 
@@ -71,7 +71,6 @@ def command(
         return
     if docs is None:
         raise InputError("Give documents to encode; or, for a model of vectors, --vectors FILE.")
-    warn_without_vectors(loaded, model)
     if engine == "ray" or (reading.format in (None, "parquet") and is_several(docs)):
         if out and (bits or as_json):
             raise InputError("A folder of Parquet files holds bytes: leave out --bits and --json.")
@@ -98,14 +97,12 @@ def _encode_vectors(
     from vdsh.model.vectors import check_vectors
     from vdsh.progress import counting_bar
 
-    texts = None
     if docs is None:
         found = check_vectors(read_file(vectors))
         ids = [str(number) for number in range(1, len(found) + 1)]
     else:
         documents = reading.documents(docs, quiet=quiet)
         found, ids = vectors_of(vectors, documents), [each.id for each in documents]
-        texts = [each.text for each in documents]
     model.rows(found[:1])  # what it cannot take makes no file
     with (
         output(out, force=force) as file,
@@ -113,11 +110,7 @@ def _encode_vectors(
     ):
         for first in range(0, len(ids), BATCH):
             some = slice(first, first + BATCH)
-            if texts is None or model.takes_vectors:
-                codes = model.encode_vectors(found[some])
-            else:
-                codes = model.encode(texts[some], found[some])
-            file.writelines(lines(ids[some], codes))
+            file.writelines(lines(ids[some], model.encode_vectors(found[some])))
             bar.update(bar.task_ids[0], completed=min(first + BATCH, len(ids)))
 
 

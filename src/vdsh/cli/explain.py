@@ -11,11 +11,10 @@ from vdsh.errors import InputError
 
 if TYPE_CHECKING:
     from vdsh.explain import BitExplanation, PairExplanation, TextBit, TextExplanation, Word
-    from vdsh.model import Model
 
 EXAMPLES = {
     "explain": 'Example: vdsh research explain news-model "shuttle launch" --other "a probe"',
-    "sample": "Example: vdsh research sample news-model --label sci.space -k 3",
+    "sample": "Example: vdsh research sample news-model --text 'a probe in orbit' -k 3",
 }
 
 
@@ -59,7 +58,7 @@ def explain(
         if as_json:
             _echo(json.dumps(as_fields(one), ensure_ascii=False) for one in bits)
         else:
-            _echo(_bit_lines(bits[0]) if bit is not None else _bits_lines(loaded, bits))
+            _echo(_bit_lines(bits[0]) if bit is not None else _bits_lines(bits))
     elif other is None:
         found = explain_text(loaded, text, n_words=5 if words is None else words)
         found = found._replace(bits=[found.bits[i] for i in chosen])
@@ -71,9 +70,6 @@ def explain(
 
 def sample(
     model: Annotated[str, typer.Argument(help="Folder of the model.", show_default=False)],
-    label: Annotated[
-        str | None, typer.Option(help="Draw where this label is likely (vdsh-s, vdsh-sp).")
-    ] = None,
     code: Annotated[
         str | None, typer.Option(help="Draw where documents with this code, in hex, are.")
     ] = None,
@@ -92,7 +88,6 @@ def sample(
     draws = draw(
         Model.load(model),
         n,
-        label=label,
         code=code,
         text=text,
         n_words=words,
@@ -123,18 +118,13 @@ def _echo(lines: Iterable[str]) -> None:
         typer.echo(line)
 
 
-def _bits_lines(model: "Model", bits: "list[BitExplanation]") -> Iterable[str]:
+def _bits_lines(bits: "list[BitExplanation]") -> Iterable[str]:
     """One row for each value of each bit."""
     from vdsh.model.health import describe
 
-    what = "words that go with it" if model.takes_vectors else "words that push it there"
-    yield f"bit  value  share  {what}"
+    yield "bit  value  share  words that push it there"
     for one in bits:
-        ones, zeros = one.ones, one.zeros
-        if model.takes_vectors:  # its encoder sees no words
-            ones, zeros = one.decoder_ones or [], one.decoder_zeros or []
-        sides = ((1, one.balance, ones), (0, 1 - one.balance, zeros))
-        for value, share, words in sides:
+        for value, share, words in ((1, one.balance, one.ones), (0, 1 - one.balance, one.zeros)):
             name = f"{one.bit:>3}" if value else "   "
             yield f"{name}      {value}  {share:>4.0%}   {_names(words)}"
     unused = [one.bit for one in bits if one.unused]

@@ -2,33 +2,108 @@
 
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from vdsh.cli import options
 from vdsh.cli.output import print_values
 
 if TYPE_CHECKING:
     from vdsh.model import Model
-    from vdsh.pipeline import TextHasher
-    from vdsh.scale.training import Lesson
 
 EXAMPLE = "Example: vdsh fit news.jsonl --model vdsh-s --bits 32 --out news-model"
 _MODELS = (
     "vdsh, vdsh-s (learns from labels), vdsh-sp; or a baseline: "
     "lsh, sph, sth, rbm, itq, ksh, shttm."
 )
+_MODEL, _DATA, _WARM, _VECTORS = "Model", "What it learns from", "Warm start", "Vectors"
+
+
+class PanelledCommand(TyperCommand):
+    """A command whose help shows options in their panels, without rich."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write a section for each panel, what has none last."""
+        panels: dict[str, list[tuple[str, str]]] = {"Arguments": []}
+        last: dict[str, list[tuple[str, str]]] = {"Reading documents": [], "Options": []}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if param.param_type_name == "argument":
+                panel = "Arguments"
+            elif param.name in options.Reading._fields:
+                panel = "Reading documents"
+            else:
+                panel = getattr(param, "rich_help_panel", None) or "Options"
+            if record is not None:
+                (last if panel in last else panels).setdefault(panel, []).append(record)
+        for panel, records in (panels | last).items():
+            with formatter.section(panel):
+                formatter.write_dl(records)
+
+
+CLASS = PanelledCommand
 
 
 @options.reads_documents
 def command(
     out: Annotated[str, typer.Option(help="Folder to write the model to.", show_default=False)],
     docs: options.OptionalDocs = None,
-    model: Annotated[str | None, typer.Option(help=f"{_MODELS}  [default: vdsh]")] = None,
+    model: Annotated[
+        str | None, typer.Option(help=f"{_MODELS}  [default: vdsh]", rich_help_panel=_MODEL)
+    ] = None,
     bits: Annotated[
-        int | None, typer.Option(help="Length of the codes, a multiple of 8.  [default: 32]")
+        int | None,
+        typer.Option(
+            help="Length of the codes, a multiple of 8.  [default: 32]", rich_help_panel=_MODEL
+        ),
+    ] = None,
+    preset: Annotated[
+        str,
+        typer.Option(
+            help="`best` measured settings, or those of the `paper`.", rich_help_panel=_MODEL
+        ),
+    ] = "best",
+    epochs: Annotated[
+        int | None, typer.Option(help="Passes over the documents.", rich_help_panel=_MODEL)
+    ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Any other setting, see the docs.",
+            rich_help_panel=_MODEL,
+        ),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(help="The same seed gives the same codes.", rich_help_panel=_MODEL)
+    ] = 0,
+    device: Annotated[
+        str, typer.Option(help="auto, cpu or cuda.", rich_help_panel=_MODEL)
+    ] = "auto",
+    validation: Annotated[
+        str | None,
+        typer.Option(
+            help="File of held-out documents; by default a tenth of the others.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Learn from so many documents at random; words are counted in all.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None,
+    memory: Annotated[
+        float | None,
+        typer.Option(
+            help="Most memory to take, in GB: a sample that fits is learned from.",
+            rich_help_panel=_DATA,
+        ),
     ] = None,
     start: Annotated[
         str | None,
@@ -37,28 +112,15 @@ def command(
             metavar="MODEL",
             help="Learn on from this model, whose words and settings are kept; give old documents "
             "too, or it forgets them.",
+            rich_help_panel=_WARM,
         ),
     ] = None,
     store: Annotated[
-        str | None, typer.Option(help="With --from: say how many codes of this store would change.")
-    ] = None,
-    sample: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Learn from so many documents at random; words are counted in all."
-        ),
-    ] = None,
-    memory: Annotated[
-        float | None,
-        typer.Option(help="Most memory to take, in GB: a sample that fits is learned from."),
-    ] = None,
-    preset: Annotated[
-        str, typer.Option(help="`best` measured settings, or those of the `paper`.")
-    ] = "best",
-    epochs: Annotated[int | None, typer.Option(help="Passes over the documents.")] = None,
-    validation: Annotated[
         str | None,
-        typer.Option(help="File of held-out documents; by default a tenth of the others."),
+        typer.Option(
+            help="With --from: say how many codes of this store would change.",
+            rich_help_panel=_WARM,
+        ),
     ] = None,
     vectors: Annotated[
         str | None,
@@ -66,6 +128,7 @@ def command(
             metavar="FILE|FIELD",
             help="Vectors of the documents that teach which are alike: a .npy or .parquet file, or "
             "a field. The model needs none later.",
+            rich_help_panel=_VECTORS,
         ),
     ] = None,
     embed: Annotated[
@@ -73,31 +136,18 @@ def command(
         typer.Option(
             metavar="PACKAGE:MODEL",
             help="Make the vectors with model2vec:FOLDER or sentence-transformers:NAME; kept in "
-            "the cache. With --both-ends or --no-text, queries and documents are embedded too.",
+            "the cache. With --no-text, queries and documents are embedded too.",
+            rich_help_panel=_VECTORS,
         ),
     ] = None,
-    both_ends: Annotated[
-        bool,
-        typer.Option(
-            "--both-ends",
-            help="The model sees the vectors beside the words: better codes, and documents and "
-            "queries come with vectors later, or are embedded.",
-        ),
-    ] = False,
     no_text: Annotated[
         bool,
         typer.Option(
             "--no-text",
-            help="Hash the vectors themselves (models vdsh, itq, sph, lsh). Texts, where there are "
-            "documents, only explain bits.",
+            help="Hash the vectors themselves (models itq, lsh, sph; itq by default).",
+            rich_help_panel=_VECTORS,
         ),
     ] = False,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Any other setting, see the docs."),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same codes.")] = 0,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     engine: options.Engine = "local",
     address: options.Address = None,
     workers: options.Workers = None,
@@ -107,43 +157,31 @@ def command(
     quiet: options.Quiet = False,
 ) -> None:
     """Learn a model from documents and write it to a folder."""
-    from vdsh.cli.fit_vectors import check_embedder, fit_vectors
-    from vdsh.cli.learning import (
-        Size,
-        changes,
-        check_documents,
-        make_hasher,
-        read_stored,
-        read_taught,
-    )
+    from vdsh.cli.fit_vectors import check_embedder, fit_model
+    from vdsh.cli.learning import Size, check_documents, make_hasher, read_stored, read_teacher
     from vdsh.codes import check_n_bits
     from vdsh.errors import InputError
+    from vdsh.fitting import fit_from, fit_texts
     from vdsh.model import Model
     from vdsh.persistence import check_free
     from vdsh.scale.cluster import Machines
-    from vdsh.scale.training import Lesson, fit_on_ray, launched
+    from vdsh.scale.training import Lesson, launched
 
     options.check_engine(engine, address, workers)
     check_free(out, force=force)
     if embed is not None:
         check_embedder(embed, vectors, docs)
-    if both_ends and (no_text or (vectors or embed) is None):
-        raise InputError(
-            "--both-ends is for words and vectors together: give vectors with --vectors FILE or "
-            "--embed, and leave --no-text out."
-        )
     if no_text:
-        _check_no_text(vectors or embed, preset, validation, engine, start, sample or memory)
-        settings = options.parse_settings(setting or []) | {"random_state": seed, "device": device}
-        settings |= {} if epochs is None else {"epochs": epochs}
-        fit_vectors(
-            vectors or "",
+        others = (epochs, setting, validation, sample, memory, start)
+        _check_no_text(vectors or embed, preset, device, engine, others)
+        fit_model(
+            vectors,
             docs,
             reading,
             out,
-            model or "vdsh",
+            model,
             check_n_bits(32 if bits is None else bits),
-            settings,
+            seed,
             embedder=embed,
             quiet=quiet,
             force=force,
@@ -166,34 +204,28 @@ def command(
         size = Size(sample, memory)
         chosen = size.read(docs, reading, hasher, validation, seed, quiet=quiet)
         check_documents(chosen.documents, hasher, reading)
-        source = "standard input" if docs == "-" else docs
-        taught, seen = read_taught(vectors, embed, chosen, held_out=both_ends, quiet=quiet)
         lesson = Lesson(
             hasher,
             options.texts_and_labels(chosen.documents),
             options.texts_and_labels(chosen.held_out) if chosen.held_out else None,
-            source,
-            taught,
+            "standard input" if docs == "-" else docs,
+            read_teacher(vectors, embed, chosen, quiet=quiet),
             embed or vectors or "",
             begin,
             chosen.words,
-            seen,
-            (embed or "") if both_ends else "",
-            both_ends,
         )
-        total = chosen.total
+        how: dict[str, Any] = {"first": first, "progress": not quiet}
+        how["sampled_from"] = None if chosen.words is None else chosen.total
         del chosen  # texts are enough
         machines = Machines(address, workers) if engine == "ray" else None
-        hasher = fit_on_ray(lesson, machines) if machines else lesson.fit(progress=not quiet)
+        if begin is None:
+            hasher = fit_texts(lesson, machines, **how)
+        else:
+            hasher = fit_from(lesson, machines, stored=stored, store=store, **how)
     if not first:
         return
-    fitted = hasher.model_
-    facts: dict[str, Any] = {"quality": _judge(hasher, lesson, quiet=quiet)}
-    facts |= {} if lesson.words is None else {"sampled_from": total}
-    if begin is not None:
-        facts["started"] = changes(begin, fitted, stored or lesson.train[0], store)
-    fitted.training = {**fitted.training, **facts}
     hasher.save(out, force=force)
+    fitted = hasher.model_
     _print_result(fitted, out, as_json=as_json)
     for warning in fitted.training["quality"]["warnings"]:
         typer.echo(f"Warning: {warning}", err=True)
@@ -202,12 +234,7 @@ def command(
 
 
 def _check_no_text(
-    vectors: str | None,
-    preset: str,
-    validation: str | None,
-    engine: str,
-    start: str | None,
-    size: float | None,
+    vectors: str | None, preset: str, device: str, engine: str, others: tuple[Any, ...]
 ) -> None:
     from vdsh.errors import InputError
 
@@ -215,29 +242,12 @@ def _check_no_text(
         raise InputError(
             "--no-text hashes vectors: give them with --vectors FILE, or make them with --embed."
         )
-    others = (validation, start, size)
-    if preset != "best" or engine != "local" or any(each is not None for each in others):
+    plain = (preset, device, engine) == ("best", "auto", "local")
+    if not plain or any(each is not None for each in others):
         raise InputError(
-            "--preset, --validation, --engine, --from, --sample and --memory are for models of "
-            "texts."
+            "--preset, --epochs, --set, --device, --validation, --sample, --memory, --from and "
+            "--engine are for models of texts. Leave them out, or leave out --no-text."
         )
-
-
-def _judge(hasher: "TextHasher", lesson: "Lesson", *, quiet: bool) -> dict[str, Any]:
-    """Measure the codes on the held-out documents, and say where they are not to be trusted."""
-    from vdsh.evaluation import find_faults, measure_quality
-    from vdsh.progress import progress_bar
-
-    quality = None
-    if lesson.validation is not None:
-        with suppress(KeyboardInterrupt), progress_bar(enabled=not quiet) as bar:  # keeps the model
-            bar.add_task("measuring", total=None)
-            seen = (lesson.vectors, lesson.seen) if lesson.both_ends else (None, None)
-            quality = measure_quality(hasher, lesson.train, lesson.validation, seen)
-    found = {} if quality is None else quality._asdict()
-    if quality is not None:
-        found["values"] = {name: round(value, 4) for name, value in quality.values.items()}
-    return found | {"warnings": find_faults(hasher, quality)}
 
 
 def _print_result(model: "Model", out: str, *, as_json: bool) -> None:
@@ -248,8 +258,8 @@ def _print_result(model: "Model", out: str, *, as_json: bool) -> None:
     if as_json:
         epochs = {}
         if best is not None:
-            told = {name: learned[f"{name}_"] for name in ("interrupted", "selected_on")}
-            epochs = {"best_epoch": best, "epochs": n_epochs} | told | learned["history_"][best - 1]
+            more = {name: learned[f"{name}_"] for name in ("interrupted", "selected_on")}
+            epochs = {"best_epoch": best, "epochs": n_epochs} | more | learned["history_"][best - 1]
         typer.echo(json.dumps({"model": out, **epochs, **facts}))
         return
     kept = "" if best is None else f"; kept epoch {best} of {n_epochs}"
@@ -263,8 +273,7 @@ def _print_result(model: "Model", out: str, *, as_json: bool) -> None:
         print_values(quality["values"], model.n_bits)
     if "started" in facts:
         typer.echo(_started(facts, out))
-    more = "" if model.texts_suffice else " --vectors FILE"
-    typer.echo(f"The model is in {out}. Next: vdsh index {out} DOCS{more} --store STORE")
+    typer.echo(f"The model is in {out}. Next: vdsh index {out} DOCS --store STORE")
     if model.name in ("vdsh-s", "vdsh-sp"):
         typer.echo("It sorts by class; to search by typed words, --model vdsh is better.")
 

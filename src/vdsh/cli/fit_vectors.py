@@ -1,50 +1,54 @@
 """`vdsh fit --no-text`: learn a model from vectors."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
-from vdsh.errors import InputError, suggest
+from vdsh.errors import InputError
 
 if TYPE_CHECKING:
     from vdsh.cli.options import Reading
-    from vdsh.hashers import VectorHasher
 
 
-def fit_vectors(
-    vectors: str,
+def fit_model(
+    vectors: str | None,
     docs: str | None,
     reading: "Reading",
     out: str,
-    model: str,
+    model: str | None,
     bits: int,
-    settings: dict[str, Any],
+    seed: int,
     *,
-    embedder: str | None = None,
+    embedder: str | None,
     quiet: bool,
     force: bool,
     as_json: bool,
 ) -> None:
-    """Learn from vectors, with the texts of documents beside them where there are any."""
+    """Learn from vectors of a file, of a field of documents, or made of their texts."""
     from vdsh.cli.vectors import embed_with_bar, read_file, vectors_of
+    from vdsh.fitting import fit_vectors
+    from vdsh.hashers import VectorHasher
     from vdsh.model.vectors import check_vectors
-    from vdsh.progress import training_bar
 
-    hasher = _make(model, bits, settings)
-    texts = None
+    model = model or "itq"
+    VectorHasher(bits, model=model).check_model()  # before anything is read
     if embedder is not None:
         texts = [each.text for each in reading.documents(docs or "", quiet=quiet)]
         found = embed_with_bar(texts, embedder, quiet=quiet)
     elif docs is None:
-        found = check_vectors(read_file(vectors))
+        found = check_vectors(read_file(vectors or ""))
     else:
-        documents = reading.documents(docs, quiet=quiet)
-        found, texts = vectors_of(vectors, documents), [each.text for each in documents]
-    with training_bar(enabled=not quiet) as report:
-        hasher.fit(found, texts=texts, progress=report, source=embedder or vectors)
-    if embedder is not None:  # texts can be hashed and searched for with it
-        hasher.model_.training = {**hasher.model_.training, "embedder": embedder}
+        found = vectors_of(vectors or "", reading.documents(docs, quiet=quiet))
+    hasher = fit_vectors(
+        found,
+        bits,
+        model=model,
+        random_state=seed,
+        embedder=embedder or "",
+        source=embedder or vectors or "",
+        progress=not quiet,
+    )
     hasher.save(out, force=force)
     facts = hasher.model_.training
     if as_json:
@@ -67,15 +71,3 @@ def check_embedder(embedder: str, vectors: str | None, docs: str | None) -> None
     if docs is None:
         raise InputError("--embed makes vectors of documents. Give some.")
     embed(["a text"], embedder)
-
-
-def _make(model: str, bits: int, settings: dict[str, Any]) -> "VectorHasher":
-    from vdsh.hashers import VectorHasher
-
-    known = sorted(VectorHasher().get_params())
-    for name in settings:
-        if name not in known:
-            raise InputError(f"A model of vectors has no setting '{name}'. {suggest(name, known)}")
-    hasher = VectorHasher(bits, model="vdsh-v" if model == "vdsh" else model, **settings)
-    hasher.check_model()
-    return hasher

@@ -11,7 +11,7 @@ import typer
 
 from vdsh.cli import options
 from vdsh.cli.asking import Replacing
-from vdsh.cli.vectors import Vectors, vectors_of, warn_without_vectors, without_field
+from vdsh.cli.vectors import Vectors, vectors_of, without_field
 from vdsh.documents.document import BATCH
 from vdsh.errors import InputError, VdshError
 
@@ -57,8 +57,6 @@ def command(
     loaded = Model.load(model)
     if loaded.takes_vectors and vectors is None and not loaded.embedder:
         raise InputError(f"The model in '{model}' hashes vectors. Give them: --vectors FILE.")
-    if vectors is None:
-        warn_without_vectors(loaded, model)
     replacing = partial(Replacing, agreed=replace, from_stdin=docs == "-")
     written = 0
 

@@ -26,8 +26,6 @@ class Chosen(NamedTuple):
     rows: list[int]  # which of all documents those to learn from are
     total: int  # how many there are
     words: list[str] | None = None  # the vocabulary of all of them, where these are a sample
-    # Which of all documents are held out; None where those have a file of their own.
-    held_rows: list[int] | None = None
 
 
 class Size(NamedTuple):
@@ -49,11 +47,12 @@ class Size(NamedTuple):
         """Read all documents, or read them twice and keep a sample."""
         if self.sample is not None or self.memory is not None:
             return self._sample(docs, reading, hasher, validation, seed, quiet=quiet)
+        from vdsh.model.held_out import hold_out
+
         documents, held_out = reading.to_learn_from(docs, validation, seed, quiet=quiet)
         total = len(documents) + (len(held_out or ()) if validation is None else 0)
-        rows, rest = _rows(total, len(documents), seed)
-        rest = rest if validation is None else None
-        return Chosen(documents, held_out or [], rows, total, held_rows=rest)
+        rows, _ = hold_out(total, seed) if len(documents) < total else (list(range(total)), [])
+        return Chosen(documents, held_out or [], rows, total)
 
     def _sample(
         self,
@@ -85,17 +84,10 @@ class Size(NamedTuple):
             share=0.1 if validation is None else 0.0,
             seed=seed,
         )
-        held_out, rest = found.held_out, found.held_rows.tolist()
+        held_out = found.held_out
         if validation is not None:
-            held_out, rest = reading.some(validation, HELD_OUT, quiet=quiet), None
-        rows = found.rows.tolist()
-        return Chosen(found.documents, held_out, rows, found.total, found.words, rest)
-
-
-def _rows(total: int, n_documents: int, seed: int) -> tuple[list[int], list[int] | None]:
-    from vdsh.model.held_out import hold_out
-
-    return hold_out(total, seed) if n_documents < total else (list(range(total)), [])
+            held_out = reading.some(validation, HELD_OUT, quiet=quiet)
+        return Chosen(found.documents, held_out, found.rows.tolist(), found.total, found.words)
 
 
 def make_hasher(
@@ -155,45 +147,27 @@ def check_documents(
         )
 
 
-def read_taught(
-    vectors: str | None, embedder: str | None, chosen: Chosen, *, held_out: bool, quiet: bool
-) -> tuple[Any, Any]:
-    """Read or make the vectors of the documents to learn from, and of those held out if wanted."""
-    from vdsh.cli.vectors import is_file, read_vectors
+def read_teacher(vectors: str | None, embedder: str | None, chosen: Chosen, *, quiet: bool) -> Any:
+    """Read or make the vectors of the documents to learn from, where there are any."""
+    from vdsh.cli.vectors import read_vectors
     from vdsh.model.vectors import check_vectors
 
-    others = chosen.held_out if held_out else []
     if embedder is not None:
-        rows = [
-            *chosen.rows,
-            *(chosen.held_rows or range(chosen.total, chosen.total + len(others))),
-        ]
-        found = _embed([*chosen.documents, *others], rows, embedder, quiet=quiet)
-        n = len(chosen.documents)
-        return found[:n], found[n:] if others else None
+        return _embed(chosen, embedder, quiet=quiet)
     if vectors is None:
-        return None, None
+        return None
     found = read_vectors(vectors, chosen.documents, chosen.rows, chosen.total)
-    found = check_vectors(found, len(chosen.documents))
-    if not others:
-        return found, None
-    if chosen.held_rows is None and is_file(vectors):
-        raise InputError(
-            f"'{vectors}' has no vectors of the documents of --validation. Give vectors as a field "
-            "of the documents, make them with --embed, or leave --validation out."
-        )
-    seen = read_vectors(vectors, others, chosen.held_rows or (), chosen.total)
-    return found, check_vectors(seen, len(others))
+    return check_vectors(found, len(chosen.documents))
 
 
-def _embed(documents: "list[Document]", rows: list[int], embedder: str, *, quiet: bool) -> Any:
-    """Embed documents in the order in which `vdsh index` will ask for them: from the cache then."""
+def _embed(chosen: Chosen, embedder: str, *, quiet: bool) -> Any:
+    """Embed documents in the order of the file, so that a second run finds them in the cache."""
     import numpy as np
 
     from vdsh.cli.vectors import embed_with_bar
 
-    order = sorted(range(len(documents)), key=rows.__getitem__)
-    found = embed_with_bar([documents[i].text for i in order], embedder, quiet=quiet)
+    order = np.argsort(chosen.rows)
+    found = embed_with_bar([chosen.documents[i].text for i in order], embedder, quiet=quiet)
     found[~found.any(axis=1)] = 1.0  # texts without a word that it knows: alike
     return found[np.argsort(order)]
 
@@ -213,11 +187,3 @@ def read_stored(store: str | None, start: "Model | None") -> list[str] | None:
                 f"Start from its own: vdsh export {store} --to model --out FOLDER."
             )
         return [document.text for document in opened.sample(STORED)]
-
-
-def changes(start: "Model", new: "Model", texts: Any, store: str | None) -> dict[str, Any]:
-    """Say for the model card how many codes would change."""
-    from vdsh.model.changes import count_changes
-
-    found = count_changes(start, new, texts)
-    return {**new.training["started"], "store": store, "changes": found._asdict()}

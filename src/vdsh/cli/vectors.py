@@ -11,13 +11,12 @@ from vdsh.errors import InputError, missing_package
 
 if TYPE_CHECKING:
     from vdsh.documents import Document
-    from vdsh.model import Model
 
 Vectors = Annotated[
     str | None,
     typer.Option(
         metavar="FILE|FIELD",
-        help="For a model that sees vectors: those of the documents, a .npy or .parquet file with "
+        help="For a model of vectors: those of the documents, a .npy or .parquet file with "
         "one row a document, or a field.",
     ),
 ]
@@ -29,7 +28,7 @@ QueryVector = Annotated[
     typer.Option(
         "--vector",
         metavar="FILE|[…]",
-        help="A vector to look for, with words or alone, where the store's model sees vectors: a "
+        help="A vector to look for, with words or alone, where the store has a model of vectors: a "
         ".npy file, or a list of numbers.",
     ),
 ]
@@ -80,21 +79,6 @@ def vectors_of(given: str, documents: "Sequence[Document]") -> Any:
     if not n:
         raise InputError(f"There are no documents for the vectors of '{given}'. Give some.")
     return check_vectors(read_vectors(given, documents, range(n), n), n)
-
-
-def warn_without_vectors(model: "Model", folder: str) -> None:
-    """Warn where documents come without the vectors that a model sees beside words."""
-    if model.n_beside and not model.texts_suffice:
-        typer.echo(
-            f"Warning: the model in '{folder}' sees vectors beside words. Documents without them "
-            "are hashed by their words alone; give them with --vectors FILE.",
-            err=True,
-        )
-
-
-def is_file(given: str) -> bool:
-    """Tell a file of vectors from a field of the documents."""
-    return given.endswith(_ENDINGS)
 
 
 def without_field(documents: "Iterable[Document]", given: str) -> "list[Document]":

@@ -50,9 +50,7 @@ class Quality(NamedTuple):
     tied: int
 
 
-def measure_quality(
-    hasher: TextHasher | Model, train: Texts, held_out: Texts, vectors: Any = (None, None)
-) -> Quality | None:
+def measure_quality(hasher: TextHasher | Model, train: Texts, held_out: Texts) -> Quality | None:
     """Measure codes beside chance and exact tf-idf cosine, on at most 1,000 queries.
 
     None where no held-out text can ask: without labels it needs two known words.
@@ -62,23 +60,21 @@ def measure_quality(
     hasher : TextHasher or Model
     train, held_out : (texts, labels)
         Labels may be None, altogether or for some; they count where 20 held-out texts have them.
-    vectors : pair of arrays, optional
-        Those of both, where the model sees vectors beside words; halves are told by words alone.
     """
     model = as_model(hasher)
     asking, lying = _labelled(held_out), _labelled(train)
     if len(asking) >= LEAST_LABELLED and len(lying):
         asking = asking[sample(len(asking), MOST_QUERIES)]
         lying = lying[sample(len(lying), MOST_DOCUMENTS)]
-        queries = _count(model, held_out, asking, vectors[1])
-        documents = _count(model, train, lying, vectors[0])
+        queries = _count(model, held_out, asking)
+        documents = _count(model, train, lying)
         return measure_codes(model, queries, documents, k=choose_k(len(documents[1])))
     asking, lying = (
         sample(len(part[0]), most)
         for part, most in ((held_out, MOST_QUERIES), (train, MOST_DOCUMENTS))
     )
-    counts = model.count_words([held_out[0][i] for i in asking]).to_csr()
-    others = model.count_words([train[0][i] for i in lying]).to_csr()
+    counts = model.counts([held_out[0][i] for i in asking]).to_csr()
+    others = model.counts([train[0][i] for i in lying]).to_csr()
     queries, documents = hide_halves(counts, others)
     if not queries[0].shape[0]:
         return None
@@ -159,9 +155,9 @@ def _labelled(part: Texts) -> NDArray[np.intp]:
     return np.flatnonzero(read_labels(part[1]).known) if part[1] is not None else np.arange(0)
 
 
-def _count(model: Model, part: Texts, rows: NDArray[np.intp], vectors: Any) -> Counted:
+def _count(model: Model, part: Texts, rows: NDArray[np.intp]) -> Counted:
     texts, labels = (take(each, rows) for each in part)
-    return model.counts(list(texts), take(vectors, rows)), labels
+    return model.counts(list(texts)), labels
 
 
 def _without_zeros(counts: csr_array) -> csr_array:

@@ -35,15 +35,10 @@ def explain_bits(
     """
     check_n_words(n_words)
     model = as_model(hasher)
+    if model.takes_vectors:
+        raise InputError("This model hashes vectors and knows no words to explain bits with.")
     state = _trained(model) if texts is None else _measured(model, texts)
-    response: list[Any] = [([], [])] * model.n_bits  # where it sees no words
-    if not model.takes_vectors:
-        response = _both_sides(encoder_effects(model), model.words, n_words)
-    elif model.decoder is None:
-        raise InputError(
-            "This model hashes vectors and knows no words to explain bits with. Learn it again "
-            "with the texts of the vectors beside them."
-        )
+    response = _both_sides(encoder_effects(model), model.words, n_words)
     decoded: list[Any] = [(None, None)] * model.n_bits
     if model.decoder is not None:
         decoded = _both_sides(decoder_effects(model, model.decoder), model.words, n_words)
@@ -111,7 +106,7 @@ def _measured(model: Model, texts: Sequence[str]) -> _State:
     scores = model.scores(texts)
     bits = binarize(scores, model.thresholds)
     noise = None
-    if model.knows_doubt:
+    if model.has_posterior:
         noise = (model.posterior_of(model.counts(texts[:1000])).sigma ** 2).mean(axis=0)
     health = bit_health(scores, bits, noise)
     return _State(
@@ -166,7 +161,7 @@ def scores_and_chances(
 
     One run through the encoder gives both.
     """
-    if not model.knows_doubt:
+    if not model.has_posterior:
         return model.scores_of(counts), None
     mu, sigma = model.posterior_of(counts)
     return mu, normal_cdf((mu[rows] - model.thresholds) / sigma[rows])

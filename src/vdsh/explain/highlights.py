@@ -111,7 +111,7 @@ class Highlighter:
         """Choose the passage and the words to mark in each text, as `portions` gives them."""
         if self.counts is None:
             return [_show(text, {}, self.wanted, self.phrases) for text in texts]
-        words = self.model.count_words(texts)  # whatever else their codes tell
+        words = self.model.counts(texts)
         found = all_pushes(self.model, words, most=MOST_TRIED, always=self.counts.indices)
         return [
             _show(text, _weigh(self.model, pushed, self.bits), self.wanted, self.phrases)

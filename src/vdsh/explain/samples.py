@@ -1,23 +1,20 @@
 """Draws from the generative model: latent vectors, word distributions, bags of words."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_expit, log_ndtr, ndtri_exp
+from scipy.special import log_ndtr, ndtri_exp
 
 from vdsh.codes import Bits, Scores, binarize, from_hex, pack, to_hex, unpack
-from vdsh.errors import InputError, suggest
+from vdsh.errors import InputError
 from vdsh.explain.results import Sample, check_n_words, strongest
 from vdsh.explain.texts import known_words
-from vdsh.model import Decoder, Model, as_model
+from vdsh.model import Model, as_model
 
 if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
-
-_STEPS = 300  # of the Markov chain from the prior to a label's region
-_SHRINKS = 60  # of an ellipse's arc, which is then too short to be seen in the last digit
 
 Rng = np.random.RandomState
 Doubles = NDArray[np.float64]
@@ -27,7 +24,6 @@ def sample(
     hasher: "TextHasher | Model",
     n: int = 3,
     *,
-    label: str | None = None,
     code: str | None = None,
     text: str | None = None,
     n_words: int = 10,
@@ -42,8 +38,6 @@ def sample(
         A model with a decoder: vdsh, vdsh-s or vdsh-sp.
     n : int, default=3
         How many.
-    label : str, optional
-        Draw where this label, and no other, is probable; for vdsh-s and vdsh-sp.
     code : str, optional
         Draw where documents with this code (in hex) are.
     text : str, optional
@@ -58,7 +52,7 @@ def sample(
     Returns
     -------
     list of Sample
-        From the prior where neither label, code nor text is given; at most one may be.
+        From the prior where neither code nor text is given; at most one may be.
     """
     model = as_model(hasher)
     if model.decoder is None:
@@ -72,7 +66,7 @@ def sample(
     if not 0 <= random_state < 2**32:
         raise InputError(f"The seed must be from 0 to 2**32 - 1. Got {random_state}.")
     rng = np.random.RandomState(random_state)
-    s, v = draw(model, model.decoder, n, rng, label=label, code=code, text=text)
+    s, v = draw(model, n, rng, code=code, text=text)
     codes = to_hex(pack(binarize(s, model.thresholds)))
     log_p = model.decoder.word_log_probabilities(s if v is None else s + v)
     middle = model.decoder.word_log_probabilities(model.thresholds[None])
@@ -95,19 +89,11 @@ def _bag(chances: Scores, words: Sequence[str], length: int, rng: Rng) -> list[s
 
 
 def draw(
-    model: Model,
-    decoder: Decoder,
-    n: int,
-    rng: Rng,
-    *,
-    label: str | None = None,
-    code: str | None = None,
-    text: str | None = None,
+    model: Model, n: int, rng: Rng, *, code: str | None = None, text: str | None = None
 ) -> tuple[Scores, Scores | None]:
     """Draw latent vectors s of shape (n, n_bits) and, for VDSH-SP, private ones."""
-    given = {"label": label, "code": code, "text": text}
-    if sum(value is not None for value in given.values()) > 1:
-        raise InputError("Draw from a label, a code or a text: give one of them, or none.")
+    if code is not None and text is not None:
+        raise InputError("Draw from a code or a text: give one of them, or none.")
     shape = (n, model.n_bits)
     if text is not None:
         counts = known_words(model, text)
@@ -117,9 +103,6 @@ def draw(
     else:
         if code is not None:
             s = in_code(model.thresholds, _read_code(code, model.n_bits), n, rng)
-        elif label is not None:
-            column = _column(model, decoder, label)
-            s = in_label(decoder, column, rng.normal(size=shape), rng)
         else:
             s = rng.normal(size=shape)
         v = rng.normal(size=shape) if model.has_private else None
@@ -137,57 +120,6 @@ def in_code(thresholds: Scores, bits: Bits, n: int, rng: Rng) -> Doubles:
     return inside
 
 
-def in_label(decoder: Decoder, column: int, start: Doubles, rng: Rng) -> Doubles:
-    """Draw where the document has this label and no other.
-
-    That is the prior times the labels' likelihood, raised to the power it had in training beside
-    the divergence (`label_weight` / `kl_weight`): documents of a label are found there, while the
-    plain product stays near the prior, where no label is likely.
-    """
-    power = decoder.label_power
-    wanted = np.where(np.arange(len(decoder.labels)) == column, 1, -1)
-
-    def log_likelihood(s: Doubles) -> Doubles:
-        likelihood: Doubles = power * log_expit(wanted * decoder.label_logits(s)).sum(axis=1)
-        return likelihood
-
-    return elliptical_slices(log_likelihood, start, rng)
-
-
-def elliptical_slices(
-    log_likelihood: Callable[[Doubles], Doubles], s: Doubles, rng: Rng
-) -> Doubles:
-    """Run a Markov chain per row whose stationary distribution is N(0, I) times the likelihood.
-
-    I. Murray, R. Adams and D. MacKay, "Elliptical slice sampling", AISTATS 2010: no step size to
-    choose, and no move is ever refused.
-    """
-    for _ in range(_STEPS):
-        s = _next_slice(log_likelihood, s, rng)
-    return s
-
-
-def _next_slice(log_likelihood: Callable[[Doubles], Doubles], s: Doubles, rng: Rng) -> Doubles:
-    """Move each row to another point of a random ellipse through it, above a random level."""
-    other = rng.normal(size=s.shape)
-    level = log_likelihood(s) + np.log(rng.uniform(size=len(s)))
-    angle = rng.uniform(0, 2 * np.pi, len(s))
-    low, high = angle - 2 * np.pi, angle.copy()
-    moved, left = s.copy(), np.arange(len(s))
-    for _ in range(_SHRINKS):
-        turn = angle[left, None]
-        proposal = s[left] * np.cos(turn) + other[left] * np.sin(turn)
-        good = log_likelihood(proposal) > level[left]
-        moved[left[good]] = proposal[good]
-        left = left[~good]
-        if not len(left):
-            break
-        low[left] = np.where(angle[left] < 0, angle[left], low[left])
-        high[left] = np.where(angle[left] >= 0, angle[left], high[left])
-        angle[left] = rng.uniform(low[left], high[left])
-    return moved
-
-
 def _normal(Q: tuple[Scores, Scores], n: int, rng: Rng) -> Doubles:
     """Draw n times from one document's normal distribution, given as mean and deviation."""
     mu, sigma = Q
@@ -203,14 +135,3 @@ def _read_code(code: str, n_bits: int) -> Bits:
             f"Got {len(bits)} bits."
         )
     return bits
-
-
-def _column(model: Model, decoder: Decoder, label: str) -> int:
-    if decoder.label_layer is None:
-        raise InputError(
-            f"The model '{model.name}' has learned no labels. Train vdsh-s or vdsh-sp on "
-            "labelled documents to draw from a label."
-        )
-    if label not in decoder.labels:
-        raise InputError(f"The model has no label '{label}'. {suggest(label, decoder.labels)}")
-    return decoder.labels.index(label)

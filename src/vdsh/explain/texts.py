@@ -180,8 +180,7 @@ def _leave_one_out(counts: Counts, tried: NDArray[np.intp]) -> Counts:
     columns = np.nonzero(kept)[1]
     indptr = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int32)
     shape = (len(kept), counts.shape[1])
-    vectors = None if counts.vectors is None else np.repeat(counts.vectors, len(kept), axis=0)
-    return Counts(counts.data[columns], counts.indices[columns], indptr, shape, vectors)
+    return Counts(counts.data[columns], counts.indices[columns], indptr, shape)
 
 
 def _largest(effects: Scores, words: list[str], n_words: int) -> list[Word]:

@@ -25,16 +25,15 @@ def export_encoder(
 ) -> None:
     """Write a fitted model as an ONNX file.
 
-    The input `counts` is float32 of shape (n_docs, n_terms), or the vectors of a model of vectors;
-    one that sees vectors beside words has `vectors` of shape (n_docs, n_dimensions) too, rows of
-    zeros for documents that have none. Weighting and scaling are in the graph. Outputs are
-    `scores`, `bits` (both of shape (n_docs, n_bits)) and `codes` of shape (n_docs, n_bits // 8).
+    The input `counts` is float32 of shape (n_docs, n_terms), or the vectors of a model of vectors.
+    Weighting and scaling are in the graph. Outputs are `scores`, `bits` (both of shape (n_docs,
+    n_bits)) and `codes` of shape (n_docs, n_bits // 8).
     The words of the columns are in the file's metadata, one a line.
 
     Parameters
     ----------
     hasher : TextHasher or Model
-        Of one of the models vdsh, vdsh-s, vdsh-sp, vdsh-v, lsh, itq, sth, shttm.
+        Of one of the models vdsh, vdsh-s, vdsh-sp, lsh, itq, sth, shttm.
     path : path
     force : bool, default=False
         Replace a file that is there.
@@ -84,8 +83,6 @@ class _Graph:
             value("codes", types.UINT8, ["n_docs", n_bits // 8]),
         ]
         inputs = [value("counts", types.FLOAT, ["n_docs", n_terms])]
-        if self._model.n_beside:
-            inputs.append(value("vectors", types.FLOAT, ["n_docs", self._model.n_beside]))
         helper = self._onnx.helper
         graph = helper.make_graph(self._nodes, "vdsh", inputs, outputs, self._constants)
         model = helper.make_model(
@@ -107,10 +104,6 @@ class _Graph:
             counts = self._add("Mul", counts, self._constant(self._model.idf))
         elif weighting == "binary":
             counts = self._add("Sign", counts)
-        return self._unit(counts)
-
-    def _unit(self, counts: str) -> str:
-        """Scale each row to unit length."""
         square = self._add("Mul", counts, counts)
         total = self._add("ReduceSum", square, self._constant(np.array([1], np.int64)))
         length = self._add("Max", self._add("Sqrt", total), self._constant(SMALLEST))
@@ -119,11 +112,7 @@ class _Graph:
     def _scores(self, inputs: str) -> str:
         encoder = self._model.encoder
         if isinstance(encoder, Network):
-            first = self._linear(inputs, encoder.W1, encoder.b1)
-            if encoder.W_vectors is not None:
-                seen = self._add("MatMul", self._unit("vectors"), self._constant(encoder.W_vectors))
-                first = self._add("Add", first, seen)
-            hidden = self._add("Relu", first)
+            hidden = self._add("Relu", self._linear(inputs, encoder.W1, encoder.b1))
             hidden = self._add("Relu", self._linear(hidden, encoder.W2, encoder.b2))
             return self._linear(hidden, encoder.W3, encoder.b3)
         if isinstance(encoder, Hyperplanes):

@@ -9,7 +9,7 @@ from vdsh.hashers.baselines.selftaught import SelfTaughtHashing
 from vdsh.hashers.baselines.shttm import SHTTM
 from vdsh.hashers.baselines.spectral import SpectralHashing
 from vdsh.hashers.vdsh import VDSH, VDSH_S, VDSH_SP
-from vdsh.hashers.vectors import VectorHasher
+from vdsh.hashers.vector_hasher import VectorHasher
 
 HASHERS: dict[str, type[Hasher]] = {
     "vdsh": VDSH,

@@ -31,7 +31,7 @@ from vdsh.labels import Labels, read_labels
 from vdsh.metrics.by_threshold import ValidationSearch
 from vdsh.model.encoders import Encoder, Network
 from vdsh.model.health import bit_health, sample
-from vdsh.model.vectors import beside, check_vectors, unit_rows
+from vdsh.model.vectors import check_vectors
 from vdsh.text.counts import Sparse
 from vdsh.text.weighting import inverse_document_frequency, weigh
 
@@ -101,7 +101,6 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         *,
         validation: Any = None,
         vectors: Any = None,
-        both_ends: bool = False,
         start: Any = None,
         progress: Progress | None = None,
     ) -> Self:
@@ -115,16 +114,13 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         y : sequence, optional
             Per document a label, a list of labels, or None where unknown. An unsupervised hasher
             never learns from them but may use them to measure itself on the validation data.
-        validation : tuple (X, y) or (X, y, vectors), optional
+        validation : tuple (X, y), optional
             Held-out documents to choose the best epoch with, and the thresholds where
             `threshold` is "best"; y may be None, and the thresholds are then plain ones.
-            Their vectors belong to `both_ends`; without them they are encoded by their words.
         vectors : array of shape (n_docs, n_dimensions), optional
             A teacher, such as embeddings of the documents: together with the words it says in
             training which documents are alike. Hashing needs none. For `VDSH` and its kin.
-        both_ends : bool, default=False
-            The encoder sees the vectors too, scaled to unit length: `encode` takes them.
-        start : vdsh.hashers.vdsh.growth.Start, optional
+        start : vdsh.hashers.vdsh.warm_start.WarmStart, optional
             A trained model to learn on from. For `VDSH` and its kin.
         progress : callable, optional
             Called with a `Report` now and then.
@@ -137,16 +133,13 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         labels = self._check_labels(y, counts.shape[0])
         if self.weighting == "tfidf":
             self.idf_ = inverse_document_frequency(counts)
-        teacher = self._check_vectors(vectors, counts, both_ends=both_ends)
-        train = Examples(self._weigh(counts), counts, labels, teacher)
-        if both_ends and teacher is not None:
-            train = train._replace(seen=unit_rows(teacher))
-        held_out = self._validation_examples(validation, labels, train.seen)
+        train = Examples(self._weigh(counts), counts, labels, self._check_vectors(vectors, counts))
+        held_out = self._validation_examples(validation, labels)
         if start is None:
             self._fit(train, held_out, progress)
         else:
             self._fit_on(start, train, held_out, progress)
-        scores = self._scores(train.encoder_inputs())
+        scores = self._scores(train.inputs)
         search = None
         if self.threshold == "best":
             search = self._validation_search(scores, train, held_out)
@@ -192,23 +185,14 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         """Hash documents to 0/1 bits of shape (n_docs, n_bits)."""
         return binarize(self.scores(X), self.thresholds_)
 
-    def encode(self, X: Any, vectors: Any = None) -> Codes:
-        """Hash documents to packed codes of shape (n_docs, n_bits // 8); see `scores`."""
-        return pack(binarize(self.scores(X, vectors), self.thresholds_))
+    def encode(self, X: Any) -> Codes:
+        """Hash documents to packed codes of shape (n_docs, n_bits // 8)."""
+        return pack(self.transform(X))
 
-    def scores(self, X: Any, vectors: Any = None) -> Scores:
-        """Compute the numbers that `thresholds_` turns into bits, of shape (n_docs, n_bits).
-
-        A hasher that was fitted with `both_ends` takes the vectors of the documents too.
-        """
+    def scores(self, X: Any) -> Scores:
+        """Compute the numbers that `thresholds_` turns into bits, of shape (n_docs, n_bits)."""
         check_is_fitted(self, "thresholds_")
-        counts = self._validate(X, reset=False)
-        seen = None
-        if vectors is not None:
-            seen = beside(vectors, counts.shape[0], len(getattr(self, "W_vectors_", ())))
-        return self._scores(
-            Examples(self._weigh(counts), counts, None, None, seen).encoder_inputs()
-        )
+        return self._scores(self._weigh(self._validate(X, reset=False)))
 
     def encode_counts(self, counts: csr_array) -> Codes:
         """Hash counts known to be good: what `encode` does, without looking at them first."""
@@ -279,7 +263,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         """Prepare to measure thresholds; None where labels are missing."""
         if validation is None:
             return None
-        queries = self._scores(validation.encoder_inputs())
+        queries = self._scores(validation.inputs)
         return ValidationSearch.of(scores, train.labels, queries, validation.labels)
 
     def _look_at_bits(self, scores: Scores, train: Examples) -> None:
@@ -292,7 +276,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         encoder = self._encoder()
         if isinstance(encoder, Network):  # a variational model knows how unsure its scores are
             rows = sample(len(scores), _ENOUGH)
-            noise = (encoder.posterior(train.encoder_inputs(rows)).sigma ** 2).mean(axis=0)
+            noise = (encoder.posterior(train.inputs[rows]).sigma ** 2).mean(axis=0)
         health = bit_health(scores, bits, noise)
         self.unused_bits_, self.duplicated_bits_ = health.unused, health.duplicated
 
@@ -310,12 +294,8 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
                 "term. Give documents with words."
             )
 
-    def _check_vectors(
-        self, vectors: Any, counts: csr_array, *, both_ends: bool
-    ) -> NDArray[np.float32] | None:
+    def _check_vectors(self, vectors: Any, counts: csr_array) -> NDArray[np.float32] | None:
         if vectors is None:
-            if both_ends:
-                raise InputError("both_ends needs the vectors of the documents. Give some.")
             return None
         if not self.taught:
             raise InputError(
@@ -341,20 +321,15 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
             )
         return labels
 
-    def _validation_examples(
-        self, validation: Any, train: Labels | None, seen: Any = None
-    ) -> Examples | None:
+    def _validation_examples(self, validation: Any, train: Labels | None) -> Examples | None:
         if validation is None:
             return None
-        X, y, *vectors = validation
+        X, y = validation
         counts = self._validate(X, reset=False)
         n_docs = counts.shape[0]
         y = [None] * n_docs if y is None else y
         labels = _read_labels(y, n_docs, None if train is None else train.names, "validation ")
-        found = Examples(self._weigh(counts), counts, None if train is None else labels)
-        if seen is not None and vectors and vectors[0] is not None:
-            found = found._replace(seen=beside(vectors[0], n_docs, seen.shape[1]))
-        return found
+        return Examples(self._weigh(counts), counts, None if train is None else labels)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,13 +1,12 @@
 """Documents to learn from, or to validate with, as a hasher sees them."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vdsh.labels import Labels
-from vdsh.text.counts import Counts
 
 
 class Examples(NamedTuple):
@@ -18,11 +17,3 @@ class Examples(NamedTuple):
     labels: Labels | None
     # (n_docs, n_dimensions): what else is known of the documents in training.
     vectors: NDArray[np.float32] | None = None
-    # (n_docs, n_dimensions): vectors of unit length that the encoder sees beside words.
-    seen: NDArray[np.float32] | None = None
-
-    def encoder_inputs(self, rows: Any = slice(None)) -> Counts:
-        """Return what the encoder makes scores of."""
-        some = self.inputs[rows]
-        vectors = None if self.seen is None else self.seen[rows]
-        return Counts(some.data, some.indices, some.indptr, some.shape, vectors)

@@ -1,15 +1,12 @@
 """The README.md of a model folder: what it was trained on, how good it is, how to use it."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from vdsh import __version__
 from vdsh.codes import FIXED, plain_threshold
 from vdsh.model.changes import Changes
 from vdsh.model.health import describe
-
-if TYPE_CHECKING:
-    from vdsh.model.model import Model
 
 _CARD = """\
 # A {n_bits}-bit {model} model
@@ -58,7 +55,6 @@ codes = hasher.encode(vectors)   # uint8, shape (n, {n_bytes})
 
 ## Trained on
 - {documents:,} vectors of {dimensions:,} dimensions{source}
-- {words}
 
 ## Quality
 - how good the codes are was not measured: it takes labels, or the vectors themselves
@@ -70,14 +66,26 @@ codes = hasher.encode(vectors)   # uint8, shape (n, {n_bytes})
 """
 
 
-def model_card(model: "Model") -> str:
+class Described(Protocol):
+    """What a card tells of a model."""
+
+    name: str
+    n_bits: int
+    takes_vectors: bool
+    learned: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    text_settings: Mapping[str, Any]
+    given: Mapping[str, Any]
+    training: Mapping[str, Any]
+
+
+def model_card(model: Described) -> str:
     """Write the card of a model."""
     return _card_of_vectors(model) if model.takes_vectors else _card_of_texts(model)
 
 
-def _card_of_vectors(model: "Model") -> str:
+def _card_of_vectors(model: Described) -> str:
     facts, learned = model.training, model.learned
-    n_words = f"texts beside them: the decoder knows {facts['terms']:,} words"
     return _CARD_OF_VECTORS.format(
         model=model.name,
         n_bits=model.n_bits,
@@ -87,14 +95,13 @@ def _card_of_vectors(model: "Model") -> str:
         documents=facts["documents"],
         dimensions=facts["dimensions"],
         source=f" from {facts['source']}" if facts["source"] else "",
-        words=n_words if facts["terms"] else "no texts, so bits cannot be explained by words",
         balance=_balance(learned),
         health=describe(model.n_bits, learned["unused_bits_"], learned["duplicated_bits_"]),
         settings="\n".join(f"- {name}: {value}" for name, value in sorted(model.given.items())),
     )
 
 
-def _card_of_texts(model: "Model") -> str:
+def _card_of_texts(model: Described) -> str:
     facts, learned = model.training, model.learned
     settings = {**model.settings, **model.text_settings}
     for name, value in settings.items():
@@ -113,7 +120,7 @@ def _card_of_texts(model: "Model") -> str:
         validation=facts["validation_documents"],
         terms=facts["terms"],
         labels=_labels(learned),
-        vectors=_vectors(model),
+        vectors=_vectors(facts),
         started=_started(facts),
         quality=_quality(model),
         epochs=_epochs(learned),
@@ -132,18 +139,12 @@ def _labels(learned: Mapping[str, Any]) -> str:
     return f"{len(names)} labels: {shown}"
 
 
-def _vectors(model: "Model") -> str:
-    """Say which vectors taught it, where any did, and whether it wants such of new texts."""
-    facts = model.training
+def _vectors(facts: Mapping[str, Any]) -> str:
+    """Say which vectors taught it, where any did."""
     if "vectors" not in facts:
         return ""
     size, source = facts["vectors"]["dimensions"], facts["vectors"]["source"]
-    text = f"\n- taught by vectors of {size:,} dimensions{f' from {source}' if source else ''}"
-    if not model.n_beside:
-        return text
-    if model.embedder:
-        return f"{text}, which it sees beside words: it embeds texts with {model.embedder}"
-    return f"{text}, which it sees beside words: `encode(texts, vectors)`"
+    return f"\n- taught by vectors of {size:,} dimensions{f' from {source}' if source else ''}"
 
 
 def _sampled(facts: Mapping[str, Any]) -> str:
@@ -179,7 +180,7 @@ def describe_measure(quality: Mapping[str, Any]) -> str:
     )
 
 
-def _quality(model: "Model") -> str:
+def _quality(model: Described) -> str:
     measured = model.training.get("quality", {})
     lines = [f"Warning: {warning}" for warning in measured.get("warnings", ())]
     if "values" in measured:
@@ -190,7 +191,7 @@ def _quality(model: "Model") -> str:
     return "\n- ".join(lines)
 
 
-def _selection(model: "Model") -> str:
+def _selection(model: Described) -> str:
     """Say by what the kept epoch was chosen."""
     learned, kind = model.learned, model.learned.get("selected_on_", "")
     if not kind:
@@ -216,7 +217,7 @@ def _epochs(learned: Mapping[str, Any]) -> str:
     return text + (", training was interrupted by hand" if learned["interrupted_"] else "")
 
 
-def _thresholds(model: "Model") -> str:
+def _thresholds(model: Described) -> str:
     measured, again = model.learned["calibration_"], model.training.get("recalibrated")
     threshold = model.settings["threshold"]
     plain = plain_threshold(model.settings)

@@ -1,16 +1,10 @@
 """How far the codes of two models are apart."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from vdsh.model.health import sample
-
-if TYPE_CHECKING:
-    from vdsh.model.model import Model
-
-MOST = 10_000  # texts that are encoded twice
+from vdsh.codes import Codes
 
 
 class Changes(NamedTuple):
@@ -32,10 +26,9 @@ class Changes(NamedTuple):
         )
 
 
-def count_changes(old: "Model", new: "Model", texts: Sequence[str]) -> Changes:
-    """Encode texts, of many a sample, with two models of one length, and compare."""
-    texts = [texts[i] for i in sample(len(texts), MOST)]
-    if not texts:
+def count_changes(old: Codes, new: Codes) -> Changes:
+    """Compare the codes that two models of one length give the same texts."""
+    if not len(old):
         return Changes(0, 0.0, 0.0)
-    differ = np.bitwise_count(old.encode(texts) ^ new.encode(texts)).sum(axis=1, dtype=np.int64)
-    return Changes(len(texts), float((differ > 0).mean()), float(differ.mean() / new.n_bits))
+    differ = np.bitwise_count(old ^ new).sum(axis=1, dtype=np.int64)
+    return Changes(len(old), float((differ > 0).mean()), float(differ.mean() / (8 * old.shape[1])))

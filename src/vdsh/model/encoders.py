@@ -143,8 +143,7 @@ class Anchors(Encoder):
 class Network(Encoder):
     """Two ReLU layers and the mean of Q(s | d): the VDSH family (section 3 of the paper).
 
-    `W4` and `b4` give the deviation, `W5` to `b6` the private latent vector of VDSH-SP;
-    `W_vectors` is there where the encoder sees vectors beside words.
+    `W4` and `b4` give the deviation, `W5` to `b6` the private latent vector of VDSH-SP.
     """
 
     W1: Floats
@@ -160,7 +159,6 @@ class Network(Encoder):
     b5: Floats | None = None
     W6: Floats | None = None
     b6: Floats | None = None
-    W_vectors: Floats | None = None
 
     def _scores(self, inputs: Sparse) -> Scores:
         (mu,) = self._run(inputs, (self.W3, self.b3))
@@ -182,15 +180,13 @@ class Network(Encoder):
         return Posterior(mu, np.exp(log_sigma))
 
     def _run(self, inputs: Sparse, *heads: tuple[Floats, Floats]) -> list[Scores]:
-        layers = (self.W1, self.b1, self.W2, self.b2)
-        return encode(inputs, *layers, *heads, W_vectors=self.W_vectors)
+        return encode(inputs, self.W1, self.b1, self.W2, self.b2, *heads)
 
 
 ENCODERS: dict[str, type[Encoder]] = {
     "vdsh": Network,
     "vdsh-s": Network,
     "vdsh-sp": Network,
-    "vdsh-v": Network,
     "rbm": Layers,
     "ksh": Anchors,
     "shttm": Linear,

@@ -21,15 +21,12 @@ _NETWORK = {"W1_": "terms hidden", "b1_": "hidden", "W2_": "hidden hidden", "b2_
 _NETWORK |= {"W3_": "hidden bits", "b3_": "bits"}
 _VDSH = _NETWORK | {"W4_": "hidden bits", "b4_": "bits", "G_": "decoder terms", "b_words_": "terms"}
 _VDSH |= {"D_": "bits decoder", "b_decoder_": "decoder"}
-_WORDS = {"G_": "decoder words", "b_words_": "words", "idf_": "words"}  # of a model of vectors
-_WORDS |= {"D_": "bits decoder", "b_decoder_": "decoder"}
 _VDSH_S = _VDSH | {"U_": "bits labels", "b_labels_": "labels"}
 _VDSH_SP = {"W5_": "hidden bits", "b5_": "bits", "W6_": "hidden bits", "b6_": "bits"}
 ARRAYS: dict[str, dict[str, str]] = {
     "vdsh": _VDSH,
     "vdsh-s": _VDSH_S,
     "vdsh-sp": _VDSH_S | _VDSH_SP,
-    "vdsh-v": _NETWORK | {"W4_": "hidden bits", "b4_": "bits"} | _WORDS,
     "rbm": _NETWORK,
     "ksh": {
         "anchor_values_": "entries",
@@ -72,7 +69,6 @@ def check_learned(
     settings: Mapping[str, Any],
     arrays: Arrays,
     values: Mapping[str, Any],
-    n_words: int = 0,
 ) -> None:
     """Raise a ValueError unless a method of these settings can have learned this."""
     n_bits = check_n_bits(settings["n_bits"])
@@ -83,10 +79,10 @@ def check_learned(
         _check_value(settings, key, value)
     if name == "ksh" and not values["bandwidth_"] > 0:
         raise ValueError(f"bandwidth_ is {values['bandwidth_']}")
-    wanted = _wanted(name, settings, n_words, arrays)
+    wanted = _wanted(name, settings)
     if set(arrays) != set(wanted):
         raise ValueError(f"its weights are {sorted(arrays)} instead of {sorted(wanted)}")
-    sizes = {"bits": n_bits, "terms": values["n_features_in_"], "words": n_words}
+    sizes = {"bits": n_bits, "terms": values["n_features_in_"]}
     sizes["decoder"] = settings.get("decoder_size") or n_bits
     if "classes_" in values:
         sizes["labels"] = len(values["classes_"])
@@ -95,17 +91,11 @@ def check_learned(
     _check_indices(arrays, sizes)
 
 
-def _wanted(name: str, settings: Mapping[str, Any], n_words: int, arrays: Arrays) -> dict[str, str]:
-    if name == "vdsh-v":  # it decodes words where it was given texts
-        wanted = _ALL | ARRAYS[name]
-        return wanted if n_words else {key: wanted[key] for key in wanted.keys() - _WORDS.keys()}
+def _wanted(name: str, settings: Mapping[str, Any]) -> dict[str, str]:
     absent = set() if settings["weighting"] == "tfidf" else {"idf_"}
     if not settings.get("decoder_size"):
         absent |= {"D_", "b_decoder_"}
-    wanted = _ALL | ARRAYS[name]
-    if "b4_" in wanted and "W_vectors_" in arrays:  # it sees vectors beside words
-        wanted = wanted | {"W_vectors_": "dimensions hidden"}
-    return {key: shape for key, shape in wanted.items() if key not in absent}
+    return {key: shape for key, shape in (_ALL | ARRAYS[name]).items() if key not in absent}
 
 
 def _check_value(settings: Mapping[str, Any], name: str, value: Any) -> None:

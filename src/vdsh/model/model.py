@@ -19,7 +19,7 @@ from vdsh.model.encoders import ENCODERS, Encoder, Network, Posterior, normal_cd
 from vdsh.model.learned import check_learned
 from vdsh.model.network import Decoder
 from vdsh.model.profile import PREFIX, Profile, read_profile
-from vdsh.model.vectors import Rows, as_rows, beside, check_vectors, unit_rows
+from vdsh.model.vectors import as_rows, check_vectors
 from vdsh.persistence import (
     Folder,
     check_free,
@@ -66,7 +66,7 @@ class Model:
     name : str
         The method, such as "vdsh".
     words : sequence of str
-        The vocabulary, in column order; of a model of vectors, the words that its decoder knows.
+        The vocabulary, in column order; none for a model of vectors.
     learned : mapping
         What the hasher learned, by attribute name: arrays and plain values.
     settings : mapping
@@ -87,8 +87,6 @@ class Model:
     n_bits : int
     n_inputs : int
         Columns of what it hashes: words of the vocabulary, or dimensions of vectors.
-    n_beside : int
-        Dimensions of the vectors that it sees beside words; 0 where it sees none.
     thresholds : ndarray of shape (n_bits,)
     decoder : Decoder or None
         Words and labels from latent vectors; None where the method only encodes.
@@ -117,11 +115,10 @@ class Model:
         self.profile = profile
         self.takes_vectors = takes_vectors
         self.n_inputs = int(learned["n_features_in_"])
-        self.n_beside = len(learned.get("W_vectors_", ()))
         self.n_bits = int(settings["n_bits"])
         self.thresholds: Scores = learned["thresholds_"]
         self.encoder: Encoder = ENCODERS[name].of(learned, settings)
-        self.decoder = Decoder.of(learned, settings)
+        self.decoder = Decoder.of(learned)
         self._counter = WordCounter(words, stop_words(text_settings.get("stop_words")))
 
     @classmethod
@@ -149,8 +146,8 @@ class Model:
         words, name = folder.vocabulary or [], given["model"]
         takes_vectors = manifest["class"] == _OF_VECTORS
         kept = {key: folder.weights.pop(key) for key in [*folder.weights] if key.startswith(PREFIX)}
-        check_learned(name, settings, folder.weights, values, len(words))
-        fits = takes_vectors or values["n_features_in_"] == len(words)
+        check_learned(name, settings, folder.weights, values)
+        fits = len(words) == (0 if takes_vectors else values["n_features_in_"])
         if not fits or given["n_bits"] != settings["n_bits"]:
             raise ValueError("vocabulary, settings and weights do not belong together")
         return cls(
@@ -200,16 +197,11 @@ class Model:
     @property
     def texts_suffice(self) -> bool:
         """Whether it makes the code of a document of its text, without vectors from elsewhere."""
-        return bool(self.embedder) or not self.sees_vectors
+        return bool(self.embedder) or not self.takes_vectors
 
     @property
-    def sees_vectors(self) -> bool:
-        """Whether it hashes vectors, alone or beside words."""
-        return self.takes_vectors or bool(self.n_beside)
-
-    @property
-    def knows_doubt(self) -> bool:
-        """Whether it says how sure it is of a bit: whether it has a posterior."""
+    def has_posterior(self) -> bool:
+        """Whether it has a posterior Q(s | d), which says how sure it is of a bit."""
         return isinstance(self.encoder, Network)
 
     @property
@@ -238,13 +230,13 @@ class Model:
         Parameters
         ----------
         texts : sequence of str
-        vectors : sequence of n_texts vectors, optional
-            For a model that sees them beside words; None where a text has none.
+        vectors : array of shape (n_texts, n_dimensions), optional
+            Those of the texts, for a model of vectors.
         """
-        if not self.takes_vectors:
-            return self.count_words(texts)._replace(vectors=self._beside(texts, vectors))
         if vectors is not None:
-            return as_rows(check_vectors(vectors, len(texts), self.n_inputs))
+            return self.rows(vectors, len(texts))
+        if not self.takes_vectors:
+            return self._counter.count(check_texts(texts))
         if not self.embedder:
             raise InputError(
                 f"This model hashes vectors of {self.n_inputs:,} dimensions, and no texts. Give "
@@ -253,20 +245,14 @@ class Model:
         vectors = embed(check_texts(texts), self.embedder)
         return as_rows(check_vectors(vectors, n_dimensions=self.n_inputs, zeros=True))
 
-    def count_words(self, texts: Sequence[str]) -> Counts:
-        """Count the known words of texts, whatever else the model sees."""
-        return self._counter.count(check_texts(texts))
-
-    def rows(self, vectors: Any) -> Counts:
+    def rows(self, vectors: Any, n_docs: int | None = None) -> Counts:
         """Check vectors, and write them down as the rows that methods ending in `_of` take."""
-        if self.n_beside:
-            return self.counts([""] * len(vectors), vectors)
         if not self.takes_vectors:
             raise InputError(
                 f"This model hashes texts, and no vectors: it knows {self.n_inputs:,} words. Give "
                 "texts, or learn a model of vectors (VectorHasher, vdsh fit --no-text)."
             )
-        return as_rows(check_vectors(vectors, n_dimensions=self.n_inputs))
+        return as_rows(check_vectors(vectors, n_docs, self.n_inputs))
 
     def encode_vectors(self, vectors: Any) -> Codes:
         """Hash vectors of shape (n, n_dimensions) to packed codes of shape (n, n_bits // 8)."""
@@ -277,10 +263,9 @@ class Model:
     def codes_and_weights(self, rows: Counts) -> tuple[Codes, Scores]:
         """Hash vectors, and give each bit a chance of being 1 by how large its score is.
 
-        Where a vector is asked with, its scores say more than its bits. A normal distribution
-        function makes chances of them, scaled by twice their mean size, which the posterior of
-        vdsh-v does worse and other methods do not have (`docs/vectors.md`). A model that sees words
-        too has the chances of its posterior.
+        A query may stay a vector: its scores say more than its bits. A normal distribution
+        function makes chances of them, scaled by twice their mean size (`docs/vectors.md`). A
+        model of texts has the chances of its posterior.
         """
         if not self.takes_vectors:
             return self.codes_and_chances(rows)
@@ -306,7 +291,7 @@ class Model:
         return self.encode_counts(self.counts(texts, vectors))
 
     def encode_and_count(self, texts: Sequence[str], vectors: Any = None) -> tuple[Codes, int]:
-        """Hash texts and count those without any known word, and without a vector."""
+        """Hash texts and count those without any known word."""
         counts = self.counts(texts, vectors)
         return self.encode_counts(counts), counts.n_empty
 
@@ -325,16 +310,16 @@ class Model:
             return np.zeros((0, self.n_bits // 8), np.uint8)
         return pack(binarize(self.scores_of(counts), self.thresholds))
 
-    def check_knows_doubt(self) -> None:
-        """Raise where it does not say how sure it is of a bit."""
+    def check_posterior(self) -> None:
+        """Raise where it has no posterior."""
         self._network()
 
     def codes_and_chances(self, counts: Sparse) -> tuple[Codes, Scores]:
         """Hash counted documents, and give the probability of each bit being 1.
 
-        A method that does not say how sure it is is sure.
+        A method without a posterior is sure.
         """
-        if not self.knows_doubt:
+        if not self.has_posterior:
             codes = self.encode_counts(counts)
             return codes, unpack(codes).astype(np.float64)
         mu, sigma = self.posterior_of(counts)
@@ -352,10 +337,7 @@ class Model:
     def weigh(self, counts: Sparse) -> Counts:
         """Weigh the terms of counted documents as the encoder wants them."""
         values = weights(counts, self.weighting, self.idf)
-        kind, vectors = (Rows if isinstance(counts, Rows) else Counts), None
-        if self.n_beside:
-            vectors = getattr(counts, "vectors", None)
-        return kind(values, counts.indices, counts.indptr, counts.shape, vectors)
+        return Counts(values, counts.indices, counts.indptr, counts.shape)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -374,19 +356,11 @@ class Model:
                 digest.update(np.ascontiguousarray(value).data)
         return digest.hexdigest()
 
-    def _beside(self, texts: Sequence[str], vectors: Any) -> Scores | None:
-        """Take the vectors that come with texts, or embed these where it can."""
-        if vectors is not None:
-            return beside(vectors, len(texts), self.n_beside)
-        if not self.n_beside or not self.embedder or not len(texts):
-            return None
-        found = embed(texts, self.embedder)
-        return unit_rows(check_vectors(found, n_dimensions=self.n_beside, zeros=True))
-
     def _network(self) -> Network:
         if not isinstance(self.encoder, Network):
             raise InputError(
-                f"The model '{self.name}' does not say how sure it is of a bit. Use a vdsh model."
+                f"The model '{self.name}' has no posterior: it does not say how sure it is of a "
+                "bit. Use a vdsh model."
             )
         return self.encoder
 

@@ -15,15 +15,13 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Scores
 from vdsh.jit import available_threads, compiled, in_threads, one_thread_each
-from vdsh.model.products import Floats, dense_product, linear_layer, relu_layer
-from vdsh.model.vectors import Rows
+from vdsh.model.products import Floats, linear_layer, relu_layer
 from vdsh.text.counts import Sparse
 
 Places = NDArray[np.int32]  # of entries in sparse rows
 
 _BLOCK = 512  # documents that a thread takes at a time: their hidden layers stay in the cache
 _PLAIN = 1.5e-9  # seconds a product in numpy
-_LEAST_KL = 0.01
 
 
 def encode(
@@ -33,7 +31,6 @@ def encode(
     W2: Floats,
     b2: Floats,
     *heads: tuple[Floats, Floats],
-    W_vectors: Floats | None = None,
 ) -> list[Floats]:
     """Run documents through two ReLU layers and some linear heads.
 
@@ -44,8 +41,6 @@ def encode(
         The hidden layers, of shapes (n_terms, H), (H,), (H, H), (H,).
     heads : pairs of ndarray
         W of shape (H, n_out) and b of shape (n_out,).
-    W_vectors : ndarray of shape (n_dimensions, H), optional
-        What the first layer makes of the vectors beside words, where the inputs have any.
 
     Returns
     -------
@@ -56,7 +51,7 @@ def encode(
 
     def work(first: int) -> None:
         last = min(first + _BLOCK, n_docs)
-        t2 = _hidden(inputs, first, last, W1, b1, W2, b2, W_vectors)
+        t2 = _hidden(inputs, first, last, W1, b1, W2, b2)
         for output, (W, b) in zip(outputs, heads, strict=True):
             output[first:last] = linear_layer(t2, W, b)
 
@@ -76,17 +71,10 @@ def _hidden(
     b1: Floats,
     W2: Floats,
     b2: Floats,
-    W_vectors: Floats | None,
 ) -> Floats:
     t1 = np.tile(b1, (last - first, 1))  # (B, H)
-    vectors = getattr(inputs, "vectors", None)
-    if vectors is not None and W_vectors is not None:
-        t1 += dense_product(vectors[first:last], W_vectors)
     pointers = inputs.indptr[first : last + 1]
-    if isinstance(inputs, Rows):
-        t1 += dense_product(inputs.block[first:last], W1)
-        np.maximum(t1, 0, out=t1)
-    elif compiled(_PLAIN * (int(pointers[-1]) - int(pointers[0])) * len(b1)):
+    if compiled(_PLAIN * (int(pointers[-1]) - int(pointers[0])) * len(b1)):
         from vdsh.model.network_kernels import sparse_relu
 
         sparse_relu(inputs.data, inputs.indices, pointers, W1, t1)
@@ -118,10 +106,9 @@ class Decoder:
     hidden_layer: tuple[Floats, Floats] | None
     label_layer: tuple[Floats, Floats] | None  # (n_bits, n_labels) and (n_labels,)
     labels: list[str]
-    label_power: float  # how much more than the divergence the labels weighed in training
 
     @classmethod
-    def of(cls, learned: Mapping[str, Any], settings: Mapping[str, Any]) -> "Decoder | None":
+    def of(cls, learned: Mapping[str, Any]) -> "Decoder | None":
         """Take a decoder from what a hasher learned; None where it learned none."""
         if "G_" not in learned:
             return None
@@ -131,7 +118,6 @@ class Decoder:
             (learned["D_"], learned["b_decoder_"]) if "D_" in learned else None,
             (learned["U_"], learned["b_labels_"]) if "U_" in learned else None,
             list(learned.get("classes_", ())),
-            settings.get("label_weight", 0.0) / max(learned.get("kl_weight_", 1.0), _LEAST_KL),
         )
 
     def hidden(self, s: NDArray[Any]) -> NDArray[Any]:

@@ -1,6 +1,5 @@
 """Vectors as people give them: one row a document, checked, and as the rows that encoders take."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -54,7 +53,7 @@ def check_vectors(
             f"The model takes vectors of {n_dimensions:,} dimensions. Got {rows.shape[1]:,}: take "
             "them from where those it learned from were taken."
         )
-    with np.errstate(over="ignore"):  # told below
+    with np.errstate(over="ignore"):  # said below
         rows = rows.astype(np.float32)
     _check_rows(~np.isfinite(rows).all(axis=1), "has a value that is no finite number")
     if not zeros:
@@ -62,48 +61,7 @@ def check_vectors(
     return rows
 
 
-def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Scale vectors to unit length, but those that are zero."""
-    lengths = np.sqrt(np.square(vectors, dtype=np.float64).sum(axis=1, keepdims=True))
-    scaled: NDArray[np.float32] = (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32)
-    return scaled
-
-
-def beside(vectors: Any, n_docs: int, n_dimensions: int) -> NDArray[np.float32]:
-    """Check vectors that come with texts, and scale them to unit length.
-
-    Parameters
-    ----------
-    vectors : sequence of n_docs vectors
-        None for a document that has none; its row is zero then.
-    n_dimensions : int
-        How long they must be; 0 where the model sees words alone.
-    """
-    if not n_dimensions:
-        raise InputError(
-            "This model hashes texts, and no vectors. Leave them out, or learn one that sees both "
-            "(vdsh fit --vectors FILE --both-ends)."
-        )
-    missing: list[int] = []
-    if isinstance(vectors, Sequence):
-        missing = [i for i, vector in enumerate(vectors) if vector is None]
-        some = np.ones(n_dimensions, np.float32)
-        vectors = [some if vector is None else vector for vector in vectors]
-    rows = unit_rows(check_vectors(vectors, n_docs, n_dimensions))
-    rows[missing] = 0
-    return rows
-
-
-class Rows(Counts):
-    """Sparse rows that leave nothing out: vectors as every encoder takes them."""
-
-    @property
-    def block(self) -> NDArray[np.float32]:
-        """The vectors, of shape (n_docs, n_dimensions)."""
-        return self.data.reshape(self.shape)
-
-
-def as_rows(vectors: NDArray[np.float32]) -> Rows:
+def as_rows(vectors: NDArray[np.float32]) -> Counts:
     """Write vectors down as rows.
 
     >>> as_rows(np.array([[0.5, 0.0]], np.float32)).indices
@@ -113,7 +71,7 @@ def as_rows(vectors: NDArray[np.float32]) -> Rows:
     columns = np.tile(np.arange(n_dimensions, dtype=np.int32), n_docs)
     kind = np.int64 if vectors.size > 2**31 - 1 else np.int32
     starts = np.arange(0, vectors.size + 1, n_dimensions, dtype=kind)
-    return Rows(np.ascontiguousarray(vectors).ravel(), columns, starts, vectors.shape)
+    return Counts(np.ascontiguousarray(vectors).ravel(), columns, starts, vectors.shape)
 
 
 def _check_rows(marked: Any, what: str) -> None:

@@ -74,19 +74,13 @@ class Lesson(NamedTuple):
     vectors_source: str = ""
     start: Model | None = None
     words: Sequence[str] | None = None
-    seen: Any = None  # vectors of the held-out texts, where the encoder sees vectors
-    embedder: str = ""
-    both_ends: bool = False
 
     def fit(self, *, progress: bool = False) -> TextHasher:
         """Train here, with the other processes of a group if this one is in any."""
-        held_out = None if self.validation is None else (*self.validation, self.seen)
         return self.hasher.fit(
             *self.train,
-            validation=held_out,
+            validation=self.validation,
             vectors=self.vectors,
-            both_ends=self.both_ends,
-            embedder=self.embedder,
             progress=progress,
             source=self.source,
             vectors_source=self.vectors_source,

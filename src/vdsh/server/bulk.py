@@ -92,7 +92,7 @@ class BulkAnswer(Response):
         self.n_lines += len(lines)
 
         def work(store: Store) -> int:
-            vectors: list[Any] | None = [] if store.model.sees_vectors else None
+            vectors: list[Any] | None = [] if store.model.takes_vectors else None
             documents = read_lines(lines, first, limits, vectors)
             with catch_warnings():  # a document without a known word is no mistake of the service
                 simplefilter("ignore", EmptyDocumentWarning)

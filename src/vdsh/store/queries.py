@@ -113,7 +113,7 @@ def read_queries(
     for query in given:
         chosen = rank_of(query, rank)
         if chosen == "expected" and not _has_vector(query):
-            model.model.check_knows_doubt()
+            model.model.check_posterior()
         if chosen != "relevance" or not by_words:
             _check_has_code(model, query)
     texts = [query for query in given if isinstance(query, str)]

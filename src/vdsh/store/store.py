@@ -89,8 +89,7 @@ class Store(Verbs):
         codes : ndarray of uint8 of shape (n_docs, n_bytes), optional
             Their codes, where they are known; texts are then not encoded.
         vectors : array of shape (n_docs, n_dimensions), optional
-            Their vectors, which a model of vectors needs, and one that sees them beside words
-            takes; texts are kept, and their words found.
+            Their vectors, which a model of vectors needs; texts are kept, and their words found.
         progress : callable, optional
             Called with the number of documents committed so far. Those are safe from then on.
 

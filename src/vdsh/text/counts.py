@@ -31,39 +31,33 @@ class Sparse(Protocol):
 
 
 class Counts(NamedTuple):
-    """Documents as sparse rows, in the terms of `scipy.sparse.csr_array`.
-
-    Where a model sees vectors beside words, `vectors` are those of the documents, one row each,
-    zero for a document that has none.
-    """
+    """Documents as sparse rows, in the terms of `scipy.sparse.csr_array`."""
 
     data: NDArray[Any]
     indices: NDArray[np.int32]
     indptr: NDArray[Any]
     shape: tuple[int, int]
-    vectors: NDArray[np.float32] | None = None
 
     @property
     def n_empty(self) -> int:
-        """How many documents have no known word, and no vector."""
+        """How many documents have no known word."""
         return int(self.empty.sum())
 
     @property
     def empty(self) -> NDArray[np.bool_]:
-        """Which documents have no known word, and no vector."""
+        """Which documents have no known word."""
         found: NDArray[np.bool_] = np.diff(self.indptr) == 0
-        return found if self.vectors is None else found & ~self.vectors.any(axis=1)
+        return found
 
     def row(self, i: int) -> "Counts":
         """Return one document."""
         own = slice(self.indptr[i], self.indptr[i + 1])
         data = self.data[own]
         indptr = np.array([0, len(data)], self.indptr.dtype)
-        vectors = None if self.vectors is None else self.vectors[i : i + 1]
-        return Counts(data, self.indices[own], indptr, (1, self.shape[1]), vectors)
+        return Counts(data, self.indices[own], indptr, (1, self.shape[1]))
 
     def to_csr(self) -> "csr_array":
-        """Make a scipy matrix of the same arrays, without vectors."""
+        """Make a scipy matrix of the same arrays."""
         return to_csr(self)
 
 
@@ -73,9 +67,7 @@ def stack(parts: Sequence[Counts]) -> Counts:
     indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(parts[0].indptr.dtype)
     data = np.concatenate([part.data for part in parts])
     indices = np.concatenate([part.indices for part in parts])
-    beside = [part.vectors for part in parts if part.vectors is not None]
-    vectors = np.concatenate(beside) if beside else None
-    return Counts(data, indices, indptr, (len(lengths), parts[0].shape[1]), vectors)
+    return Counts(data, indices, indptr, (len(lengths), parts[0].shape[1]))
 
 
 def to_csr(counts: Sparse) -> "csr_array":

@@ -104,7 +104,7 @@ def dense(batch: Batch, n_terms: int) -> DenseBatch:
     block = batch.inputs.new_zeros(len(batch.known) * n_terms)
     block = block.scatter_(0, batch.rows * n_terms + batch.columns, batch.inputs)
     block = block.view(-1, n_terms)
-    rest = (batch.labels, batch.known, batch.places, batch.vectors, batch.present)
+    rest = (batch.labels, batch.known, batch.places, batch.present)
     return DenseBatch(block, block, *rest)
 
 

@@ -3,7 +3,7 @@
 Making a `torch.optim.Optimizer` imports torch's compiler, which takes as long as importing torch.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor, nn
@@ -26,16 +26,11 @@ class Adam:
             each.grad = None
 
     @torch.no_grad()
-    def step(self, which: Sequence[int] | None = None) -> None:
-        """Update these parameters, or all; they have gradients."""
-        which = range(len(self.parameters)) if which is None else which
-        parameters = [self.parameters[i] for i in which]
-        gradients = [each.grad for each in parameters if each.grad is not None]
-        means, squares, steps = (
-            [part[i] for i in which] for part in (self.means, self.squares, self.steps)
-        )
+    def step(self) -> None:
+        """Update all parameters; they have gradients."""
+        gradients = [each.grad for each in self.parameters if each.grad is not None]
         adam(
-            parameters, gradients, means, squares, [], steps,
+            self.parameters, gradients, self.means, self.squares, [], self.steps,
             fused=True, capturable=self.steps[0].is_cuda, amsgrad=False, maximize=False,
             lr=self.learning_rate, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0,
         )  # fmt: skip

@@ -33,10 +33,6 @@ class Batch(Protocol):
         """Where the documents lie, (B, P); P is 0 where nothing is known of it."""
 
     @property
-    def vectors(self) -> Tensor:
-        """What the encoder sees beside words, (B, N), zero where it is not known; N may be 0."""
-
-    @property
     def present(self) -> Tensor:
         """1 for a document, 0 for padding, (B,)."""
 
@@ -59,7 +55,6 @@ class SparseBatch(NamedTuple):
     labels: Tensor
     known: Tensor
     places: Tensor
-    vectors: Tensor
 
     @property
     def present(self) -> Tensor:
@@ -136,7 +131,6 @@ def sparse_batches(epoch: Epoch, batch_size: int) -> Iterator[SparseBatch]:
             epoch.labels[first:last],
             epoch.known[first:last],
             epoch.places[first:last],
-            epoch.vectors[first:last],
         )
 
 
@@ -148,7 +142,6 @@ class DenseBatch(NamedTuple):
     labels: Tensor
     known: Tensor
     places: Tensor
-    vectors: Tensor
     present: Tensor
 
     def project(self, W: Tensor) -> Tensor:
@@ -160,7 +153,7 @@ class DenseBatch(NamedTuple):
         return (self.targets * logits.log_softmax(-1)).sum(-1)
 
 
-class Stretch:
+class Buffer:
     """Room for batches of an epoch as dense blocks, one of which is the current one.
 
     `advance` does the same work on the same memory every time, so that a GPU can record it.
@@ -183,13 +176,11 @@ class Stretch:
             max(1, MOST_DENSE // (batch_size * documents.n_terms)),
         )
         self.n_docs = n_batches * batch_size
-        n_labels, n_places, n_vectors = (
-            part.shape[1] for part in (documents.labels, documents.places, documents.vectors)
-        )
+        n_labels, n_places = documents.labels.shape[1], documents.places.shape[1]
 
         def room(n_docs: int) -> DenseBatch:
             widths: tuple[list[int], ...]
-            widths = ([self.n_terms], [self.n_terms], [n_labels], [], [n_places], [n_vectors], [])
+            widths = ([self.n_terms], [self.n_terms], [n_labels], [], [n_places], [])
             blocks = (torch.zeros(n_docs, *width, device=documents.device) for width in widths)
             return DenseBatch(*blocks)
 
@@ -214,7 +205,7 @@ class Stretch:
             # the sum does not depend on their order.
             held.inputs.view(-1).scatter_add_(0, place, epoch.inputs[start:stop])
             held.targets.view(-1).scatter_add_(0, place, epoch.targets[start:stop])
-            for name in ("labels", "known", "places", "vectors"):
+            for name in ("labels", "known", "places"):
                 getattr(held, name)[: last - first] = getattr(epoch, name)[first:last]
             held.present[: last - first] = 1
             self._at.copy_(self._first)

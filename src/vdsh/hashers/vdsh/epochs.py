@@ -13,8 +13,6 @@ from vdsh.hashers.base import Examples
 from vdsh.hashers.vdsh.processes import Processes
 from vdsh.labels import Labels
 
-NO_VECTOR, NO_WORDS = 0.2, 0.1  # of the documents, in training, where there are both
-
 
 class Documents:
     """A corpus on a device, in rows one can permute.
@@ -29,8 +27,6 @@ class Documents:
         Rows of similar documents; a part of each target is then taken from one of them.
     places : float32 ndarray of shape (n_docs, P), optional
         Where the documents lie among one another.
-    vectors : float32 ndarray of shape (n_docs, N), optional
-        What the encoder sees beside words.
     """
 
     def __init__(
@@ -41,7 +37,6 @@ class Documents:
         device: torch.device,
         neighbours: NDArray[np.int32] | None = None,
         places: NDArray[np.float32] | None = None,
-        vectors: NDArray[np.float32] | None = None,
     ) -> None:
         def tensor(array: NDArray[np.generic], dtype: torch.dtype) -> Tensor:
             return torch.as_tensor(array).to(device, dtype)
@@ -59,7 +54,6 @@ class Documents:
         self.neighbours = None if neighbours is None else tensor(neighbours, torch.int64)
         nowhere = np.zeros((self.n_docs, 0), np.float32)
         self.places = tensor(nowhere if places is None else places, torch.float32)
-        self.vectors = tensor(nowhere if vectors is None else vectors, torch.float32)
 
     @classmethod
     def of(
@@ -73,8 +67,7 @@ class Documents:
         """Take a corpus; the target is each word once ("binary") or as often as it occurs."""
         counts = corpus.counts.data
         targets = np.ones_like(counts) if target == "binary" else counts
-        labels, vectors = corpus.labels, corpus.seen
-        return cls(corpus.inputs, targets, labels, device, neighbours, places, vectors)
+        return cls(corpus.inputs, targets, corpus.labels, device, neighbours, places)
 
     def word_frequencies(self) -> Tensor:
         """Return each word's share of all targets, none of them 0: (V,)."""
@@ -98,7 +91,6 @@ class Epoch(NamedTuple):
     labels: Tensor  # (n_docs, L)
     known: Tensor  # (n_docs,)
     places: Tensor  # (n_docs, P)
-    vectors: Tensor  # (n_docs, N)
 
 
 def in_order(documents: Documents) -> Epoch:
@@ -129,20 +121,7 @@ def shuffled(
         keep = 1 - word_dropout
         chance = torch.rand(len(epoch.inputs), generator=generator, device=documents.device)
         epoch = epoch._replace(inputs=epoch.inputs * (chance < keep) / keep)
-    return _hide(epoch, word_dropout, generator) if documents.vectors.shape[1] else epoch
-
-
-def _hide(epoch: Epoch, dropout: float, generator: torch.Generator) -> Epoch:
-    """Hide the vectors of some documents, all words of others, and a part of each vector.
-
-    So either does alone, and the vector, which says more than a few words, is not learned by
-    heart.
-    """
-    chance = torch.rand(len(epoch.known), generator=generator, device=epoch.known.device)
-    words = (chance < 1 - NO_WORDS).float()[epoch.rows]
-    vectors, keep = epoch.vectors * (chance >= NO_VECTOR).float()[:, None], 1 - dropout
-    kept = torch.rand(vectors.shape, generator=generator, device=vectors.device) < keep
-    return epoch._replace(inputs=epoch.inputs * words, vectors=vectors * kept / keep)
+    return epoch
 
 
 def _with_neighbours(
@@ -156,7 +135,7 @@ def _with_neighbours(
     k = documents.neighbours.shape[1]
     drawn = torch.randint(k, (len(order), 1), generator=generator, device=order.device)
     neighbour = documents.neighbours[order].gather(1, drawn)[:, 0]
-    pairs = _arrange(documents, torch.stack([order, neighbour], 1).flatten(), order)
+    pairs = _arrange(documents, torch.stack([order, neighbour], 1).flatten())
     own = (pairs.rows % 2 == 0).float()
     return Epoch(
         pairs.offsets[::2],
@@ -167,12 +146,11 @@ def _with_neighbours(
         torch.where(pairs.known[::2, None] > 0, pairs.labels[::2], pairs.labels[1::2]),
         torch.maximum(pairs.known[::2], pairs.known[1::2]),
         pairs.places[::2],
-        pairs.vectors,
     )
 
 
-def _arrange(documents: Documents, order: Tensor, encoded: Tensor | None = None) -> Epoch:
-    """Put documents in order; `encoded` are those whose vectors are wanted, if not all."""
+def _arrange(documents: Documents, order: Tensor) -> Epoch:
+    """Put documents in order."""
     lengths = documents.lengths[order]
     offsets = F.pad(lengths.cumsum(0), (1, 0))  # (len(order) + 1,)
     size = int(offsets[-1])
@@ -192,5 +170,4 @@ def _arrange(documents: Documents, order: Tensor, encoded: Tensor | None = None)
         documents.labels[order],
         documents.known[order],
         documents.places[order],
-        documents.vectors[order if encoded is None else encoded],
     )

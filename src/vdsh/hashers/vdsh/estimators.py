@@ -15,8 +15,8 @@ from vdsh.codes import Scores
 from vdsh.errors import InputError
 from vdsh.hashers.base import Examples, Hasher, Progress, trainer
 from vdsh.hashers.vdsh.defaults import Defaults, learning_on, settle
-from vdsh.hashers.vdsh.growth import Start, check_seen, check_shape, grow
 from vdsh.hashers.vdsh.related import MOST_NEIGHBOURS
+from vdsh.hashers.vdsh.warm_start import WarmStart, check_shape, grown_weights
 from vdsh.model.encoders import Network, Posterior, normal_cdf
 
 
@@ -55,8 +55,9 @@ class VDSH(Hasher):
     batch_size : int, optional
         By default 200, more for a large corpus: as many as make 800 batches of it, up to 1,000.
     beginning : {"linear", "random"}, default="linear"
-        Whether training begins as the linear map from words to the places of documents, or to
-        their labels, or by chance. Without neighbours and labels it begins by chance.
+        Whether training starts as the linear map from words to the places of documents, or to
+        their labels (the linear start), or from random weights. Without neighbours and labels it
+        starts from random weights.
     learning_rate : float, optional
         Step size of Adam. By default 0.004; above 32 bits less, down to 0.002 at 128, but in a
         supervised model where at least three in ten documents have labels.
@@ -66,12 +67,12 @@ class VDSH(Hasher):
         Share of the second hidden layer dropped in training. By default 0.2; 0 at 128 bits, but in
         a supervised model where at least three in ten documents have labels.
     word_dropout : float, optional
-        Share of a document's words, and of its vector's dimensions where it sees any, that the
-        encoder does not see in training; the decoder still has to produce the words. By default
-        0.7; 0.2 in a supervised model where at least three in ten documents have labels.
+        Share of a document's words that the encoder does not see in training; the decoder still
+        has to produce them. By default 0.7; 0.2 in a supervised model where at least three in ten
+        documents have labels.
     n_neighbors : int, default=50
-        Most related training documents, by their words and what these mean; 100 at most, and no
-        more than the root of the number of documents.
+        Most related training documents, by words, LSA and word vectors; 100 at most, and no more
+        than the root of the number of documents.
     neighbor_share : float, optional
         Share of each reconstruction target that comes from one of them, drawn anew each epoch; a
         document without labels borrows those of the neighbour too. 0 is the paper, whose codes
@@ -99,8 +100,6 @@ class VDSH(Hasher):
         The encoder; W3_ gives mu, W4_ the spread.
     G_, b_words_ : ndarray of shape (n_bits or decoder_size, n_terms) and (n_terms,)
         The word decoder's last layer.
-    W_vectors_ : ndarray of shape (n_dimensions, hidden_size)
-        What the encoder makes of vectors, where it was fitted with `both_ends`.
     D_, b_decoder_ : ndarray of shape (n_bits, decoder_size) and (decoder_size,)
         Its hidden layer, where it has one.
     hidden_size_, learning_rate_, dropout_, word_dropout_, neighbor_share_ : float or int
@@ -156,7 +155,7 @@ class VDSH(Hasher):
 
     def _fit_on(
         self,
-        start: Start | None,
+        start: WarmStart | None,
         train: Examples,
         validation: Examples | None,
         progress: Progress | None,
@@ -169,13 +168,12 @@ class VDSH(Hasher):
             if self.hidden_size is None:
                 settled["hidden_size"] = start.hidden_size
             check_shape(start, settled)
-            check_seen(start, 0 if train.seen is None else train.seen.shape[1])
-            weights = grow(start, train.inputs, getattr(self, "classes_", ()))
+            weights = grown_weights(start, train.inputs, getattr(self, "classes_", ()))
             if self.epochs is None:
                 settled["epochs"] = learning_on(settled["epochs"])
         for name in Defaults._fields:
             setattr(self, f"{name}_", np.asarray(settled[name]).item())
-        if train.vectors is not None and train.seen is None and not self.neighbor_share_:
+        if train.vectors is not None and not self.neighbor_share_:
             warnings.warn(
                 "The vectors teach nothing: neighbor_share is 0, as it is by default in a "
                 "supervised model where three in ten documents have labels. Set it, to 0.3 say.",
@@ -252,7 +250,7 @@ class VDSH_S(VDSH):
 
     def _fit_on(
         self,
-        start: Start | None,
+        start: WarmStart | None,
         train: Examples,
         validation: Examples | None,
         progress: Progress | None,

@@ -1,8 +1,7 @@
 """The neural network of the three models (section 3 of the paper), in torch.
 
 Letters follow the paper where it has them: `t1`, `t2` hidden layers, `mu`, `s`, `v`, `G`.
-Shapes: B documents, V terms, H hidden nodes, K bits, L labels, P dimensions of places, M samples,
-N dimensions of vectors.
+Shapes: B documents, V terms, H hidden nodes, K bits, L labels, P dimensions of places, M samples.
 """
 
 from collections.abc import Mapping
@@ -14,8 +13,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vdsh.hashers.vdsh.batches import Batch
-from vdsh.hashers.vdsh.layers import linear
-from vdsh.recording import Beside
 
 
 class Posterior(NamedTuple):
@@ -43,10 +40,6 @@ class Network(nn.Module):
         L; 0 leaves the label decoder out.
     n_places : int
         P; 0 leaves the decoder of places out.
-    n_vectors : int
-        N; 0 where the encoder sees words alone.
-    n_words : int, optional
-        Words that are decoded, V by default; 0 leaves their decoder out.
     private : bool
         Whether there is a private latent vector v.
     decoder_size : int
@@ -69,8 +62,6 @@ class Network(nn.Module):
         *,
         n_labels: int,
         n_places: int = 0,
-        n_vectors: int = 0,
-        n_words: int | None = None,
         private: bool,
         decoder_size: int,
         bounded: bool,
@@ -80,8 +71,6 @@ class Network(nn.Module):
         super().__init__()
         self.bounded, self.keep, self.private = bounded, 1 - dropout, private
         self.deep = decoder_size > 0
-        self.beside: Beside | None = None  # where gradients of weights may be computed
-        n_words = n_terms if n_words is None else n_words
 
         def weights(rows: int, columns: int) -> nn.Parameter:
             return nn.Parameter(
@@ -98,17 +87,14 @@ class Network(nn.Module):
         if private:
             self.W5, self.b5 = weights(hidden_size, n_bits), bias(n_bits)  # mu of v
             self.W6, self.b6 = weights(hidden_size, n_bits), bias(n_bits)  # log sigma of v
-        if self.deep and n_words:
+        if self.deep:
             self.D, self.b_decoder = weights(n_bits, decoder_size), bias(decoder_size)
-        if n_words:
-            self.G, self.b_words = weights(decoder_size or n_bits, n_words), bias(n_words)
+        self.G, self.b_words = weights(decoder_size or n_bits, n_terms), bias(n_terms)
         if n_labels:
             self.U, self.b_labels = weights(n_bits, n_labels), bias(n_labels)
         if n_places:
             self.P = nn.Parameter(torch.zeros(n_bits, n_places))  # at first it asks for nothing
             self.b_places = bias(n_places)
-        if n_vectors:
-            self.W_vectors = weights(n_vectors, hidden_size)
 
     @torch.no_grad()
     def expect(self, words: Tensor, labels: Tensor) -> None:
@@ -129,7 +115,7 @@ class Network(nn.Module):
 
     @torch.no_grad()
     def begin_with(self, weights: Mapping[str, NDArray[np.float32]]) -> None:
-        """Take trained weights, where they are numbers; see `growth`."""
+        """Take trained weights, where they are numbers; see `warm_start`."""
         for name, value in weights.items():
             own = self.get_parameter(name)
             given = torch.as_tensor(value).to(own.device)
@@ -148,21 +134,10 @@ class Network(nn.Module):
         draws = range(2 if self.private else 1)
         return [torch.randn(shape, generator=generator, device=device) for _ in draws]
 
-    def hidden(self, batch: Batch) -> Tensor:
-        """Compute t2 of shape (B, H)."""
-        return self.above(self.project(batch))
-
-    def project(self, batch: Batch) -> Tensor:
-        """Compute what the first layer makes of the inputs, of shape (B, H)."""
-        projected = batch.project(self.W1)
-        if batch.vectors.shape[1]:
-            projected = projected + batch.vectors @ self.W_vectors
-        return projected
-
-    def above(self, projected: Tensor, kept: Tensor | None = None) -> Tensor:
-        """Compute t2 from that, of which in training some nodes are `kept`."""
-        t1 = torch.relu(projected + self.b1)  # (B, H)
-        t2 = torch.relu(self._linear(t1, self.W2, self.b2))  # (B, H)
+    def hidden(self, batch: Batch, kept: Tensor | None = None) -> Tensor:
+        """Compute t2 of shape (B, H), of which in training some nodes are `kept`."""
+        t1 = torch.relu(batch.project(self.W1) + self.b1)  # (B, H)
+        t2 = torch.relu(_linear(t1, self.W2, self.b2))  # (B, H)
         return t2 if kept is None else t2 * kept
 
     def posterior(self, t2: Tensor) -> Posterior:
@@ -176,24 +151,31 @@ class Network(nn.Module):
     def word_logits(self, s: Tensor) -> Tensor:
         """Decode words: s of shape (M, B, K) to unnormalised log P(w | s) of shape (M, B, V)."""
         if self.deep:
-            s = torch.relu(self._linear(torch.tanh(s), self.D, self.b_decoder))  # (M, B, D)
-        return self._linear(s, self.G, self.b_words)
+            s = torch.relu(_linear(torch.tanh(s), self.D, self.b_decoder))  # (M, B, D)
+        return _linear(s, self.G, self.b_words)
 
     def label_logits(self, s: Tensor) -> Tensor:
         """Decode labels: s of shape (M, B, K) to the log-odds of each label, (M, B, L)."""
-        return self._linear(torch.tanh(s) if self.deep else s, self.U, self.b_labels)
+        return _linear(torch.tanh(s) if self.deep else s, self.U, self.b_labels)
 
     def place(self, s: Tensor) -> Tensor:
         """Decode where documents lie: s of shape (M, B, K) to the mean of the place, (M, B, P)."""
-        return self._linear(torch.tanh(s) if self.deep else s, self.P, self.b_places)
-
-    def _linear(self, x: Tensor, W: Tensor, b: Tensor) -> Tensor:
-        return linear(x, W, b, self.beside)
+        return _linear(torch.tanh(s) if self.deep else s, self.P, self.b_places)
 
     def _normal(
         self, t2: Tensor, W: Tensor, b: Tensor, W_sigma: Tensor, b_sigma: Tensor
     ) -> Posterior:
-        spread = self._linear(t2, W_sigma, b_sigma)
+        spread = _linear(t2, W_sigma, b_sigma)
         # bounded: log sigma^2 in (0, 1); free: the linear layer is log sigma itself
         log_variance = torch.sigmoid(spread) if self.bounded else 2 * spread
-        return Posterior(self._linear(t2, W, b), log_variance)
+        return Posterior(_linear(t2, W, b), log_variance)
+
+
+def _linear(x: Tensor, W: Tensor, b: Tensor) -> Tensor:
+    """Compute x W + b, with the last axis of x: (..., H) to (..., K).
+
+    Biases are added in passing, but on a GPU not to a sum over many nodes, where that is slower.
+    """
+    if x.is_cuda and len(W) >= W.shape[1]:
+        return x @ W + b
+    return torch.addmm(b, x.reshape(-1, len(W)), W).view(*x.shape[:-1], -1)

@@ -1,9 +1,9 @@
-"""Which training documents are about the same matter, over several hops, and where they lie.
+"""Which training documents are about the same topic, over several hops, and where they lie.
 
-Words say which documents may be related; their meanings, or vectors that the user gives, which of
-these are. What the nearest have in common then travels along the graph that joins them, as in
-spectral clustering (A. Ng, M. Jordan and Y. Weiss, NIPS 2001): documents that many short ways join
-come to lie at one place though they share no word.
+Words say which documents may be related; LSA, word vectors and vectors that the user gives say
+which of these are. What the nearest have in common then travels along the graph that joins them,
+as in spectral clustering (A. Ng, M. Jordan and Y. Weiss, NIPS 2001): documents that many short
+ways join come to lie at one place though they share no word.
 """
 
 from typing import NamedTuple
@@ -11,15 +11,15 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array
 
-from vdsh.hashers.vdsh.meanings import meanings, reduce, topic_weight, unit
+from vdsh.hashers.vdsh.eigenvectors import top_eigenvectors
+from vdsh.hashers.vdsh.lsa import document_vectors, lsa_weight, reduce, unit
 from vdsh.hashers.vdsh.neighbours import Floats, Ids, Show, nearest
-from vdsh.hashers.vdsh.spectra import leading
 from vdsh.jit import available_threads, in_threads
 from vdsh.text.weighting import inverse_document_frequency, weigh
 
-MOST_NEIGHBOURS = 100  # the nearest by words, among which their meaning chooses
+MOST_NEIGHBOURS = 100  # the nearest by words, among which LSA and word vectors choose
 _JOINED, _MOST_JOINED = 10, 20  # nearest documents that a graph joins each document with
-_CROWDED = np.float32(0.15)  # share of its likeness to its nearest by which one is joined less
+_HUBNESS = np.float32(0.15)  # share of its likeness to its nearest by which a hub is joined less
 _ROUNDS = 2  # graphs: the second knows the places that the first gave
 _HOPS, _STEPS = 24, 100  # dimensions of these places, and steps of the walk that finds them
 _TAUGHT = np.float32(2)  # weight of walks, and of the place in all, where vectors were given
@@ -40,12 +40,12 @@ class Related(NamedTuple):
 def related(
     counts: csr_array, k: int, vectors: Floats | None = None, *, progress: Show | None = None
 ) -> Related:
-    """Find k documents about the same matter as each document, and a place for each.
+    """Find k documents about the same topic as each document, and a place for each.
 
     The sum of three cosines decides: of the words' weights (idf times the root of the count, so
-    that no single word speaks for a document), of their meanings (see `meanings`), and of the
+    that no single word speaks for a document), of LSA and word vectors (see `lsa`), and of the
     places that walks along the graph of the nearest lead to. Vectors add a fourth, which has
-    the weight of latent semantic space too where documents are too short for that; walks and the
+    the weight of LSA too where documents are too short for that; walks and the
     place, which are better then, count double.
 
     Parameters
@@ -67,11 +67,11 @@ def related(
     roots = csr_array((np.sqrt(counts.data), counts.indices, counts.indptr), shape=counts.shape)
     words = weigh(roots, "tfidf", inverse_document_frequency(counts))
     candidates, _ = nearest(words, MOST_NEIGHBOURS, progress=lambda done: show(0.6 * done))
-    about, weight = meanings(words), np.float32(1)
+    about, weight = document_vectors(words), np.float32(1)
     if vectors is not None:
         given = reduce(vectors)
         candidates = np.hstack([candidates, nearest_vectors(given, MOST_NEIGHBOURS)])
-        about = np.hstack([about, np.sqrt(2 - topic_weight(words)) * given])
+        about = np.hstack([about, np.sqrt(2 - lsa_weight(words)) * given])
         weight = np.sqrt(_TAUGHT)
     show(0.8)
     n_joined = min(max(_JOINED, int(counts.shape[0] ** 0.5) // 8), _MOST_JOINED)
@@ -98,12 +98,10 @@ def nearest_vectors(vectors: Floats, k: int) -> Ids:
     return ids
 
 
-def walk(joined: Ids, most: int = _HOPS) -> Floats:
+def walk(joined: Ids) -> Floats:
     """Place documents by where random walks along the graph lead: rows of unit length.
 
-    They have `most` dimensions, fewer where there are few documents.
-
-    These are the leading eigenvectors of the walk.
+    These are the top eigenvectors of the walk.
     """
     n_docs, k = joined.shape
     rows = np.repeat(np.arange(n_docs), k)
@@ -113,21 +111,21 @@ def walk(joined: Ids, most: int = _HOPS) -> Floats:
     scale = diags_array(1 / np.sqrt(np.maximum(graph.sum(axis=1), 1)))
     # Some walkers wait, or all would swing to and fro.
     step = csr_array(0.2 * eye_array(n_docs) + 0.8 * (scale @ graph @ scale)).astype(np.float32)
-    size = min(most, max(2, int(n_docs**0.5) // 6, n_docs // 400))  # few documents, few matters
-    values, vectors = leading(step, 2 * size, steps=_STEPS, every=10)
+    size = min(_HOPS, max(2, int(n_docs**0.5) // 6, n_docs // 400))  # few documents, few topics
+    values, vectors = top_eigenvectors(step, 2 * size, steps=_STEPS, every=10)
     return unit(scale @ vectors[:, np.argsort(-values)[:size]])
 
 
 def _join(words: csr_array, places: Floats, candidates: Ids, n: int, joined: Ids | None) -> Ids:
-    """Choose n documents that a graph joins each one with: those most like it, but not like all.
+    """Choose n documents that a graph joins each one with: those most like it, hubs less.
 
-    Some documents are near to many that have little else in common, and would join them. How near
+    Hubs are near to many documents that have little else in common, and would join them. How near
     their own nearest are tells which (as in A. Conneau et al., ICLR 2018).
     """
     chosen, likeness = _choose(words, places, candidates, 2 * n, joined)
-    crowd = _CROWDED * likeness[:, :_JOINED].mean(axis=1)
+    hubness = _HUBNESS * likeness[:, :_JOINED].mean(axis=1)
     itself = chosen == np.arange(len(chosen))[:, None]  # where there are fewer
-    order = np.argsort(np.where(itself, np.inf, crowd[chosen] - likeness), axis=1, kind="stable")
+    order = np.argsort(np.where(itself, np.inf, hubness[chosen] - likeness), axis=1, kind="stable")
     return np.take_along_axis(chosen, order[:, :n], axis=1)
 
 

@@ -2,9 +2,8 @@
 
 import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -14,23 +13,21 @@ from torch import Tensor
 from vdsh.errors import InputError
 from vdsh.hashers.base import Examples, Progress, Report
 from vdsh.hashers.vdsh.adam import Adam
-from vdsh.hashers.vdsh.batches import Batch, Stretch, sparse_batches
-from vdsh.hashers.vdsh.beginning import begin
+from vdsh.hashers.vdsh.batches import Batch, Buffer, sparse_batches
 from vdsh.hashers.vdsh.epochs import Documents, Epoch, in_order, shuffled
+from vdsh.hashers.vdsh.linear_start import start_linear
 from vdsh.hashers.vdsh.network import Network
 from vdsh.hashers.vdsh.objective import Weights, lower_bound
 from vdsh.hashers.vdsh.processes import Processes
 from vdsh.hashers.vdsh.related import Related, related
 from vdsh.hashers.vdsh.validation import Judge, means
-from vdsh.recording import Beside, bring, record
+from vdsh.recording import record
 
 if TYPE_CHECKING:
     from vdsh.hashers.vdsh import VDSH
 
 
-T = TypeVar("T")
 Arrays = dict[str, NDArray[np.float32]]
-_FIRST_LAYER = ("W1", "b1", "W_vectors")  # whose gradients come last
 _ONLY_TRAINING = ("P", "b_places")  # weights that nobody asks for afterwards
 
 
@@ -44,15 +41,6 @@ class Trained(NamedTuple):
     best_epoch: int  # counted from 1
     selected_on: str  # "precision", "bound" or ""
     interrupted: bool  # whether the user stopped training
-
-
-class _Ended(NamedTuple):
-    """An epoch that was run, or that a GPU was told to run."""
-
-    number: int
-    sums: Callable[[], list[Tensor]]  # waits for loss, divergence and documents
-    score: Callable[[], float]  # waits for it
-    weights: dict[str, Tensor]
 
 
 class _Best(NamedTuple):
@@ -90,53 +78,50 @@ def _train(
     seed = processes.agree(lambda: seed)
     generator = torch.Generator(device).manual_seed(seed + processes.rank)
     others = processes.agree(lambda: _related(hasher, train, progress))
-    with ThreadPoolExecutor(1) as beside:
-        drawing = beside.submit(_network, hasher, train, others, seed)
-        documents = Documents.of(train, hasher.target, device, *(others or ()))
-        judge = Judge.choose(hasher, train, validation, device)
-        network = drawing.result()
+    network = _network(hasher, train, others, seed)
+    documents = Documents.of(train, hasher.target, device, *(others or ()))
+    judge = Judge.choose(hasher, train, validation, device)
     _expect(network, documents, start)
     network = network.to(device)
     if hasher.beginning == "linear":
         learned = None if start is None else documents
-        begun = processes.agree(lambda: _begin(hasher, network, train, others, seed, learned))
-        network.load_state_dict(begun)
+        started = processes.agree(lambda: _start(hasher, network, train, others, seed, learned))
+        network.load_state_dict(started)
     optimizer = Adam(network.parameters(), hasher.learning_rate_)
     n_updates = hasher.epochs_ * -(-documents.n_docs // hasher.batch_size_)
     step = _Step(hasher, network, optimizer, generator, processes, n_updates)
-    ahead = device.type == "cuda" and processes.size == 1
-    run_epoch = _graphed_epochs if ahead else _plain_epochs
-    run = run_epoch(step, documents, -(-hasher.batch_size_ // processes.size))
+    graphed = device.type == "cuda" and processes.size == 1
+    run = (graphed_epochs if graphed else plain_epochs)(
+        step, documents, -(-hasher.batch_size_ // processes.size)
+    )
     n_epochs = hasher.epochs_
     history: list[dict[str, float | None]] = []
 
-    def run_epochs() -> Iterator[_Ended]:
-        share, dropout = hasher.neighbor_share_, hasher.word_dropout_
-        for number in range(1, n_epochs + 1):
-            for done in run(shuffled(documents, dropout, share, generator, processes)):
-                if progress:
-                    last = history[-1]["validation"] if history else None
-                    kind = judge.kind if judge else ""
-                    progress(Report(number, n_epochs, done, *_means(step.sums), last, kind))
-            first = processes.rank == 0
-            score = judge.begin(network, seed) if judge and first else lambda: 0.0
-            yield _Ended(number, step.take_sums(), score, _copy(network))
+    def show(number: int, done: float) -> None:
+        if progress:
+            last = history[-1]["validation"] if history else None
+            kind = judge.kind if judge else ""
+            progress(Report(number, n_epochs, done, *_means(step.sums), last, kind))
 
     best, interrupted = _Best(-np.inf, 0, {}), False
+    share, dropout = hasher.neighbor_share_, hasher.word_dropout_
     try:
-        # What became of an epoch is looked at while a GPU runs the next one.
-        for epoch in _one_late(run_epochs()) if ahead else run_epochs():
-            loss, kl = _means(*epoch.sums())
+        for number in range(1, n_epochs + 1):
+            for done in run(shuffled(documents, dropout, share, generator, processes)):
+                show(number, done)
+            loss, kl = _means(step.take_sums())
             if not np.isfinite(loss):
                 raise InputError(
-                    f"Training diverged: the loss of epoch {epoch.number} is {loss}. Try a smaller "
+                    f"Training diverged: the loss of epoch {number} is {loss}. Try a smaller "
                     f"learning_rate. Got {hasher.learning_rate_}."
                 )
-            score = processes.agree(epoch.score) if judge else float(epoch.number)
+            score = float(number)
+            if judge:
+                score = processes.agree(lambda: judge.score(network, seed))
             history.append({"loss": loss, "kl": kl, "validation": score if judge else None})
             if score > best.score:
-                best = _Best(score, epoch.number, epoch.weights)
-            elif epoch.number - best.epoch >= hasher.patience:
+                best = _Best(score, number, _copy(network))
+            elif number - best.epoch >= hasher.patience:
                 break
     except KeyboardInterrupt:
         if not best.epoch or processes.size > 1:
@@ -147,9 +132,6 @@ def _train(
             f"kept the model of epoch {best.epoch}.",
             stacklevel=2,
         )
-    finally:
-        if judge:
-            judge.join()
     kept = {name: value for name, value in best.weights.items() if name not in _ONLY_TRAINING}
     weights = {name: value.cpu().numpy() for name, value in kept.items()}
     return Trained(weights, history, best.epoch, judge.kind if judge else "", interrupted)
@@ -201,7 +183,6 @@ def _network(hasher: "VDSH", train: Examples, others: Related | None, seed: int)
         hasher.n_bits,
         n_labels=train.labels.matrix.shape[1] if train.labels and hasher.supervised else 0,
         n_places=0 if others is None else others.places.shape[1],
-        n_vectors=0 if train.seen is None else train.seen.shape[1],
         private=hasher.private,
         decoder_size=hasher.decoder_size,
         bounded=hasher.log_variance == "bounded",
@@ -211,14 +192,14 @@ def _network(hasher: "VDSH", train: Examples, others: Related | None, seed: int)
 
 
 def _expect(network: Network, documents: Documents, start: Arrays | None) -> None:
-    """Have the decoders begin with what is usual, and all with the weights of `start`."""
+    """Start the decoders at frequencies, and all at the weights of `start`."""
     if network.deep:
         network.expect(documents.word_frequencies(), documents.label_frequencies())
     network.expect_places(documents.places.mean(0))
     network.begin_with(start or {})
 
 
-def _begin(
+def _start(
     hasher: "VDSH",
     network: Network,
     train: Examples,
@@ -226,18 +207,18 @@ def _begin(
     seed: int,
     learned: Documents | None,
 ) -> dict[str, Tensor]:
-    """Begin with the places of documents, or else with their labels; without, by chance.
+    """Start with the places of documents as targets, or else their labels; without, at random.
 
-    Where it learns on, `learned` are the documents whose codes are to stay.
+    After a warm start, `learned` are the documents whose codes are to stay.
     """
     before = None if learned is None else means(network, learned).cpu().numpy()
     if others is not None:
-        begin(network, train.inputs, others.places, seed, train.seen, before)
+        start_linear(network, train.inputs, others.places, seed, before)
     elif hasher.supervised and train.labels is not None:
         known = train.labels.known
-        told = train.labels.matrix[known].astype(np.float32)
-        seen, before = (None if rows is None else rows[known] for rows in (train.seen, before))
-        begin(network, train.inputs[known], told, seed, seen, before)
+        targets = train.labels.matrix[known].astype(np.float32)
+        before = None if before is None else before[known]
+        start_linear(network, train.inputs[known], targets, seed, before)
     return network.state_dict()
 
 
@@ -261,55 +242,29 @@ class _Step:
         self.learning_rate, self.falls = hasher.learning_rate_, hasher.schedule == "linear"
         self.n_updates = n_updates
         device = network.W1.device
-        self.beside = Beside(device)
-        network.beside = self.beside if device.type == "cuda" else None
-        self.early = device.type == "cuda" and processes.size == 1
-        names = [name for name, _ in network.named_parameters()]
-        self.first = [i for i, name in enumerate(names) if name in _FIRST_LAYER]
-        self.upper = [i for i in range(len(names)) if i not in self.first]
         self.updates = torch.zeros((), device=device)
         self.sums = torch.zeros(3, device=device)  # loss, divergence, documents
 
-    def __call__(self, batch: Batch, then: Callable[[], None] = lambda: None) -> None:
-        """Go one step up the lower bound; do `then` as soon as the batch is no longer needed."""
+    def __call__(self, batch: Batch) -> None:
+        """Go one step up the lower bound."""
         network, n_docs = self.network, len(batch.present)
-        with self.beside():
-            self.updates += 1
-            kl_weight = self.kl_weight * (self.updates / self.kl_warmup).clamp(max=1)
-            if self.falls:
-                left = 1 - (self.updates - 1) / self.n_updates
-                self.optimizer.learning_rate.copy_(self.learning_rate * left)
-            kept = network.kept(n_docs, self.generator)
-            noise = network.noise(n_docs, self.n_samples, self.generator)
-            n = batch.present.sum()
-            share = batch.present / n
-        projected = network.project(batch)
-        if self.early:
-            projected.register_hook(self._update_upper)  # type: ignore[no-untyped-call]
-        self.beside.join()
-        t2, weights = network.above(projected, kept), Weights(kl_weight, self.label_weight)
-        bound = self.bound(network, batch, t2, weights, noise)
+        self.updates += 1
+        kl_weight = self.kl_weight * (self.updates / self.kl_warmup).clamp(max=1)
+        if self.falls:
+            left = 1 - (self.updates - 1) / self.n_updates
+            self.optimizer.learning_rate.copy_(self.learning_rate * left)
+        kept = network.kept(n_docs, self.generator)
+        noise = network.noise(n_docs, self.n_samples, self.generator)
+        weights = Weights(kl_weight, self.label_weight)
+        bound = self.bound(network, batch, network.hidden(batch, kept), weights, noise)
+        n = batch.present.sum()
         self.optimizer.forget_gradients()
-        (-bound.value * share).sum().backward()  # type: ignore[no-untyped-call]
-        if not self.early:
-            self.beside.join()
-            self.processes.average(network.parameters())
-            self.optimizer.step()
-        with torch.no_grad(), self.beside():
+        (-bound.value * (batch.present / n)).sum().backward()  # type: ignore[no-untyped-call]
+        self.processes.average(network.parameters())
+        self.optimizer.step()
+        with torch.no_grad():
             loss, kl = ((part * batch.present).sum() for part in (-bound.value, bound.kl))
             self.sums += torch.stack((loss, kl, n))
-            then()
-        if self.early:
-            self.optimizer.step(self.first)
-        self.beside.join()
-
-    def _update_upper(self, of_projected: Tensor) -> None:
-        """Update all but the first layer beside the last and largest product of the backward pass.
-
-        Whoever asks for the gradient of what the first layer makes has no use for them any more.
-        """
-        with self.beside():
-            self.optimizer.step(self.upper)
 
     def state(self) -> tuple[dict[str, Tensor], Tensor]:
         """Return what `restore` needs for training to begin as if no step had been gone."""
@@ -323,12 +278,12 @@ class _Step:
         self.updates.zero_()
         self.sums.zero_()
 
-    def take_sums(self) -> Callable[[], list[Tensor]]:
-        """Begin to bring the sums of all processes to the host, and count from 0 again."""
+    def take_sums(self) -> Tensor:
+        """Return the sums of all processes, and count from 0 again."""
         self.processes.add(self.sums)
-        coming = bring([self.sums])
+        taken = self.sums.clone()
         self.sums.zero_()
-        return coming
+        return taken
 
 
 def _means(sums: Tensor) -> tuple[float, float]:
@@ -337,19 +292,10 @@ def _means(sums: Tensor) -> tuple[float, float]:
     return loss / max(n, 1), kl / max(n, 1)
 
 
-def _one_late(items: Iterator[T]) -> Iterator[T]:
-    """Give each item when the next one is there."""
-    before = next(items)
-    for item in items:
-        yield before
-        before = item
-    yield before
-
-
 Runner = Callable[[Epoch], Iterator[float]]
 
 
-def _plain_epochs(step: _Step, documents: Documents, size: int) -> Runner:
+def plain_epochs(step: _Step, documents: Documents, size: int) -> Runner:
     """Run epochs batch by batch on sparse batches (CPU, or several processes)."""
 
     def run(epoch: Epoch) -> Iterator[float]:
@@ -361,21 +307,27 @@ def _plain_epochs(step: _Step, documents: Documents, size: int) -> Runner:
     return run
 
 
-def _graphed_epochs(step: _Step, documents: Documents, size: int) -> Runner:
-    """Run epochs as one captured CUDA graph per batch, replayed without any work on the host."""
-    stretch = Stretch(documents, min(size, documents.n_docs))
-    next(stretch.fill(in_order(documents)))  # something to record with
-    before = step.state()
-    graph, _ = record(
-        lambda: step(stretch.batch, stretch.advance), times=3, generator=step.generator
-    )
-    step.restore(*before)
+def graphed_epochs(step: _Step, documents: Documents, size: int) -> Runner:
+    """Run epochs on dense batches; on a GPU a step is a recorded graph, replayed for each batch."""
+    buffer = Buffer(documents, min(size, documents.n_docs))
+
+    def work() -> None:
+        step(buffer.batch)
+        buffer.advance()
+
+    replay: Callable[[], None] = work
+    if documents.device.type == "cuda":
+        next(buffer.fill(in_order(documents)))  # something to record with
+        before = step.state()
+        graph, _ = record(work, times=3, generator=step.generator)
+        step.restore(*before)
+        replay = graph.replay
 
     def run(epoch: Epoch) -> Iterator[float]:
-        n_batches, done = -(-len(epoch.known) // stretch.batch_size), 0
-        for n in stretch.fill(epoch):
+        n_batches, done = -(-len(epoch.known) // buffer.batch_size), 0
+        for n in buffer.fill(epoch):
             for _ in range(n):
-                graph.replay()
+                replay()
             done += n
             yield done / n_batches
 

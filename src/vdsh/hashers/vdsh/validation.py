@@ -1,8 +1,7 @@
 """Scoring a network on validation documents, to keep its best epoch. Test data is never seen."""
 
-from collections.abc import Callable, Iterable, Iterator
-from copy import deepcopy
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -20,20 +19,11 @@ from vdsh.metrics.by_threshold import MOST_DOCUMENTS, MOST_QUERIES, choose_k
 from vdsh.metrics.on_device import count, tally
 from vdsh.metrics.ranking import precision_at
 from vdsh.model.health import sample
-from vdsh.recording import Beside, bring, record
 
 if TYPE_CHECKING:
     from vdsh.hashers.vdsh import VDSH
 
 _ENCODE = 1024  # documents at a time on a CPU
-
-
-class _Recorded(NamedTuple):
-    """How a GPU judges: what it reads, does and fills."""
-
-    network: Network
-    graph: torch.cuda.CUDAGraph
-    found: list[Tensor]
 
 
 class Judge:
@@ -45,8 +35,6 @@ class Judge:
         # Cut once, not after every epoch.
         self.queries = list(_batches(queries))
         self.n_queries = queries.n_docs
-        self._recorded: _Recorded | None = None
-        self._beside = Beside(queries.device)
         if kind == "precision":
             self.train = list(_batches(train))
             self.relevant = queries.labels @ train.labels.T > 0  # (n_queries, n_docs)
@@ -66,46 +54,23 @@ class Judge:
         return cls(hasher, kind, *parts)
 
     @torch.no_grad()
-    def begin(self, network: Network, seed: int) -> Callable[[], float]:
-        """Begin to score a network; what it returns waits for the score. More is better.
-
-        A GPU goes on meanwhile, see `join`. Ask about the same network each time: there it is
-        recorded how.
-        """
+    def score(self, network: Network, seed: int) -> float:
+        """Score a network; more is better."""
         if self.kind == "bound":
-            bound = bring([self._bound(network, seed)])
-            return lambda: float(bound()[0])
-        coming = self._ask_a_copy(network) if self.relevant.is_cuda else bring(self._found(network))
-        return lambda: max(float(precision_at(tally(one), self.k).mean()) for one in coming())
-
-    def join(self) -> None:
-        """Have what follows wait for what was begun."""
-        self._beside.join()
-
-    def _ask_a_copy(self, network: Network) -> Callable[[], list[Tensor]]:
-        """Count beside what follows, which may change the network, what it finds now."""
-        if self._recorded is None:
-            copy = deepcopy(network, {id(network.beside): None})
-            graph, found = record(lambda: self._found(copy))
-            self._recorded = _Recorded(copy, graph, found)
-        copy, graph, found = self._recorded
-        self.join()  # the copy was read
-        torch._foreach_copy_(list(copy.parameters()), list(network.parameters()))
-        with self._beside():
-            graph.replay()
-            return bring(found)
-
-    def _found(self, network: Network) -> list[Tensor]:
-        """Let validation documents search the training documents, with each likely threshold."""
+            return self._bound(network, seed)
         database, queries = _means(network, self.train), _means(network, self.queries)
-        kind, found = self.hasher.threshold, []
+        kind = self.hasher.threshold
         # "best" is a search of its own, after training, that starts from the better of these.
-        for name in FIXED if kind == "best" else (kind,):
-            cut = _median(database) if name == "median" else torch.zeros_like(database[0])
-            found.append(count(queries > cut, database > cut, self.relevant))
-        return found
+        names = FIXED if kind == "best" else (kind,)
+        return max(self._precision(name, database, queries) for name in names)
 
-    def _bound(self, network: Network, seed: int) -> Tensor:
+    def _precision(self, threshold: str, database: Tensor, queries: Tensor) -> float:
+        """Let validation documents search the training documents."""
+        cut = _median(database) if threshold == "median" else torch.zeros_like(database[0])
+        found = count(queries > cut, database > cut, self.relevant)
+        return float(precision_at(tally(found.cpu()), self.k).mean())
+
+    def _bound(self, network: Network, seed: int) -> float:
         """Compute the lower bound per validation document, with the same noise every time."""
         generator = torch.Generator(network.W1.device).manual_seed(seed)
         bound = lower_bound(self.hasher)
@@ -114,7 +79,7 @@ class Judge:
         for batch in self.queries:
             noise = network.noise(len(batch.known), 1, generator)
             total += bound(network, batch, network.hidden(batch), weights, noise).value.sum()
-        return total / self.n_queries
+        return float(total / self.n_queries)
 
 
 def _are_known(labels: Labels | None) -> bool:
@@ -131,8 +96,7 @@ def _subset(corpus: Examples, most: int, kind: str) -> Examples:
     if len(rows) == corpus.inputs.shape[0]:
         return corpus
     labels = None if corpus.labels is None else corpus.labels.take(rows)
-    vectors = None if corpus.seen is None else corpus.seen[rows]
-    return Examples(corpus.inputs[rows], corpus.counts[rows], labels, seen=vectors)
+    return Examples(corpus.inputs[rows], corpus.counts[rows], labels)
 
 
 def means(network: Network, documents: Documents) -> Tensor:

@@ -1,4 +1,4 @@
-"""Learning on: the weights of a trained model, laid out for a vocabulary that has grown."""
+"""Warm start: the weights of a trained model, laid out for a vocabulary that has grown."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ SHAPE = ("n_bits", "weighting", "hidden_size", "decoder_size", "log_variance")
 _FEW = 1e-12  # a sum of weights that is none
 
 
-class Start(NamedTuple):
+class WarmStart(NamedTuple):
     """A trained model to learn on from."""
 
     learned: Mapping[str, Any]  # what its hasher learned, by attribute name
@@ -31,14 +31,14 @@ class Start(NamedTuple):
         return len(self.learned["b1_"])
 
     @classmethod
-    def of(cls, model: Model, words: Sequence[str]) -> "Start":
+    def of(cls, model: Model, words: Sequence[str]) -> "WarmStart":
         """Take a model, to learn on with this vocabulary."""
         old = {word: column for column, word in enumerate(model.words)}
         columns = np.array([old.get(word, -1) for word in words], np.intp)
         return cls(model.learned, model.settings, columns)
 
 
-def check_shape(start: Start, settings: Mapping[str, Any]) -> None:
+def check_shape(start: WarmStart, settings: Mapping[str, Any]) -> None:
     """Raise unless a network of these settings has the shape of the trained one."""
     before = {**start.settings, "hidden_size": start.hidden_size}
     for name in SHAPE:
@@ -49,21 +49,13 @@ def check_shape(start: Start, settings: Mapping[str, Any]) -> None:
             )
 
 
-def check_seen(start: Start, n_dimensions: int) -> None:
-    """Raise where the trained model sees vectors that the new one does not have."""
-    n_before = len(start.learned.get("W_vectors_", ()))
-    if n_before and n_before != n_dimensions:
-        raise InputError(
-            f"The model to start from sees vectors of {n_before:,} dimensions beside words. Give "
-            "such vectors, with both_ends (--both-ends), or learn from nothing."
-        )
-
-
-def grow(start: Start, inputs: csr_array, classes: Sequence[str] = ()) -> dict[str, Floats]:
+def grown_weights(
+    start: WarmStart, inputs: csr_array, classes: Sequence[str] = ()
+) -> dict[str, Floats]:
     """Lay the weights out for the new terms and labels, by their names in the network.
 
     A new word's row is the mean of the rows of words that it occurs with, weighted as the encoder
-    sees them; so it means at first what its company means. What has no old weight at all is not a
+    sees them; so it starts as the words around it are. What has no old weight at all is not a
     number, and stays as a fresh network has it.
 
     Parameters
@@ -90,7 +82,7 @@ def grow(start: Start, inputs: csr_array, classes: Sequence[str] = ()) -> dict[s
     return weights
 
 
-_NETWORK = "W1 b1 W2 b2 W3 b3 W4 b4 W5 b5 W6 b6 D b_decoder G b_words U b_labels W_vectors".split()
+_NETWORK = "W1 b1 W2 b2 W3 b3 W4 b4 W5 b5 W6 b6 D b_decoder G b_words U b_labels".split()
 
 
 def _take(rows: Floats, columns: NDArray[np.intp]) -> Floats:

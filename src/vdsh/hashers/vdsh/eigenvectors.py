@@ -1,4 +1,4 @@
-"""Leading eigenvectors of a large sparse matrix, on all cores."""
+"""Top eigenvectors of a large sparse matrix, on all cores."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ _BLOCK = 1024  # rows a task
 Floats = NDArray[np.float32]
 
 
-def leading(matrix: csr_array, n: int, *, steps: int, every: int) -> tuple[Floats, Floats]:
+def top_eigenvectors(matrix: csr_array, n: int, *, steps: int, every: int) -> tuple[Floats, Floats]:
     """Find about the n eigenvalues of a symmetric matrix that are largest, of either sign.
 
     A few random vectors are multiplied many times (subspace iteration), which equal eigenvalues

@@ -1,9 +1,10 @@
-"""Where training begins: at the linear map from words to what a code has to tell.
+"""The linear start: training begins as the linear map from words to targets.
 
-By chance a network needs dozens of epochs to find out which words go together. Where documents lie
-among one another (see `related`), or which labels they have, says it at once: their main
-coordinates are turned so that signs lose little (iterative quantisation, Y. Gong and S. Lazebnik,
-CVPR 2011), words are regressed on them, and training goes on from there with what a line cannot do.
+From random weights a network needs dozens of epochs to find out which words go together. The
+targets, which are the places of documents among one another (see `related`) or their labels, say it
+at once: their main coordinates are turned so that signs lose little (iterative quantisation,
+Y. Gong and S. Lazebnik, CVPR 2011), words are regressed on them, and training goes on from there
+with what a line cannot do.
 
 A short code has fewer bits than matters: its main coordinates alone would leave most of them out
 for good. There each bit begins as a mixture, by chance, of many coordinates.
@@ -15,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from scipy.sparse import csr_array, hstack
+from scipy.sparse import csr_array
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -34,15 +35,14 @@ _UNSURE = 0.5  # size of a mixture, beside that of a coordinate
 
 
 @torch.no_grad()
-def begin(
+def start_linear(
     network: Network,
     inputs: csr_array,
-    told: Floats,
+    targets: Floats,
     seed: int,
-    seen: Floats | None = None,
     before: Floats | None = None,
 ) -> None:
-    """Have a network begin as the linear map from inputs to what the code has to tell.
+    """Have a network begin as the linear map from inputs to targets.
 
     Pairs of nodes are relu(z) and relu(-z), whose difference is z; nodes that are left begin by
     chance, and so does all of a network with too few nodes.
@@ -52,40 +52,32 @@ def begin(
     network : Network
     inputs : csr_array of shape (n_docs, n_terms)
         What the encoder sees.
-    told : float32 ndarray of shape (n_docs, d)
+    targets : float32 ndarray of shape (n_docs, d)
         Near where codes are to be similar.
     seed : int
         Draws the rotation that turning begins with, or the mixtures.
-    seen : float32 ndarray of shape (n_docs, N), optional
-        Vectors that the encoder sees beside words.
     before : float32 ndarray of shape (n_docs, K), optional
         What the network makes of the documents now, where it is to learn on: coordinates are then
         turned so that signs stay, as far as the new ones allow.
     """
     n_bits, device = network.W3.shape[1], network.W1.device
-    if len(network.b1) < 2 * n_bits or not told.shape[1]:
+    if len(network.b1) < 2 * n_bits or not targets.shape[1]:
         return
     rows = sample(inputs.shape[0], _MOST_TO_REGRESS)
     kept = None if before is None else signs(before[rows])
     m = n_bits  # coordinates
     if n_bits < _SHORT:
-        m = max(n_bits, min(_COORDINATES, told.shape[1], len(network.b1) // 2))
-    some_told = told[rows]
-    aims = turn(some_told, n_bits, seed, kept) if m == n_bits else _main_coordinates(some_told, m)
-    some = inputs[rows]
-    if seen is not None:
-        some = csr_array(hstack([some, csr_array(seen[rows])], format="csr"))
-    W, z = regress(some, torch.as_tensor(aims, device=device))
+        m = max(n_bits, min(_COORDINATES, targets.shape[1], len(network.b1) // 2))
+    some = targets[rows]
+    aims = turn(some, n_bits, seed, kept) if m == n_bits else _main_coordinates(some, m)
+    W, z = regress(inputs[rows], torch.as_tensor(aims, device=device))
     middle = z.mean(0)
     size = (z - middle).abs().mean(0)
-    size[size == 0] = 1  # of words that tell nothing
+    size[size == 0] = 1  # of words that say nothing
     eye = torch.eye(m, device=device)
     both = torch.cat([eye, -eye])  # (2m, m)
     pairs = slice(None, 2 * m)
-    first = (W / size) @ both.T
-    network.W1[:, pairs] = first[: len(network.W1)]
-    if seen is not None:
-        network.W_vectors[:, pairs] = first[len(network.W1) :]
+    network.W1[:, pairs] = (W / size) @ both.T
     network.b1[pairs] = both @ (-middle / size)
     network.W2[:, pairs].mul_(_SMALLER)
     network.W2[pairs, pairs] = torch.eye(2 * m, device=device)
@@ -124,14 +116,14 @@ def turn(rows: Floats, n_bits: int, seed: int, kept: Floats | None = None) -> Fl
 
 def _main_coordinates(rows: Floats, n: int) -> Floats:
     centred = rows - rows.mean(axis=0)
-    coordinates: Floats = (centred @ main_axes(centred, n)[1]).astype(np.float32)
+    coordinates: Floats = (centred @ _main_axes(centred, n)).astype(np.float32)
     return coordinates
 
 
-def main_axes(centred: Floats, n: int) -> tuple[Floats, Floats]:
-    """Find the n directions in which rows vary most, and the sums of squares along them."""
-    squares, axes = eigh(centred.T @ centred)
-    return squares[::-1][:n], np.ascontiguousarray(axes[:, ::-1][:, :n])
+def _main_axes(centred: Floats, n: int) -> Floats:
+    """Find the n directions in which rows vary most."""
+    _, axes = eigh(centred.T @ centred)
+    return np.ascontiguousarray(axes[:, ::-1][:, :n])
 
 
 def regress(inputs: csr_array, targets: Tensor) -> tuple[Tensor, Tensor]:

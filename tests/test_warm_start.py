@@ -13,7 +13,7 @@ from vdsh.cli import learning
 from vdsh.cli.options import Reading
 from vdsh.documents.document import draw
 from vdsh.errors import InputError
-from vdsh.hashers.vdsh.growth import Start, grow
+from vdsh.hashers.vdsh.warm_start import WarmStart, grown_weights
 from vdsh.model.changes import count_changes
 from vdsh.scale.sampling import Words, sample_documents
 from vdsh.text import BagOfWords
@@ -24,11 +24,11 @@ BRIEF = quick("vdsh-s", epochs=1)
 def test_weights_grow_by_rows_of_the_company(fitted):
     old = fitted.model_
     words = sorted([*old.words, "aardvark", "zebra"])
-    start = Start.of(old, words)
+    start = WarmStart.of(old, words)
     dense = np.zeros((3, len(words)), np.float32)
     dense[0, [words.index(w) for w in ("aardvark", "moon", "orbit")]] = [9, 1, 3]
     dense[1, [words.index(w) for w in ("aardvark", "zebra", "goal")]] = [5, 7, 2]
-    grown = grow(start, csr_array(dense), ["sport", "weather"])
+    grown = grown_weights(start, csr_array(dense), ["sport", "weather"])
     row = {word: old.learned["W1_"][column] for column, word in enumerate(old.words)}
     new = {word: grown["W1"][column] for column, word in enumerate(words)}
     assert all((new[word] == row[word]).all() for word in old.words)
@@ -45,7 +45,7 @@ def test_a_word_without_company_has_no_row_yet(fitted):
     words = sorted([*fitted.model_.words, "zebra"])
     dense = np.zeros((1, len(words)), np.float32)
     dense[0, words.index("zebra")] = 1
-    grown = grow(Start.of(fitted.model_, words), csr_array(dense), ["space", "sport"])
+    grown = grown_weights(WarmStart.of(fitted.model_, words), csr_array(dense), ["space", "sport"])
     assert np.isnan(grown["W1"][words.index("zebra")]).all()
 
 
@@ -66,7 +66,7 @@ def test_learning_on_begins_at_the_new_places_near_the_old_codes(fitted, corpus)
     changed = {}
     for start in (fitted, None):
         hasher = TextHasher("vdsh-s", 16, random_state=1, **STILL).fit(*corpus, start=start)
-        changed[start] = count_changes(fitted.model_, hasher.model_, corpus[0]).bits
+        changed[start] = count_changes(fitted.encode(corpus[0]), hasher.encode(corpus[0])).bits
     assert changed[fitted] < 0.2 < 0.3 < changed[None]
 
 
@@ -97,8 +97,9 @@ def test_a_method_without_epochs_cannot_learn_on(corpus):
 
 
 def test_changes_are_counted(fitted, corpus):
-    assert count_changes(fitted.model_, fitted.model_, corpus[0]) == (80, 0.0, 0.0)
-    assert count_changes(fitted.model_, fitted.model_, []) == (0, 0.0, 0.0)
+    codes = fitted.encode(corpus[0])
+    assert count_changes(codes, codes) == (80, 0.0, 0.0)
+    assert count_changes(codes[:0], codes[:0]) == (0, 0.0, 0.0)
     turned = TextHasher("vdsh-s", 16)
     turned.model_ = Model(
         "vdsh-s",
@@ -110,7 +111,7 @@ def test_changes_are_counted(fitted, corpus):
         training={},
     )
     share = fitted.transform(corpus[0])[:, 0].mean()
-    found = count_changes(fitted.model_, turned.model_, corpus[0])
+    found = count_changes(fitted.encode(corpus[0]), turned.encode(corpus[0]))
     assert found == (80, pytest.approx(share), pytest.approx(share / 16))
 
 

@@ -1,9 +1,9 @@
-"""Where each training document lies, by what its words mean, not by which they are.
+"""Latent semantic analysis (LSA) and word vectors of the training documents.
 
-Two spaces, learned from the documents themselves. In the first, latent semantic space, a document
-is the sum of its words as the whole of the corpus has them. In the second it is the sum of word
-vectors, which are learned from the words that each word occurs with. Documents of ten words share
-few words even where they are about one matter, and say too little for the first.
+Both spaces are learned from the documents themselves. In the space of LSA a document is the sum of
+its words as the whole of the corpus has them. In the second it is the sum of word vectors, which
+are learned from the words that each word occurs with. Documents of ten words share few words even
+where they are about one topic, and say too little for LSA.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, vstack
 from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
-from vdsh.hashers.vdsh.spectra import leading
+from vdsh.hashers.vdsh.eigenvectors import top_eigenvectors
 from vdsh.jit import available_threads, in_threads
 from vdsh.model.health import sample
 
@@ -24,11 +24,11 @@ _BLOCK = 500  # terms
 Floats = NDArray[np.float32]
 
 
-def meanings(words: csr_array) -> Floats:
-    """Place documents by topic and by the meaning of their words.
+def document_vectors(words: csr_array) -> Floats:
+    """Place documents by LSA and by the vectors of their words.
 
-    The inner product of two documents is the sum of two cosines. That of latent semantic space
-    counts fully from 40 different words a document on, in the mean, and not at all up to 10.
+    The inner product of two documents is the sum of two cosines. That of LSA counts fully from 40
+    different words a document on, in the mean, and not at all up to 10.
 
     Parameters
     ----------
@@ -40,12 +40,12 @@ def meanings(words: csr_array) -> Floats:
     float32 ndarray of shape (n_docs, 88 at most)
         Fewer dimensions where there are few documents.
     """
-    weight = np.sqrt(topic_weight(words))
-    return np.hstack([weight * _topics(words), unit(words @ _word_vectors(words))])
+    weight = np.sqrt(lsa_weight(words))
+    return np.hstack([weight * _lsa(words), unit(words @ _word_vectors(words))])
 
 
-def topic_weight(words: csr_array) -> np.float32:
-    """Say how much latent semantic space counts for documents as long as these: 0 to 1."""
+def lsa_weight(words: csr_array) -> np.float32:
+    """Say how much LSA counts for documents as long as these: 0 to 1."""
     length = words.nnz / max(words.shape[0], 1)
     return np.float32(min(max((length - 10) / 30, 0), 1))
 
@@ -66,7 +66,7 @@ def unit(rows: NDArray[np.floating]) -> Floats:
     return scaled
 
 
-def _topics(words: csr_array) -> Floats:
+def _lsa(words: csr_array) -> Floats:
     """Place documents in latent semantic space (S. Deerwester et al., JASIS 1990)."""
     some = words[sample(words.shape[0], _MOST_TO_LEARN)]
     return unit(words @ _axes(some, _dimensions(some, _TOPICS)))
@@ -84,7 +84,7 @@ def _word_vectors(words: csr_array) -> Floats:
     terms = np.sort(np.argsort(-frequency, kind="stable")[:_MOST_TERMS])
     together = _information(csr_array(some[:, terms]))
     vectors = np.zeros((words.shape[1], _dimensions(some, _WORD_VECTORS)), np.float32)
-    values, axes = leading(together, vectors.shape[1] + _MORE, steps=7, every=1)
+    values, axes = top_eigenvectors(together, vectors.shape[1] + _MORE, steps=7, every=1)
     vectors[terms] = axes[:, np.argsort(-np.abs(values))[: vectors.shape[1]]]
     return vectors
 

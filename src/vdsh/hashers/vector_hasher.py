@@ -2,12 +2,10 @@
 
 import os
 import warnings
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -18,17 +16,10 @@ from vdsh.hashers.base import Hasher, Progress
 from vdsh.hashers.baselines.itq import ITQ
 from vdsh.hashers.baselines.lsh import LSH
 from vdsh.hashers.baselines.spectral import SpectralHashing
-from vdsh.hashers.vectors.vdsh_v import VDSH_V
 from vdsh.model import Model
 from vdsh.model.vectors import as_rows, check_vectors
-from vdsh.text import BagOfWords
 
-METHODS: dict[str, type[Hasher]] = {
-    "vdsh-v": VDSH_V,
-    "lsh": LSH,
-    "sph": SpectralHashing,
-    "itq": ITQ,
-}
+METHODS: dict[str, type[Hasher]] = {"itq": ITQ, "lsh": LSH, "sph": SpectralHashing}
 
 
 class ZeroVectorWarning(UserWarning):
@@ -38,29 +29,17 @@ class ZeroVectorWarning(UserWarning):
 class VectorHasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Learn binary codes from vectors, such as embeddings: near vectors get similar codes.
 
-    Vectors are scaled to unit length first; near means a high cosine. The model is a variational
-    autoencoder of the VDSH family: the code has to tell the vector, and where among all others it
-    lies over several hops.
+    Vectors are scaled to unit length first; near means a high cosine. A query may stay a vector:
+    a store then ranks by the rotated values of ITQ, which say more than their signs.
 
     Parameters
     ----------
     n_bits : int, default=64
         Length of the codes, a multiple of 8.
-    model : {"vdsh-v", "itq", "sph", "lsh"}, default="vdsh-v"
-        The method; the others are baselines, which have no setting here but `random_state`.
-    hidden_size : int, default=1000
-        Nodes in each of the two hidden layers. Twice the dimensions of the vectors, and some
-        more, are best: the network then begins as the linear map that is nearest.
-    epochs : int, optional
-        Passes over the vectors, of which up to 50,000 are learned from. By default 900 over the
-        root of their number, from 4 to 12.
-    batch_size : int, default=200
-    learning_rate : float, default=1e-3
-        Step size of Adam at the beginning.
+    model : {"itq", "lsh", "sph"}, default="itq"
+        The method: iterative quantisation, random hyperplanes or spectral hashing.
     random_state : int, RandomState or None
         The same number gives the same codes on the same machine.
-    device : str, default="auto"
-        Where to train: "cpu", "cuda", or a GPU if there is one.
 
     Attributes
     ----------
@@ -72,38 +51,22 @@ class VectorHasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> vectors = np.random.RandomState(0).normal(size=(40, 5))
-    >>> hasher = VectorHasher(8, epochs=1, hidden_size=16, random_state=0).fit(vectors)
+    >>> hasher = VectorHasher(8, random_state=0).fit(vectors)
     >>> hasher.encode(vectors).shape
     (40, 1)
     """
 
-    def __init__(
-        self,
-        n_bits: int = 64,
-        *,
-        model: str = "vdsh-v",
-        hidden_size: int = 1000,
-        epochs: int | None = None,
-        batch_size: int = 200,
-        learning_rate: float = 1e-3,
-        random_state: Any = None,
-        device: str = "auto",
-    ) -> None:
+    def __init__(self, n_bits: int = 64, *, model: str = "itq", random_state: Any = None) -> None:
         self.n_bits = n_bits
         self.model = model
-        self.hidden_size = hidden_size
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
         self.random_state = random_state
-        self.device = device
 
     def fit(
         self,
         X: Any,
         y: Any = None,
         *,
-        texts: Sequence[str] | None = None,
+        embedder: str = "",
         progress: Progress | None = None,
         source: str = "",
     ) -> Self:
@@ -115,9 +78,9 @@ class VectorHasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             Finite numbers; you are warned of rows that are zero.
         y : ignored
             There for pipelines.
-        texts : sequence of str, optional
-            What the vectors are of. The code then has to tell their words too, and
-            `vdsh.explain` can say what its bits stand for. Hashing needs no texts.
+        embedder : str, optional
+            What made the vectors, as "model2vec:FOLDER" or "sentence-transformers:NAME": the
+            model then embeds texts itself.
         progress : callable, optional
             Called with a `Report` now and then.
         source : str
@@ -125,24 +88,22 @@ class VectorHasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         kind = self.check_model()
         vectors = self._check(X, reset=True)
-        bag = BagOfWords()
-        words = None if texts is None else bag.fit_transform(_check_number(texts, len(vectors)))
-        settings = {"n_bits": self.n_bits, "weighting": "tf", "random_state": self.random_state}
-        given: dict[str, Any] = {}
-        if kind is VDSH_V:
-            own = ("hidden_size", "epochs", "batch_size", "learning_rate", "device")
-            settings |= {name: getattr(self, name) for name in own}
-            given = {"words": words}
-        hasher = kind(**settings).fit(as_rows(vectors).to_csr(), progress=progress, **given)
-        has_words = kind is VDSH_V and words is not None
+        hasher = kind(n_bits=self.n_bits, weighting="tf", random_state=self.random_state)
+        hasher.fit(as_rows(vectors).to_csr(), progress=progress)
         self.model_ = Model(
             self.model,
-            bag.vocabulary_.tolist() if has_words else [],
+            [],
             hasher.learned(),
             settings=hasher.get_params(),
-            text_settings=bag.get_params() if has_words else {},
+            text_settings={},
             given=self.get_params(),
-            training=_facts(vectors, words if has_words else None, source),
+            training={
+                "source": source,
+                "documents": len(vectors),
+                "dimensions": vectors.shape[1],
+                "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            }
+            | ({"embedder": embedder} if embedder else {}),
             takes_vectors=True,
         )
         return self
@@ -196,22 +157,3 @@ class VectorHasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def _check_number(texts: Sequence[str], n_vectors: int) -> Sequence[str]:
-    if len(texts) != n_vectors:
-        raise InputError(
-            f"Got {len(texts):,} texts but {n_vectors:,} vectors. Give one per vector, in order."
-        )
-    return texts
-
-
-def _facts(vectors: Any, words: csr_array | None, source: str) -> dict[str, Any]:
-    n_docs, n_dimensions = vectors.shape
-    return {
-        "source": source,
-        "documents": n_docs,
-        "dimensions": n_dimensions,
-        "terms": 0 if words is None else words.shape[1],
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-    }

@@ -10,8 +10,8 @@ from conftest import QUICK, toy_corpus
 from vdsh.codes import unpack
 from vdsh.hashers import VDSH, VDSH_S
 from vdsh.hashers.vdsh.batches import sparse_batches
-from vdsh.hashers.vdsh.beginning import begin, regress, turn
 from vdsh.hashers.vdsh.epochs import Documents, in_order
+from vdsh.hashers.vdsh.linear_start import regress, start_linear, turn
 from vdsh.hashers.vdsh.network import Network
 from vdsh.text import BagOfWords
 
@@ -49,7 +49,7 @@ def test_the_regression_is_that_of_scikit_learn(words, told):
 
 def test_a_network_begins_near_the_turned_places(words, told):
     begun = network()
-    begin(begun, words, told, 0)
+    start_linear(begun, words, told, 0)
     turned, found = turn(told, 8, 0), means(begun, words)
     _, line = regress(words, torch.as_tensor(turned))
     wanted = (line - line.mean(0)).numpy()
@@ -60,7 +60,7 @@ def test_a_network_begins_near_the_turned_places(words, told):
 def test_a_short_code_begins_with_more_coordinates_than_bits(words):
     told = np.random.RandomState(1).normal(size=(60, 12)).astype(np.float32)
     begun = network(n_bits=8)
-    begin(begun, words, told, 0)
+    start_linear(begun, words, told, 0)
     _, line = regress(words, torch.as_tensor(told - told.mean(axis=0)))
     found = means(begun, words)
     known = np.linalg.lstsq(np.c_[line, np.ones(60)], found, rcond=None)[0]
@@ -78,13 +78,13 @@ def test_turned_places_keep_their_distances(told):
 
 def test_too_few_nodes_begin_by_chance(words, told):
     begun, by_chance = network(hidden_size=15), network(hidden_size=15)
-    begin(begun, words, told, 0)
+    start_linear(begun, words, told, 0)
     assert torch.equal(begun.W1, by_chance.W1)
 
 
 def test_words_that_tell_nothing_do_no_harm(told):
     begun = network()
-    begin(begun, csr_array((60, 20), dtype=np.float32), told, 0)
+    start_linear(begun, csr_array((60, 20), dtype=np.float32), told, 0)
     assert all(torch.isfinite(each).all() for each in begun.parameters())
 
 

@@ -1,0 +1,109 @@
+"""Learn a model and measure it: from texts, on from a trained model, or from vectors."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from vdsh.evaluation import find_faults, measure_quality
+from vdsh.hashers import VectorHasher
+from vdsh.model.changes import count_changes
+from vdsh.model.health import sample
+from vdsh.pipeline import TextHasher
+from vdsh.progress import progress_bar, training_bar
+from vdsh.scale.cluster import Machines
+from vdsh.scale.training import Lesson, fit_on_ray
+
+MOST_COMPARED = 10_000  # texts that are encoded with both models
+
+
+def fit_texts(
+    lesson: Lesson,
+    machines: Machines | None = None,
+    *,
+    sampled_from: int | None = None,
+    first: bool = True,
+    progress: bool = True,
+) -> TextHasher:
+    """Learn a model from texts, and measure its codes on the held-out ones for the model card.
+
+    Parameters
+    ----------
+    lesson : Lesson
+        The settings, and what to learn from.
+    machines : Machines, optional
+        A Ray cluster to train on; without it, training runs here.
+    sampled_from : int, optional
+        How many documents there are, where the texts are a sample of them.
+    first : bool, default=True
+        Whether this process measures; other processes of a group only train.
+    progress : bool, default=True
+        Draw bars.
+    """
+    hasher = fit_on_ray(lesson, machines) if machines else lesson.fit(progress=progress)
+    if first:
+        facts: dict[str, Any] = {"quality": _measure(hasher, lesson, progress=progress)}
+        facts |= {} if sampled_from is None else {"sampled_from": sampled_from}
+        hasher.model_.training = {**hasher.model_.training, **facts}
+    return hasher
+
+
+def fit_from(
+    lesson: Lesson,
+    machines: Machines | None = None,
+    *,
+    stored: Sequence[str] | None = None,
+    store: str | None = None,
+    sampled_from: int | None = None,
+    first: bool = True,
+    progress: bool = True,
+) -> TextHasher:
+    """Learn on from the model in `lesson.start`, and count how many codes change.
+
+    Parameters
+    ----------
+    stored : sequence of str, optional
+        Texts of a store whose codes would change; by default those that are learned from.
+    store : str, optional
+        The name of that store, for the model card.
+
+    All other parameters as in `fit_texts`.
+    """
+    assert lesson.start is not None, "there is no model to start from"
+    hasher = fit_texts(lesson, machines, sampled_from=sampled_from, first=first, progress=progress)
+    if first:
+        texts = lesson.train[0] if stored is None else stored
+        some = [texts[i] for i in sample(len(texts), MOST_COMPARED)]
+        changes = count_changes(lesson.start.encode(some), hasher.model_.encode(some))
+        training = hasher.model_.training
+        started = {**training["started"], "store": store, "changes": changes._asdict()}
+        hasher.model_.training = {**training, "started": started}
+    return hasher
+
+
+def fit_vectors(
+    vectors: Any,
+    n_bits: int = 64,
+    *,
+    model: str = "itq",
+    random_state: int | None = None,
+    embedder: str = "",
+    source: str = "",
+    progress: bool = True,
+) -> VectorHasher:
+    """Learn a model from vectors; see `VectorHasher`."""
+    hasher = VectorHasher(n_bits, model=model, random_state=random_state)
+    with training_bar(enabled=progress) as report:
+        return hasher.fit(vectors, embedder=embedder, progress=report, source=source)
+
+
+def _measure(hasher: TextHasher, lesson: Lesson, *, progress: bool) -> dict[str, Any]:
+    """Measure the codes on the held-out documents, and say where they are not to be trusted."""
+    quality = None
+    if lesson.validation is not None:
+        with suppress(KeyboardInterrupt), progress_bar(enabled=progress) as bar:  # keeps the model
+            bar.add_task("measuring", total=None)
+            quality = measure_quality(hasher, lesson.train, lesson.validation)
+    found = {} if quality is None else quality._asdict()
+    if quality is not None:
+        found["values"] = {name: round(value, 4) for name, value in quality.values.items()}
+    return found | {"warnings": find_faults(hasher, quality)}
