@@ -257,7 +257,7 @@ def test_a_sparse_part_is_refused(tmp_path):  # #31 B2: a small file, a large st
     "statement",
     [
         "DELETE FROM models",
-        "UPDATE documents SET code = zeroblob(2)",
+        "UPDATE documents SET code = zeroblob(3) WHERE row = 7",
         "UPDATE meta SET value = '0' || substr(value, 2) || '' WHERE key = 'fingerprint'",
     ],
 )

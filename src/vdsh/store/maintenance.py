@@ -52,9 +52,9 @@ def describe(engine: Engine, meta: Mapping[str, str], model: StoreModel) -> dict
 
 def find_problems(engine: Engine, model: StoreModel, sample: int) -> list[str]:
     """Say what is wrong with a store and what to do: nothing where all is well."""
-    found, of = list(engine.problems()), model.fingerprint
+    found, ids, of = list[str](), list[str](), model.fingerprint
     try:
-        ids: list[str] = []
+        found.extend(engine.problems())
         for page in pages(lambda last: engine.code_page(last, PAGE, of), ""):
             ids += read_codes(page, model.n_bits // 8)[0]
         found += _wrong_codes(engine, model, ids, sample)
@@ -69,7 +69,7 @@ def _wrong_codes(engine: Engine, model: StoreModel, ids: Sequence[str], sample: 
 
     Of vectors a store keeps nothing but codes.
     """
-    if not model.model.texts_suffice:
+    if not model.model.texts_suffice or not sample:
         return []
     chosen = engine.look_up(ids[:: max(1, len(ids) // sample)][:sample])
     codes = model.model.encode([found.document.text for found in chosen])
@@ -147,7 +147,7 @@ def restore_store(file: str | os.PathLike[str], path: str | os.PathLike[str]) ->
                 f"'{file}' is not a whole backup of vdsh ({error}). Nothing was restored."
             ) from error
         with open_store(draft) as store:
-            problems = store.check()
+            problems = store.check(sample=0)  # who gave codes of their own gets them back
         if problems:
             raise FolderError(f"'{file}' is damaged: {problems[0]} Nothing was restored.")
     return open_store(path)

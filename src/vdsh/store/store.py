@@ -207,8 +207,8 @@ class Store(Verbs):
     def check(self, sample: int = 200) -> list[str]:
         """Say what is wrong with the store and what to do: an empty list where all is well.
 
-        The engine's own check, index and words against the documents, the model's checksum, and
-        the codes of some documents made again.
+        The engine's own check, index and words against the documents, the model's fingerprint, and
+        the codes of some documents, or of none, made again.
         """
         return self._access.ask(lambda engine: find_problems(engine, self._access.model, sample))
 
