@@ -239,6 +239,27 @@ def test_a_database_that_is_cut_short_takes_no_more_writes(years, folder):  # #3
             change_it()
 
 
+def test_looking_whether_a_store_is_in_place_drops_no_lock(years, folder):  # #31 B7
+    """A descriptor that is closed takes SQLite's locks with it; the log was removed under us."""
+    code = (
+        "import sys\nfrom vdsh import Document, open_store\n"
+        "with open_store(sys.argv[1]) as store:\n"
+        "    store.upsert([Document(id, 'moon') for id in sys.argv[2:]])\n"
+        "    print(*sorted(document.id for document in store))"
+    )
+
+    def elsewhere(*ids):
+        command = [sys.executable, "-c", code, str(folder), *ids]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return set(done.stdout.split())
+
+    years.upsert([doc("first")])
+    assert years.is_in_place()
+    elsewhere("other")
+    years.upsert([doc("second")])
+    assert {"first", "other", "second"} <= elsewhere()
+
+
 def test_a_store_that_was_compacted_is_not_taken_for_cut(years, folder):  # #31 B7
     years.upsert([doc(f"more{i}", "moon " * 500) for i in range(500)])
     with open_store(folder) as other:

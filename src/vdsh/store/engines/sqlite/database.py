@@ -50,7 +50,7 @@ class Database:
         self.read_only = False
         self._wait = wait
         self._connection: sqlite3.Connection | None = None
-        self._size = 0  # bytes of the file, when it was last looked at
+        self._size = self._compacted = 0  # bytes of the file, when it was last looked at
         if self.file.is_file():
             self._open()
 
@@ -108,26 +108,32 @@ class Database:
             connection.execute("SELECT 1 FROM meta")
         assert self._connection is not None
         with self._explained():
+            # The file shrinks when the log is brought into it: by then others must know why.
+            (before,) = self._connection.execute("PRAGMA user_version").fetchone()
+            self._connection.execute("PRAGMA wal_autocheckpoint=0")
             self._connection.execute("VACUUM")
+            self._connection.execute(f"PRAGMA user_version={(before + 1) % 2**31}")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._connection.execute("PRAGMA wal_autocheckpoint=1000")  # as it was
 
     def is_in_place(self) -> bool:
         """Say whether the path still leads to the file that is open, and all of it is there."""
         return self.identity == _identity(self.file) and not self._is_cut()
 
     def _is_cut(self) -> bool:
-        """Say whether the file was cut short: it has shrunk, and its header tells of more pages.
+        """Say whether the file was cut short: it has shrunk, and nobody has compacted it.
 
-        It also tells of more while others bring pages from the log to a growing file; a file that
-        was compacted has shrunk, and its header knows.
+        It must not be opened to look: closing any descriptor of a file drops the locks that SQLite
+        holds on it in this process, and what is written then may be lost.
         """
-        with self.file.open("rb") as file:
-            header, size = file.read(32), file.seek(0, os.SEEK_END)
-        page = int.from_bytes(header[16:18]) or 1
-        told = int.from_bytes(header[28:32]) * (65_536 if page == 1 else page)
-        if size < self._size and (size < told or len(header) < 32):
+        if self._connection is None:
+            return False
+        size = self.file.stat().st_size
+        with self._explained():
+            (compacted,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if size < self._size and compacted == self._compacted:
             return True
-        self._size = size
+        self._size, self._compacted = size, compacted
         return False
 
     def interrupt(self) -> None:
@@ -150,7 +156,7 @@ class Database:
         with self._explained():
             self._connection = self._connect("write") if writable else self._connect_for_reading()
         self.identity = _identity(self.file)
-        self._size = self.file.stat().st_size
+        self._size = self._compacted = 0
         return self._connection
 
     @contextmanager
