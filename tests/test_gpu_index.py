@@ -202,7 +202,7 @@ def assert_a_store_searches_there(folder):
     with open_store(folder, model, device="cuda") as store:
         store.upsert(documents[:300])
         assert store.search(texts[0], k=1, rank="distance")
-        assert isinstance(store._engine._need_mirror().index._rows, GpuRows)
+        assert isinstance(store._engine._need_cache().index._rows, GpuRows)
         store.upsert(documents[250:])
         store.delete(["d1", "d260"])
         assert len(store) == 398
