@@ -35,9 +35,6 @@ from servers import PostgresServer
 from vdsh import Document, TextHasher, open_store
 from vdsh.model import as_model
 from vdsh.store import reindex, restore_store
-from vdsh.store.engines.milvus import models as in_milvus
-from vdsh.store.engines.postgres import models as in_postgres
-from vdsh.store.engines.sqlite import models as in_sqlite
 
 SMALL = 2000  # documents of the store whose process is killed
 MOMENTS = 100  # documents in a batch there
@@ -74,8 +71,7 @@ def ready(given, engine):
 
 def kill_often(engine, given):
     """Kill a run again and again; every process is forked from this one, which opens no store."""
-    for module in (reindex, in_sqlite, in_postgres, in_milvus):
-        module.BATCH = MOMENTS
+    reindex.BATCH = MOMENTS
     wanted = max(1, (5 if given.quick else given.kills) // KILLS[engine])
     with ready(given, engine) as (place, _, models, texts):
         texts = texts[:SMALL]

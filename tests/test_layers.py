@@ -108,6 +108,26 @@ def test_no_import_points_down(room):
             assert used <= above, f"{path.relative_to(SOURCE)} imports {used - above}"
 
 
+def test_no_files_of_the_store_import_each_other_in_a_circle():  # #32
+    """Also inside functions and for types only."""
+    files = {path: name_of(path) for path in FILES if room_of(path) == "store"}
+    left = {name: own_imports(path) & set(files.values()) for path, name in files.items()}
+    while free := {name for name, used in left.items() if not used}:
+        left = {name: used - free for name, used in left.items() if name not in free}
+    assert not left
+
+
+def name_of(path):
+    return ".".join(("vdsh", *path.relative_to(SOURCE).with_suffix("").parts))
+
+
+def own_imports(path):
+    """List the modules that a file imports, `from vdsh.store import reindex` included."""
+    froms = [node for node in ast.walk(tree(path)) if isinstance(node, ast.ImportFrom)]
+    names = {f"{node.module}.{alias.name}" for node in froms for alias in node.names}
+    return names | {node.module for node in froms}
+
+
 def test_only_the_files_that_train_import_torch():
     users = {
         str(path.relative_to(SOURCE))

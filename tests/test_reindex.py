@@ -423,7 +423,7 @@ def test_a_query_is_compared_with_codes_of_its_own_model(folder, fitted, newer):
     same = TextHasher("lsh", n_bits=16, random_state=5).fit(toy_corpus()[0])
     with open_store(folder) as store:
         engine = store._engine
-        old = read_queries(store._access.model, ["orbit moon"], "distance")[0].encoded.query_code
+        old = read_queries(store._model, ["orbit moon"], "distance")[0]
         store.reindex(same)
         for ask in (
             lambda: engine.nearest(old, 5, None),

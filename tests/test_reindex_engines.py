@@ -11,7 +11,6 @@ from vdsh.errors import EngineError, FolderError, InputError
 from vdsh.model import as_model
 from vdsh.store import reindex
 from vdsh.store.engines.milvus import models as in_milvus
-from vdsh.store.engines.postgres import models as in_postgres
 
 TEXTS = toy_corpus()[0]
 N = 70
@@ -24,8 +23,7 @@ def newer():
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
-    for module in (reindex, in_postgres, in_milvus):
-        monkeypatch.setattr(module, "BATCH", 20)
+    monkeypatch.setattr(reindex, "BATCH", 20)
 
 
 @pytest.fixture(params=["milvus-lite", "postgres"])

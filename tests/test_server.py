@@ -289,13 +289,13 @@ def test_texts_that_wait_together_get_the_codes_they_get_alone(store, fitted):
         found = [query for (query,) in await asyncio.gather(*alone)]
         together = await pool.read(*texts, rank="distance")
         pairs = zip(found, together, strict=True)
-        assert all((a.encoded.code == b.encoded.code).all() for a, b in pairs)
+        assert all((a.code == b.code).all() for a, b in pairs)
         return found
 
     queries = asyncio.run(ask_all())
     pool.close()
     assert [query.words.text for query in queries] == texts
-    found = [query.encoded for query in queries]
+    found = queries
     assert [one.empty for one in found] == [text == "xyzzy" for text in texts]
     assert [one.unknown for one in found] == [[text] * (text == "xyzzy") for text in texts]
     for text, one in zip(texts, found, strict=True):

@@ -11,7 +11,7 @@ from engines import code, codes_of, doc, ids
 from vdsh import Document, TextHasher
 from vdsh.errors import InputError, MissingFileError
 from vdsh.model.encoders import Hyperplanes
-from vdsh.store import Duplicates, access, open_store
+from vdsh.store import Duplicates, open_store
 from vdsh.store import store as store_module
 
 # Texts here are not about words.
@@ -26,7 +26,6 @@ def store(place, fitted):
 
 @pytest.fixture
 def small_batches(monkeypatch):
-    monkeypatch.setattr(access, "BATCH", 10)
     monkeypatch.setattr(store_module, "BATCH", 10)
 
 

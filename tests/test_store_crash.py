@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from vdsh import Document
-from vdsh.store import access as access_module
 from vdsh.store import open_store
+from vdsh.store import store as store_module
 from vdsh.store.engines.sqlite import words as words_module
 
 # Texts here are not about words.
@@ -49,7 +49,7 @@ def codes_of(documents):
 
 def work(folder, log, step):
     """Change the store for ever; write each step to the log the moment it is acknowledged."""
-    access_module.BATCH = BATCH
+    store_module.BATCH = BATCH
     out = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def acknowledge(step):

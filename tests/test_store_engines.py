@@ -19,11 +19,12 @@ from engines import REMOTE, code, codes_of, doc, ids, server_is_running
 from servers import PASSWORD, QUOTED, MilvusServer, PostgresServer, free_port
 from vdsh.cli import app
 from vdsh.errors import EngineError, FolderError, InputError, VdshError, WriteError
-from vdsh.store import access as access_module
 from vdsh.store import open_store
+from vdsh.store import store as store_module
+from vdsh.store.engine import Engine
 from vdsh.store.engines.milvus import engine as milvus_engine
 from vdsh.store.engines.postgres import rows as postgres_rows
-from vdsh.store.found import Found
+from vdsh.store.hits import Found
 
 # Texts here are not about words.
 pytestmark = pytest.mark.filterwarnings("ignore::vdsh.pipeline.EmptyDocumentWarning")
@@ -59,6 +60,11 @@ def message_of(work):
         work()
     gc.collect()  # what a failed attempt leaves open would warn here
     return caught.type, str(caught.value)
+
+
+def test_an_engine_fills_in_twenty_methods_at_most():  # #32
+    methods = [name for name, value in vars(Engine).items() if callable(value) and name[0] != "_"]
+    assert 10 < len(methods) <= 20
 
 
 # -- getting in -----------------------------------------------------------------------------------
@@ -370,7 +376,7 @@ def test_no_more_documents_are_fetched_than_asked_for(remote_place, fitted, monk
 
 
 def test_a_restart_in_the_middle_of_an_upsert_loses_nothing(server, url, fitted, monkeypatch):
-    monkeypatch.setattr(access_module, "BATCH", 50)
+    monkeypatch.setattr(store_module, "BATCH", 50)
     restarted = []
 
     def restart(n_committed):
@@ -397,7 +403,7 @@ CUT = (
 def test_connections_that_are_cut_are_made_anew(restarting, fitted, monkeypatch):
     """An administrator, a firewall or a pooler ends them, while nothing or much is going on."""
     server = restarting["postgres"]
-    monkeypatch.setattr(access_module, "BATCH", 50)
+    monkeypatch.setattr(store_module, "BATCH", 50)
     done = threading.Event()
 
     def cut():
@@ -423,7 +429,7 @@ def test_connections_that_are_cut_are_made_anew(restarting, fitted, monkeypatch)
 def test_a_killed_server_leaves_whole_batches(restarting, fitted, monkeypatch):
     """The server dies at any moment, while batches are on their way."""
     server = restarting["postgres"]
-    monkeypatch.setattr(access_module, "BATCH", 200)
+    monkeypatch.setattr(store_module, "BATCH", 200)
     url = server.store_url("killed")
     done = []
     with open_store(url, fitted, wait=0.2) as store:

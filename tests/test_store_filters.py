@@ -116,7 +116,7 @@ def indexed(store):
     """The fields that have an index."""
     engine = store._engine
     if hasattr(engine, "_filters"):
-        return engine._filters._known
+        return engine.filters._known
     with engine._database.reading() as connection:
         return set(filters.usable_fields(connection))
 
@@ -158,7 +158,7 @@ def test_care_keeps_the_index(mixed, tmp_path, fitted):
         for one in (store, restored):
             one.upsert([doc("new", year=1990)])
             assert sorted(ids(one.search(code(0), where={"year": 1990}))) == ["d0", "new"]
-            assert list(one._engine.problems()) == []
+            assert list(one._engine.maintenance.problems()) == []
 
 
 @local
@@ -172,7 +172,7 @@ def test_a_damaged_index_is_noticed_and_mended(mixed, damage, complaint):
     store.index_fields(["year"])
     with closing(sqlite3.connect(store._engine._database.file)) as base, base:
         base.execute(damage)
-    found = [one for one in store._engine.problems() if "index for filters" in one]
+    found = [one for one in store._engine.maintenance.problems() if "index for filters" in one]
     assert bool(found) == complaint
     store.compact()
     store.upsert([doc("new", year=1990)], codes_of(0))

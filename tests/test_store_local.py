@@ -538,8 +538,8 @@ import json, resource, sys
 import numpy as np
 from vdsh import Document
 from vdsh.errors import WriteError
-from vdsh.store import open_store, access
-access.BATCH = 100
+from vdsh.store import open_store, store as store_module
+store_module.BATCH = 100
 documents = (Document(f"{i}", "x" * 1000) for i in range(50_000))
 committed = [0]
 with open_store(sys.argv[1]) as store:

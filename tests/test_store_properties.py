@@ -28,7 +28,6 @@ from slow_words import assert_best, chances_of, slow_scores
 from vdsh import Document, TextHasher
 from vdsh.errors import InputError
 from vdsh.store import open_store, restore_store
-from vdsh.store.engines.sqlite import pieces as pieces_module
 from vdsh.store.engines.sqlite import words as words_module
 from vdsh.text.tokenizer import tokenize
 from vdsh.words import read_query
@@ -204,7 +203,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule()
     def reopen(self):
-        assert list(self.store._engine.problems()) == []
+        assert list(self.store._engine.maintenance.problems()) == []
         self.store.close()
         self.store = open_store(self.path)
 
@@ -377,8 +376,8 @@ class WordsMachine(RuleBasedStateMachine):
 
 @pytest.mark.parametrize("most", [16, 65_536])
 def test_any_sequence_of_changes_is_ranked_by_the_rule(new_place, model_folder, monkeypatch, most):
-    monkeypatch.setattr(pieces_module, "MOST", most)  # documents of a piece
-    monkeypatch.setattr(pieces_module, "JOINED", 3)
+    monkeypatch.setattr(words_module, "MOST", most)  # documents of a piece
+    monkeypatch.setattr(words_module, "JOINED", 3)
     monkeypatch.setattr(words_module, "BATCH", 5)
 
     class Machine(WordsMachine):

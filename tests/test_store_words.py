@@ -18,7 +18,6 @@ from slow_words import assert_best, chances_of, slow_scores
 from vdsh.errors import InputError
 from vdsh.store import open_store
 from vdsh.store.engines.sqlite import engine as engine_module
-from vdsh.store.engines.sqlite import pieces as pieces_module
 from vdsh.store.engines.sqlite import relevant as relevant_module
 from vdsh.store.engines.sqlite import words as words_module
 from vdsh.store.ranking import fits
@@ -483,7 +482,7 @@ def test_replacing_the_same_documents_for_ever_takes_no_more_space(
     store, folder, size, monkeypatch
 ):
     """Pieces that are all gone are dropped, also where they are too long to be joined."""
-    monkeypatch.setattr(pieces_module, "MOST", 256)  # documents of a piece
+    monkeypatch.setattr(words_module, "MOST", 256)  # documents of a piece
     store._engine._database._connection.execute("PRAGMA synchronous = OFF")
     all_of_them = documents(300)
     store.upsert(all_of_them)

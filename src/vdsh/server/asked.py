@@ -10,32 +10,34 @@ from vdsh.server.bodies import Query
 from vdsh.server.errors import NoDocument
 from vdsh.server.pool import StorePool
 from vdsh.store import Hit
-from vdsh.store.queries import TextQuery, VectorQuery, rank_of, read_vector
+from vdsh.store.hits import ParsedQuery
+from vdsh.store.queries import VectorQuery, rank_of, read_vector
 from vdsh.store.ranking import choose_rank
 
 
 class Asked(NamedTuple):
     """A query as the store takes it, how its hits are ranked, and whose text it is, if stored."""
 
-    query: Codes | TextQuery
+    query: Codes | ParsedQuery
     rank: str
     id: str | None = None
 
     @property
     def code(self) -> Codes:
         """The query's code."""
-        return self.query.encoded.code if isinstance(self.query, TextQuery) else self.query
+        return self.query.code if isinstance(self.query, ParsedQuery) else self.query
 
     @property
     def text(self) -> str | None:
         """The query's text without words to leave out; None where it is a code or a vector."""
-        is_text = isinstance(self.query, TextQuery) and self.query.is_text
+        is_text = isinstance(self.query, ParsedQuery) and self.query.is_text
         return self.query.words.text if is_text else None  # type: ignore[union-attr]
 
     @property
     def phrases(self) -> Sequence[Sequence[str]]:
         """The phrases of its text."""
-        return self.query.words.phrases if isinstance(self.query, TextQuery) else ()
+        words = self.query.words if isinstance(self.query, ParsedQuery) else None
+        return () if words is None else words.phrases
 
 
 async def read_query(query: Query, rank: str | None, pool: StorePool) -> Asked:
@@ -59,9 +61,8 @@ async def read_query(query: Query, rank: str | None, pool: StorePool) -> Asked:
     return Asked(_with_stored_code(read, hit), chosen, id)
 
 
-def _with_stored_code(query: TextQuery, hit: Hit) -> TextQuery:
+def _with_stored_code(query: ParsedQuery, hit: Hit) -> ParsedQuery:
     """Give a document's query the code that it has in the store, also where it has no words."""
-    code, encoded = from_hex([hit.code])[0], query.encoded
-    chances = unpack(code[None])[0].astype(np.float64) if encoded.empty else encoded.chances
-    encoded = encoded._replace(code=code, chances=chances, empty=False, unknown=[])
-    return query._replace(encoded=encoded)
+    code = from_hex([hit.code])[0]
+    chances = unpack(code[None])[0].astype(np.float64) if query.empty else query.chances
+    return query._replace(code=code, chances=chances, empty=False, unknown=[])

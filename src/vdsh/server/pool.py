@@ -19,7 +19,7 @@ from vdsh.server.errors import without_paths
 from vdsh.server.text_queue import TextQueue
 from vdsh.store import Store, open_store
 from vdsh.store.engine import ModelChangedError
-from vdsh.store.queries import TextQuery
+from vdsh.store.hits import ParsedQuery
 
 T = TypeVar("T")
 
@@ -165,7 +165,7 @@ class StorePool:
                 handle.close()
         self._handles = []
 
-    async def read(self, *texts: str, rank: str) -> list[TextQuery]:
+    async def read(self, *texts: str, rank: str) -> list[ParsedQuery]:
         """Return texts as queries; those that wait at the same time are encoded together."""
         if not self._handles:
             await self.call(lambda _: None)

@@ -22,8 +22,7 @@ from vdsh.server.pool import StorePool
 from vdsh.server.service import ServiceDep
 from vdsh.store import Hit, Hits, Store
 from vdsh.store.engine import ModelChangedError
-from vdsh.store.hits import Within, to_document
-from vdsh.store.queries import TextQuery
+from vdsh.store.hits import ParsedQuery, Within, to_document
 from vdsh.store.ranking import choose_rank
 from vdsh.words.passages import DOTS, one_line
 
@@ -83,7 +82,7 @@ async def search_many(body: SearchManyBody, service: ServiceDep) -> Json:
     """Search for several texts, which are encoded together; each is answered as by /v1/search."""
     pool, rank = service.pool, choose_rank(body.rank, is_text=True)
 
-    def work(query: TextQuery, store: Store) -> Hits:
+    def work(query: ParsedQuery, store: Store) -> Hits:
         return store.search(query, k=body.k, where=body.where, rank=rank)
 
     found = []

@@ -10,7 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from vdsh.model import Model
-from vdsh.store.queries import TextQuery, encode_texts, read_words
+from vdsh.store.hits import ParsedQuery
+from vdsh.store.queries import encode_words, read_words
 
 MOST = 64  # texts at a time
 LONGEST = 100_000  # characters; a longer text goes alone
@@ -21,7 +22,7 @@ class Waiting(NamedTuple):
 
     text: str
     rank: str
-    future: "asyncio.Future[TextQuery]"
+    future: "asyncio.Future[ParsedQuery]"
 
 
 class TextQueue:
@@ -36,18 +37,18 @@ class TextQueue:
         self._waiting: list[Waiting] = []
         self._task: asyncio.Task[None] | None = None
 
-    async def read(self, text: str, rank: str) -> TextQuery:
+    async def read(self, text: str, rank: str) -> ParsedQuery:
         """Return the words and the code of a text."""
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[TextQuery] = loop.create_future()
+        future: asyncio.Future[ParsedQuery] = loop.create_future()
         self._waiting.append(Waiting(text, rank, future))
         if self._task is None or self._task.done():
             self._task = loop.create_task(self._work(loop))
         return await future
 
-    async def read_many(self, texts: Sequence[str], rank: str) -> list[TextQuery]:
+    async def read_many(self, texts: Sequence[str], rank: str) -> list[ParsedQuery]:
         """Read texts, as many at a time as go together well: others come in between."""
-        found: list[TextQuery] = []
+        found: list[ParsedQuery] = []
         while len(found) < len(texts):
             some = texts[len(found) :][: _how_many(texts[len(found) :])]
             found += await asyncio.gather(*(self.read(text, rank) for text in some))
@@ -77,10 +78,8 @@ class TextQueue:
         some, self._waiting = self._waiting[:n_taken], self._waiting[n_taken:]
         return [one for one in some if not one.future.done()]
 
-    def _read(self, some: list[Waiting]) -> list[TextQuery]:
-        words = [read_words(one.text, one.rank) for one in some]
-        encoded = encode_texts(self.model, [one.text for one in words])
-        return [TextQuery(*pair) for pair in zip(words, encoded, strict=True)]
+    def _read(self, some: list[Waiting]) -> list[ParsedQuery]:
+        return encode_words(self.model, [read_words(one.text, one.rank) for one in some])
 
 
 def _how_many(texts: Sequence[str]) -> int:

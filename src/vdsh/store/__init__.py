@@ -1,9 +1,10 @@
 """Stores: documents with their codes on disk or on a server, searched by text or code.
 
-`store` is the Store: batches, ranking, filters, duplicates. What it asks of the place where its
-documents lie is `engine`, and there is a room for each place in `engines/`: `sqlite` (a folder),
-`postgres` and `milvus`. `opening` puts a store, its engine and its `model` together. `rows` checks
-documents on the way in, `where` reads filters, `hits` is what comes out, `ranking` its order;
+`store` is the Store. A query becomes hits in `queries` (a text to words and a code), `searching`
+(which call of the engine) and `hits`; `ranking` is their order. What a store asks of the place
+where its documents lie is `engine`, and there is a room for each place in `engines/`:
+`sqlite` (a folder), `postgres` and `milvus`. `opening` puts a store, its engine and its `model`
+together, or makes one of a backup. `rows` checks documents on the way in, `where` reads filters;
 `duplicates` finds near-duplicates, `reindex` puts another model under a store, `maintenance` has
 checks and backups, and `copying` moves documents from one store to another.
 """
@@ -11,8 +12,7 @@ checks and backups, and `copying` moves documents from one store to another.
 from vdsh.store.addresses import without_password
 from vdsh.store.copying import Copied, copy_store
 from vdsh.store.hits import Duplicates, Hit, Hits
-from vdsh.store.maintenance import restore_store
-from vdsh.store.opening import open_store
+from vdsh.store.opening import open_store, restore_store
 from vdsh.store.store import Store
 
 __all__ = [

@@ -3,15 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from vdsh.codes import Codes
 from vdsh.errors import EngineError, InputError, MissingFileError
 from vdsh.model import Model
 from vdsh.model.health import sample
-from vdsh.store.found import Choose, Found, QueryCode, pages
-from vdsh.store.ranking import ByRelevance, fits, reorder
-from vdsh.store.reindex import Unencoded
+from vdsh.store.hits import Choose, Found, ParsedQuery, pages
+from vdsh.store.ranking import ByRelevance, reorder
+from vdsh.store.reindex import Models
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
 from vdsh.words import WordQuery
@@ -31,7 +30,7 @@ NEAREST = 1000  # documents that words re-order where there is no word index
 Progress = Callable[[int, int], None]  # called with what is done and all that there is to do
 
 
-def check_codes(facts: Mapping[str, Any], fingerprint: str, n_bytes: int | None = None) -> None:
+def check_model(facts: Mapping[str, Any], fingerprint: str, n_bytes: int | None = None) -> None:
     """Raise unless a store has codes of a model, and of so many bytes.
 
     Engines ask it in the transaction that writes or compares codes, with the store's facts as that
@@ -43,19 +42,55 @@ def check_codes(facts: Mapping[str, Any], fingerprint: str, n_bytes: int | None 
         raise ModelChangedError(CHANGED)
 
 
+class FilterIndexes(Protocol):
+    """Indexes of a database, by which filters need not read all documents."""
+
+    def prepare(self, where: Tree, progress: Progress | None = None) -> None:
+        """Index the fields of a filter, where documents are many and that can be done."""
+
+    def make(self, fields: Sequence[str], progress: Progress | None = None) -> None:
+        """Index fields; "labels" are one. What is written later is indexed too."""
+
+
+class Maintenance(Protocol):
+    """What is done to the files of a store; a server has tools of its own for that."""
+
+    def is_in_place(self) -> bool:
+        """Say whether the store is still where it was opened, not removed or replaced."""
+
+    def problems(self) -> Iterator[str]:
+        """Say what is wrong with the store, and what to do; nothing where all is well."""
+
+    def copy_to(self, folder: Path, progress: Progress | None = None) -> None:
+        """Write one state of the store into an empty folder, whatever others write meanwhile."""
+
+
 class Engine(ABC):
     """A place for documents and codes. Calls come one at a time, but for `interrupt`.
 
     Ids are in the order of their UTF-8 bytes everywhere. Each engine turns what its driver raises
     into errors of ours, and tries again where that is safe.
 
-    `shown`: the path, or the URL without a password. `own_tool`: which tool of the engine's own
-    makes copies of it and gives back space.
+    Attributes
+    ----------
+    shown : str
+        The path, or the URL without a password.
+    own_tool : str
+        Which tool of the engine's own makes copies of it and gives back space.
+    models : Models
+        The models that are kept inside.
+    filters : FilterIndexes or None
+        None where there are no indexes for filters.
+    maintenance : Maintenance or None
+        None where the store is on a server.
     """
 
     shown: str
     read_only: bool = False
     own_tool: str = ""
+    models: Models
+    filters: FilterIndexes | None = None
+    maintenance: Maintenance | None = None
 
     @abstractmethod
     def meta(self) -> dict[str, str]:
@@ -67,10 +102,6 @@ class Engine(ABC):
 
         It may be called again after a failure, and by several processes at once.
         """
-
-    @abstractmethod
-    def load_model(self, fingerprint: str) -> Model:
-        """Load a model that is kept inside; raise `ModelChangedError` where it no longer is."""
 
     @abstractmethod
     def fields(self) -> set[str]:
@@ -101,22 +132,13 @@ class Engine(ABC):
 
     @abstractmethod
     def nearest(
-        self, code: QueryCode, n: int, where: Tree | None, choose: Choose | None = None
+        self, query: ParsedQuery, n: int, where: Tree | None, choose: Choose | None = None
     ) -> list[Found]:
         """Return the n nearest documents, ties by id; or those that `choose` chooses of them.
 
         Engines that can fetch only the documents that were chosen. This and all that has to do with
         a query's code raises `ModelChangedError` where the store has codes of another model.
         """
-
-    def prepare_filter(  # noqa: B027  (not every engine needs to)
-        self, where: Tree, progress: Progress | None = None
-    ) -> None:
-        """Index the fields of a filter, where documents are many and that can be done."""
-
-    def index_fields(self, fields: Sequence[str], progress: Progress | None = None) -> None:
-        """Index fields for filters; "labels" are one. What is written later is indexed too."""
-        raise InputError(f"'{self.shown}' has no index for filters. Leave --index-field out.")
 
     def relevant(
         self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None
@@ -126,27 +148,22 @@ class Engine(ABC):
         Where there is no word index, the nearest by code are put in order. `progress` is called
         where a damaged one has to be made anew.
         """
-        return reorder(self.nearest(ranking.code, NEAREST, where), ranking)
+        return reorder(self.nearest(ranking.query, NEAREST, where), ranking)
 
     @abstractmethod
     def within(
-        self, code: QueryCode, radius: int, where: Tree | None, limit: int | None = None
+        self,
+        query: ParsedQuery,
+        radius: int,
+        where: Tree | None,
+        limit: int | None = None,
+        words: WordQuery | None = None,
     ) -> tuple[list[Found], int]:
         """Find the documents within a radius, nearest first, ties by id, and count them.
 
-        With a limit only so many are fetched, where the engine can count the others.
+        With a limit only so many are fetched, where the engine can count the others. `words`: only
+        documents that have its phrases, and nothing it excludes.
         """
-
-    def within_fitting(
-        self, code: QueryCode, radius: int, where: Tree | None, limit: int | None, query: WordQuery
-    ) -> tuple[list[Found], int]:
-        """Do what `within` does for documents that have a query's phrases, and nothing it excludes.
-
-        Engines with a word index need not read all texts.
-        """
-        found, _ = self.within(code, radius, where)
-        found = [one for one in found if fits(query, one.document.text)]
-        return found[:limit], len(found)
 
     @abstractmethod
     def page(self, after: str, size: int, of: str | None = None) -> list[Found]:
@@ -182,44 +199,9 @@ class Engine(ABC):
         A server also says which `engine` it is and how its `search` works.
         """
 
-    def problems(self) -> Iterator[str]:
-        """Say what is wrong with the store, and what to do; nothing where all is well."""
-        yield from ()
-
-    def copy_to(self, folder: Path, progress: Progress | None = None) -> None:
-        """Write one state of the store into an empty folder, whatever others write meanwhile."""
-        raise InputError(f"'{self.shown}' is on a server. {self.own_tool}")
-
     @abstractmethod
     def compact(self) -> None:
         """Forget models that are not used, and give back the space of what was deleted."""
-
-    @abstractmethod
-    def begin_reindex(self, model: Model, *, restart: bool) -> None:
-        """Keep another model beside the store's own, and make room for its codes.
-
-        Where that was done before, it goes on. `restart` drops what was begun with another one.
-        """
-
-    @abstractmethod
-    def unencoded(self, fingerprint: str, after: Any, size: int) -> list[Unencoded]:
-        """Return the next documents without a code of the new model, behind a key."""
-
-    @abstractmethod
-    def put_codes(self, fingerprint: str, batch: Sequence[Unencoded], codes: Codes) -> None:
-        """Keep the new codes of documents, but for those that have changed since."""
-
-    @abstractmethod
-    def switch(self, model: Model) -> int:
-        """Encode what is left while nobody writes, and make the new model the store's own.
-
-        Returns how many were left. The model before is kept until `compact`. From then on all that
-        comes with codes of the old model gets `ModelChangedError`.
-        """
-
-    def is_in_place(self) -> bool:
-        """Say whether the store is still where it was opened, not removed or replaced."""
-        return True
 
     def interrupt(self) -> None:  # noqa: B027  (not every engine can)
         """Make a call of another thread give up soon, where the engine can; it raises then."""

@@ -1,12 +1,14 @@
-"""What a store answers with, and how people read it: in lines, and in a notebook."""
+"""What engines are asked and find, what a store answers with, and how people read that."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from shutil import get_terminal_size
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from vdsh.codes import Codes, Scores
 from vdsh.documents import Document
 from vdsh.notebook import html_table
+from vdsh.words import WordQuery
 from vdsh.words.passages import DOTS, LENGTH, Fragment, n_cells, one_line, show_passage
 
 _MOST_SHOWN = 8  # words in a sentence
@@ -14,6 +16,74 @@ _MOST_SHOWN = 8  # words in a sentence
 WIDTH = 100  # where there is no terminal
 _LEAST = 40  # places for a passage; where there are fewer, it has a line of its own
 _GAP = "  "
+
+
+class ParsedQuery(NamedTuple):
+    """What to look for: a code, and the words of a text where it is the code of one."""
+
+    code: Codes  # (n_bytes,)
+    fingerprint: str  # of the model that made it
+    words: WordQuery | None = None
+    # (n_bits,): of each bit being 1; the bits themselves where the model does not say how sure it
+    # is.
+    chances: Scores | None = None
+    empty: bool = False  # whether it has no known word; a text has none for a model of vectors
+    unknown: Sequence[str] = ()  # its words that the model does not know
+    vector: Any = None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether there are words to look for: there are none beside a vector that came alone."""
+        return self.words is not None and (self.vector is None or bool(self.words.text))
+
+
+class Found(NamedTuple):
+    """A document with its code, and its distance from the query where there was one."""
+
+    document: Document
+    code: bytes
+    distance: int = 0
+
+
+Page = TypeVar("Page", list[Found], list[tuple[str, bytes]])
+
+
+class Candidate(NamedTuple):
+    """A document that may be found, before it is fetched.
+
+    Its distance is that from the code it was found by, its share what it answers of the query's
+    words, from 0 to 1.
+    """
+
+    id: str
+    distance: int
+    code: bytes
+    share: float = 0.0
+
+
+Choose = Callable[[list[Candidate]], list[Candidate]]  # puts candidates in order, and cuts them
+
+
+def choose_from(found: list[Found], choose: Choose | None) -> list[Found]:
+    """Choose among documents that were fetched already."""
+    if choose is None:
+        return found
+    by_id = {one.document.id: one for one in found}
+    near = [Candidate(id, one.distance, one.code) for id, one in by_id.items()]
+    return [by_id[candidate.id] for candidate in choose(near)]
+
+
+def pages(read: Callable[[str], Page], last: str) -> Iterator[Page]:
+    """Read page after page, each from where the one before ended, until one is empty."""
+    while page := read(last):
+        yield page
+        last = last_id(page)
+
+
+def last_id(page: Sequence[Found] | Sequence[tuple[str, bytes]]) -> str:
+    """Return the last id of a page."""
+    end = page[-1]
+    return end.document.id if isinstance(end, Found) else end[0]
 
 
 class Hit(NamedTuple):
@@ -81,6 +151,13 @@ class Hit(NamedTuple):
         if self.score is None:
             del fields["score"], fields["words"]
         return fields
+
+
+def to_hit(found: Found) -> Hit:
+    """Make a hit of what an engine found."""
+    document, code, distance = found
+    text, labels, metadata = document.text, document.labels, document.metadata
+    return Hit(document.id, distance, text, labels, metadata, None, code.hex())
 
 
 def to_document(hit: Hit) -> Document:
@@ -185,7 +262,7 @@ def _describe_unknown(words: list[str], *, empty: bool, by_words: bool = False) 
 
 
 def table(
-    hits: "Sequence[Hit]", width: int = WIDTH, words: Collection[str] | None = None
+    hits: Sequence[Hit], width: int = WIDTH, words: Collection[str] | None = None
 ) -> list[list[Fragment]]:
     """Lay hits out in lines: score or distance, id, labels where there are some, best passage.
 
@@ -204,7 +281,7 @@ def table(
     ]
 
 
-def html(hits: "Sequence[Hit]") -> str:
+def html(hits: Sequence[Hit]) -> str:
     """Lay hits out for a notebook."""
     first = "distance" if any(hit.score is None for hit in hits) else "score"
     rows = [(_number(hit), hit.id, ", ".join(hit.labels or ()), hit.pieces()) for hit in hits]
@@ -224,7 +301,7 @@ def describe_store(info: Mapping[str, Any]) -> str:
     return html_table([row for row in rows if row[1]])
 
 
-def _starts(hits: "Sequence[Hit]", id_width: int, label_width: int) -> list[str]:
+def _starts(hits: Sequence[Hit], id_width: int, label_width: int) -> list[str]:
     """Lay out the columns before the passage, each with a gap after it."""
     columns = [
         _column([_number(hit) for hit in hits], 8, right=True),
@@ -235,7 +312,7 @@ def _starts(hits: "Sequence[Hit]", id_width: int, label_width: int) -> list[str]
     return ["".join(cell + _GAP for cell in row) for row in zip(*filled, strict=True)]
 
 
-def _number(hit: "Hit") -> str:
+def _number(hit: Hit) -> str:
     if hit.score is not None:
         return f"{hit.score:.3f}"
     return str(hit.distance) if hit.expected is None else f"{hit.expected:.1f}"

@@ -1,36 +1,21 @@
 """Maintenance of a store: what it says about itself, whether it is sound, its backup."""
 
 import json
-import os
 import shutil
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from vdsh.errors import FolderError, InputError, OutputExistsError
-from vdsh.files import check_new, explained, new_folder, put
-from vdsh.search.id_kinds import show
+from vdsh.errors import FolderError, InputError
+from vdsh.files import check_new, explained, put
 from vdsh.store.engine import PAGE, PARTS, Engine, Progress
-from vdsh.store.found import pages
+from vdsh.store.hits import pages
 from vdsh.store.model import StoreModel
 from vdsh.store.rows import read_codes
 
-if TYPE_CHECKING:
-    from vdsh.store.store import Store
-
 ABOUT, DRAFT = "backup.json", "draft"
-MOST_ABOUT = 10_000  # bytes
-_BROKEN = (
-    ArithmeticError,
-    EOFError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-    tarfile.TarError,
-)
 
 
 def describe(engine: Engine, meta: Mapping[str, str], model: StoreModel) -> dict[str, Any]:
@@ -54,7 +39,8 @@ def find_problems(engine: Engine, model: StoreModel, sample: int) -> list[str]:
     """Say what is wrong with a store and what to do: nothing where all is well."""
     found, ids, of = list[str](), list[str](), model.fingerprint
     try:
-        found.extend(engine.problems())
+        if engine.maintenance is not None:
+            found.extend(engine.maintenance.problems())
         for page in pages(lambda last: engine.code_page(last, PAGE, of), ""):
             ids += read_codes(page, model.n_bits // 8)[0]
         found += _wrong_codes(engine, model, ids, sample)
@@ -86,12 +72,14 @@ def write_backup(
     engine: Engine, file: Path, *, force: bool = False, progress: Progress | None = None
 ) -> None:
     """Write one state of a store to a file, which is whole or absent."""
+    if engine.maintenance is None:
+        raise InputError(f"'{engine.shown}' is on a server. {engine.own_tool}")
     check_new(file, force=force)
     inside, place = Path(engine.shown).resolve(), file.resolve()
     if inside == place or inside in place.parents:
         raise InputError(f"'{file}' is inside the store. Give a file somewhere else.")
     with explained(file), _scratch(file) as folder:
-        engine.copy_to(folder, progress)
+        engine.maintenance.copy_to(folder, progress)
         parts = [name for name in PARTS if (folder / name).is_file()]
         (folder / ABOUT).write_text(json.dumps({"vdsh": "backup", "parts": parts}))
         with tarfile.open(folder / DRAFT, "w") as archive:
@@ -121,55 +109,3 @@ def _scratch(file: Path) -> Iterator[Path]:
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def restore_store(file: str | os.PathLike[str], path: str | os.PathLike[str]) -> "Store":
-    """Make a store of a backup, in a new folder, and open it.
-
-    Parameters
-    ----------
-    file : path
-        What `Store.back_up` wrote.
-    path : path
-        The new store's folder.
-    """
-    from vdsh.store.opening import open_store
-
-    if not Path(file).is_file():
-        raise InputError(f"There is no file '{file}'. Give what vdsh backup wrote.")
-    if Path(path).exists():
-        raise OutputExistsError(f"'{path}' exists. Restore into a new folder, then rename it.")
-    with new_folder(Path(path)) as draft:
-        try:
-            _unpack(Path(file), draft)
-        except _BROKEN as error:
-            raise FolderError(
-                f"'{file}' is not a whole backup of vdsh ({error}). Nothing was restored."
-            ) from error
-        with open_store(draft) as store:
-            problems = store.check(sample=0)  # who gave codes of their own gets them back
-        if problems:
-            raise FolderError(f"'{file}' is damaged: {problems[0]} Nothing was restored.")
-    return open_store(path)
-
-
-def _unpack(file: Path, folder: Path) -> None:
-    """Write the parts of a backup: plain files of known names, each once, the first says what.
-
-    The archive is not compressed, so what is written is no larger than it is.
-    """
-    with tarfile.open(file, "r:") as archive:
-        left = [ABOUT, *PARTS]
-        while (member := archive.next()) is not None:
-            plain = member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse()
-            content = archive.extractfile(member) if plain and member.name in left else None
-            if content is None or (member.name == ABOUT) != (ABOUT in left):
-                raise ValueError(f"it has a part {show(member.name)}")
-            left.remove(member.name)
-            if member.name != ABOUT:
-                with (folder / member.name).open("wb") as part:
-                    shutil.copyfileobj(content, part)
-            elif json.loads(content.read(MOST_ABOUT))["vdsh"] != "backup":
-                raise ValueError("it is of another kind")
-    if ABOUT in left or PARTS[0] in left:
-        raise ValueError("it has no store")

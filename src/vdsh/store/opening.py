@@ -1,7 +1,10 @@
-"""Open a store, or make one, with the model that belongs to it."""
+"""Open a store, make one with the model that belongs to it, or make one of a backup."""
 
+import json
 import os
 import re
+import shutil
+import tarfile
 import uuid
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -9,12 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vdsh.codes import MAX_BITS
-from vdsh.errors import FolderError, InputError
+from vdsh.errors import FolderError, InputError, OutputExistsError
+from vdsh.files import new_folder
 from vdsh.model import Model
 from vdsh.search.id_kinds import show
 from vdsh.search.index import check_device
 from vdsh.store.addresses import read_address
-from vdsh.store.engine import FORMAT, Engine, no_store
+from vdsh.store.engine import FORMAT, PARTS, Engine, no_store
+from vdsh.store.maintenance import ABOUT
 from vdsh.store.model import load_model
 from vdsh.store.store import Store
 
@@ -29,6 +34,16 @@ META = {
     "fingerprint": "[0-9a-f]{64}",
     "previous": "([0-9a-f]{64})?",
 }
+MOST_ABOUT = 10_000  # bytes
+_BROKEN = (
+    ArithmeticError,
+    EOFError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    tarfile.TarError,
+)
 
 
 def open_store(
@@ -137,3 +152,53 @@ def _check_same(shown: str, meta: Mapping[str, str], model: Model | None) -> Non
             f"compared. Use its own, which `vdsh info '{shown}'` names (in Python: open it without "
             f"a model); or give the store this one: vdsh reindex '{shown}' --model MODEL."
         )
+
+
+def restore_store(file: str | os.PathLike[str], path: str | os.PathLike[str]) -> Store:
+    """Make a store of a backup, in a new folder, and open it.
+
+    Parameters
+    ----------
+    file : path
+        What `Store.back_up` wrote.
+    path : path
+        The new store's folder.
+    """
+    if not Path(file).is_file():
+        raise InputError(f"There is no file '{file}'. Give what vdsh backup wrote.")
+    if Path(path).exists():
+        raise OutputExistsError(f"'{path}' exists. Restore into a new folder, then rename it.")
+    with new_folder(Path(path)) as draft:
+        try:
+            _unpack(Path(file), draft)
+        except _BROKEN as error:
+            raise FolderError(
+                f"'{file}' is not a whole backup of vdsh ({error}). Nothing was restored."
+            ) from error
+        with open_store(draft) as store:
+            problems = store.check(sample=0)  # who gave codes of their own gets them back
+        if problems:
+            raise FolderError(f"'{file}' is damaged: {problems[0]} Nothing was restored.")
+    return open_store(path)
+
+
+def _unpack(file: Path, folder: Path) -> None:
+    """Write the parts of a backup: plain files of known names, each once, the first says what.
+
+    The archive is not compressed, so what is written is no larger than it is.
+    """
+    with tarfile.open(file, "r:") as archive:
+        left = [ABOUT, *PARTS]
+        while (member := archive.next()) is not None:
+            plain = member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse()
+            content = archive.extractfile(member) if plain and member.name in left else None
+            if content is None or (member.name == ABOUT) != (ABOUT in left):
+                raise ValueError(f"it has a part {show(member.name)}")
+            left.remove(member.name)
+            if member.name != ABOUT:
+                with (folder / member.name).open("wb") as part:
+                    shutil.copyfileobj(content, part)
+            elif json.loads(content.read(MOST_ABOUT))["vdsh"] != "backup":
+                raise ValueError("it is of another kind")
+    if ABOUT in left or PARTS[0] in left:
+        raise ValueError("it has no store")

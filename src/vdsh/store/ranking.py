@@ -1,4 +1,4 @@
-"""Orders other than that of the distance: by doubt, and by words and codes together."""
+"""Orders other than that of the distance: by the posterior, and by words and codes together."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,12 +7,13 @@ import numpy as np
 
 from vdsh.codes import Codes, Scores, expected_distances, pack, unpack
 from vdsh.errors import InputError
-from vdsh.store.found import Candidate, Found, QueryCode, choose_from
+from vdsh.store.hits import Candidate, Found, ParsedQuery, choose_from
 from vdsh.text.tokenizer import tokenize
 from vdsh.words import Segment, WordIndex, WordQuery
+from vdsh.words.query import plain_query
 
 RANKS = ("relevance", "distance", "expected")
-CANDIDATES = 1000  # at least so many of the nearest are put in order by doubt
+CANDIDATES = 1000  # at least so many of the nearest are put in order by the posterior
 # The rule of `docs/relevance.md`, chosen there.
 WEIGHT = 0.25  # of codes beside words
 VOTERS, SHARPNESS = 10, 6
@@ -80,14 +81,14 @@ class ByRelevance:
 
     Parameters
     ----------
-    code : QueryCode
-        The query's own code.
-    chances : ndarray of shape (n_bits,), or None
-        Of each bit of the query being 1; None where the model knows none of its words, so that
-        nothing is found unless documents have them.
+    query : ParsedQuery
+        Of a text. Where the model knows none of its words, nothing is found unless documents have
+        them.
 
     Attributes
     ----------
+    words : WordQuery
+        The words of the query.
     n_candidates : int
         How many of the best by words it wants to see, and of the nearest by code.
     scores : dict of str to float
@@ -96,16 +97,16 @@ class ByRelevance:
         Words of the query that no document has; whoever looks notes them.
     """
 
-    def __init__(self, query: WordQuery, code: QueryCode, chances: Scores | None, k: int) -> None:
+    def __init__(self, query: ParsedQuery, k: int) -> None:
         self.query = query
-        self.code = code
+        self.words = query.words or plain_query("")
         self.n_candidates = max(2 * k, LEAST_CANDIDATES)
         self.scores: dict[str, float] = {}
         self.missing: list[str] = []
-        self._knows = chances is not None
-        self._chances = (
-            np.full(8 * len(code.bits), 0.5) if chances is None else np.asarray(chances, float)
-        )
+        self._knows = query.chances is not None and not query.empty
+        self._chances = np.full(8 * len(query.code), 0.5)
+        if self._knows:
+            self._chances = np.asarray(query.chances, float)
         self._k = k
 
     def wanted(self, best: Sequence[Candidate]) -> Codes:
@@ -125,7 +126,7 @@ class ByRelevance:
         if not candidates or not self._knows:
             return []
         codes = _codes(candidates)
-        distances = np.bitwise_count(codes ^ self.code.bits).sum(axis=1, dtype=int)
+        distances = np.bitwise_count(codes ^ self.query.code).sum(axis=1, dtype=int)
         means = np.round(expected_distances(codes, self._chances), 9) / len(self._chances)
         shares = np.array([candidate.share for candidate in candidates])
         scores = (shares**2 + WEIGHT * (1 - means)).tolist()
@@ -137,11 +138,11 @@ class ByRelevance:
 def reorder(found: Sequence[Found], ranking: ByRelevance) -> list[Found]:
     """Rank documents that were fetched, as if there were no others."""
     texts = [one.document.text for one in found]
-    matches = WordIndex([Segment.of(texts)]).match(ranking.query.words)
+    matches = WordIndex([Segment.of(texts)]).match(ranking.words.words)
     ranking.missing = matches.missing
     shares = matches.of(np.arange(len(found))).tolist()
     by_id = {one.document.id: share for one, share in zip(found, shares, strict=True)}
-    fitting = [one for one in found if fits(ranking.query, one.document.text)]
+    fitting = [one for one in found if fits(ranking.words, one.document.text)]
 
     def choose(near: list[Candidate]) -> list[Candidate]:
         candidates = [candidate._replace(share=by_id[candidate.id]) for candidate in near]
@@ -159,6 +160,14 @@ def fits(query: WordQuery, text: str) -> bool:
     return all(_has(tokens, phrase) for phrase in query.phrases) and not any(
         _has(tokens, phrase) for phrase in query.without
     )
+
+
+def keep_fitting(
+    found: Sequence[Found], words: WordQuery, limit: int | None
+) -> tuple[list[Found], int]:
+    """Return the first documents that fit a query, of those that were fetched, and count all."""
+    fitting = [one for one in found if fits(words, one.document.text)]
+    return fitting[:limit], len(fitting)
 
 
 def _has(tokens: list[str], phrase: Sequence[str]) -> bool:

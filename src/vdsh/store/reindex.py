@@ -1,19 +1,17 @@
 """Another model under a store: new codes are made beside the old ones, and one step switches.
 
-All engines share this loop. Each takes four short steps of it: `begin`, `unencoded` (the next
-documents without a new code), `put_codes` and `switch`. What is written meanwhile has no new code,
-so it is met like any other document; what comes at the very end is encoded by `switch`, while
-others wait to write. Whoever starts again goes on where the last run stopped.
+All engines share this loop; their `Models` take the short steps of it. What is written meanwhile
+has no new code, so it is met like any other document; what comes at the very end is encoded by
+`switch`, while others wait to write. Whoever starts again goes on where the last run stopped.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
+from vdsh.codes import Codes
 from vdsh.errors import InputError
 from vdsh.model import Model
-
-if TYPE_CHECKING:
-    from vdsh.store.engine import Engine
 
 BATCH = 2000  # documents
 PASSES = 3  # at most, over what others have written meanwhile; then they have to wait
@@ -27,30 +25,70 @@ class Unencoded(NamedTuple):
     text: str
 
 
+class Models(Protocol):
+    """The models that an engine keeps beside its documents."""
+
+    def load(self, fingerprint: str) -> Model:
+        """Load a model; raise `ModelChangedError` where it is no longer kept."""
+
+    def begin(self, model: Model, *, restart: bool) -> None:
+        """Keep another model beside the store's own, and make room for its codes.
+
+        Where that was done before, it goes on. `restart` drops what was begun with another one.
+        """
+
+    def unencoded(self, fingerprint: str, after: Any, size: int) -> list[Unencoded]:
+        """Return the next documents without a code of the new model, behind a key or None."""
+
+    def put_codes(self, fingerprint: str, batch: Sequence[Unencoded], codes: Codes) -> None:
+        """Keep the new codes of documents, but for those that have changed since."""
+
+    def switch(self, model: Model) -> int:
+        """Encode what is left while nobody writes, and make the new model the store's own.
+
+        Returns how many were left. The model before is kept until `forget`. From then on all that
+        comes with codes of the old model gets `ModelChangedError`.
+        """
+
+    def forget(self) -> None:
+        """Remove models that the store does not use, and codes that were never finished."""
+
+
 def reindex(
-    engine: "Engine", model: Model, *, restart: bool, progress: Callable[[int], None] | None
+    models: Models,
+    count: Callable[[], int],
+    model: Model,
+    *,
+    restart: bool,
+    progress: Callable[[int], None] | None,
 ) -> None:
-    """Encode all documents with another model, and switch to it."""
-    check_takes_texts(engine.shown, model)
+    """Encode all documents with another model, and switch to it; `count` counts them."""
     report = progress or (lambda _: None)
-    engine.begin_reindex(model, restart=restart)
-    for _ in range(PASSES):
-        if _one_pass(engine, model, report) < BATCH:
-            break
-    report(engine.switch(model))
+    models.begin(model, restart=restart)
 
-
-def _one_pass(engine: "Engine", model: Model, report: Callable[[int], None]) -> int:
-    """Go through all documents once; return how many had no new code."""
-    after, done = None, 0
-    most = engine.count(None)  # or it would run after those who write
-    while done < most and (batch := engine.unencoded(model.fingerprint, after, BATCH)):
-        codes = model.encode([one.text for one in batch])
-        engine.put_codes(model.fingerprint, batch, codes)
-        after, done = batch[-1].key, done + len(batch)
+    def put(batch: Sequence[Unencoded], codes: Codes) -> None:
+        models.put_codes(model.fingerprint, batch, codes)
         report(len(batch))
-        if len(batch) < BATCH:
+
+    read = partial(models.unencoded, model.fingerprint)
+    for _ in range(PASSES):
+        # No more than there are now, or it would run after those who write.
+        if encode_rest(model, read, put, count()) < BATCH:
             break
+    report(models.switch(model))
+
+
+def encode_rest(
+    model: Model,
+    read: Callable[[Any, int], list[Unencoded]],
+    put: Callable[[Sequence[Unencoded], Codes], None],
+    most: float = float("inf"),
+) -> int:
+    """Encode what has no new code yet, batch by batch; return how many documents that were."""
+    after, done = None, 0
+    while done < most and (batch := read(after, BATCH)):
+        put(batch, model.encode([one.text for one in batch]))
+        after, done = batch[-1].key, done + len(batch)
     return done
 
 

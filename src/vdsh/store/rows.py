@@ -59,7 +59,7 @@ def to_rows(
     return Rows(list(rows.values()), fields, list(kept.values()), fingerprint, size)
 
 
-def check_codes(codes: Any, documents: Iterable[Document], n_bits: int) -> None:
+def check_given_codes(codes: Any, documents: Iterable[Document], n_bits: int) -> None:
     """Raise unless these can be the codes of the documents."""
     shape, kind = np.shape(codes), getattr(codes, "dtype", None)
     if kind != np.uint8 or len(shape) != 2:

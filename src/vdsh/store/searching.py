@@ -1,27 +1,117 @@
-"""How a query is answered: which order, which engine call, and what hits say."""
+"""How a query is answered: when it is its turn, in which order, by which call of the engine."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from threading import RLock
+from typing import TYPE_CHECKING, TypeVar
 
+from vdsh.codes import Codes
+from vdsh.documents import Document
+from vdsh.errors import InputError
+from vdsh.model import Model
 from vdsh.search.checks import check_count
-from vdsh.store.access import Access
-from vdsh.store.engine import Engine
+from vdsh.store.engine import Engine, ModelChangedError
 from vdsh.store.filters import check_fields, fields_of
-from vdsh.store.found import Found, QueryCode
-from vdsh.store.hits import Hit, Hits, Within
-from vdsh.store.queries import Query, TextQuery, rank_of, read_queries
+from vdsh.store.hits import Found, Hits, Page, ParsedQuery, Within, last_id, to_hit
+from vdsh.store.model import StoreModel
+from vdsh.store.queries import rank_of
 from vdsh.store.ranking import ByExpectedDistance, ByRelevance
+from vdsh.store.rows import read_codes
 from vdsh.store.where import Filter, Tree, check_possible, parse
-from vdsh.words import WordQuery
 from vdsh.words.passages import words_in
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 
+AGAIN = 10  # times that a store may get another model while it is asked
 MANY = 20_000  # documents; fewer take less than two seconds
+
+T = TypeVar("T")
+
+
+class Access:
+    """One engine with the model of its codes, as the threads of an open store share it.
+
+    They take turns. Another thread may take another model at any time, so who encodes takes
+    `_model` once, and its fingerprint goes with the codes.
+    """
+
+    def __init__(self, engine: Engine, meta: Mapping[str, str], model: Model | None) -> None:
+        self._engine = engine
+        self._lock = RLock()
+        self._closed = False
+        self._meta = meta  # what the store says about itself
+        self._model = StoreModel(meta, self._load, model)
+
+    def interrupt(self) -> None:
+        """Make a call of another thread give up soon, where the engine can; it raises then."""
+        if not self._closed:
+            self._engine.interrupt()
+
+    def close(self) -> None:
+        """Give the store's files back; a second call does nothing."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._engine.close()
+
+    def _ask(self, work: Callable[[Engine], T]) -> T:
+        """Ask the engine; once more, where the store got another model meanwhile."""
+        return self._retry(partial(self._ask_once, work))
+
+    def _ask_once(self, work: Callable[[Engine], T]) -> T:
+        """Ask the engine when it is this thread's turn."""
+        with self._lock:
+            if self._closed:
+                raise InputError(f"The store '{self._engine.shown}' is closed. Open it again.")
+            return work(self._engine)
+
+    def _retry(self, work: Callable[[], T], times: int = AGAIN) -> T:
+        """Do what depends on the model; once more, where the store got another one meanwhile."""
+        while True:
+            try:
+                return work()
+            except ModelChangedError:
+                self._follow()
+                times -= 1
+                if times < 0:
+                    raise
+
+    def _follow(self, model: Model | None = None) -> None:
+        """Take the model that the store has now; the given one, where it is that."""
+        with self._lock:
+            self._meta = self._engine.meta()
+            if self._meta["fingerprint"] != self._model.fingerprint:
+                self._model = StoreModel(self._meta, self._load, model)
+
+    def _load(self, fingerprint: str) -> Model:
+        return self._ask_once(lambda engine: engine.models.load(fingerprint))
+
+    def _pages(self, ask: Callable[..., Page], after: str) -> Iterator[tuple[Page, int]]:
+        """Read page after page with codes of one model, and the bytes of each code.
+
+        `ask` is called with the engine, the last id and the fingerprint of that model. Before the
+        first page the store may get another one; later that is an error, since codes of two models
+        are not given out together.
+        """
+
+        def first() -> tuple[StoreModel, Page]:
+            model = self._model
+            return model, self._ask_once(lambda engine: ask(engine, after, model.fingerprint))
+
+        model, page = self._retry(first)
+        while page:
+            yield page, model.n_bits // 8
+            ask_next = partial(ask, last=last_id(page), of=model.fingerprint)
+            page = self._retry(partial(self._ask_once, ask_next), 0)
+
+
+def divide(page: Sequence[Found], n_bytes: int) -> tuple[list[Document], Codes]:
+    """Divide what was found into documents and their codes."""
+    pairs = [(one.document.id, one.code) for one in page]
+    return [one.document for one in page], read_codes(pairs, n_bytes)[1]
 
 
 @contextmanager
@@ -41,38 +131,6 @@ def bar(doing: str, *, enabled: bool = True) -> Iterator[Callable[[int, int], No
         yield show if enabled else None
 
 
-def find_best(
-    access: Access, queries: Sequence[Query], k: int, where: Filter | None, rank: str | None
-) -> list[Hits]:
-    """Find the k best documents for each query."""
-
-    def work() -> list[Hits]:
-        ask = partial(search, k=k, where=where, rank=rank)
-        read = read_queries(access.model, queries, rank)
-        return [access.ask_once(partial(ask, query=query)) for query in read]
-
-    found = access.retry(work)
-    if not any(found):
-        access.ask(partial(check_filter, where=where))
-    return found
-
-
-def find_within(
-    access: Access, query: Query, radius: int, limit: int | None, where: Filter | None
-) -> Within:
-    """Find the documents within a radius, and count them."""
-
-    def work() -> Within:
-        (asked,) = read_queries(access.model, [query], None, by_words=False)
-        ask = partial(within, query=asked, radius=radius, where=where, limit=limit)
-        return access.ask_once(ask)
-
-    found = access.retry(work)
-    if not found.total:
-        access.ask(partial(check_filter, where=where))
-    return found
-
-
 def check_filter(engine: Engine, *, where: Filter | None) -> None:
     """Raise for a filter that found nothing, and never can for its form."""
     if where is not None:
@@ -80,49 +138,38 @@ def check_filter(engine: Engine, *, where: Filter | None) -> None:
 
 
 def search(
-    engine: Engine, *, query: QueryCode | TextQuery, k: int, where: Filter | None, rank: str | None
+    engine: Engine, *, query: ParsedQuery, k: int, where: Filter | None, rank: str | None
 ) -> Hits:
     """Find the k best documents."""
-    tree = to_tree(engine, where)
-    if not isinstance(query, TextQuery):
-        return Hits(map(to_hit, engine.nearest(query, k, tree)))
-    rank = rank_of(query, rank)
+    tree, rank = to_tree(engine, where), rank_of(query, rank)
     if rank == "relevance":
         return _by_relevance(engine, query, k, tree)
-    _, chances, empty, unknown, _ = query.encoded
-    code = query.encoded.query_code
-    if empty:
+    if query.empty:
         return _nothing(engine, query, tree)
-    if rank == "distance":
-        return Hits(map(to_hit, engine.nearest(code, k, tree)), unknown)
-    ranking = ByExpectedDistance(chances, k)
-    found = engine.nearest(code, ranking.n_candidates, tree, ranking)
+    if rank == "distance" or query.chances is None:
+        return Hits(map(to_hit, engine.nearest(query, k, tree)), query.unknown)
+    ranking = ByExpectedDistance(query.chances, k)
+    found = engine.nearest(query, ranking.n_candidates, tree, ranking)
     hits = (to_hit(one)._replace(expected=ranking.expected[one.document.id]) for one in found)
-    return Hits(hits, unknown)
+    return Hits(hits, query.unknown)
 
 
 def within(
     engine: Engine,
     *,
-    query: QueryCode | TextQuery,
+    query: ParsedQuery,
     radius: int,
     where: Filter | None,
     limit: int | None = None,
 ) -> Within:
     """Find the documents within a radius, and count them."""
     radius, tree = check_count("radius", radius, 0), to_tree(engine, where)
-    if not isinstance(query, TextQuery):
-        found, total = engine.within(query, radius, tree, limit)
-        return Within(Hits(map(to_hit, found)), total)
-    words, (_, _, empty, unknown, _), _ = query
-    code = query.encoded.query_code
-    if empty:
+    if query.empty:
         return Within(_nothing(engine, query, tree), 0)
-    if words.phrases or words.without:
-        found, total = engine.within_fitting(code, radius, tree, limit, words)
-    else:
-        found, total = engine.within(code, radius, tree, limit)
-    return Within(Hits(map(to_hit, found), unknown), total)
+    words = query.words
+    signs = words if words is not None and (words.phrases or words.without) else None
+    found, total = engine.within(query, radius, tree, limit, signs)
+    return Within(Hits(map(to_hit, found), query.unknown), total)
 
 
 def to_tree(engine: Engine, where: Filter | None) -> Tree | None:
@@ -130,8 +177,9 @@ def to_tree(engine: Engine, where: Filter | None) -> Tree | None:
     if where is None:
         return None
     tree = parse(where, engine.fields())
-    with bar(f"indexing {', '.join(sorted(fields_of(tree)))}") as progress:
-        engine.prepare_filter(tree, progress)
+    if engine.filters is not None:
+        with bar(f"indexing {', '.join(sorted(fields_of(tree)))}") as progress:
+            engine.filters.prepare(tree, progress)
     return tree
 
 
@@ -140,39 +188,26 @@ def index_fields(
 ) -> None:
     """Index fields for filters; one that no document has is an error."""
     names = check_fields(fields, engine.fields())
-    if names:
-        engine.index_fields(names, progress)
+    if names and engine.filters is None:
+        raise InputError(f"'{engine.shown}' has no index for filters. Leave --index-field out.")
+    if names and engine.filters is not None:
+        engine.filters.make(names, progress)
 
 
-def to_hit(found: Found) -> Hit:
-    """Make a hit of what an engine found."""
-    document, code, distance = found
-    text, labels, metadata = document.text, document.labels, document.metadata
-    return Hit(document.id, distance, text, labels, metadata, None, code.hex())
-
-
-def _by_relevance(engine: Engine, query: TextQuery, k: int, where: Tree | None) -> Hits:
-    words, (_, chances, empty, unknown, _), _ = query
-    ranking = ByRelevance(words, query.encoded.query_code, None if empty else chances, k)
+def _by_relevance(engine: Engine, query: ParsedQuery, k: int, where: Tree | None) -> Hits:
+    ranking = ByRelevance(query, k)
     with bar("indexing words") as progress:
         found = engine.relevant(ranking, where, progress)
-    missing = set(ranking.missing)
-    return Hits(
-        (hit._replace(score=ranking.scores[hit.id]) for hit in _with_words(found, words)),
-        [word for word in unknown if word in missing],
-        empty=empty and not found,
-        by_words=True,
-    )
+    having = words_in([one.document.text for one in found], ranking.words.words)
+    hits = [
+        to_hit(one)._replace(score=ranking.scores[one.document.id], words=tuple(words))
+        for one, words in zip(found, having, strict=True)
+    ]
+    unknown = [word for word in query.unknown if word in set(ranking.missing)]
+    return Hits(hits, unknown, empty=query.empty and not found, by_words=True)
 
 
-def _with_words(found: Sequence[Found], query: WordQuery) -> list[Hit]:
-    """Make hits that say which words of the query they have."""
-    having = words_in([one.document.text for one in found], query.words)
-    pairs = zip(found, having, strict=True)
-    return [to_hit(one)._replace(words=tuple(some)) for one, some in pairs]
-
-
-def _nothing(engine: Engine, query: TextQuery, where: Tree | None) -> Hits:
+def _nothing(engine: Engine, query: ParsedQuery, where: Tree | None) -> Hits:
     """Find nothing; a wrong filter is an error all the same."""
-    engine.nearest(query.encoded.query_code, 1, where)
-    return Hits(unknown=query.encoded.unknown, empty=True)
+    engine.nearest(query, 1, where)
+    return Hits(unknown=query.unknown, empty=True)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from html import escape
 from operator import methodcaller
 from pathlib import Path
@@ -15,17 +16,33 @@ from vdsh.errors import InputError, VdshError, WriteError
 from vdsh.model import Model
 from vdsh.model.drift import Drift, measure_drift
 from vdsh.search.checks import check_count, check_list
-from vdsh.store.access import Access
 from vdsh.store.duplicates import find_duplicates
 from vdsh.store.engine import Engine
-from vdsh.store.found import pages
-from vdsh.store.hits import Duplicates, Hit, Hits, Within, describe_store
+from vdsh.store.hits import (
+    Duplicates,
+    Found,
+    Hit,
+    Hits,
+    Within,
+    describe_store,
+    pages,
+    to_hit,
+)
 from vdsh.store.maintenance import describe, find_problems, write_backup
-from vdsh.store.model import load_model
-from vdsh.store.queries import Query
-from vdsh.store.reindex import PREVIOUS, check_previous, reindex
-from vdsh.store.rows import check_id, read_codes
-from vdsh.store.searching import find_best, find_within, index_fields, to_hit, to_tree
+from vdsh.store.model import StoreModel, encode_given, load_model
+from vdsh.store.queries import Query, read_queries
+from vdsh.store.reindex import PREVIOUS, check_previous, check_takes_texts, reindex
+from vdsh.store.rows import check_given_codes, check_id, read_codes, to_rows
+from vdsh.store.searching import (
+    AGAIN,
+    Access,
+    check_filter,
+    divide,
+    index_fields,
+    search,
+    to_tree,
+    within,
+)
 from vdsh.store.verbs import Verbs
 from vdsh.store.where import Filter
 
@@ -33,7 +50,7 @@ if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
 
 
-class Store(Verbs):
+class Store(Access, Verbs):
     """Documents under string ids, with their codes; searched by text or code.
 
     Made by `open_store`. Use it as a context manager, or call `close`. Any number of processes
@@ -50,12 +67,11 @@ class Store(Verbs):
         *,
         reopen: Callable[[], Engine],
     ) -> None:
-        self._engine = engine
+        super().__init__(engine, meta, model)
         self._reopen = reopen
-        self._access = Access(engine, meta, model)
 
     def __repr__(self) -> str:
-        n_bits = self._access.model.n_bits
+        n_bits = self._model.n_bits
         try:
             return f"<Store '{self._engine.shown}', {self.count():,} documents, {n_bits} bits>"
         except VdshError as error:  # closed, or its server does not answer
@@ -70,7 +86,7 @@ class Store(Verbs):
     @property
     def model(self) -> Model:
         """The model that makes the codes, loaded when first used."""
-        return self._access.retry(lambda: self._access.model.model)
+        return self._retry(lambda: self._model.model)
 
     def upsert(
         self,
@@ -98,30 +114,47 @@ class Store(Verbs):
         int
             How many documents were written; one given twice counts twice.
         """
-        return self._access.write(documents, codes, vectors, progress)
+        model = self._model
+        if vectors is not None:
+            documents = list(documents)
+            codes = encode_given(model, vectors, documents, codes)
+        if codes is not None:
+            check_given_codes(codes, documents, model.n_bits)
+        n_written = 0
+        for batch in in_batches(documents, BATCH):
+            some = None if codes is None else codes[n_written : n_written + len(batch)]
+            write = partial(self._write, batch, some, None if codes is None else model)
+            self._retry(write, AGAIN if codes is None else 0)
+            n_written += len(batch)
+            if progress is not None:
+                progress(n_written)
+        self._model.warn_of_empty(n_written)
+        if codes is not None and len(codes) > n_written:
+            raise InputError(f"There are {len(codes)} codes but only {n_written} documents.")
+        return n_written
 
     def delete(self, ids: Iterable[str]) -> int:
         """Delete documents; return how many were there."""
         check_list("ids", ids, "a list of ids")
         batches = (sorted({check_id(id) for id in some}) for some in in_batches(ids, BATCH))
-        return sum(self._access.ask(methodcaller("remove", batch)) for batch in batches)
+        return sum(self._ask(methodcaller("remove", batch)) for batch in batches)
 
     def find(self, id: str) -> Hit | None:
         """Return a document with its code, as a hit of distance 0, or None where there is none."""
-        found = self._access.look_up([check_id(id)])
+        found = self._look_up([check_id(id)])
         return to_hit(found[0]) if found else None
 
     def count(self, where: Filter | None = None) -> int:
         """Count all documents, or those that match a filter."""
-        return self._access.ask(lambda engine: engine.count(to_tree(engine, where)))
+        return self._ask(lambda engine: engine.count(to_tree(engine, where)))
 
     def texts(self, ids: Sequence[str]) -> dict[str, str]:
         """Return the texts of some ids, of those that are there."""
-        return self._access.texts(ids)
+        return {one.document.id: one.document.text for one in self._look_up(ids)}
 
     def labels(self) -> list[str]:
         """List the labels that documents have, in order."""
-        return self._access.ask_once(lambda engine: engine.labels())
+        return self._ask_once(lambda engine: engine.labels())
 
     def search_many(
         self,
@@ -133,21 +166,29 @@ class Store(Verbs):
     ) -> list[Hits]:
         """Search for several texts or codes; texts are encoded together. See `search`."""
         check_list("queries", queries)
-        return find_best(self._access, queries, check_count("k", k, 1), where, rank)
+        ask = partial(search, k=check_count("k", k, 1), where=where, rank=rank)
+
+        def work() -> list[Hits]:
+            read = read_queries(self._model, queries, rank)
+            return [self._ask_once(partial(ask, query=query)) for query in read]
+
+        found = self._retry(work)
+        if not any(found):
+            self._ask(partial(check_filter, where=where))
+        return found
 
     def within(self, query: Query, radius: int = 2, *, where: Filter | None = None) -> Hits:
         """Find every document within `radius` bits of a text or a code, nearest first.
 
         A text may have phrases in quotes and words behind a dash, as in `search`.
         """
-        return find_within(self._access, query, radius, None, where).hits
+        return self._within(query, radius, None, where).hits
 
     def within_at_most(
         self, query: Query, radius: int, limit: int, *, where: Filter | None = None
     ) -> Within:
         """Find the `limit` nearest documents within a radius, and count all of them."""
-        limit = check_count("limit", limit, 1)
-        return find_within(self._access, query, radius, limit, where)
+        return self._within(query, radius, check_count("limit", limit, 1), where)
 
     def documents(self, batch_size: int = 1000) -> Iterator[list[Document]]:
         """Iterate over all documents in the order of their ids.
@@ -155,20 +196,22 @@ class Store(Verbs):
         The store may change meanwhile: each batch is read when it is asked for.
         """
         size = check_count("batch_size", batch_size, 1)
-        for page in pages(lambda last: self._access.ask(methodcaller("page", last, size)), ""):
+        for page in pages(lambda last: self._ask(methodcaller("page", last, size)), ""):
             yield [found.document for found in page]
 
     def codes(self, batch_size: int = 10_000) -> Iterator[tuple[list[str], Codes]]:
         """Iterate over ids and codes, in the order of the ids."""
         size = check_count("batch_size", batch_size, 1)
-        found = self._access.pages(lambda engine, last, of: engine.code_page(last, size, of), "")
+        found = self._pages(lambda engine, last, of: engine.code_page(last, size, of), "")
         return (read_codes(page, n_bytes) for page, n_bytes in found)
 
     def entries(
         self, after: str = "", batch_size: int = 1000
     ) -> Iterator[tuple[list[Document], Codes]]:
         """Iterate over documents with their codes, in the order of ids, those above `after`."""
-        return self._access.entries(after, check_count("batch_size", batch_size, 1))
+        size = check_count("batch_size", batch_size, 1)
+        found = self._pages(lambda engine, last, of: engine.page(last, size, of), after)
+        return (divide(page, n_bytes) for page, n_bytes in found)
 
     def duplicates(
         self, radius: int | None = None, *, similarity: float = 0.8
@@ -188,7 +231,7 @@ class Store(Verbs):
             to 1. About one in 500 pairs that are just so similar is missed, and fewer of those
             that are more so; what is found is always so similar.
         """
-        return find_duplicates(self._access.entries(), self._access.texts, similarity, radius)
+        return find_duplicates(self.entries(), self.texts, similarity, radius)
 
     def index_fields(
         self, fields: Iterable[str], progress: Callable[[int, int], None] | None = None
@@ -197,12 +240,11 @@ class Store(Verbs):
 
         From 20,000 documents on it happens by itself when a filter first names a field.
         """
-        self._access.ask_once(lambda engine: index_fields(engine, fields, progress))
+        self._ask_once(lambda engine: index_fields(engine, fields, progress))
 
     def info(self) -> dict[str, Any]:
         """Describe the store: how it searches, documents, bits, model, fields, labels, bytes."""
-        access = self._access
-        return access.ask(lambda engine: describe(engine, access.meta, access.model))
+        return self._ask(lambda engine: describe(engine, self._meta, self._model))
 
     def check(self, sample: int = 200) -> list[str]:
         """Say what is wrong with the store and what to do: an empty list where all is well.
@@ -210,13 +252,13 @@ class Store(Verbs):
         The engine's own check, index and words against the documents, the model's fingerprint, and
         the codes of some documents, or of none, made again.
         """
-        return self._access.ask(lambda engine: find_problems(engine, self._access.model, sample))
+        return self._ask(lambda engine: find_problems(engine, self._model, sample))
 
     def sample(self, n: int) -> list[Document]:
         """Return n documents at random, always the same ones; or all, where there are fewer."""
-        some = self._access.ask(lambda engine: engine.some_codes(check_count("n", n, 1)))
+        some = self._ask(lambda engine: engine.some_codes(check_count("n", n, 1)))
         batches = in_batches([id for id, _ in some], BATCH)
-        return [found.document for ids in batches for found in self._access.look_up(ids)]
+        return [found.document for ids in batches for found in self._look_up(ids)]
 
     def drift(
         self, documents: Iterable[Document] | None = None, *, recent: int | None = None
@@ -237,7 +279,7 @@ class Store(Verbs):
             if documents is not None:
                 raise InputError("Give documents, or recent for those of the store, and not both.")
             n = check_count("recent", recent, 1)
-            found = self._access.ask(lambda engine: engine.written(n))
+            found = self._ask(lambda engine: engine.written(n))
             documents = [one.document for one in found]
         texts = (document.text for document in (self if documents is None else documents))
         return measure_drift(self.model, texts)
@@ -254,13 +296,13 @@ class Store(Verbs):
         `restore_store` makes a store of it again. `progress` is called with the pages written
         and all there are.
         """
-        self._access.ask_once(
+        self._ask_once(
             lambda engine: write_backup(engine, Path(file), force=force, progress=progress)
         )
 
     def compact(self) -> None:
         """Give back the space of documents that were deleted or replaced."""
-        self._access.ask_once(lambda engine: engine.compact())
+        self._ask_once(lambda engine: engine.compact())
 
     def reindex(
         self,
@@ -286,25 +328,41 @@ class Store(Verbs):
         progress : callable, optional
             Called with the number of documents of each batch.
         """
-        if not self._access.ask_once(methodcaller("is_in_place")):
+        if not self._ask_once(lambda _: self.is_in_place()):
             raise WriteError(f"'{self._engine.shown}' was removed or replaced. Open it again.")
         with closing(self._reopen()) as engine:  # a connection of its own: nobody waits for it
             facts = engine.meta()
             if hasher is None:
-                model = engine.load_model(check_previous(engine.shown, facts.get(PREVIOUS)))
+                model = engine.models.load(check_previous(engine.shown, facts.get(PREVIOUS)))
             else:
                 model = load_model(hasher)
-            reindex(engine, model, restart=restart, progress=progress)
-        self._access.follow(model)
-
-    def interrupt(self) -> None:
-        """Make a call of another thread give up soon, where the engine can; it raises then."""
-        self._access.interrupt()
+            check_takes_texts(engine.shown, model)
+            count = partial(engine.count, None)
+            reindex(engine.models, count, model, restart=restart, progress=progress)
+        self._follow(model)
 
     def is_in_place(self) -> bool:
         """Say whether the store is still where it was opened, not removed or replaced."""
-        return self._engine.is_in_place()
+        maintenance = self._engine.maintenance
+        return maintenance is None or maintenance.is_in_place()
 
-    def close(self) -> None:
-        """Give the store's files back; a second call does nothing."""
-        self._access.close()
+    def _look_up(self, ids: Sequence[str]) -> list[Found]:
+        return self._ask(methodcaller("look_up", ids))
+
+    def _within(self, query: Query, radius: int, limit: int | None, where: Filter | None) -> Within:
+        def work() -> Within:
+            (asked,) = read_queries(self._model, [query], None, by_words=False)
+            ask = partial(within, query=asked, radius=radius, where=where, limit=limit)
+            return self._ask_once(ask)
+
+        found = self._retry(work)
+        if not found.total:
+            self._ask(partial(check_filter, where=where))
+        return found
+
+    def _write(
+        self, documents: Sequence[Document], codes: Codes | None, made_by: StoreModel | None
+    ) -> None:
+        model = made_by or self._model
+        rows = to_rows(documents, codes, model.encode, model.fingerprint)
+        self._ask_once(methodcaller("write", rows))

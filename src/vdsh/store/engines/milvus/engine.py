@@ -9,7 +9,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from vdsh.codes import Codes
 from vdsh.errors import FolderError
 from vdsh.model import Model
 from vdsh.search.id_kinds import show
@@ -20,7 +19,7 @@ from vdsh.store.engine import (
     Engine,
     ModelChangedError,
     Progress,
-    check_codes,
+    check_model,
     no_store,
 )
 from vdsh.store.engines.milvus.collection import MOST, DocumentCollection, Pairs
@@ -38,11 +37,11 @@ from vdsh.store.engines.milvus.tables import (
     to_words,
 )
 from vdsh.store.engines.milvus.where import Expression, quoted, to_expression, with_partial
-from vdsh.store.found import Choose, Found, QueryCode, choose_from
-from vdsh.store.ranking import ByRelevance, reorder
-from vdsh.store.reindex import Unencoded
+from vdsh.store.hits import Choose, Found, ParsedQuery, choose_from
+from vdsh.store.ranking import ByRelevance, keep_fitting, reorder
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree, matches
+from vdsh.words import WordQuery
 
 MANY_DOCUMENTS = 1000  # fetched at a time
 MESSAGE = 16_000_000  # bytes; a server takes 64 MiB
@@ -64,6 +63,7 @@ class Milvus(Engine):
     """
 
     own_tool = "Use milvus-backup."
+    models: Models
 
     def __init__(self, address: Address, *, wait: float, may_create: bool) -> None:
         address.check_options(("collection",))
@@ -75,7 +75,7 @@ class Milvus(Engine):
         self._collection = check_name(address.name or address.option("collection", "vdsh"))
         self._session = Session(address, wait=wait)
         self._values = KeyValues(self._session, f"{self._collection}_vdsh")
-        self._models = Models(self._session, self._values, self.shown)
+        self.models = Models(self._session, self._values, self._stored, self.shown)
         self._facts: Mapping[str, str] = {}  # of the collection that is asked
         self._documents = DocumentCollection(self._session, self._collection, self._check)
 
@@ -105,12 +105,8 @@ class Milvus(Engine):
             if there:
                 return there
             self._values.create()
-            self._models.create(meta, model, self._collection)
+            self.models.create(meta, model, self._collection)
             return self.meta()
-
-    def load_model(self, fingerprint: str) -> Model:
-        """Load a model that is kept inside."""
-        return self._models.load(fingerprint)
 
     def fields(self) -> set[str]:
         """Return the names of all metadata fields."""
@@ -139,7 +135,7 @@ class Milvus(Engine):
             for part in chunks([entry.row for entry in entries], MESSAGE):
                 collection.call("upsert", part)
 
-        self._models.write(rows.fingerprint, rows.n_bytes, upsert)
+        self.models.write(rows.fingerprint, rows.n_bytes, upsert)
         self._values.remove(replaced)
 
     def remove(self, ids: Sequence[str]) -> int:
@@ -153,7 +149,7 @@ class Milvus(Engine):
             if n_there:
                 self._opened(state).call("delete", filter=these)
 
-        self._models.write(None, None, delete)
+        self.models.write(None, None, delete)
         self._values.remove(pieces)
         return n_there
 
@@ -174,14 +170,14 @@ class Milvus(Engine):
         )
 
     def nearest(
-        self, code: QueryCode, n: int, where: Tree | None, choose: Choose | None = None
+        self, query: ParsedQuery, n: int, where: Tree | None, choose: Choose | None = None
     ) -> list[Found]:
         """Return the n nearest documents, ties by id, or those that are chosen of them."""
-        check_codes(self._facts, code.fingerprint)
+        check_model(self._facts, query.fingerprint)
         expression = self._expression(where)
         n_tried = n if expression.exact else 4 * n + 64
         while True:
-            pairs = self._documents.nearest(code.bits, n_tried, expression.text)
+            pairs = self._documents.nearest(query.code, n_tried, expression.text)
             found = self._found(pairs, where)
             if len(found) >= n or len(pairs) < n_tried:
                 return choose_from(found[:n], choose)
@@ -191,8 +187,8 @@ class Milvus(Engine):
         self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None
     ) -> list[Found]:
         """Put the best by words, as Milvus finds them, and the nearest by code in order."""
-        found = {one.document.id: one for one in self.nearest(ranking.code, NEAREST, where)}
-        words = " ".join(list(ranking.query.words)[:MOST_WORDS])
+        found = {one.document.id: one for one in self.nearest(ranking.query, NEAREST, where)}
+        words = " ".join(list(ranking.words.words)[:MOST_WORDS])
         if words and (found or self.count(None)):  # none have no mean length
             keys = self._documents.by_words(words, NEAREST, self._expression(where).text)
             new = [(0, key) for key in keys if from_key(key) not in found]
@@ -200,20 +196,25 @@ class Milvus(Engine):
         return reorder(list(found.values()), ranking)
 
     def within(
-        self, code: QueryCode, radius: int, where: Tree | None, limit: int | None = None
+        self,
+        query: ParsedQuery,
+        radius: int,
+        where: Tree | None,
+        limit: int | None = None,
+        words: WordQuery | None = None,
     ) -> tuple[list[Found], int]:
         """Find the documents within a radius; where Milvus can filter, others are but counted."""
-        check_codes(self._facts, code.fingerprint)
+        check_model(self._facts, query.fingerprint)
         expression = self._expression(where)
-        pairs = self._documents.within(code.bits, radius, expression.text)
-        if expression.exact:
+        pairs = self._documents.within(query.code, radius, expression.text)
+        if expression.exact and words is None:
             return self._found(pairs[:limit], where), len(pairs)
         found = self._found(pairs, where)
-        return found[:limit], len(found)
+        return keep_fitting(found, words, limit) if words else (found[:limit], len(found))
 
     def page(self, after: str, size: int, of: str | None = None) -> list[Found]:
         """Return the documents with the lowest ids above `after`."""
-        check_codes(self._facts, of or self._facts["fingerprint"])
+        check_model(self._facts, of or self._facts["fingerprint"])
         last, found = after and to_key(after), dict[str, Found]()
         while not found and (
             rows := self._documents.page(last, "", min(size, MANY_DOCUMENTS), FIELDS)
@@ -223,7 +224,7 @@ class Milvus(Engine):
 
     def code_page(self, after: str, size: int, of: str | None = None) -> list[tuple[str, bytes]]:
         """Return the lowest ids above `after` with their codes."""
-        check_codes(self._facts, of or self._facts["fingerprint"])
+        check_model(self._facts, of or self._facts["fingerprint"])
         rows = self._documents.page(after and to_key(after), "", min(size, MOST), ["id", "code"])
         return [(from_key(row["id"]), row["code"][0]) for row in rows]
 
@@ -236,23 +237,7 @@ class Milvus(Engine):
 
     def compact(self) -> None:
         """Forget models that are not used; Milvus gives back the space of documents by itself."""
-        self._models.forget()
-
-    def begin_reindex(self, model: Model, *, restart: bool) -> None:
-        """Make a collection for the codes of another model."""
-        self._models.begin(model, restart=restart)
-
-    def unencoded(self, fingerprint: str, after: Any, size: int) -> list[Unencoded]:
-        """Return the next documents that the new collection has not as they are."""
-        return self._models.unencoded(after, size, self._stored)
-
-    def put_codes(self, fingerprint: str, batch: Sequence[Unencoded], codes: Codes) -> None:
-        """Copy documents with new codes."""
-        self._models.put_codes(batch, codes)
-
-    def switch(self, model: Model) -> int:
-        """Copy what is left while nobody writes, and make the new collection the store's."""
-        return self._models.switch(model, self._stored)
+        self.models.forget()
 
     def close(self) -> None:
         """Close the connection; Milvus Lite stops when nobody uses it any more."""

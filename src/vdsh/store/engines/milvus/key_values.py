@@ -17,7 +17,7 @@ from vdsh.store.engines.milvus.tables import (
 from vdsh.words.index import K1, B
 
 MESSAGE = 16_000_000  # bytes
-PAGE = 200  # values of up to 64 KB in an answer
+FETCHED = 200  # values of up to 64 KB in an answer
 MANY_KEYS = 1000
 BM25 = {"bm25_k1": K1, "bm25_b": B}
 
@@ -64,8 +64,8 @@ class KeyValues:
     def look_up(self, keys: Sequence[str]) -> dict[str, str]:
         """Read some values."""
         found: dict[str, str] = {}
-        for first in range(0, len(keys), PAGE):
-            some = ", ".join([f'"{key}"' for key in keys[first : first + PAGE]])
+        for first in range(0, len(keys), FETCHED):
+            some = ", ".join([f'"{key}"' for key in keys[first : first + FETCHED]])
             rows = self._query(f"key in [{some}]")
             found |= {row["key"]: row["value"] for row in rows}
         return found
@@ -104,7 +104,7 @@ class KeyValues:
         last, end = prefix, prefix[:-1] + chr(ord("/") + 1)
         while rows := self._query(
             f'key > "{last}" and key < "{end}"',
-            limit=PAGE,
+            limit=FETCHED,
             iterator="True",
             reduce_stop_for_best="True",
         ):

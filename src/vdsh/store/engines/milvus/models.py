@@ -16,6 +16,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
@@ -23,17 +24,17 @@ import orjson
 from vdsh.codes import Codes
 from vdsh.errors import EngineError, InputError
 from vdsh.model import Model
-from vdsh.store.engine import check_codes
+from vdsh.store.engine import check_model
 from vdsh.store.engines.milvus.collection import DocumentCollection
 from vdsh.store.engines.milvus.key_values import KeyValues
 from vdsh.store.engines.milvus.session import Session
 from vdsh.store.engines.milvus.tables import chunks, documents_schema, to_words
-from vdsh.store.found import Found
+from vdsh.store.hits import Found
 from vdsh.store.model import from_files
-from vdsh.store.reindex import BATCH, PREVIOUS, Unencoded, check_begun, check_own
+from vdsh.store.reindex import PREVIOUS, Unencoded, check_begun, check_own, encode_rest
 
 MANY = 1000  # documents of up to 64 KB in an answer
-PAGE = 4000  # ids and versions that are compared at a time
+COMPARED = 4000  # ids and versions that are compared at a time
 MESSAGE = 16_000_000  # bytes
 PAUSE = 0.1  # seconds
 COLLECTION = "collection"
@@ -68,11 +69,15 @@ def read_state(values: KeyValues) -> State:
 
 
 class Models:
-    """Models and collections of a store; `shown`: the store, for people."""
+    """Models and collections of a store; see `vdsh.store.reindex.Models`.
 
-    def __init__(self, session: Session, values: KeyValues, shown: str) -> None:
+    `read` makes documents of rows. `shown`: the store, for people.
+    """
+
+    def __init__(self, session: Session, values: KeyValues, read: Read, shown: str) -> None:
         self._session = session
         self._values = values
+        self._read = read
         self._shown = shown
         self._state = State({}, 0)  # of the reindex that this process does
         self._old = self._new = DocumentCollection(session, "", lambda: None)
@@ -87,12 +92,8 @@ class Models:
         """Load a model that is kept inside; raise where the store has another one by now."""
         files = self._values.files(fingerprint)
         if not files:
-            self.check(fingerprint)
+            check_model(read_state(self._values).facts, fingerprint)
         return from_files(files, fingerprint, self._shown)
-
-    def check(self, fingerprint: str) -> None:
-        """Raise where the store has codes of another model."""
-        check_codes(read_state(self._values).facts, fingerprint)
 
     def write(
         self, fingerprint: str | None, n_bytes: int | None, work: Callable[[State], None]
@@ -105,7 +106,7 @@ class Models:
         while True:
             state = self._writable()
             if fingerprint is not None:
-                check_codes(state.facts, fingerprint, n_bytes)
+                check_model(state.facts, fingerprint, n_bytes)
             work(state)
             after = read_state(self._values)
             if not after.closing and after.facts["uuid"] == state.facts["uuid"]:
@@ -131,7 +132,7 @@ class Models:
             DocumentCollection(self._session, name, self._check_own) for name in (old, new)
         )
 
-    def unencoded(self, after: Row | None, size: int, read: Read) -> list[Unencoded]:
+    def unencoded(self, fingerprint: str, after: Row | None, size: int) -> list[Unencoded]:
         """Return the next documents that the new collection lacks or has in another version.
 
         What was deleted from the old one is deleted from the new one.
@@ -146,7 +147,7 @@ class Models:
             last = wanted[:size][-1] if wanted else last
             parts = _in_parts(wanted[:size])
             rows = [row for some in parts for row in self._old.query(_these(some), KEPT)]
-            found = read(rows)  # not those that were deleted a moment ago
+            found = self._read(rows)  # not those that were deleted a moment ago
             rows = sorted((row for row in rows if row["id"] in found), key=lambda row: row["id"])
             batch = [Unencoded(row, found[row["id"]].document.text) for row in rows]
             ended = ended and len(wanted) <= size
@@ -154,7 +155,7 @@ class Models:
 
     def _differing(self, after: str) -> tuple[list[str], str, bool]:
         """Compare the next ids of both collections; return those that differ, and how far it is."""
-        ours = self._old.page(after, "", PAGE, ["id", "version"])
+        ours = self._old.page(after, "", COMPARED, ["id", "version"])
         end = ours[-1]["id"] if ours else after
         versions = {row["id"]: row["version"] for row in ours}
         theirs = self._new_versions(after, end if ours else None)
@@ -162,7 +163,7 @@ class Models:
             self._new.call("delete", filter=_these(some))
         return [id for id in versions if theirs.get(id) != versions[id]], end, not ours
 
-    def put_codes(self, batch: Sequence[Unencoded], codes: Codes) -> None:
+    def put_codes(self, fingerprint: str, batch: Sequence[Unencoded], codes: Codes) -> None:
         """Copy documents with new codes."""
         words = to_words([one.text for one in batch])
         entries = [
@@ -172,15 +173,13 @@ class Models:
         for part in chunks(entries, MESSAGE):
             self._new.call("upsert", part)
 
-    def switch(self, model: Model, read: Read) -> int:
+    def switch(self, model: Model) -> int:
         """Copy what is left while nobody writes, and make the new collection the store's."""
         number = self._state.number + 1
         self._check_own()
         self._values.write("meta/", {f"{CLOSING}/{number:06}": ""})
-        n_left, after = 0, None
-        while batch := self.unencoded(after, BATCH, read):
-            self.put_codes(batch, model.encode([one.text for one in batch]))
-            n_left, after = n_left + len(batch), batch[-1].key
+        name = model.fingerprint
+        n_left = encode_rest(model, partial(self.unencoded, name), partial(self.put_codes, name))
         facts = self._state.facts
         new = {
             "uuid": uuid.uuid4().hex,
@@ -210,7 +209,7 @@ class Models:
     def _new_versions(self, after: str, end: str | None) -> dict[str, str]:
         """Read the versions that the new collection has, behind one id and up to another."""
         text = f'id > "{after}"' + ("" if end is None else f' and id <= "{end}"')
-        pages = self._new.pages(text, PAGE, ["id", "version"])
+        pages = self._new.pages(text, COMPARED, ["id", "version"])
         return {row["id"]: row["version"] for page in pages for row in page}
 
     def _writable(self) -> State:

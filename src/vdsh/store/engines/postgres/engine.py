@@ -5,6 +5,7 @@ Distances are counted by pgvector's `<~>` where the extension is installed, else
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from functools import partial
 from typing import Any, TypeVar
 
 from vdsh.codes import Codes
@@ -12,19 +13,18 @@ from vdsh.errors import FolderError, InputError
 from vdsh.model import Model
 from vdsh.store.addresses import Address
 from vdsh.store.engine import Engine, Progress
-from vdsh.store.engines.postgres import models
 from vdsh.store.engines.postgres.filters import FilterIndexes
-from vdsh.store.engines.postgres.models import hold_codes, read_facts
+from vdsh.store.engines.postgres.models import Models, hold_codes, keep_model, read_facts
 from vdsh.store.engines.postgres.relevant import Counted, Relevant
 from vdsh.store.engines.postgres.rows import to_batch, to_bits, to_code, to_found
 from vdsh.store.engines.postgres.session import NotAllowedError, Session
 from vdsh.store.engines.postgres.tables import Tables, Vector, take_turns
 from vdsh.store.engines.postgres.where import Sql, escape, to_sql, unescape
-from vdsh.store.found import Choose, Found, QueryCode, choose_from
-from vdsh.store.ranking import ByRelevance
-from vdsh.store.reindex import NEXT, Unencoded, check_own
+from vdsh.store.hits import Choose, Found, ParsedQuery, choose_from
+from vdsh.store.ranking import ByRelevance, keep_fitting
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
+from vdsh.words import WordQuery
 
 LEAST_VERSION = 14_00_00  # bit_count came with it
 LEAST_VECTOR = (0, 7)  # bit vectors came with it
@@ -37,12 +37,14 @@ class Postgres(Engine):
     """A connection to PostgreSQL; see `Engine`."""
 
     own_tool = "Use pg_dump."
+    filters: FilterIndexes
 
     def __init__(self, address: Address, *, wait: float, may_create: bool) -> None:
         self.shown = address.shown
         self._tables = Tables(address.option("table", "vdsh"))
         self._session = Session(address, wait=wait)
-        self._filters = FilterIndexes(self._session, self._tables)
+        self.models = Models(self._session, self._tables, self.shown)
+        self.filters = FilterIndexes(self._session, self._tables)
         self._counted = Counted()
         try:
             self._version, self._vector = self._look_at_server()
@@ -67,15 +69,10 @@ class Postgres(Engine):
                 cursor.execute(statement)
             insert = tables.sql("INSERT INTO {meta} VALUES (%s, %s)")
             cursor.executemany(insert, list(meta.items()))
-            models.keep_model(cursor, tables, model)
+            keep_model(cursor, tables, model)
             return self._read_meta(cursor)
 
         return self._session.run(work)
-
-    def load_model(self, fingerprint: str) -> Model:
-        """Load a model that is kept inside."""
-        tables, shown = self._tables, self.shown
-        return self._session.run(lambda c: models.load_model(c, tables, fingerprint, shown))
 
     def fields(self) -> set[str]:
         """Return the names of all metadata fields."""
@@ -119,19 +116,11 @@ class Postgres(Engine):
         return int(rows[0][0])
 
     def nearest(
-        self, code: QueryCode, n: int, where: Tree | None, choose: Choose | None = None
+        self, query: ParsedQuery, n: int, where: Tree | None, choose: Choose | None = None
     ) -> list[Found]:
         """Return the n nearest documents, ties by id, or those that are chosen of them."""
-        found = self._run(code, lambda cursor: self._nearest(cursor, code.bits, n, where))
+        found = self._run(query, lambda cursor: self._nearest(cursor, query.code, n, where))
         return choose_from(found, choose)
-
-    def prepare_filter(self, where: Tree, progress: Progress | None = None) -> None:
-        """Index the fields of a filter, where documents are many and that is allowed."""
-        self._filters.prepare(where, progress)
-
-    def index_fields(self, fields: Sequence[str], progress: Progress | None = None) -> None:
-        """Index fields for filters."""
-        self._filters.make(fields, progress)
 
     def relevant(
         self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None
@@ -147,7 +136,7 @@ class Postgres(Engine):
             narrow = condition != to_sql(where)
             parts = (cursor, self._tables, condition, nearest, self._counted)
             relevant = Relevant(*parts, narrow=narrow)
-            hold_codes(cursor, self._tables, ranking.code.fingerprint)
+            hold_codes(cursor, self._tables, ranking.query.fingerprint)
             return relevant.find(attempt), attempt
 
         try:
@@ -158,17 +147,21 @@ class Postgres(Engine):
         return found
 
     def within(
-        self, code: QueryCode, radius: int, where: Tree | None, limit: int | None = None
+        self,
+        query: ParsedQuery,
+        radius: int,
+        where: Tree | None,
+        limit: int | None = None,
+        words: WordQuery | None = None,
     ) -> tuple[list[Found], int]:
         """Find the documents within a radius, nearest first, ties by id."""
-        if limit is None:
-            rows = self._run(
-                code, lambda cursor: self._search(cursor, "within", code.bits, where, radius)
-            )
-            return [to_found(row) for row in rows], len(rows)
-        known = "within at most", code.bits, where, radius, limit
-        rows = self._run(code, lambda cursor: self._search(cursor, *known))
-        return [to_found(row) for *row, _ in rows], rows[0][-1] if rows else 0
+        most = None if words is not None else limit  # LIMIT NULL is none
+        search = partial(self._search, query="within", code=query.code, where=where)
+        rows = self._run(query, lambda cursor: search(cursor, more=(radius, most)))
+        found = [to_found(row) for *row, _ in rows]
+        if words is not None:
+            return keep_fitting(found, words, limit)
+        return found, rows[0][-1] if rows else 0
 
     def page(self, after: str, size: int, of: str | None = None) -> list[Found]:
         """Return the documents with the lowest ids above `after`."""
@@ -197,26 +190,8 @@ class Postgres(Engine):
 
     def compact(self) -> None:
         """Forget models that are not used; let the server use the space of what was deleted."""
-        self._session.run(lambda cursor: models.forget(cursor, self._tables))
+        self.models.forget()
         self._session.run_alone(self._tables.sql("VACUUM (ANALYZE) {documents}"))
-
-    def begin_reindex(self, model: Model, *, restart: bool) -> None:
-        """Keep another model beside the store's own, and make room for its codes."""
-        known = self._tables, model, self.shown
-        self._session.run(lambda cursor: models.begin(cursor, *known, restart=restart))
-
-    def unencoded(self, fingerprint: str, after: Any, size: int) -> list[Unencoded]:
-        """Return the next documents without a code of the new model, behind an id."""
-        last = "" if after is None else after[0]
-        return self._run_own(fingerprint, lambda c: models.unencoded(c, self._tables, last, size))
-
-    def put_codes(self, fingerprint: str, batch: Sequence[Unencoded], codes: Codes) -> None:
-        """Keep the new codes of documents, but for those that have changed since."""
-        self._run_own(fingerprint, lambda c: models.put_codes(c, self._tables, batch, codes))
-
-    def switch(self, model: Model) -> int:
-        """Encode what is left while others wait to write, and switch in one transaction."""
-        return self._session.run(lambda c: models.switch(c, self._tables, model, self.shown))
 
     def interrupt(self) -> None:
         """Make a statement that another thread runs give up."""
@@ -237,30 +212,20 @@ class Postgres(Engine):
 
         return self._session.run(work)
 
-    def _run(self, code: QueryCode, work: Callable[[Any], T]) -> T:
+    def _run(self, query: ParsedQuery, work: Callable[[Any], T]) -> T:
         """Do what has to do with codes, which stay those of the query's model meanwhile."""
 
         def held(cursor: Any) -> T:
-            hold_codes(cursor, self._tables, code.fingerprint)
+            hold_codes(cursor, self._tables, query.fingerprint)
             return work(cursor)
 
         return self._session.run(held)
 
-    def _run_own(self, fingerprint: str, work: Callable[[Any], T]) -> T:
-        """Do what belongs to a reindex, if that is still under way."""
-
-        def own(cursor: Any) -> T:
-            begun = read_facts(cursor, self._tables).get(NEXT)
-            check_own(self.shown, begun, fingerprint)
-            return work(cursor)
-
-        return self._session.run(own)
-
     def _condition(self, where: Tree | None) -> Sql:
-        return self._filters.narrow(where, to_sql(where))
+        return self.filters.narrow(where, to_sql(where))
 
     def _search(
-        self, cursor: Any, query: str, code: Codes, where: Tree | None, *more: Any
+        self, cursor: Any, query: str, code: Codes, where: Tree | None, more: tuple[Any, ...]
     ) -> list[Any]:
         condition, bits = self._condition(where), to_bits(code.tobytes())
         composed = self._tables.search(query, self._vector, condition.text, len(bits))
@@ -268,7 +233,7 @@ class Postgres(Engine):
         return rows
 
     def _nearest(self, cursor: Any, code: Codes, n: int, where: Tree | None) -> list[Found]:
-        rows = self._search(cursor, "nearest", code, where, n)
+        rows = self._search(cursor, "nearest", code, where, (n,))
         return [to_found(row) for row in rows]
 
     def _read_meta(self, cursor: Any) -> dict[str, str]:

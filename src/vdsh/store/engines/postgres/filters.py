@@ -6,7 +6,7 @@ them. They hold whether an index is there or not.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import partial
@@ -14,6 +14,7 @@ from time import monotonic
 from typing import Any
 
 from vdsh.errors import EngineError
+from vdsh.store.engine import Progress
 from vdsh.store.engines.postgres.driver import Identifier, Literal
 from vdsh.store.engines.postgres.session import Session
 from vdsh.store.engines.postgres.tables import MEMORY, Tables, take_turns
@@ -35,8 +36,6 @@ LABELS = "CREATE INDEX IF NOT EXISTS {name} ON {documents} USING gin (labels)"
 SOFT = {">": ">=", "<": "<="}  # what is cut may be equal
 AGAIN = 60  # seconds until it is looked again whether there is an index
 PATIENCE = 5  # seconds to wait for writers
-
-Progress = Callable[[int, int], None]
 
 
 class FilterIndexes:

@@ -7,17 +7,19 @@ was interrupted. Codes of texts that were replaced in between are not put: `xmin
 
 import uuid
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import orjson
 
 from vdsh.codes import Codes
 from vdsh.model import Model
-from vdsh.store.engine import check_codes
+from vdsh.store.engine import check_model
+from vdsh.store.engines.postgres.session import Session
 from vdsh.store.engines.postgres.tables import Tables, bit_type, take_turns
 from vdsh.store.engines.postgres.where import unescape
 from vdsh.store.model import from_pieces, to_pieces
-from vdsh.store.reindex import BATCH, NEXT, PREVIOUS, Unencoded, check_begun, check_own
+from vdsh.store.reindex import NEXT, PREVIOUS, Unencoded, check_begun, check_own, encode_rest
 
 # Until the transaction ends, the store keeps its codes.
 LOCK = (
@@ -73,15 +75,7 @@ def hold_codes(
     """Raise where the store has codes of another model; else it keeps them until the end."""
     held = cursor.connection.execute(tables.sql(LOCK.replace("IN MODE", f"IN {mode}")))
     held.nextset()
-    check_codes(dict(held.fetchall()), fingerprint, n_bytes)
-
-
-def load_model(cursor: Any, tables: Tables, fingerprint: str, shown: str) -> Model:
-    """Load a model by its fingerprint; raise where the store has another one by now."""
-    rows = cursor.execute(tables.sql(FILES), (fingerprint,)).fetchall()
-    if not rows:
-        check_codes(read_facts(cursor, tables), fingerprint)
-    return from_pieces(rows, fingerprint, shown)
+    check_model(dict(held.fetchall()), fingerprint, n_bytes)
 
 
 def keep_model(cursor: Any, tables: Tables, model: Model) -> None:
@@ -89,67 +83,109 @@ def keep_model(cursor: Any, tables: Tables, model: Model) -> None:
     cursor.executemany(tables.sql(ADD_MODEL), list(to_pieces(model)))
 
 
-def begin(cursor: Any, tables: Tables, model: Model, shown: str, *, restart: bool) -> None:
-    """Keep a model beside the store's own, and make room for its codes."""
-    take_turns(cursor, tables)
-    begun = read_facts(cursor, tables).get(NEXT)
-    check_begun(shown, begun, model.fingerprint, restart=restart)
-    if begun == model.fingerprint:
-        return
-    _do(cursor, tables, (*DROP, *ADD), model.n_bits)
-    keep_model(cursor, tables, model)
-    _set(cursor, tables, **{NEXT: model.fingerprint})
-    with cursor.connection.transaction(force_rollback=True):  # say now what would forbid it
+class Models:
+    """See `vdsh.store.reindex.Models`."""
+
+    def __init__(self, session: Session, tables: Tables, shown: str) -> None:
+        self._session = session
+        self._tables = tables
+        self._shown = shown
+
+    def load(self, fingerprint: str) -> Model:
+        """Load a model by its fingerprint; raise where the store has another one by now."""
+
+        def work(cursor: Any) -> list[Any]:
+            rows: list[Any] = cursor.execute(self._tables.sql(FILES), (fingerprint,)).fetchall()
+            if not rows:
+                check_model(read_facts(cursor, self._tables), fingerprint)
+            return rows
+
+        return from_pieces(self._session.run(work), fingerprint, self._shown)
+
+    def begin(self, model: Model, *, restart: bool) -> None:
+        """Keep a model beside the store's own, and make room for its codes."""
+        tables = self._tables
+
+        def work(cursor: Any) -> None:
+            take_turns(cursor, tables)
+            begun = read_facts(cursor, tables).get(NEXT)
+            check_begun(self._shown, begun, model.fingerprint, restart=restart)
+            if begun == model.fingerprint:
+                return
+            _do(cursor, tables, (*DROP, *ADD), model.n_bits)
+            keep_model(cursor, tables, model)
+            _set(cursor, tables, **{NEXT: model.fingerprint})
+            with cursor.connection.transaction(force_rollback=True):  # say what would forbid it
+                _do(cursor, tables, SWITCH)
+
+        self._session.run(work)
+
+    def unencoded(self, fingerprint: str, after: Any, size: int) -> list[Unencoded]:
+        """Return the next documents without a new code, with their versions."""
+
+        def work(cursor: Any) -> list[Unencoded]:
+            self._check_own(cursor, fingerprint)
+            return self._unencoded(cursor, after, size)
+
+        return self._session.run(work)
+
+    def put_codes(self, fingerprint: str, batch: Sequence[Unencoded], codes: Codes) -> None:
+        """Write the new codes of documents that are still of the same version."""
+
+        def work(cursor: Any) -> None:
+            self._check_own(cursor, fingerprint)
+            self._put_codes(cursor, batch, codes)
+
+        self._session.run(work)
+
+    def switch(self, model: Model) -> int:
+        """Encode what has come since, while others wait to write, and switch."""
+        return self._session.run(partial(self._switch, model))
+
+    def forget(self) -> None:
+        """Remove models that the store does not use, and codes that were never finished."""
+        tables = self._tables
+
+        def work(cursor: Any) -> None:
+            take_turns(cursor, tables)
+            _do(cursor, tables, DROP)
+            _do(cursor, tables, [f"DELETE FROM {{meta}} WHERE key IN ('{NEXT}', '{PREVIOUS}')"])
+            used = read_facts(cursor, tables)["fingerprint"]
+            cursor.execute(tables.sql("DELETE FROM {models} WHERE fingerprint <> %s"), (used,))
+
+        self._session.run(work)
+
+    def _switch(self, model: Model, cursor: Any) -> int:
+        tables = self._tables
+        take_turns(cursor, tables)
+        facts = read_facts(cursor, tables)
+        if facts.get(NEXT) is None and facts["fingerprint"] == model.fingerprint:
+            return 0  # it was done, and the answer got lost
+        check_own(self._shown, facts.get(NEXT), model.fingerprint)
+        _do(cursor, tables, ["LOCK TABLE {documents} IN SHARE ROW EXCLUSIVE MODE"])
+        steps = partial(self._unencoded, cursor), partial(self._put_codes, cursor)
+        n_left = encode_rest(model, *steps)
         _do(cursor, tables, SWITCH)
+        new = {"fingerprint": model.fingerprint, "n_bits": str(model.n_bits)}
+        _set(cursor, tables, uuid=uuid.uuid4().hex, **new, **{PREVIOUS: facts["fingerprint"]})
+        _do(cursor, tables, [f"DELETE FROM {{meta}} WHERE key = '{NEXT}'"])
+        return n_left
 
+    def _check_own(self, cursor: Any, fingerprint: str) -> None:
+        check_own(self._shown, read_facts(cursor, self._tables).get(NEXT), fingerprint)
 
-def unencoded(cursor: Any, tables: Tables, after: str, size: int) -> list[Unencoded]:
-    """Return the next documents without a new code, with their versions."""
-    rows = cursor.execute(tables.sql(LEFT), (after, size)).fetchall()
-    return [Unencoded((id, version), unescape(text)) for id, version, text in rows]
+    def _unencoded(self, cursor: Any, after: Any, size: int) -> list[Unencoded]:
+        last = "" if after is None else after[0]
+        rows = cursor.execute(self._tables.sql(LEFT), (last, size)).fetchall()
+        return [Unencoded((id, version), unescape(text)) for id, version, text in rows]
 
-
-def put_codes(cursor: Any, tables: Tables, batch: Sequence[Unencoded], codes: Codes) -> None:
-    """Write the new codes of documents that are still of the same version."""
-    new = [
-        {"id": one.key[0], "version": one.key[1], "code": f"x{code.tobytes().hex()}"}
-        for one, code in zip(batch, codes, strict=True)
-    ]
-    fill = tables.sql(FILL, bits=bit_type(8 * codes.shape[1]))
-    cursor.execute(fill, (orjson.dumps(new).decode(),))
-
-
-def switch(cursor: Any, tables: Tables, model: Model, shown: str) -> int:
-    """Encode what has come since, while others wait to write, and switch."""
-    take_turns(cursor, tables)
-    facts, n_left, after = read_facts(cursor, tables), 0, ""
-    if facts.get(NEXT) is None and facts["fingerprint"] == model.fingerprint:
-        return 0  # it was done, and the answer got lost
-    check_own(shown, facts.get(NEXT), model.fingerprint)
-    _do(cursor, tables, ["LOCK TABLE {documents} IN SHARE ROW EXCLUSIVE MODE"])
-    while batch := unencoded(cursor, tables, after, BATCH):
-        put_codes(cursor, tables, batch, model.encode([one.text for one in batch]))
-        n_left, after = n_left + len(batch), batch[-1].key[0]
-    _do(cursor, tables, SWITCH)
-    _set(
-        cursor,
-        tables,
-        uuid=uuid.uuid4().hex,
-        fingerprint=model.fingerprint,
-        n_bits=str(model.n_bits),
-        **{PREVIOUS: facts["fingerprint"]},
-    )
-    _do(cursor, tables, [f"DELETE FROM {{meta}} WHERE key = '{NEXT}'"])
-    return n_left
-
-
-def forget(cursor: Any, tables: Tables) -> None:
-    """Remove models that the store does not use, and codes that were never finished."""
-    take_turns(cursor, tables)
-    _do(cursor, tables, DROP)
-    _do(cursor, tables, [f"DELETE FROM {{meta}} WHERE key IN ('{NEXT}', '{PREVIOUS}')"])
-    used = read_facts(cursor, tables)["fingerprint"]
-    cursor.execute(tables.sql("DELETE FROM {models} WHERE fingerprint <> %s"), (used,))
+    def _put_codes(self, cursor: Any, batch: Sequence[Unencoded], codes: Codes) -> None:
+        new = [
+            {"id": one.key[0], "version": one.key[1], "code": f"x{code.tobytes().hex()}"}
+            for one, code in zip(batch, codes, strict=True)
+        ]
+        fill = self._tables.sql(FILL, bits=bit_type(8 * codes.shape[1]))
+        cursor.execute(fill, (orjson.dumps(new).decode(),))
 
 
 def _do(cursor: Any, tables: Tables, statements: Sequence[str], n_bits: int = 8) -> None:

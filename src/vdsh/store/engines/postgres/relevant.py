@@ -16,7 +16,7 @@ from vdsh.codes import Codes
 from vdsh.store.engines.postgres.rows import COUNT, all_of, any_of, quote, to_code, to_found
 from vdsh.store.engines.postgres.tables import Tables
 from vdsh.store.engines.postgres.where import Sql, escape, unescape
-from vdsh.store.found import Candidate, Found
+from vdsh.store.hits import Candidate, Found
 from vdsh.store.ranking import ByRelevance, fits
 from vdsh.text.stopwords import SMART
 from vdsh.words import WordQuery
@@ -122,7 +122,7 @@ class Relevant:
     def find(self, ranking: ByRelevance) -> list[Found]:
         """Return the documents that a ranking chooses, best first."""
         weighed = self._weigh(ranking)
-        query, n = ranking.query, ranking.n_candidates
+        query, n = ranking.words, ranking.n_candidates
         few = self._few(weighed, query) if self._narrow else None
         if few is not None:
             ranking.wanted(few)
@@ -141,7 +141,7 @@ class Relevant:
         n_docs, n_words, state = self._ask(TOTALS)[0]
         self._known = self._counted.of(str(state))
         n_docs, n_words = int(n_docs or 0), int(n_words or 0)
-        asked = ranking.query.words
+        asked = ranking.words.words
         names = sorted(asked)
         repeats = [asked[name] for name in names]
         limit = FIRST_COUNTED if len(names) > MOST_WORDS else None

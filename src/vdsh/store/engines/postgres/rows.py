@@ -11,7 +11,7 @@ from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.search.id_kinds import show
 from vdsh.store.engines.postgres.where import escape, fields_json, unescape
-from vdsh.store.found import Found
+from vdsh.store.hits import Found
 from vdsh.store.rows import Rows
 from vdsh.words.counting import Counted, count_blocks, document_words, worth_counting
 from vdsh.words.segment import ABSENT

@@ -63,11 +63,6 @@ SELECT {columns}, distance FROM (
 ) AS nearest JOIN {documents} USING (id) ORDER BY distance, id
 """,
     "within": """
-SELECT {columns}, distance FROM (
-  SELECT *, {distance}::int AS distance FROM {documents} WHERE CONDITION
-) AS near WHERE distance <= %s ORDER BY distance, id
-""",
-    "within at most": """
 SELECT {columns}, distance, total FROM (
   SELECT id, distance, count(*) OVER () AS total FROM (
     SELECT id, {distance}::int AS distance FROM {documents} WHERE CONDITION

@@ -20,7 +20,7 @@ import numpy as np
 from vdsh.codes import Codes
 from vdsh.errors import FolderError, VdshError
 from vdsh.search import HammingIndex
-from vdsh.store.engine import CHANGED, ModelChangedError, check_codes
+from vdsh.store.engine import CHANGED, ModelChangedError, check_model
 from vdsh.store.engines.sqlite.database import Database, read_meta
 from vdsh.store.engines.sqlite.words import Words
 from vdsh.store.rows import read_codes
@@ -192,7 +192,7 @@ class IndexCache:
         facts = read_meta(connection)
         if facts.get("uuid") != self.store:
             raise ModelChangedError(CHANGED)
-        check_codes(facts, fingerprint or facts["fingerprint"])
+        check_model(facts, fingerprint or facts["fingerprint"])
 
     def _wait_until_empty(self) -> None:
         with self._left:

@@ -1,6 +1,5 @@
 """SQLite as an engine: a folder with the database and the index file."""
 
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -8,16 +7,17 @@ from sqlite3 import Connection
 from time import monotonic, sleep
 from typing import Any
 
-from vdsh.codes import Codes
 from vdsh.errors import FolderError, VdshError, WriteError
 from vdsh.model import Model
 from vdsh.model.health import sample
-from vdsh.store.engine import NEAREST, PARTS, Engine, Progress, check_codes, no_store
-from vdsh.store.engines.sqlite import filters, maintenance, models
+from vdsh.store.engine import NEAREST, Engine, Progress, check_model, no_store
+from vdsh.store.engines.sqlite import filters
 from vdsh.store.engines.sqlite.cache import IndexCache, current_state, share_cache
-from vdsh.store.engines.sqlite.database import FILE, Database, read_meta
+from vdsh.store.engines.sqlite.database import Database, read_meta
+from vdsh.store.engines.sqlite.maintenance import Maintenance, holds_store
+from vdsh.store.engines.sqlite.models import Models
 from vdsh.store.engines.sqlite.relevant import find_candidates, fitting
-from vdsh.store.engines.sqlite.snapshot import Snapshot, to_found, to_pairs
+from vdsh.store.engines.sqlite.snapshot import Snapshot, to_found
 from vdsh.store.engines.sqlite.words import (
     Words,
     add_words,
@@ -27,9 +27,8 @@ from vdsh.store.engines.sqlite.words import (
     pending,
     remove_words,
 )
-from vdsh.store.found import Choose, Found, QueryCode
+from vdsh.store.hits import Choose, Found, ParsedQuery
 from vdsh.store.ranking import ByRelevance
-from vdsh.store.reindex import Unencoded
 from vdsh.store.rows import COLUMNS, Rows, read_labels
 from vdsh.store.where import Tree
 from vdsh.words import DamagedWordsError, Segment, WordQuery
@@ -50,7 +49,7 @@ class Sqlite(Engine):
     def __init__(
         self, folder: Path, *, shown: str, wait: float, may_create: bool, device: str
     ) -> None:
-        if not maintenance.holds_store(folder) and not may_create:
+        if not holds_store(folder) and not may_create:
             raise no_store(shown)
         self.shown = shown
         self._folder = folder
@@ -62,6 +61,9 @@ class Sqlite(Engine):
         self._codes = ""  # which codes the cache is of: `switch` gives the store others
         self._database = Database(folder, shown, wait=wait)
         self.read_only = self._database.read_only
+        self.models = Models(self._database)
+        self.filters = filters.FilterIndexes(self._database)
+        self.maintenance = Maintenance(self._database, self._need_cache)
 
     def meta(self) -> dict[str, str]:
         """Return what the store says about itself; an empty dict where it is not made yet."""
@@ -78,11 +80,6 @@ class Sqlite(Engine):
             raise WriteError(f"Could not make '{self.shown}': {error.strerror}.") from error
         return self._note(self._database.create(meta, model))
 
-    def load_model(self, fingerprint: str) -> Model:
-        """Load a model that is kept inside."""
-        with self._database.reading() as connection:
-            return models.load_model(connection, fingerprint, self.shown)
-
     def fields(self) -> set[str]:
         """Return the names of all metadata fields."""
         query = "SELECT name FROM fields WHERE typeof(name) = 'text'"
@@ -98,7 +95,7 @@ class Sqlite(Engine):
         new = rows.fields - self._known_fields
         words = Segment.of([row[1] for row in rows.rows])
         with self._changing() as connection:
-            check_codes(read_meta(connection), rows.fingerprint, rows.n_bytes)
+            check_model(read_meta(connection), rows.fingerprint, rows.n_bytes)
             _delete(connection, [row[0] for row in rows.rows])
             connection.executemany(INSERT, rows.rows)
             if rows.rows:  # their rows follow each other, up to the newest
@@ -125,25 +122,17 @@ class Sqlite(Engine):
             return Snapshot(connection, where).count()
 
     def nearest(
-        self, code: QueryCode, n: int, where: Tree | None, choose: Choose | None = None
+        self, query: ParsedQuery, n: int, where: Tree | None, choose: Choose | None = None
     ) -> list[Found]:
         """Return the n nearest documents, ties by id, or those that are chosen of them."""
         cache = self._need_cache()
         with self._database.reading() as connection:
             snapshot = Snapshot(connection, where)
-            with cache.showing(connection, code.fingerprint) as index:
-                pairs = snapshot.nearest(index, code.bits, n)
+            with cache.showing(connection, query.fingerprint) as index:
+                pairs = snapshot.nearest(index, query.code, n)
             if pairs is None:
-                pairs = snapshot.nearest_of_all_passing(code.bits, n)
+                pairs = snapshot.nearest_of_all_passing(query.code, n)
             return snapshot.fetch(pairs if choose is None else snapshot.choose(pairs, choose))
-
-    def prepare_filter(self, where: Tree, progress: Progress | None = None) -> None:
-        """Index the fields of a filter, where documents are many."""
-        filters.index_by_use(self._database, where, progress)
-
-    def index_fields(self, fields: Sequence[str], progress: Progress | None = None) -> None:
-        """Index fields for filters."""
-        filters.index_fields(self._database, fields, progress)
 
     def relevant(
         self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None
@@ -183,20 +172,29 @@ class Sqlite(Engine):
         cache = self._need_cache()
         with self._database.reading() as connection:
             snapshot = Snapshot(connection, where)
-            with cache.showing(connection, ranking.code.fingerprint) as index:
+            with cache.showing(connection, ranking.query.fingerprint) as index:
                 words = cache.words.showing(connection)
                 candidates = find_candidates(snapshot, index, words, ranking)
             return snapshot.fetch([(one.id, one.distance) for one in ranking(candidates)])
 
     def within(
-        self, code: QueryCode, radius: int, where: Tree | None, limit: int | None = None
+        self,
+        query: ParsedQuery,
+        radius: int,
+        where: Tree | None,
+        limit: int | None = None,
+        words: WordQuery | None = None,
     ) -> tuple[list[Found], int]:
         """Find the documents within a radius, nearest first, ties by id."""
         cache = self._need_cache()
         with self._database.reading() as connection:
-            snapshot = Snapshot(connection, where)
-            with cache.showing(connection, code.fingerprint) as index:
-                pairs = snapshot.within(index, code.bits, radius)
+            snapshot, index_of_words = Snapshot(connection, where), None
+            with cache.showing(connection, query.fingerprint) as index:
+                pairs = snapshot.within(index, query.code, radius)
+            if words is not None:
+                with suppress(DamagedWordsError):
+                    index_of_words = cache.words.showing(connection)
+                pairs = fitting(snapshot, index_of_words, pairs, words)
             return snapshot.fetch(pairs[:limit]), len(pairs)
 
     def page(self, after: str, size: int, of: str | None = None) -> list[Found]:
@@ -208,26 +206,6 @@ class Sqlite(Engine):
         """Return the lowest ids above `after` with their codes."""
         query = "SELECT id, code FROM documents WHERE id > ? ORDER BY id LIMIT ?"
         return self._ask(query, after, size, of=of)
-
-    def within_fitting(
-        self, code: QueryCode, radius: int, where: Tree | None, limit: int | None, query: WordQuery
-    ) -> tuple[list[Found], int]:
-        """Read the texts of those documents that have the words, where that is less."""
-        with suppress(DamagedWordsError):
-            return self._within_fitting(code, radius, where, limit, query)
-        return super().within_fitting(code, radius, where, limit, query)
-
-    def _within_fitting(
-        self, code: QueryCode, radius: int, where: Tree | None, limit: int | None, query: WordQuery
-    ) -> tuple[list[Found], int]:
-        cache = self._need_cache()
-        with self._database.reading() as connection:
-            snapshot = Snapshot(connection, where)
-            with cache.showing(connection, code.fingerprint) as index:
-                near = to_pairs(index.within(code.bits, radius)) if len(index) else []
-                words = cache.words.showing(connection)
-            pairs = fitting(snapshot, words, snapshot.passing(near), query)
-            return snapshot.fetch(pairs[:limit]), len(pairs)
 
     def written(self, n: int) -> list[Found]:
         """Return the n documents that were written last."""
@@ -254,53 +232,12 @@ class Sqlite(Engine):
         files = [file for file in self._folder.rglob("*") if file.is_file()]
         return {"words": words, "bytes": sum(file.stat().st_size for file in files)}
 
-    def begin_reindex(self, model: Model, *, restart: bool) -> None:
-        """Keep another model beside the store's own."""
-        with self._database.writing() as connection:
-            models.begin(connection, model, self.shown, restart=restart)
-
-    def unencoded(self, fingerprint: str, after: int | None, size: int) -> list[Unencoded]:
-        """Return the next documents without a code of the new model, behind a row."""
-        with self._database.reading() as connection:
-            return models.unencoded(connection, -(2**63) if after is None else after, size)
-
-    def put_codes(self, fingerprint: str, batch: Sequence[Unencoded], codes: Codes) -> None:
-        """Keep the new codes of documents."""
-        rows = [one.key for one in batch]
-        with self._database.writing() as connection:
-            models.put_codes(connection, fingerprint, self.shown, rows, codes)
-
-    def switch(self, model: Model) -> int:
-        """Encode what is left, and put all new codes in place in one transaction."""
-        with self._database.writing() as connection:
-            n_left = models.switch(connection, model, self.shown)
-            store = read_meta(connection)["uuid"]
-            # Or every reader would have to make the index of the new codes; it may fail.
-            with suppress(VdshError, OSError):
-                IndexCache(self._database.file, model.n_bits, store).save(connection)
-        return n_left
-
-    def problems(self) -> Iterator[str]:
-        """Say what is wrong with the database, the index beside it, or the words."""
-        return maintenance.problems(self._database, self._need_cache())
-
-    def copy_to(self, folder: Path, progress: Progress | None = None) -> None:
-        """Copy database and map into an empty folder."""
-        maintenance.copy_to(self._database, folder / FILE, progress)
-        for name in PARTS[1:]:
-            if (self._folder / name).is_file():
-                shutil.copyfile(self._folder / name, folder / name)
-
     def compact(self) -> None:
         """Write the database anew without the space of what was deleted; old models go too."""
+        self.models.forget()
         with self._database.writing() as connection:
-            models.forget(connection)
             filters.index_anew(connection)
         self._database.vacuum()
-
-    def is_in_place(self) -> bool:
-        """Say whether the store is still where it was opened, not removed or replaced."""
-        return self._database.is_in_place()
 
     def interrupt(self) -> None:
         """Make a statement that another thread runs give up."""
@@ -319,7 +256,7 @@ class Sqlite(Engine):
     def _ask(self, query: str, *parameters: Any, of: str | None = None) -> list[Any]:
         with self._database.reading() as connection:
             if of is not None:
-                check_codes(read_meta(connection), of)
+                check_model(read_meta(connection), of)
             return connection.execute(query, parameters).fetchall()
 
     @contextmanager

@@ -8,17 +8,23 @@ knows nothing of this, the index is not used until it has caught up.
 """
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import reduce
 from time import sleep
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from vdsh.errors import InputError, WriteError
+from vdsh.store.engine import Progress
 from vdsh.store.engines.sqlite.database import Database
 from vdsh.store.engines.sqlite.schema import FILTERS
-from vdsh.store.engines.sqlite.where import is_plain, json_path
+from vdsh.store.engines.sqlite.where import Sql, is_plain, json_path, to_sqlite
 from vdsh.store.filters import LONGEST, MOST, WORTH, fields_of
-from vdsh.store.where import Tree
+from vdsh.store.where import ORDERS, All, Compare, Some, Tree, kind_of
 
 NUL = "x'00'"
 BATCH = 100_000  # rows that are indexed in a transaction
@@ -34,7 +40,7 @@ _ENTRIES = f"""
 SELECT ?, CASE typeof(value) WHEN 'text' THEN substr(value, 1, {LONGEST}) ELSE value END AS cut, row
 FROM (VALUES_OF) WHERE value IS NOT NULL"""
 
-Progress = Callable[[int, int], None]
+Numbers = NDArray[np.int64]
 
 
 class Field(NamedTuple):
@@ -63,39 +69,42 @@ def usable_fields(connection: sqlite3.Connection) -> dict[str, int]:
     return {field.name: field.number for field in fields if field.last >= newest}
 
 
-def index_by_use(database: Database, where: Tree, progress: Progress | None) -> None:
-    """Index the fields of a filter, where that is worth it and can be done."""
-    wanted = {name for name in fields_of(where) if is_plain(name)}
-    with database.reading() as connection:
-        newest, usable = _newest(connection), usable_fields(connection)
-        known = [field.name for field in list_fields(connection)]
-    missing = wanted - set(usable)
-    if database.read_only or newest < WORTH or len({*known, *missing}) > MOST:
-        missing &= set(known)
-    if missing and not database.read_only:
-        with suppress(WriteError):  # another process writes all the time, or the disk is full
-            index_fields(database, sorted(missing), progress)
+class FilterIndexes:
+    """See `vdsh.store.engine.FilterIndexes`."""
 
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
-def index_fields(
-    database: Database, names: Collection[str], progress: Progress | None = None
-) -> None:
-    """Index fields, batch by batch; killed in the middle, it goes on where it stopped."""
-    for name in names:
-        if not is_plain(name):
-            raise InputError(
-                f"The field {name!r} cannot have an index: its name has a quote, a backslash or a "
-                "control character, or is empty. Filters on it read all documents."
-            )
-    n_left = total = 1
-    while n_left:
-        with database.writing() as connection:
-            n_left = _catch_up(connection, names)
-        total = max(total, n_left)
-        if progress is not None:
-            progress(total - n_left, total)
-        if n_left:
-            sleep(PAUSE)
+    def prepare(self, where: Tree, progress: Progress | None = None) -> None:
+        """Index the fields of a filter, where that is worth it and can be done."""
+        wanted = {name for name in fields_of(where) if is_plain(name)}
+        with self._database.reading() as connection:
+            newest, usable = _newest(connection), usable_fields(connection)
+            known = [field.name for field in list_fields(connection)]
+        missing = wanted - set(usable)
+        if newest < WORTH or len({*known, *missing}) > MOST:
+            missing &= set(known)
+        if missing and not self._database.read_only:
+            with suppress(WriteError):  # another process writes all the time, or the disk is full
+                self.make(sorted(missing), progress)
+
+    def make(self, fields: Sequence[str], progress: Progress | None = None) -> None:
+        """Index fields, batch by batch; killed in the middle, it goes on where it stopped."""
+        for name in fields:
+            if not is_plain(name):
+                raise InputError(
+                    f"The field {name!r} cannot have an index: its name has a quote, a backslash "
+                    "or a control character, or is empty. Filters on it read all documents."
+                )
+        n_left = total = 1
+        while n_left:
+            with self._database.writing() as connection:
+                n_left = _catch_up(connection, fields)
+            total = max(total, n_left)
+            if progress is not None:
+                progress(total - n_left, total)
+            if n_left:
+                sleep(PAUSE)
 
 
 def add_entries(connection: sqlite3.Connection, first: int, last: int) -> None:
@@ -191,3 +200,96 @@ def _forgotten_when_damaged(connection: sqlite3.Connection) -> Iterator[None]:
 def _drop(connection: sqlite3.Connection) -> None:
     for table in ("filter_fields", "filters"):
         connection.execute(f"DROP TABLE IF EXISTS {table}")
+
+
+class Narrowing:
+    """Finds rows by entries, as a transaction sees them."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._fields = usable_fields(connection)
+
+    def rows(self, tree: Tree, most: int) -> Numbers | None:
+        """Return the rows that may pass, in order; None where they cannot be told.
+
+        Nor can they where a test has more than `most` of them and no other has fewer.
+        """
+        match tree:
+            case All(parts):
+                told = [rows for rows in self._parts(parts, most) if rows is not None]
+                return reduce(_in_both, told) if told else None
+            case Some(parts):
+                told = [rows for part in parts if (rows := self.rows(part, most)) is not None]
+                return _in_order([], *told) if len(told) == len(parts) else None
+            case Compare("id", "=" | "in", values):
+                ids = [value for value in values if isinstance(value, str)]
+                return self._ask(
+                    f"SELECT row FROM documents WHERE id IN ({_marks(ids)})", ids, most
+                )
+            case Compare(field, operator, values) if field in self._fields:
+                if operator in ORDERS:
+                    return self._between(field, [tree], most)
+                return None if None in values else self._equal(field, values, most)
+            case _:
+                return None
+
+    def _parts(self, parts: Iterable[Tree], most: int) -> Iterable[Numbers | None]:
+        """Find the rows of each part; tests of one field's order make one range."""
+        ranges: dict[tuple[str, str | None], list[Compare]] = defaultdict(list)
+        for part in parts:
+            if isinstance(part, Compare) and part.operator in ORDERS and part.field in self._fields:
+                ranges[part.field, kind_of(part.values[0])].append(part)
+            else:
+                yield self.rows(part, most)
+        for (field, _), tests in ranges.items():
+            yield self._between(field, tests, most)
+
+    def _equal(self, field: str, values: Sequence[Any], most: int) -> Numbers | None:
+        keys = [_key(value) for value in values if field != "labels" or isinstance(value, str)]
+        return self._entries(field, Sql(f"value IN ({_marks(keys)})", tuple(keys)), most)
+
+    def _between(self, field: str, tests: Sequence[Compare], most: int) -> Numbers | None:
+        """Find what is between bounds of one kind; numbers come before texts, texts before NUL."""
+        kind = kind_of(tests[0].values[0])
+        low = [_key(test.values[0]) for test in tests if test.operator in (">", ">=")]
+        high = [_key(test.values[0]) for test in tests if test.operator in ("<", "<=")]
+        if kind == "null":  # which has no order
+            return _in_order([])
+        if kind == "text" and not low:
+            low = [""]
+        above = "value >= ? AND " if low else ""
+        below = "value <= ?" if high else "value < x''" if kind == "text" else "value < ''"
+        bounds = ([max(low)] if low else []) + ([min(high)] if high else [])
+        return self._entries(field, Sql(above + below, tuple(bounds)), most)
+
+    def _entries(self, field: str, condition: Sql, most: int) -> Numbers | None:
+        number = self._fields[field]
+        query = (
+            f"SELECT row FROM filters WHERE field = ? AND {condition.text}"
+            f" UNION ALL SELECT row FROM filters WHERE field = ? AND value = {NUL}"
+        )
+        return self._ask(query, [number, *condition.parameters, number], most)
+
+    def _ask(self, query: str, parameters: Sequence[Any], most: int) -> Numbers | None:
+        count = f"SELECT COUNT(*) FROM ({query} LIMIT {most + 1})"  # quicker than to fetch many
+        if self._connection.execute(count, parameters).fetchone()[0] > most:
+            return None
+        return _in_order([row for (row,) in self._connection.execute(query, parameters)])
+
+
+def _key(value: Any) -> Any:
+    """Give a value as entries have it."""
+    return value[:LONGEST] if isinstance(value, str) else to_sqlite(value)
+
+
+def _marks(values: Sequence[Any]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def _in_order(*rows: Sequence[int] | Numbers) -> Numbers:
+    return np.unique(np.concatenate([np.asarray(some, np.int64) for some in rows]))
+
+
+def _in_both(some: Numbers, others: Numbers) -> Numbers:
+    both: Numbers = np.intersect1d(some, others, assume_unique=True)
+    return both

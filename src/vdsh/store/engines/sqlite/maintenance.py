@@ -1,7 +1,8 @@
 """Maintenance of a store in a folder: whether it is one, is sound, and a copy of it."""
 
+import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from vdsh.errors import FolderError
 from vdsh.persistence import MANIFEST
 from vdsh.search import HammingIndex
-from vdsh.store.engine import Progress
+from vdsh.store.engine import PARTS, Progress
 from vdsh.store.engines.sqlite.cache import IndexCache
 from vdsh.store.engines.sqlite.database import FILE, Database
 from vdsh.store.engines.sqlite.filters import missing_entries
@@ -23,38 +24,52 @@ MOST = 20  # complaints of SQLite
 SAMPLE = 200  # documents whose codes are looked for in the index
 
 
-def problems(database: Database, cache: IndexCache) -> Iterator[str]:
-    """Say what is wrong: with the file, with the index beside it, with the words."""
-    with database.reading() as connection:
-        for (complaint,) in connection.execute(f"PRAGMA integrity_check({MOST})"):
-            if complaint != "ok":
-                yield f"SQLite says: {complaint}. Restore a backup."
-        with cache.showing(connection) as index:
-            yield from _index_problems(connection, index)
-        if missing_entries(connection):
-            yield "The index for filters lacks documents. vdsh compact makes it anew."
-        left = pending(connection)
-        if left is None or left.n_left:
-            yield "Not all words are indexed yet. The next search does it."
-            return
-        try:
-            cache.words.forget()
-            cache.words.showing(connection)
-        except DamagedWordsError as error:
-            yield f"{error} The next search makes it anew."
+class Maintenance:
+    """See `vdsh.store.engine.Maintenance`; `cache` gives the index of the codes."""
 
+    def __init__(self, database: Database, cache: Callable[[], IndexCache]) -> None:
+        self._database = database
+        self._cache = cache
+        self.is_in_place = database.is_in_place
 
-def copy_to(database: Database, target: Path, progress: Progress | None = None) -> None:
-    """Copy one state of the database, whatever others write meanwhile."""
+    def problems(self) -> Iterator[str]:
+        """Say what is wrong: with the file, with the index beside it, with the words."""
+        cache = self._cache()
+        with self._database.reading() as connection:
+            for (complaint,) in connection.execute(f"PRAGMA integrity_check({MOST})"):
+                if complaint != "ok":
+                    yield f"SQLite says: {complaint}. Restore a backup."
+            with cache.showing(connection) as index:
+                yield from _index_problems(connection, index)
+            if missing_entries(connection):
+                yield "The index for filters lacks documents. vdsh compact makes it anew."
+            left = pending(connection)
+            if left is None or left.n_left:
+                yield "Not all words are indexed yet. The next search does it."
+                return
+            try:
+                cache.words.forget()
+                cache.words.showing(connection)
+            except DamagedWordsError as error:
+                yield f"{error} The next search makes it anew."
 
-    def report(_: int, left: int, total: int) -> None:
-        if progress is not None:
-            progress(total - left, total)
+    def copy_to(self, folder: Path, progress: Progress | None = None) -> None:
+        """Copy one state of the database and what lies beside it."""
 
-    # The transaction stays open, so what others write does not make SQLite begin again.
-    with database.reading() as connection, closing(sqlite3.connect(target)) as copy:
-        connection.execute("SELECT 1 FROM meta").fetchone()
-        connection.backup(copy, pages=PAGES, progress=report, sleep=0)
+        def report(_: int, left: int, total: int) -> None:
+            if progress is not None:
+                progress(total - left, total)
+
+        # The transaction stays open, so what others write does not make SQLite begin again.
+        with (
+            self._database.reading() as connection,
+            closing(sqlite3.connect(folder / FILE)) as copy,
+        ):
+            connection.execute("SELECT 1 FROM meta").fetchone()
+            connection.backup(copy, pages=PAGES, progress=report, sleep=0)
+        for name in PARTS[1:]:
+            if (beside := self._database.file.with_name(name)).is_file():
+                shutil.copyfile(beside, folder / name)
 
 
 def _index_problems(connection: sqlite3.Connection, index: HammingIndex) -> Iterator[str]:

@@ -7,13 +7,17 @@ so whatever has no new code is left to do. One transaction puts all of them in p
 import sqlite3
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 
 from vdsh.codes import Codes
+from vdsh.errors import VdshError
 from vdsh.model import Model
-from vdsh.store.engine import check_codes
-from vdsh.store.engines.sqlite.database import ADD_MODEL, read_meta
+from vdsh.store.engine import check_model
+from vdsh.store.engines.sqlite.cache import IndexCache
+from vdsh.store.engines.sqlite.database import ADD_MODEL, Database, read_meta
 from vdsh.store.model import from_pieces, to_pieces
-from vdsh.store.reindex import BATCH, NEXT, PREVIOUS, Unencoded, check_begun, check_own
+from vdsh.store.reindex import NEXT, PREVIOUS, Unencoded, check_begun, check_own, encode_rest
 
 LEFT = """
 SELECT row, text FROM documents WHERE row > ?
@@ -25,20 +29,67 @@ UPDATE documents SET code = (SELECT code FROM next_codes WHERE next_codes.row = 
 """
 
 
-def load_model(connection: sqlite3.Connection, fingerprint: str, shown: str) -> Model:
-    """Load a model by its fingerprint; raise where the store has another one by now."""
-    query = "SELECT rowid, file FROM models WHERE fingerprint = ? ORDER BY file, piece"
-    rows = connection.execute(query, (fingerprint,)).fetchall()
-    if not rows:
-        check_codes(read_meta(connection), fingerprint)
-    pieces = [(str(file), _read(connection, row)) for row, file in rows]
-    return from_pieces(pieces, fingerprint, shown)
+class Models:
+    """See `vdsh.store.reindex.Models`."""
 
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._shown = str(database.shown)
 
-def _read(connection: sqlite3.Connection, row: int) -> bytes:
-    """Read a piece of a model; a query would copy it once more, which a search would notice."""
-    with connection.blobopen("models", "data", row, readonly=True) as blob:
-        return blob.read()
+    def load(self, fingerprint: str) -> Model:
+        """Load a model by its fingerprint; raise where the store has another one by now."""
+        query = "SELECT rowid, file FROM models WHERE fingerprint = ? ORDER BY file, piece"
+        with self._database.reading() as connection:
+            rows = connection.execute(query, (fingerprint,)).fetchall()
+            if not rows:
+                check_model(read_meta(connection), fingerprint)
+            pieces = [(str(file), _read(connection, row)) for row, file in rows]
+        return from_pieces(pieces, fingerprint, self._shown)
+
+    def begin(self, model: Model, *, restart: bool) -> None:
+        """Keep a model beside the store's own."""
+        with self._database.writing() as connection:
+            begin(connection, model, self._shown, restart=restart)
+
+    def unencoded(self, fingerprint: str, after: int | None, size: int) -> list[Unencoded]:
+        """Return the next documents without a new code, behind a row."""
+        with self._database.reading() as connection:
+            return _unencoded(connection, after, size)
+
+    def put_codes(self, fingerprint: str, batch: Sequence[Unencoded], codes: Codes) -> None:
+        """Write new codes."""
+        with self._database.writing() as connection:
+            put_codes(connection, fingerprint, self._shown, batch, codes)
+
+    def switch(self, model: Model) -> int:
+        """Encode what is left, and put all new codes in place in one transaction."""
+        name, shown = model.fingerprint, self._shown
+        with self._database.writing() as connection:
+            n_left = encode_rest(
+                model,
+                partial(_unencoded, connection),
+                partial(put_codes, connection, name, shown),
+            )
+            facts = read_meta(connection)
+            check_own(shown, facts.get(NEXT), name)
+            connection.execute(SWITCH)
+            connection.execute("DELETE FROM next_codes")
+            store = uuid.uuid4().hex  # indexes of the old codes do not fit it
+            new = {"uuid": store, "fingerprint": name, "n_bits": str(model.n_bits)}
+            _set(connection, **new, **{PREVIOUS: facts["fingerprint"]})
+            connection.execute("DELETE FROM meta WHERE key = ?", (NEXT,))
+            # Or every reader would have to make the index of the new codes; it may fail.
+            with suppress(VdshError, OSError):
+                IndexCache(self._database.file, model.n_bits, store).save(connection)
+        return n_left
+
+    def forget(self) -> None:
+        """Remove models that the store does not use, and codes that were never finished."""
+        with self._database.writing() as connection:
+            used = read_meta(connection)["fingerprint"]
+            connection.execute("DELETE FROM models WHERE fingerprint <> ?", (used,))
+            connection.execute("DELETE FROM next_codes")
+            connection.execute("DELETE FROM meta WHERE key IN (?, ?)", (NEXT, PREVIOUS))
 
 
 def begin(connection: sqlite3.Connection, model: Model, shown: str, *, restart: bool) -> None:
@@ -51,48 +102,28 @@ def begin(connection: sqlite3.Connection, model: Model, shown: str, *, restart: 
         _set(connection, **{NEXT: model.fingerprint})
 
 
-def unencoded(connection: sqlite3.Connection, after: int, size: int) -> list[Unencoded]:
-    """Return the next documents without a new code."""
-    return [Unencoded(row, str(text)) for row, text in connection.execute(LEFT, (after, size))]
-
-
 def put_codes(
-    connection: sqlite3.Connection, fingerprint: str, shown: str, rows: Sequence[int], codes: Codes
+    connection: sqlite3.Connection,
+    fingerprint: str,
+    shown: str,
+    batch: Sequence[Unencoded],
+    codes: Codes,
 ) -> None:
     """Write new codes; the text of a row never changes."""
     check_own(shown, read_meta(connection).get(NEXT), fingerprint)
-    pairs = zip(rows, map(bytes, codes), strict=True)
+    pairs = zip([one.key for one in batch], map(bytes, codes), strict=True)
     connection.executemany("INSERT OR REPLACE INTO next_codes VALUES (?, ?)", pairs)
 
 
-def switch(connection: sqlite3.Connection, model: Model, shown: str) -> int:
-    """Encode what is left and put all new codes in place; return how many were left."""
-    n_left, after = 0, -(2**63)
-    while batch := unencoded(connection, after, BATCH):
-        rows, texts = zip(*batch, strict=True)
-        put_codes(connection, model.fingerprint, shown, rows, model.encode(texts))
-        n_left, after = n_left + len(batch), rows[-1]
-    facts = read_meta(connection)
-    check_own(shown, facts.get(NEXT), model.fingerprint)
-    connection.execute(SWITCH)
-    connection.execute("DELETE FROM next_codes")
-    _set(
-        connection,
-        uuid=uuid.uuid4().hex,  # indexes of the old codes do not fit it
-        fingerprint=model.fingerprint,
-        n_bits=str(model.n_bits),
-        **{PREVIOUS: facts["fingerprint"]},
-    )
-    connection.execute("DELETE FROM meta WHERE key = ?", (NEXT,))
-    return n_left
+def _unencoded(connection: sqlite3.Connection, after: int | None, size: int) -> list[Unencoded]:
+    rows = connection.execute(LEFT, (-(2**63) if after is None else after, size))
+    return [Unencoded(row, str(text)) for row, text in rows]
 
 
-def forget(connection: sqlite3.Connection) -> None:
-    """Remove models that the store does not use, and codes that were never finished."""
-    used = read_meta(connection)["fingerprint"]
-    connection.execute("DELETE FROM models WHERE fingerprint <> ?", (used,))
-    connection.execute("DELETE FROM next_codes")
-    connection.execute("DELETE FROM meta WHERE key IN (?, ?)", (NEXT, PREVIOUS))
+def _read(connection: sqlite3.Connection, row: int) -> bytes:
+    """Read a piece of a model; a query would copy it once more, which a search would notice."""
+    with connection.blobopen("models", "data", row, readonly=True) as blob:
+        return blob.read()
 
 
 def _set(connection: sqlite3.Connection, **values: str) -> None:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from vdsh.search import HammingIndex
 from vdsh.store.engines.sqlite.snapshot import MANY_TRIED, Pairs, Snapshot
-from vdsh.store.found import Candidate
+from vdsh.store.hits import Candidate
 from vdsh.store.ranking import ByRelevance, fits
 from vdsh.store.rows import check_code
 from vdsh.text.stopwords import SMART
@@ -23,7 +23,7 @@ def find_candidates(
     snapshot: Snapshot, index: HammingIndex, words: WordIndex, ranking: ByRelevance
 ) -> list[Candidate]:
     """Find the best by words, and the nearest to the code that those want."""
-    query, n = ranking.query, ranking.n_candidates
+    query, n = ranking.words, ranking.n_candidates
     few = None if snapshot.few is None else _numbers(snapshot.few)
     matches = words.match(query.words, few)
     ranking.missing = matches.missing
@@ -51,17 +51,19 @@ def find_candidates(
     return list((found | known).values())
 
 
-def fitting(snapshot: Snapshot, words: WordIndex, pairs: Pairs, query: WordQuery) -> Pairs:
+def fitting(snapshot: Snapshot, words: WordIndex | None, pairs: Pairs, query: WordQuery) -> Pairs:
     """Leave out documents that lack a phrase, or have what the query excludes.
 
     Texts are read of documents that have the words, or of all that are near: of the fewer.
+    Where there is no word index, all that are near are read.
     """
     asks = bool(query.phrases)
     named = [
         [word for word in some if word not in SMART] for some in query.phrases or query.without
     ]
-    having = words.having(sum(named, [])) if asks else _any_of(map(words.having, named))
-    if len(having) > len(pairs):
+    if words is not None:
+        having = words.having(sum(named, [])) if asks else _any_of(map(words.having, named))
+    if words is None or len(having) > len(pairs):
         found = [one.document for one in snapshot.look_up([id for id, _ in pairs])]
         kept = {one.id for one in found if fits(query, one.text)}
         return [pair for pair in pairs if pair[0] in kept]
@@ -74,7 +76,7 @@ def _of_few(
     snapshot: Snapshot, words: WordIndex, ranking: ByRelevance, few: Numbers, matches: Matches
 ) -> list[Candidate]:
     """Take all of few documents that pass a filter, if they fit the query."""
-    query = ranking.query
+    query = ranking.words
     for some in query.without:
         few = few[~_among(few, words.having(some))] if len(some) == 1 else few
     for phrase in query.phrases:

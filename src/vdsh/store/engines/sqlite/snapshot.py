@@ -9,9 +9,9 @@ from vdsh.codes import Codes
 from vdsh.errors import FolderError, InputError
 from vdsh.search import HammingIndex
 from vdsh.search.id_kinds import show
-from vdsh.store.engines.sqlite.narrowing import Narrowing, Numbers
+from vdsh.store.engines.sqlite.filters import Narrowing, Numbers
 from vdsh.store.engines.sqlite.where import Sql, to_sql
-from vdsh.store.found import Candidate, Choose, Found
+from vdsh.store.hits import Candidate, Choose, Found
 from vdsh.store.rows import COLUMNS, check_code, read_codes, to_document
 from vdsh.store.where import Tree
 

@@ -1,22 +1,21 @@
-"""The word index of a store in a folder, which is committed with its documents."""
+"""The word index of a store in a folder, which is committed with its documents.
+
+Each batch of documents adds a segment to the table `words`, and small neighbours are joined, so
+that there are few. Deleted documents are noted in the table `word_tombstones` until their segment
+is written anew.
+"""
 
 import sqlite3
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
+from secrets import randbits
 from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
 
-from vdsh.store.engines.sqlite.pieces import (
-    Piece,
-    add_tombstones,
-    choose_to_join,
-    drop_pieces,
-    list_pieces,
-    read_piece,
-    write_piece,
-)
 from vdsh.store.engines.sqlite.schema import WORDS
 from vdsh.words import DamagedWordsError, Segment, WordIndex
 from vdsh.words.segment import MOST
@@ -24,6 +23,28 @@ from vdsh.words.segment import MOST
 KEY = "words"  # in the table `meta`: the row up to which an index made anew has come, and the last
 BATCH = 2000  # documents that are indexed at a time when it is made anew
 LONG_BATCH = 32 * 2**20  # characters that end a batch sooner
+JOINED = 8  # neighbours of a size, at least
+MOST_DELETED = 0.25  # of a segment, before it is written anew
+
+
+class SegmentRow(NamedTuple):
+    """A row of the table `words`, and how many bytes of its documents are noted as deleted."""
+
+    segment: int  # a random number: readers must not take a later one for one that they know
+    first: int
+    span: int
+    docs: int
+    gone: int = 0
+
+    @property
+    def end(self) -> int:
+        """The row after the last one of its documents."""
+        return self.first + self.span
+
+    @property
+    def size(self) -> int:
+        """Which segments are joined with it: those up to eight times as large."""
+        return (self.span - 1).bit_length() // 3
 
 
 class Pending(NamedTuple):
@@ -86,36 +107,36 @@ def index_pending(connection: sqlite3.Connection) -> Pending:
 
 
 def add_words(connection: sqlite3.Connection, segment: Segment) -> None:
-    """Add the words of documents that were just written, and join pieces where they are many.
+    """Add the words of documents that were just written, and join segments where they are many.
 
     Where the index turns out to be damaged it is begun anew, with these documents pending.
     """
     with _begun_anew(connection):
-        write_piece(connection, segment)
-        while some := choose_to_join(
-            [p for p in list_pieces(connection) if p.first <= segment.first]
+        _write_segment(connection, segment)
+        while some := _choose_to_join(
+            [r for r in _list_rows(connection) if r.first <= segment.first]
         ):
-            joined = Segment.joined([read_piece(connection, piece) for piece in some])
-            drop_pieces(connection, some)
-            write_piece(connection, joined)
+            joined = Segment.joined([_read_segment(connection, row) for row in some])
+            _drop_rows(connection, some)
+            _write_segment(connection, joined)
 
 
 def remove_words(connection: sqlite3.Connection, rows: Sequence[int]) -> None:
     """Note that the documents of some rows, which are deleted next, are gone."""
     numbers = np.array(rows, np.int64)
     with _begun_anew(connection):
-        for piece in list_pieces(connection):
-            places = numbers[(numbers >= piece.first) & (numbers < piece.end)] - piece.first
+        for row in _list_rows(connection):
+            places = numbers[(numbers >= row.first) & (numbers < row.end)] - row.first
             if len(places):
-                add_tombstones(connection, piece, places.astype("<u2").tobytes())
+                _add_tombstones(connection, row, places.astype("<u2").tobytes())
 
 
 class Words:
-    """The word index as readers in this process share it: pieces are read once."""
+    """The word index as readers in this process share it: segments are read once."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._read: dict[Piece, Segment] = {}
+        self._read: dict[SegmentRow, Segment] = {}
         self._index: WordIndex | None = None
 
     def showing(self, connection: sqlite3.Connection) -> WordIndex:
@@ -127,11 +148,11 @@ class Words:
             Also where it is not whole, as while another process makes it anew.
         """
         try:
-            left, pieces = pending(connection), list_pieces(connection)
+            left, rows = pending(connection), _list_rows(connection)
             if left is None or left.n_left:
                 raise DamagedWordsError("The word index is not finished.")
             with self._lock:
-                return self._follow(connection, pieces)
+                return self._follow(connection, rows)
         except (DamagedWordsError, sqlite3.DatabaseError) as error:
             self.forget()
             if _is_damage(error):
@@ -139,25 +160,25 @@ class Words:
             raise
 
     def forget(self) -> None:
-        """Read all pieces anew, as after an older database was put back."""
+        """Read all segments anew, as after an older database was put back."""
         with self._lock:
             self._read, self._index = {}, None
 
-    def _follow(self, connection: sqlite3.Connection, pieces: list[Piece]) -> WordIndex:
-        _check_newest(connection, pieces)
-        if self._index is None or pieces != list(self._read):
+    def _follow(self, connection: sqlite3.Connection, rows: list[SegmentRow]) -> WordIndex:
+        _check_newest(connection, rows)
+        if self._index is None or rows != list(self._read):
             known, is_new = self._read, self._index is None
-            self._read = {p: known.get(p) or read_piece(connection, p) for p in pieces}
+            self._read = {r: known.get(r) or _read_segment(connection, r) for r in rows}
             self._index = WordIndex(list(self._read.values()))
             if is_new:
                 _check_count(connection, self._index)
         return self._index
 
 
-def _check_newest(connection: sqlite3.Connection, pieces: list[Piece]) -> None:
+def _check_newest(connection: sqlite3.Connection, rows: list[SegmentRow]) -> None:
     """Raise where another program, which knows nothing of words, has written since."""
     (newest,) = connection.execute("SELECT MAX(row) FROM documents").fetchone()
-    if newest is not None and (not pieces or newest >= pieces[-1].end):
+    if newest is not None and (not rows or newest >= rows[-1].end):
         raise DamagedWordsError("The word index does not have the newest documents.")
 
 
@@ -202,3 +223,85 @@ def _next_documents(connection: sqlite3.Connection, left: Pending) -> list[tuple
 def _set_pending(connection: sqlite3.Connection, left: Pending) -> None:
     new = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
     connection.execute(new, (KEY, f"{left.done} {left.last}"))
+
+
+def _add_tombstones(connection: sqlite3.Connection, row: SegmentRow, places: bytes) -> None:
+    """Note that some documents of a segment are gone; write it anew where they are many."""
+    noted = _tombstones(connection, row) + places
+    note = "INSERT OR REPLACE INTO word_tombstones VALUES (?, ?)"
+    connection.execute(note, (row.segment, noted + _check_sum(noted)))
+    if len(noted) > 2 * MOST_DELETED * row.docs:  # so that one without documents is dropped
+        left = _read_segment(connection, row)
+        _drop_rows(connection, [row])
+        if left.n_docs:
+            _write_segment(connection, left)
+
+
+def _list_rows(connection: sqlite3.Connection) -> list[SegmentRow]:
+    """List the segments, in the order of their documents; raise where they cannot be ours."""
+    query = (
+        "SELECT segment, first, span, docs, IFNULL(LENGTH(places), 0) "
+        "FROM words LEFT JOIN word_tombstones USING (segment) ORDER BY first"
+    )
+    rows = [SegmentRow(*row) for row in connection.execute(query)]
+    sound = all(isinstance(n, int) for row in rows for n in row)
+    if not sound or any(one.end > other.first for one, other in pairwise(rows)):
+        raise DamagedWordsError("The segments of the word index do not follow each other.")
+    return rows
+
+
+def _read_segment(connection: sqlite3.Connection, row: SegmentRow) -> Segment:
+    """Read a segment without what is gone; raise where it is not as it was written."""
+    query = "SELECT data FROM words WHERE segment = ?"
+    (data,) = connection.execute(query, (row.segment,)).fetchone()
+    segment = Segment.from_bytes(data, row.first)
+    gone = np.frombuffer(_tombstones(connection, row), "<u2")
+    if (len(segment.lengths), segment.n_docs) != (row.span, row.docs) or (
+        gone.max(initial=0) >= row.span
+    ):
+        raise DamagedWordsError("A segment of the word index is not as long as it should be.")
+    return segment.without(gone) if len(gone) else segment
+
+
+def _tombstones(connection: sqlite3.Connection, row: SegmentRow) -> bytes:
+    query = "SELECT places FROM word_tombstones WHERE segment = ?"
+    found = connection.execute(query, (row.segment,)).fetchone()
+    if not found:
+        return b""
+    whole = found[0] if isinstance(found[0], bytes) else b""
+    places = whole[:-4]
+    if len(places) % 2 or whole[-4:] != _check_sum(places):
+        raise DamagedWordsError("What is gone from the word index is no list of documents.")
+    return places
+
+
+def _check_sum(places: bytes) -> bytes:
+    return zlib.crc32(places).to_bytes(4, "little")
+
+
+def _write_segment(connection: sqlite3.Connection, segment: Segment) -> None:
+    """Add a segment."""
+    facts = randbits(62), segment.first, len(segment.lengths), segment.n_docs
+    connection.execute("INSERT INTO words VALUES (?, ?, ?, ?, ?)", (*facts, segment.to_bytes()))
+
+
+def _drop_rows(connection: sqlite3.Connection, rows: Sequence[SegmentRow]) -> None:
+    """Drop segments and what is noted beside them."""
+    for table in ("words", "word_tombstones"):
+        these = [(row.segment,) for row in rows]
+        connection.executemany(f"DELETE FROM {table} WHERE segment = ?", these)
+
+
+def _choose_to_join(rows: list[SegmentRow]) -> list[SegmentRow]:
+    """Choose neighbours to join: of the last ones, when there are eight of about one size."""
+    last = rows[-1].size if rows else 0
+    start = len(rows)
+    while start and rows[start - 1].size <= last:
+        start -= 1
+    if len(rows) - start < JOINED:
+        return []
+    for i in range(start, len(rows) - 1):
+        some = [row for row in rows[i:] if row.end - rows[i].first <= MOST]
+        if len(some) > 1:
+            return some
+    return []
