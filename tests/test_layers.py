@@ -65,7 +65,7 @@ WITH_TORCH |= {
     "metrics/on_device.py",
     "recording.py",
 }
-WITH_TORCH |= {f"search/gpu/{name}.py" for name in ("launch", "layout", "rows", "scan")}
+WITH_TORCH |= {f"search/gpu/{name}.py" for name in ("launch", "rows", "scan")}
 WITH_TORCH |= {"paper/__init__.py", "paper/runner.py"}  # the GPU's name; threads of a worker
 
 
