@@ -14,7 +14,7 @@ from common import posts, run
 
 from vdsh import TextHasher
 from vdsh.evaluation import measure_quality
-from vdsh.model.changes import count_changes
+from vdsh.model.health import count_changes
 
 
 def measure(given):

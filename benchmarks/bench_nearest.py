@@ -23,8 +23,7 @@ from common import posts, run
 from vdsh.explain import bit_probabilities
 from vdsh.jit import kernel
 from vdsh.pipeline import TextHasher
-from vdsh.search.keeper import LOOK_UP
-from vdsh.search.probing import scan_time
+from vdsh.search.probing import LOOK_UP, scan_time
 from vdsh.search.rows import RowIndex
 
 N_QUERIES, N_SLOW = 40, 6  # of ours; of faiss where it reads all codes
@@ -126,8 +125,8 @@ def race(given, name, make, sets):
         del codes  # memory is what there is least of
         start = time.thread_time()
         main = scan.settled()
-        worth = scan_time(n, scan.n_bytes) >= LOOK_UP  # else an index would have no tables
-        tables = RowIndex.from_segment(main.with_tables() if worth else main, threads=1)
+        worth = scan_time(main) >= LOOK_UP  # else an index would have no tables
+        tables = RowIndex.from_partition(main.with_tables() if worth else main, threads=1)
         facts = {"codes": name, "n": n, "build_s": round(time.thread_time() - start, 1)}
         facts["bytes_a_code"] = round(tables.nbytes / n, 1)
         for kind, queries in sets.items():

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from vdsh.hashers.vdsh.adam import Adam
+from vdsh.hashers.vdsh.updates import Adam
 
 
 def parameters():

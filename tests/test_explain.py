@@ -22,7 +22,7 @@ SPACE_TEXT = "the crew of the shuttle left the moon in a rocket"
 SPORT_TEXT = "the coach and the team won the match of the season"
 # enough for encoder and decoder to tell topics apart
 LEARNS = {"epochs": 40, "learning_rate": 0.003, "word_dropout": 0.5}
-LEARNS |= {"beginning": "random", "schedule": "constant"}  # as the paper, whose decoder it has
+LEARNS |= {"start": "random", "schedule": "constant"}  # as the paper, whose decoder it has
 
 
 def telling_bit(hasher):

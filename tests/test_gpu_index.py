@@ -15,7 +15,7 @@ from vdsh.search import HammingIndex, RowIndex
 
 torch = pytest.importorskip("torch")
 gpu_rows = pytest.importorskip("vdsh.search.gpu.rows")
-layout = pytest.importorskip("vdsh.search.gpu.layout")
+layout = pytest.importorskip("vdsh.search.gpu.scan")
 GpuRows = gpu_rows.GpuRows
 
 HERE = "cuda" if torch.cuda.is_available() else "cpu"

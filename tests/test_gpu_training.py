@@ -17,7 +17,7 @@ pytestmark = [
 ]
 CPU = torch.device("cpu")
 SETTINGS = {"random_state": 0, "device": "cuda", "epochs": 4, "hidden_size": 96, "batch_size": 64}
-PAPER = {"decoder_size": 0, "neighbor_share": 0.0, "beginning": "random", "schedule": "constant"}
+PAPER = {"decoder_size": 0, "neighbor_share": 0.0, "start": "random", "schedule": "constant"}
 
 
 @pytest.fixture(scope="module")

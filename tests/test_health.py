@@ -117,6 +117,6 @@ def test_few_documents_are_no_reason_to_warn(wasteful):
 
 
 def test_a_network_whose_dimensions_collapse_is_noticed():
-    settings = quick("vdsh", kl_weight=100.0, kl_warmup=1, beginning="random")
+    settings = quick("vdsh", kl_weight=100.0, kl_warmup=1, start="random")
     collapsed = TextHasher("vdsh", 16, random_state=0, **settings).fit(toy_corpus()[0])
     assert len(collapsed.hasher_.unused_bits_) == 16

@@ -15,8 +15,7 @@ from vdsh.codes import to_hex
 from vdsh.explain import as_fields, explain_text
 from vdsh.explain.highlights import highlight
 from vdsh.server.app import create_app
-from vdsh.text.spans import find_spans
-from vdsh.text.tokenizer import find_tokens, tokenize
+from vdsh.text.tokenizer import find_spans, find_tokens, tokenize
 from vdsh.words.passages import LENGTH
 
 LONG = "nothing known here. " * 60 + "The MOON's crew, in orbit." + " more of it" * 60

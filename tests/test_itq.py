@@ -6,8 +6,7 @@ from sklearn.utils import check_random_state
 
 from vdsh.errors import InputError
 from vdsh.hashers import ITQ
-from vdsh.hashers.baselines.components import principal_components
-from vdsh.hashers.baselines.itq import quantisation_loss, random_rotation
+from vdsh.hashers.baselines.itq import principal_components, quantisation_loss, random_rotation
 
 
 @pytest.fixture(scope="module")

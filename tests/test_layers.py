@@ -18,7 +18,6 @@ embed           vectors of texts by models that people have
 documents       files to documents
 jit             one way to compile and spread kernels
 jit_kernels     operations that numba has no names for
-recording       work of a GPU, recorded as a graph
 text            texts to counts
 words           which documents have which words
 notebook        tables in notebooks
@@ -49,23 +48,18 @@ ROOMS = [line.split()[0] for line in LAYERS.strip().splitlines()]
 SOURCE = Path(vdsh.__file__).parent
 FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path.name != "__main__.py"]
 VDSH = (
-    "adam",
     "batches",
     "epochs",
     "linear_start",
     "network",
     "objective",
-    "processes",
     "training",
+    "updates",
     "validation",
 )
 WITH_TORCH = {f"hashers/vdsh/{name}.py" for name in VDSH}
-WITH_TORCH |= {
-    "hashers/baselines/rbm_training.py",
-    "metrics/on_device.py",
-    "recording.py",
-}
-WITH_TORCH |= {f"search/gpu/{name}.py" for name in ("launch", "layout", "rows", "scan")}
+WITH_TORCH |= {"hashers/baselines/rbm_training.py"}
+WITH_TORCH |= {f"search/gpu/{name}.py" for name in ("launch", "rows", "scan")}
 WITH_TORCH |= {"paper/__init__.py", "paper/runner.py"}  # the GPU's name; threads of a worker
 
 

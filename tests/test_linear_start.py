@@ -89,15 +89,15 @@ def test_words_that_tell_nothing_do_no_harm(told):
 
 
 @pytest.mark.parametrize("kind", [VDSH, VDSH_S])
-def test_one_epoch_tells_topics_apart_only_from_this_beginning(kind):
+def test_one_epoch_tells_topics_apart_only_from_this_start(kind):
     texts, labels = toy_corpus()
     counts = BagOfWords().fit_transform(texts).astype(np.float32)
     settings = QUICK | {"epochs": 1, "learning_rate": 1e-5, "neighbor_share": 0.5}
     apart = {}
-    for beginning in ("linear", "random"):
-        hasher = kind(8, random_state=0, beginning=beginning, **settings)
+    for start in ("linear", "random"):
+        hasher = kind(8, random_state=0, start=start, **settings)
         bits = unpack(hasher.fit(counts, labels).encode(counts)).astype(int)
         distances = np.abs(bits[:, None] - bits[None]).sum(axis=2)
         same = np.array(labels)[:, None] == np.array(labels)[None]
-        apart[beginning] = distances[~same].mean() - distances[same].mean()
+        apart[start] = distances[~same].mean() - distances[same].mean()
     assert apart["linear"] > apart["random"] + 1

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from vdsh import jit
-from vdsh.model import products
-from vdsh.model.products import linear_layer, relu_layer
+from vdsh.model import network as products
+from vdsh.model.network import linear_layer, relu_layer
 
 
 @pytest.fixture

@@ -2,11 +2,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from vdsh.hashers.vdsh.eigenvectors import top_eigenvectors
-from vdsh.hashers.vdsh.lsa import document_vectors, reduce, unit
+from vdsh.hashers.vdsh.lsa import document_vectors, reduce, top_eigenvectors, unit
 from vdsh.hashers.vdsh.neighbours import nearest
 from vdsh.hashers.vdsh.related import _join, related
-from vdsh.text.weighting import inverse_document_frequency, weigh
+from vdsh.text.counts import inverse_document_frequency, weigh
 
 
 def of_rows(columns, n_terms):

@@ -6,7 +6,7 @@ import pytest
 
 from vdsh.codes import unpack
 from vdsh.errors import FolderError, InputError, MissingFileError, VdshError, WriteError
-from vdsh.search import HammingIndex, RowIndex, keeper
+from vdsh.search import HammingIndex, RowIndex, probing
 from vdsh.search.index_file import map_arrays, write_arrays
 
 LENGTHS = [8, 16, 24, 32, 64, 128, 248, 256, 1024]
@@ -24,9 +24,9 @@ def repeated_codes(n, n_distinct, n_bits=32, seed=0):
 def build_at_once(monkeypatch):
     """Build tables at the first search, however few codes there are, and wait for them."""
     for name in "LOOK_UP", "KEEP", "BUILD":
-        monkeypatch.setattr(f"vdsh.search.keeper.{name}", 0)
-    start = keeper.Thread.start
-    monkeypatch.setattr(keeper.Thread, "start", lambda thread: (start(thread), thread.join()))
+        monkeypatch.setattr(f"vdsh.search.probing.{name}", 0)
+    start = probing.Thread.start
+    monkeypatch.setattr(probing.Thread, "start", lambda thread: (start(thread), thread.join()))
 
 
 def slow_search(codes, ids, query, radius=1024):
@@ -117,7 +117,7 @@ def test_answers_do_not_depend_on_threads_or_batch_size(distinct):
 def test_within_agrees_with_a_slow_search_where_tables_are_used(kind, n_bits, forced, monkeypatch):
     build_at_once(monkeypatch)
     if forced:  # even where a scan would be faster
-        monkeypatch.setattr("vdsh.search.probing.scan_time", lambda *_: np.inf)
+        monkeypatch.setattr("vdsh.search.probing.shared_scan_time", lambda *_: np.inf)
     n = 20_000
     codes = random_codes(n, n_bits)
     if kind == "crowded":

@@ -137,14 +137,14 @@ class EagerMachine(IndexMachine):
         "scan.WORTH_A_THREAD": 2,
         "id_kinds.FEW": 2,
         "id_kinds.GAP": 4,
-        "keeper.LOOK_UP": 0,
-        "keeper.KEEP": 0,
-        "keeper.BUILD": 0,
-        "keeper.Thread": AtOnce,
-        "substrings.FULL": 0,
-        "substrings.NARROWEST": 1,
+        "probing.LOOK_UP": 0,
+        "probing.KEEP": 0,
+        "probing.BUILD": 0,
+        "probing.Thread": AtOnce,
+        "tables.FULL": 0,
+        "tables.NARROWEST": 1,
         "index_file.NARROWEST": 1,
-        "probing.scan_time": lambda n_codes, n_bytes: np.inf,
+        "probing.shared_scan_time": lambda *_: np.inf,
     }
 
     def __init__(self):

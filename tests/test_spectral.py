@@ -7,7 +7,7 @@ from sklearn.utils import check_random_state
 
 from vdsh.errors import InputError
 from vdsh.hashers import SpectralHashing
-from vdsh.hashers.baselines.components import principal_components
+from vdsh.hashers.baselines.itq import principal_components
 from vdsh.hashers.baselines.spectral import smallest_modes
 
 

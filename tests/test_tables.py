@@ -5,9 +5,9 @@ import pytest
 
 from vdsh.errors import FolderError, InputError
 from vdsh.jit import load_kernels
-from vdsh.search import HammingIndex, RowIndex, keeper
+from vdsh.search import HammingIndex, RowIndex, probing
 from vdsh.search.index_file import map_arrays, write_arrays
-from vdsh.search.substrings import table_shape
+from vdsh.search.tables import table_shape
 
 N = 20_000
 
@@ -21,9 +21,9 @@ def kernels():
 def at_once(monkeypatch):
     """Build tables at the first search, however few codes there are, and wait for them."""
     for name in "LOOK_UP", "KEEP", "BUILD":
-        monkeypatch.setattr(f"vdsh.search.keeper.{name}", 0)
-    start = keeper.Thread.start
-    monkeypatch.setattr(keeper.Thread, "start", lambda thread: (start(thread), thread.join()))
+        monkeypatch.setattr(f"vdsh.search.probing.{name}", 0)
+    start = probing.Thread.start
+    monkeypatch.setattr(probing.Thread, "start", lambda thread: (start(thread), thread.join()))
 
 
 def make_codes(kind, n_bytes, seed=0):
@@ -60,7 +60,7 @@ def has_tables(index):
 def test_the_nearest_are_right_after_additions_and_removals_and_with_masks(
     kind, n_bytes, patience, at_once, monkeypatch
 ):
-    monkeypatch.setattr("vdsh.search.probing.scan_time", lambda *_: patience)
+    monkeypatch.setattr("vdsh.search.probing.shared_scan_time", lambda *_: patience)
     rng = np.random.default_rng(1)
     codes, ids = make_codes(kind, n_bytes), rng.permutation(N) * 3
     queries = np.concatenate([codes[:3], codes[3:5] ^ 1, make_codes("random", n_bytes, 2)[:2]])
@@ -80,13 +80,13 @@ def test_the_nearest_are_right_after_additions_and_removals_and_with_masks(
 
 
 def test_a_walk_goes_through_all_tables_where_everything_is_far(at_once, monkeypatch):
-    monkeypatch.setattr("vdsh.search.probing.scan_time", lambda *_: np.inf)
+    monkeypatch.setattr("vdsh.search.probing.shared_scan_time", lambda *_: np.inf)
     codes = make_codes("crowded", 8)
     assert_right(HammingIndex(codes), codes, np.arange(N), ~codes[:2])
 
 
 def test_tables_are_built_when_scans_have_taken_as_long(monkeypatch):
-    monkeypatch.setattr("vdsh.search.keeper.LOOK_UP", 0)
+    monkeypatch.setattr("vdsh.search.probing.LOOK_UP", 0)
     codes = make_codes("random", 8)
     index = HammingIndex(codes)
     index.search(codes[0], 10)
@@ -99,7 +99,7 @@ def test_tables_are_built_when_scans_have_taken_as_long(monkeypatch):
 
 
 def test_few_codes_need_no_tables(at_once, monkeypatch):
-    monkeypatch.setattr("vdsh.search.keeper.LOOK_UP", 4_000_000.0)
+    monkeypatch.setattr("vdsh.search.probing.LOOK_UP", 4_000_000.0)
     codes = make_codes("random", 8)
     index = HammingIndex(codes)
     index.search(codes[:1], 10)
@@ -144,7 +144,7 @@ def test_a_saved_index_keeps_its_tables_and_does_without_them_where_they_are_cut
     entries = index._rows._main.tables.entries.nbytes
     data = path.read_bytes()
     assert has_tables(HammingIndex.open(path))
-    monkeypatch.setattr("vdsh.search.keeper.BUILD", 1e9)
+    monkeypatch.setattr("vdsh.search.probing.BUILD", 1e9)
     for cut, whole in (0, True), (1, False), (entries - 5, False), (entries + 70, False):
         path.write_bytes(data[: len(data) - cut])
         opened = HammingIndex.open(path)
@@ -191,7 +191,7 @@ def test_more_codes_than_memory_are_refused_in_a_sentence(monkeypatch):
 
 
 def test_tables_that_memory_cannot_hold_are_not_built_and_it_is_said_once(at_once, monkeypatch):
-    monkeypatch.setattr("vdsh.search.keeper.free_memory", lambda: 1000)
+    monkeypatch.setattr("vdsh.search.probing.free_memory", lambda: 1000)
     codes = make_codes("random", 8)
     index = HammingIndex(codes)
     with pytest.warns(UserWarning, match=r"Tables for 20,000 codes need .* are free"):

@@ -15,7 +15,7 @@ import torch
 
 from conftest import toy_corpus
 from vdsh import TextHasher
-from vdsh.hashers.vdsh.processes import Processes
+from vdsh.hashers.vdsh.updates import Processes
 
 QUICK = ["--bits", "16", "--epochs", "6", "--set", "hidden_size=32", "--set", "batch_size=16"]
 QUICK += ["--model", "vdsh-s", "--device", "cpu"]

@@ -13,15 +13,14 @@ from vdsh.errors import InputError
 from vdsh.hashers import VDSH, VDSH_S, VDSH_SP
 from vdsh.hashers.base import Examples
 from vdsh.hashers.vdsh import batches, training
-from vdsh.hashers.vdsh.adam import Adam
 from vdsh.hashers.vdsh.batches import Buffer, DenseBatch, sparse_batches
 from vdsh.hashers.vdsh.epochs import Documents, in_order, shuffled
 from vdsh.hashers.vdsh.neighbours import nearest
 from vdsh.hashers.vdsh.network import Network, Posterior
 from vdsh.hashers.vdsh.objective import L1, L2, L3, Weights, divergence
-from vdsh.hashers.vdsh.processes import Processes
+from vdsh.hashers.vdsh.updates import Adam, Processes
+from vdsh.hashers.vdsh.validation import count, tally
 from vdsh.labels import read_labels
-from vdsh.metrics.on_device import count, tally
 from vdsh.metrics.ranking import expected_precision, precision_at
 from vdsh.paper.settings import PAPER
 from vdsh.text import BagOfWords, inverse_document_frequency, weigh
@@ -375,7 +374,7 @@ def test_interruption_in_the_first_epoch_is_not_swallowed(corpus_):
     [
         ({"selection": "test"}, 'selection must be "precision" or "bound". Got \'test\''),
         ({"log_variance": "big"}, "log_variance must be"),
-        ({"beginning": "good"}, "beginning must be"),
+        ({"start": "good"}, "start must be"),
         ({"schedule": "daily"}, "schedule must be"),
         ({"target": "words"}, "target must be"),
         ({"epochs": 0}, "epochs must be at least 1. Got 0"),

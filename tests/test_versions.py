@@ -19,7 +19,7 @@ from vdsh.paper.versions import METHOD, PROTOCOL
 
 RECORDED = Path(__file__).parent / "method_sources.json"
 ROOMS = {
-    "method": ("vdsh.hashers", "vdsh.codes", "vdsh.labels", "vdsh.metrics", "vdsh.text.weighting"),
+    "method": ("vdsh.hashers", "vdsh.codes", "vdsh.labels", "vdsh.metrics", "vdsh.text.counts"),
     "protocol": ("vdsh.datasets", "vdsh.text", "vdsh.metrics", "vdsh.evaluation", "vdsh.codes"),
 }
 VERSIONS = METHOD | {"protocol": PROTOCOL}

@@ -14,7 +14,7 @@ from vdsh.cli.options import Reading
 from vdsh.documents.document import draw
 from vdsh.errors import InputError
 from vdsh.hashers.vdsh.warm_start import WarmStart, grown_weights
-from vdsh.model.changes import count_changes
+from vdsh.model.health import count_changes
 from vdsh.scale.sampling import Words, sample_documents
 from vdsh.text import BagOfWords
 
@@ -53,7 +53,7 @@ STILL = BRIEF | {"learning_rate": 1e-9, "threshold": "sign"}
 
 
 def test_begun_by_chance_learning_on_begins_where_the_model_was(fitted, corpus):
-    still = STILL | {"beginning": "random"}
+    still = STILL | {"start": "random"}
     again = TextHasher("vdsh-s", 16, random_state=1, **still).fit(*corpus, start=fitted)
     np.testing.assert_allclose(
         again.model_.scores(corpus[0]), fitted.model_.scores(corpus[0]), atol=1e-4

@@ -6,8 +6,7 @@ from typing import Any
 
 from vdsh.evaluation import find_faults, measure_quality
 from vdsh.hashers import VectorHasher
-from vdsh.model.changes import count_changes
-from vdsh.model.health import sample
+from vdsh.model.health import count_changes, sample
 from vdsh.pipeline import TextHasher
 from vdsh.progress import progress_bar, training_bar
 from vdsh.scale.cluster import Machines

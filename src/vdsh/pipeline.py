@@ -21,8 +21,8 @@ from vdsh.model import Model, as_model
 from vdsh.model.card import describe_measure
 from vdsh.model.drift import make_profile
 from vdsh.model.health import warn_of_bits
-from vdsh.model.held_out import hold_out, take
 from vdsh.model.model import EmptyDocumentWarning, warn_of_empty
+from vdsh.model.profile import hold_out, take
 from vdsh.model.vectors import check_vectors
 from vdsh.notebook import html_table
 from vdsh.persistence import jsonable

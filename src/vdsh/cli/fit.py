@@ -280,7 +280,7 @@ def _print_result(model: "Model", out: str, *, as_json: bool) -> None:
 
 def _started(facts: Mapping[str, Any], out: str) -> str:
     """Say how far it is from the model that it learned on from."""
-    from vdsh.model.changes import Changes
+    from vdsh.model.health import Changes
 
     old, store = facts["started"], facts["started"]["store"]
     found = Changes(**old["changes"]).describe()

@@ -47,7 +47,7 @@ class Size(NamedTuple):
         """Read all documents, or read them twice and keep a sample."""
         if self.sample is not None or self.memory is not None:
             return self._sample(docs, reading, hasher, validation, seed, quiet=quiet)
-        from vdsh.model.held_out import hold_out
+        from vdsh.model.profile import hold_out
 
         documents, held_out = reading.to_learn_from(docs, validation, seed, quiet=quiet)
         total = len(documents) + (len(held_out or ()) if validation is None else 0)

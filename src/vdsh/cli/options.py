@@ -114,7 +114,7 @@ class Reading(NamedTuple):
         self, docs: str, validation: str | None, seed: int, *, quiet: bool
     ) -> "tuple[list[Document], list[Document] | None]":
         """Read documents and held-out ones, by default a random tenth of the documents."""
-        from vdsh.model.held_out import hold_out
+        from vdsh.model.profile import hold_out
 
         documents = self.documents(docs, quiet=quiet)
         if validation is not None:

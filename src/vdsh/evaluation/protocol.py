@@ -13,7 +13,7 @@ from vdsh.hashers import Hasher
 from vdsh.labels import Labels, read_labels
 from vdsh.metrics import ranking
 from vdsh.notebook import html_table
-from vdsh.text.weighting import inverse_document_frequency, weigh
+from vdsh.text.counts import inverse_document_frequency, weigh
 
 
 class Evaluation(NamedTuple):

@@ -13,7 +13,7 @@ from vdsh.metrics.by_threshold import choose_k
 from vdsh.metrics.ranking import precision_at, tally
 from vdsh.model import Model, as_model
 from vdsh.model.health import sample
-from vdsh.model.held_out import take
+from vdsh.model.profile import take
 from vdsh.pipeline import TextHasher
 
 MOST_QUERIES, MOST_DOCUMENTS = 1_000, 20_000  # of more, a fixed sample is looked at: seconds

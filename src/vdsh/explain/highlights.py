@@ -13,8 +13,8 @@ from vdsh.codes import Codes, unpack
 from vdsh.explain.results import TextExplanation
 from vdsh.explain.texts import Pushes, all_pushes, put_together
 from vdsh.model import Model, as_model
-from vdsh.text.spans import Span, find_spans
 from vdsh.text.stopwords import SMART
+from vdsh.text.tokenizer import Span, find_spans
 from vdsh.words.passages import LONGEST, best_start, cut_passage
 from vdsh.words.query import content_words
 

@@ -96,7 +96,7 @@ class _Graph:
         return model
 
     def _weighted(self, counts: str) -> str:
-        """Weigh counts and scale each row to unit length, as `vdsh.text.weighting` does."""
+        """Weigh counts and scale each row to unit length, as `vdsh.text.counts` does."""
         weighting = self._model.weighting
         if weighting == "given":
             return counts

@@ -24,18 +24,25 @@ from vdsh.codes import (
     plain_threshold,
 )
 from vdsh.errors import InputError, missing_package
-from vdsh.hashers.canonical import canonical
-from vdsh.hashers.examples import Examples as Examples
 from vdsh.hashers.thresholds import calibrate
 from vdsh.labels import Labels, read_labels
 from vdsh.metrics.by_threshold import ValidationSearch
 from vdsh.model.encoders import Encoder, Network
 from vdsh.model.health import bit_health, sample
 from vdsh.model.vectors import check_vectors
-from vdsh.text.counts import Sparse
-from vdsh.text.weighting import inverse_document_frequency, weigh
+from vdsh.text.counts import Sparse, canonical, inverse_document_frequency, weigh
 
 _ENOUGH = 250  # documents that tell how unsure the scores of a model are on average
+
+
+class Examples(NamedTuple):
+    """Documents to learn from, or to validate with, as a hasher sees them."""
+
+    inputs: csr_array  # (n_docs, n_terms): weighted terms, the `d` of the paper
+    counts: csr_array  # (n_docs, n_terms): the same documents as they were given
+    labels: Labels | None
+    # (n_docs, n_dimensions): what else is known of the documents in training.
+    vectors: NDArray[np.float32] | None = None
 
 
 class Report(NamedTuple):

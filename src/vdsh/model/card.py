@@ -5,8 +5,7 @@ from typing import Any, Protocol
 
 from vdsh import __version__
 from vdsh.codes import FIXED, plain_threshold
-from vdsh.model.changes import Changes
-from vdsh.model.health import describe
+from vdsh.model.health import Changes, describe
 
 _CARD = """\
 # A {n_bits}-bit {model} model

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from vdsh.codes import Codes, to_words, unpack
 from vdsh.documents.document import draw, in_batches
 from vdsh.model.health import sample
-from vdsh.model.held_out import take
 from vdsh.model.model import Model
-from vdsh.model.profile import Looks, Profile, hash_texts
+from vdsh.model.profile import Looks, Profile, hash_texts, take
 
 MOST = 2_000  # documents that are looked at: more would tell no more
 LANDMARKS = 1_000  # training documents that the nearest is looked for among

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Scores
-from vdsh.model.network import encode
-from vdsh.model.products import Floats, tiled_product
+from vdsh.model.network import Floats, encode, tiled_product
 from vdsh.text.counts import Counts, Sparse, to_csr
 
 LENGTH = 100.0  # words that a document is scaled to by `Layers`

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import check_n_bits, check_threshold
-from vdsh.text.weighting import WEIGHTINGS
+from vdsh.text.counts import WEIGHTINGS
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -31,9 +31,8 @@ from vdsh.persistence import (
     to_files,
     write_folder,
 )
-from vdsh.text.counts import Counts, Sparse
+from vdsh.text.counts import Counts, Sparse, weights
 from vdsh.text.stopwords import stop_words
-from vdsh.text.weighting import weights
 from vdsh.text.word_counter import WordCounter, check_texts
 
 _OF_VECTORS = "VectorHasher"

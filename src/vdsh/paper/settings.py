@@ -24,7 +24,7 @@ _SHARED: dict[str, Any] = {
     "epochs": 30,
     "patience": 30,
     "batch_size": 100,
-    "beginning": "random",
+    "start": "random",
     "learning_rate": 1e-3,
     "schedule": "constant",
     "dropout": 0.2,
@@ -74,7 +74,7 @@ ABLATIONS: dict[str, dict[str, dict[str, Any]]] = {
         "full-divergence": {"kl_weight": 1.0},
         "slow-divergence": {"kl_warmup": 5000},
         "small-batches": {"batch_size": 100, "learning_rate": 2e-3},
-        "begun-by-chance": {"beginning": "random"},
+        "random-start": {"start": "random"},
         "constant-steps": {"schedule": "constant"},
     },
     "vdsh-s": {
@@ -86,7 +86,7 @@ ABLATIONS: dict[str, dict[str, dict[str, Any]]] = {
         "label-weight-1": {"label_weight": 1.0},
         "full-divergence": {"kl_weight": 1.0},
         "slow-divergence": {"kl_warmup": 5000},
-        "begun-by-chance": {"beginning": "random"},
+        "random-start": {"start": "random"},
         "constant-steps": {"schedule": "constant"},
     },
 }

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from vdsh.documents import Document
 from vdsh.documents.document import in_batches
 from vdsh.errors import InputError
-from vdsh.model.held_out import LEAST_TO_HOLD_OUT
+from vdsh.model.profile import LEAST_TO_HOLD_OUT
 from vdsh.text import BagOfWords
 from vdsh.text.bag_of_words import add_frequencies
 

@@ -23,8 +23,7 @@ from vdsh.search.ids import Ids
 from vdsh.search.partition import NO_OFFSETS, Partition
 from vdsh.search.rows import RowIndex
 from vdsh.search.strips import STRIP, Strips
-from vdsh.search.substrings import NARROWEST, WIDEST, WORD
-from vdsh.search.tables import Tables
+from vdsh.search.tables import NARROWEST, WIDEST, WORD, Tables
 
 MAGIC = b"vdsh-idx"
 FORMAT = 2

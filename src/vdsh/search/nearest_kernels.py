@@ -9,10 +9,9 @@ from vdsh.codes import Codes
 from vdsh.jit import kernel
 from vdsh.jit_kernels import lowest_bit
 from vdsh.search.parts import Distances, Part, Rows, Rules
-from vdsh.search.strip_kernels import Whole, lanes_up_to, next_near
-from vdsh.search.strips import STRIP
+from vdsh.search.scan_kernels import Whole, lanes_up_to, next_near
+from vdsh.search.strips import IN_CACHE, STRIP
 
-IN_CACHE = 64  # strips compared with all queries of a block before the scan moves on
 SIZE, KTH, BELOW, WORST_KEY = 0, 1, 2, 3
 FAR = np.iinfo(np.int32).max
 NO_KEY = np.iinfo(np.int64).max

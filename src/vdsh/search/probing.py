@@ -1,9 +1,11 @@
-"""Searches by tables, divided among threads.
+"""Searches by tables, divided among threads, and when to build tables.
 
 Queries for which a scan is estimated to be faster come back unanswered.
 """
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
+from threading import Thread
 from typing import Any, cast
 
 import numpy as np
@@ -11,31 +13,34 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Codes
 from vdsh.jit import in_threads
+from vdsh.search.checks import free_memory, in_words
 from vdsh.search.partition import Partition
-from vdsh.search.parts import Distances, Mask, RowHits, Rows, Rules
-from vdsh.search.radius import Found, to_rows
+from vdsh.search.parts import Distances, Found, Mask, RowHits, Rows, Rules, to_rows
 from vdsh.search.strips import STRIP, scratch
-from vdsh.search.tables import Tables
+from vdsh.search.tables import MOST, Tables, table_shape
 
 # Measured on one core of a Neoverse-N1, in nanoseconds; only their proportions matter.
 STRIP_BYTE, BUCKET = 3.5, 250.0
+LOOK_UP = 4_000_000.0  # nanoseconds of a scan; where it is shorter, it is as good
+KEEP = 1_000.0  # nanoseconds more for each code that is to be found
+BUILD = 60.0  # nanoseconds that building takes a byte of the codes
 WORTH_SHARING = 32  # so many look-ups take longer than handing them to a thread
 
 
-def scan_time(n_codes: int, n_bytes: int) -> float:
+def scan_time(partition: Partition) -> float:
     """Estimate the nanoseconds in which one thread compares a query with all codes."""
-    return STRIP_BYTE * n_bytes * n_codes / STRIP
+    return STRIP_BYTE * int(partition.strips.data.shape[1]) * len(partition.strips) / STRIP
 
 
 def search_tables(
     partitions: Sequence[Partition], queries: Codes, k: int, rules: Rules, threads: int
 ) -> tuple[RowHits, Mask, Rows]:
     """Find the k nearest; say which queries are answered, and within which distance others lie."""
-    from vdsh.search.table_search_kernels import nearest_by_tables
+    from vdsh.search.table_kernels import nearest_by_tables
 
     main, tail = partitions
     tables, parts = cast(Tables, main.tables), (main.part(), tail.part())
-    n_rows, scan = main.n_rows + tail.n_rows, _scan_time(main, queries, threads)
+    n_rows, scan = main.n_rows + tail.n_rows, shared_scan_time(main, queries, threads)
 
     def run(some: Codes) -> tuple[Rows, Distances, Mask, Rows]:
         room = scratch(queries.shape[1])
@@ -50,10 +55,10 @@ def within_tables(
     main: Partition, queries: Codes, radius: int, rules: Rules, threads: int
 ) -> tuple[Rows, list[Found]]:
     """Find all within a radius; return the queries that are left to a scan, and the hits."""
-    from vdsh.search.table_search_kernels import within_by_tables
+    from vdsh.search.table_kernels import within_by_tables
 
     tables, part = cast(Tables, main.tables), main.part()
-    everyone, scan = np.arange(len(queries)), _scan_time(main, queries, threads)
+    everyone, scan = np.arange(len(queries)), shared_scan_time(main, queries, threads)
 
     def run(some: Rows) -> tuple[Found, Mask]:
         room = scratch(queries.shape[1])
@@ -70,7 +75,60 @@ def _shares(queries: NDArray[Any], threads: int) -> list[NDArray[Any]]:
     return [queries[i : i + share] for i in range(0, len(queries), share)]
 
 
-def _scan_time(main: Partition, queries: Codes, threads: int) -> float:
+def shared_scan_time(main: Partition, queries: Codes, threads: int) -> float:
     """Estimate the nanoseconds of a scan: few queries have all threads for themselves."""
     helpers = max(1, threads // -(-len(queries) // WORTH_SHARING))
-    return scan_time(len(main.strips), queries.shape[1]) / helpers
+    return scan_time(main) / helpers
+
+
+class TableKeeper:
+    """Builds tables in the background, once scans have taken as long as building does.
+
+    Then the time spent is never more than twice that of the better choice.
+    """
+
+    def __init__(self) -> None:
+        self._scanned = 0.0
+        self._builder: Thread | None = None
+        self._refused = False
+
+    def worth(self, partition: Partition, k: int) -> bool:
+        """Say whether to look the k nearest up in the tables of a partition."""
+        return partition.tables is not None and scan_time(partition) >= LOOK_UP + KEEP * k
+
+    def scanned(self, partition: Partition, n_queries: int) -> bool:
+        """Note that queries were compared with all codes; say if tables are due."""
+        time = scan_time(partition)
+        if partition.tables is not None or self._refused or time < LOOK_UP:
+            return False
+        self._scanned += n_queries * time
+        return self._scanned > BUILD * partition.strips.nbytes
+
+    def build(self, partition: Partition, use: Callable[[Partition], None]) -> None:
+        """Begin to build tables, if there is memory; `use` takes the partition that has them."""
+        if self._builder is not None and self._builder.is_alive():
+            return
+        self._scanned = 0.0
+        needed, free = MOST * partition.strips.nbytes, free_memory()
+        n_codes, n_bytes = len(partition.strips), int(partition.strips.data.shape[1])
+        self._refused = table_shape(n_bytes, n_codes) is None or needed > free
+        if needed > free:
+            warnings.warn(
+                f"Tables for {n_codes:,} codes need {in_words(needed)} of memory and "
+                f"{in_words(free)} are free, so searches read all codes.",
+                stacklevel=2,
+            )
+        if not self._refused:
+            self._builder = Thread(target=_build, args=(partition, use), daemon=True)
+            self._builder.start()
+
+    def wait(self) -> None:
+        """Return when no tables are being built."""
+        if self._builder is not None:
+            self._builder.join()
+
+
+def _build(partition: Partition, use: Callable[[Partition], None]) -> None:
+    built = partition.with_tables()
+    if built is not None:
+        use(built)

@@ -14,11 +14,9 @@ from vdsh.codes import Codes
 from vdsh.jit import kernel
 from vdsh.jit_kernels import lowest_bit
 from vdsh.search.probing import BUCKET, STRIP_BYTE
-from vdsh.search.strip_kernels import Whole, lanes_up_to, next_near
+from vdsh.search.scan_kernels import Whole, lanes_up_to, next_near
 from vdsh.search.strips import STRIP
-from vdsh.search.substrings import WORD
-from vdsh.search.table_kernels import read
-from vdsh.search.tables import Tables
+from vdsh.search.tables import WORD, Tables
 
 TABLE, LEVEL, FLIP, START, STOP, STRIP_AT, LAST = 0, 1, 2, 3, 4, 5, 6
 EVERYTHING = 1 << 20
@@ -41,6 +39,15 @@ class Probe(NamedTuple):
     seen: NDArray[np.uint64]  # A bit for each bucket of the first table
     spent: NDArray[np.float64]  # (1,): nanoseconds so far, by estimate
     scratch: NDArray[np.uint8]  # (64,)
+
+
+@kernel()
+def read(lut: NDArray[np.uint64], code: Codes) -> np.uint64:
+    """Return what a table reads of one code."""
+    value = np.uint64(0)
+    for byte in range(code.size):
+        value |= lut[byte, code[byte]]
+    return value
 
 
 @kernel()

@@ -9,13 +9,10 @@ from numpy.typing import NDArray
 from vdsh.codes import Codes
 from vdsh.jit import available_threads, compiled
 from vdsh.search.ids import GrowingArray
-from vdsh.search.keeper import TableKeeper
 from vdsh.search.partition import Partition, make_partition, one_row_each
-from vdsh.search.parts import Mask, RowHits, Rows, Rules
-from vdsh.search.plain import nearest_plainly, within_plainly
-from vdsh.search.probing import search_tables, within_tables
-from vdsh.search.radius import MAX_QUERIES, Found, sort_found
-from vdsh.search.scan import nearest, within
+from vdsh.search.parts import MAX_QUERIES, Found, Mask, RowHits, Rows, Rules, sort_found
+from vdsh.search.probing import TableKeeper, search_tables, within_tables
+from vdsh.search.scan import nearest, nearest_plainly, within, within_plainly
 from vdsh.search.strips import Strips
 
 PLAIN = 2e-9  # seconds that numpy takes for a byte of a code and a query

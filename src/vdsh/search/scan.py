@@ -1,4 +1,7 @@
-"""One search over several partitions and threads, with one answer whatever their number."""
+"""One search over several partitions and threads, with one answer whatever their number.
+
+Where few codes are compared and numba is not loaded, numpy does the same.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,10 +11,10 @@ import numpy as np
 from vdsh.codes import Codes
 from vdsh.jit import in_threads
 from vdsh.search.partition import Partition
-from vdsh.search.parts import Part, RowHits, Rows, Rules
-from vdsh.search.radius import Found, to_rows
+from vdsh.search.parts import Found, Part, RowHits, Rows, Rules, to_rows
 from vdsh.search.strips import STRIP, scratch
 
+BLOCK = 4096  # strips at a time, so that what is counted stays in the cache
 QUERY_BLOCK = 64  # queries compared with codes while these are in cache
 CANDIDATES_AT_ONCE = 1 << 20  # bounds memory when k is large
 WORTH_A_THREAD = 1 << 18  # comparisons below which a second thread costs more than it gains
@@ -73,7 +76,7 @@ def within(
 
     `owners` are the numbers under which the queries' hits are reported.
     """
-    from vdsh.search.radius_kernels import scan_within
+    from vdsh.search.scan_kernels import scan_within
 
     def run(task: Task) -> list[Found]:
         some, numbers, room = queries[task.queries], owners[task.queries], scratch(queries.shape[1])
@@ -124,3 +127,56 @@ def _merge(answers: Sequence[RowHits], k: int, rules: Rules) -> RowHits:
     keys = rules.keys[rows] if rules.keys.size else rows
     order = np.lexsort((keys, distances), axis=1)[:, :k]
     return RowHits(np.take_along_axis(rows, order, 1), np.take_along_axis(distances, order, 1))
+
+
+def nearest_plainly(
+    partitions: Sequence[Partition], queries: Codes, k: int, rules: Rules
+) -> RowHits:
+    """Find the k best rows of all partitions for each query; there must be k allowed ones."""
+    hits = [_sorted(_all(partitions, query, rules), k, rules) for query in queries]
+    rows = np.array([hit.rows for hit in hits], np.int64).reshape(len(queries), k)
+    return RowHits(rows, np.array([hit.distances for hit in hits], np.int32).reshape(rows.shape))
+
+
+def within_plainly(
+    partitions: Sequence[Partition], queries: Codes, radius: int, rules: Rules
+) -> list[RowHits]:
+    """Find every allowed row within `radius` of each query, nearest first."""
+    hits = []
+    for query in queries:
+        rows, distances = _all(partitions, query, rules)
+        near = distances <= radius
+        hits.append(_sorted(RowHits(rows[near], distances[near]), int(near.sum()), rules))
+    return hits
+
+
+def _all(partitions: Sequence[Partition], query: Codes, rules: Rules) -> RowHits:
+    """Return all allowed rows and their distances."""
+    parts = [_partition(partition, query) for partition in partitions]
+    rows, distances = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    if not rules.allowed.size:
+        return RowHits(rows, distances)
+    allowed = rules.allowed[rows]
+    return RowHits(rows[allowed], distances[allowed])
+
+
+def _partition(partition: Partition, query: Codes) -> RowHits:
+    data, planes = partition.strips.data, query[:, None]
+    parts = [
+        np.bitwise_count(data[i : i + BLOCK] ^ planes).sum(axis=1, dtype=np.int32).ravel()
+        for i in range(0, len(data), BLOCK)
+    ]
+    distances = np.concatenate([np.empty(0, np.int32), *parts])[: len(partition.strips)]
+    if partition.grouped:
+        distances = np.repeat(distances, np.diff(partition.offsets))
+    return RowHits(partition.rows(), distances)
+
+
+def _sorted(hits: RowHits, k: int, rules: Rules) -> RowHits:
+    """Return the first k hits by distance and key."""
+    rows, distances = hits
+    if 0 < k < len(rows):
+        near = distances <= np.partition(distances, k - 1)[k - 1]
+        rows, distances = rows[near], distances[near]
+    order = np.lexsort((rules.keys[rows] if rules.keys.size else rows, distances))[:k]
+    return RowHits(rows[order], distances[order])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from vdsh.codes import Codes
 
 STRIP = 64
+IN_CACHE = 64  # strips compared with all queries of a block before the scan moves on
 NARROW_BITS = 248  # up to here a distance fits one byte
 
 Positions = NDArray[np.int64]

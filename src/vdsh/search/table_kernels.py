@@ -1,22 +1,42 @@
-"""Kernels that build tables: what a table reads of codes, sorting by it, entries in strips."""
+"""Kernels that build tables, and search by them: the k nearest, and all within a radius.
+
+A query is left to a scan where that seems faster: by an estimate, for which distances are counted
+in a sample of the codes.
+"""
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Codes
 from vdsh.jit import kernel
+from vdsh.jit_kernels import lowest_bit
+from vdsh.search.nearest_kernels import KTH, NO_KEY, Best, empty_best, finish, scan_range
+from vdsh.search.parts import Distances, Found, Mask, Part, Rows, Rules
+from vdsh.search.probing import STRIP_BYTE
+from vdsh.search.probing_kernels import (
+    AT_HAND,
+    Probe,
+    Waiting,
+    begin_probe,
+    bucket_range,
+    end_step,
+    first_time,
+    met_within,
+    new_probe,
+    next_buckets,
+    take_step,
+    time_left,
+)
+from vdsh.search.scan_kernels import Whole, collect, lanes_up_to, next_near
 from vdsh.search.strips import STRIP
+from vdsh.search.tables import Order, Tables
 
-Order = NDArray[np.uint32]
-
-
-@kernel()
-def read(lut: NDArray[np.uint64], code: Codes) -> np.uint64:
-    """Return what a table reads of one code."""
-    value = np.uint64(0)
-    for byte in range(code.size):
-        value |= lut[byte, code[byte]]
-    return value
+WORTH = 0.7  # share of a scan's time within which probing should end
+WAITING = 512  # buckets put in order before they are scanned
+VISIT = 600.0  # nanoseconds to begin with a bucket
+RANGES, SAMPLED = 64, 1 / 64  # here and there, since codes with tables are sorted
 
 
 @kernel()
@@ -56,3 +76,188 @@ def place_entries(values: NDArray[np.uint64], order: Order, planes: Codes) -> No
         for byte in range(n_entry):
             planes[i // STRIP, n_entry - 1 - byte, i % STRIP] = value & np.uint64(0xFF)
             value >>= np.uint64(8)
+
+
+@kernel()
+def within_by_tables(
+    tables: Tables,
+    data: Codes,
+    queries: Codes,
+    owners: Rows,
+    radius: int,
+    scan: float,
+    scratch: NDArray[Any],
+) -> tuple[Found, Mask]:
+    """Find every position within `radius`, for queries whose probing is faster than a scan."""
+    found, size, probe = np.empty(STRIP, np.int64), 0, new_probe(tables)
+    done, waiting = np.zeros(queries.shape[0], np.bool_), np.empty((2, WAITING), np.int64)
+    for q in range(queries.shape[0]):
+        begin_probe(probe, tables, queries[q])
+        if time_left(probe, tables, radius) > WORTH * scan:
+            continue
+        while met_within(probe) < radius:
+            take_step(probe, tables)
+            n_waiting = WAITING
+            while n_waiting == WAITING:
+                n_waiting = next_buckets(probe, tables, radius, waiting)
+                for i in range(n_waiting):
+                    if first_time(probe, waiting[0, i]):
+                        start, stop = bucket_range(tables, waiting[0, i])
+                        found, size = collect(
+                            data, start, stop, queries[q], owners[q], radius, scratch, found, size
+                        )
+            end_step(probe, tables)
+        done[q] = True
+    return found[:size], done
+
+
+@kernel()
+def nearest_by_tables(
+    tables: Tables,
+    parts: tuple[Part, Part],
+    queries: Codes,
+    k: int,
+    rules: Rules,
+    n_rows: int,
+    scan: float,
+    scratch: NDArray[Any],
+) -> tuple[Rows, Distances, Mask, Rows]:
+    """Find the k best rows of two parts, the first of which has tables.
+
+    Returns
+    -------
+    rows, distances : ndarray of shape (n_queries, k)
+    done : ndarray of bool of shape (n_queries,)
+        Queries that were answered; for others a scan is faster.
+    bounds : ndarray of int64 of shape (n_queries,)
+        Distances within which k rows lie.
+    """
+    best = empty_best(queries, k, n_rows, scratch)
+    done, bounds = np.zeros(queries.shape[0], np.bool_), np.zeros(queries.shape[0], np.int64)
+    probe, status = new_probe(tables), best.status
+    waiting = np.empty((2, WAITING), np.int64)
+    main, tail = parts
+    for q in range(queries.shape[0]):
+        query = queries[q : q + 1]
+        begin_probe(probe, tables, queries[q])
+        scan_range(tail, tail.start, tail.stop, q, query, k, rules, best)
+        limit, guess = status[q, KTH], 8 * queries.shape[1] + 1
+        while limit > met_within(probe):
+            wanted = min(limit, max(guess, met_within(probe) + 1))
+            if probe.radii[0] >= AT_HAND and (
+                probe.spent[0] + time_left(probe, tables, wanted) > WORTH * scan
+            ):
+                if guess <= 8 * queries.shape[1]:
+                    break
+                bound, guess = sample(main, queries[q], k, rules, scratch)
+                limit = min(limit, bound)
+                probe.spent[0] += SAMPLED * scan
+                continue
+            take_step(probe, tables)
+            _follow(probe, tables, waiting, main, q, query, k, limit, rules, best)
+            end_step(probe, tables)
+            limit = min(limit, status[q, KTH])
+        done[q], bounds[q] = limit <= met_within(probe), limit
+    rows, found = finish(k, rules, best)
+    return rows, found, done, bounds
+
+
+@kernel()
+def _follow(
+    probe: Probe,
+    tables: Tables,
+    waiting: Waiting,
+    main: Part,
+    q: int,
+    query: Codes,
+    k: int,
+    limit: Whole,
+    rules: Rules,
+    best: Best,
+) -> None:
+    """Scan the buckets of one step."""
+    size = WAITING
+    while size == WAITING:
+        limit = min(limit, best.status[q, KTH])
+        size = next_buckets(probe, tables, limit, waiting)
+        _visit(probe, tables, waiting[:, :size], main, q, query, k, limit, rules, best)
+
+
+@kernel()
+def _visit(
+    probe: Probe,
+    tables: Tables,
+    waiting: Waiting,
+    main: Part,
+    q: int,
+    query: Codes,
+    k: int,
+    limit: Whole,
+    rules: Rules,
+    best: Best,
+) -> None:
+    """Scan buckets, those that seem nearest first: others may then be too far."""
+    status = best.status
+    strip_cost = STRIP_BYTE * query.shape[1]
+    distance, cost = np.int64(0), 0.0
+    while distance <= min(limit, status[q, KTH]):
+        following = np.int64(NO_KEY)
+        for i in range(waiting.shape[1]):
+            if waiting[1, i] == distance:
+                bucket = waiting[0, i]
+                if first_time(probe, bucket):
+                    start, stop = bucket_range(tables, bucket)
+                    scan_range(main, start, stop, q, query, k, rules, best)
+                    cost += VISIT + strip_cost * ((stop - start) // STRIP + 1)
+            elif waiting[1, i] > distance:
+                following = min(following, waiting[1, i])
+        distance = following
+    probe.spent[0] += cost
+
+
+@kernel()
+def sample(
+    part: Part, query: Codes, k: int, rules: Rules, scratch: NDArray[Any]
+) -> tuple[Whole, Whole]:
+    """Return distances within which k rows lie, surely and probably."""
+    counts = np.zeros(8 * query.size + 2, np.int64)
+    kth, below, data = 8 * query.size + 1, 0, part.data
+    step = (part.stop // STRIP) / RANGES
+    for i in range(RANGES):
+        strip = int(i * step)
+        end = min(strip + int(step * SAMPLED) + 1, part.stop // STRIP)
+        strip = next_near(data, strip, end, query, kth - 1, scratch)
+        while strip < end:
+            near = lanes_up_to(scratch, kth - 1)
+            while near:
+                lane = lowest_bit(near)
+                near &= near - np.uint64(1)
+                distance = int(scratch[lane])
+                if distance < kth:
+                    n_rows = _n_rows(part, strip * STRIP + lane, k, rules)
+                    counts[distance] += n_rows
+                    below += n_rows
+                    while below >= k:
+                        kth -= 1
+                        below -= counts[kth]
+            strip = next_near(data, strip + 1, end, query, kth - 1, scratch)
+    guess, n_near = 0, counts[0]
+    while n_near < k * SAMPLED and guess < kth:
+        guess += 1
+        n_near += counts[guess]
+    return kth, guess
+
+
+@kernel()
+def _n_rows(part: Part, position: Whole, k: int, rules: Rules) -> Whole:
+    """Count the allowed rows at a position, up to k."""
+    if part.offsets.size == 0:
+        row = part.members[position] if part.members.size else part.base + position
+        return 1 if rules.allowed.size == 0 or rules.allowed[row] else 0
+    n_rows = 0
+    for j in range(part.offsets[position], part.offsets[position + 1]):
+        if rules.allowed.size == 0 or rules.allowed[part.members[j]]:
+            n_rows += 1
+        if n_rows == k:
+            break
+    return n_rows

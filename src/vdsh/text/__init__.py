@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from vdsh.text.counts import WEIGHTINGS, inverse_document_frequency, weigh
 from vdsh.text.stopwords import SMART
 from vdsh.text.tokenizer import tokenize
-from vdsh.text.weighting import WEIGHTINGS, inverse_document_frequency, weigh
 
 __all__ = [
     "SMART",

@@ -25,7 +25,7 @@ class WordTable(NamedTuple):
 
 def build_table(terms: list[str]) -> WordTable:
     """Make the hash table of a vocabulary."""
-    from vdsh.text.vocabulary_kernels import place
+    from vdsh.text.token_kernels import place
 
     data, offsets, hashes = hash_words(terms)
     return WordTable(place(hashes, _table_size(len(terms))), hashes, data, offsets)
@@ -33,7 +33,7 @@ def build_table(terms: list[str]) -> WordTable:
 
 def document_frequencies(tokens: Tokens) -> dict[bytes, int]:
     """Count in how many documents each distinct token occurs."""
-    from vdsh.text.vocabulary_kernels import count_words
+    from vdsh.text.token_kernels import count_words
 
     firsts, counts = count_words(*tokens, _table_size(max(16, len(tokens.starts) // 4)))
     data = tokens.data.tobytes()
@@ -44,17 +44,17 @@ def document_frequencies(tokens: Tokens) -> dict[bytes, int]:
 
 def count_terms(tokens: Tokens, table: WordTable) -> tuple[Terms, Terms, Terms]:
     """Count the known words of each document: data, indices and row lengths of a CSR matrix."""
-    from vdsh.text import vocabulary_kernels
+    from vdsh.text import token_kernels
 
-    return vocabulary_kernels.count_terms(*tokens, *table)
+    return token_kernels.count_terms(*tokens, *table)
 
 
 def count_texts(texts: Sequence[str], table: WordTable) -> tuple[Terms, Terms, Terms]:
     """Do what `count_terms` does, in one kernel: tokens need not come to Python in between."""
-    from vdsh.text import vocabulary_kernels
+    from vdsh.text import token_kernels
 
     data, offsets = lay_out(texts)
-    return vocabulary_kernels.count_texts(data, offsets, character_classes(), *table)
+    return token_kernels.count_texts(data, offsets, character_classes(), *table)
 
 
 def _table_size(n_words: int) -> int:

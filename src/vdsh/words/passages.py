@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vdsh.jit import compiled
-from vdsh.text.spans import Span, find_spans
-from vdsh.text.tokenizer import find_tokens, hash_plainly, tokenize
+from vdsh.text.tokenizer import Span, find_spans, find_tokens, hash_plainly, tokenize
 
 LENGTH = 240  # characters of a passage, about two lines
 LONGEST = 50_000  # characters of a text that are looked at

@@ -16,10 +16,10 @@ from torch import Tensor, nn
 
 from vdsh.errors import InputError
 from vdsh.hashers.base import Progress, Report
-from vdsh.hashers.vdsh.adam import Adam
 from vdsh.hashers.vdsh.batches import DenseBatch, SparseBatch, sparse_batches
 from vdsh.hashers.vdsh.epochs import Documents, shuffled
 from vdsh.hashers.vdsh.training import choose_device
+from vdsh.hashers.vdsh.updates import Adam
 from vdsh.model.encoders import LENGTH
 
 if TYPE_CHECKING:

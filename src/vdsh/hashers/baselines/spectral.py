@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from vdsh.errors import InputError
 from vdsh.hashers.base import Examples, Hasher, Progress
-from vdsh.hashers.baselines.components import principal_components
+from vdsh.hashers.baselines.itq import principal_components
 from vdsh.model.encoders import Waves
 
 

@@ -5,8 +5,8 @@ megabytes of one batch are scattered into a dense block, which feeds the matrix 
 shape fixed and every sum in the same order; no step waits for the host.
 """
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -218,3 +218,31 @@ class Buffer:
             if block.numel():
                 torch.index_select(block, 0, self._at, out=part)
         self._at.add_(self.batch_size).remainder_(self.n_docs)
+
+
+T = TypeVar("T")
+
+
+def record(
+    work: Callable[[], T], *, times: int = 1, generator: torch.Generator | None = None
+) -> tuple[torch.cuda.CUDAGraph, T]:
+    """Record `work` on the current GPU; what it returned then is what a replay fills again.
+
+    It is done `times` before, as what compiles or allocates for good may not be recorded. It must
+    not wait for the device. Random numbers come from `generator`, if any. Each record has a stream
+    of its own, and with it room for matrix products: torch's one stream for all would have two
+    graphs share it.
+    """
+    here = torch.cuda.current_stream()
+    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    stream.wait_stream(here)
+    with torch.cuda.stream(stream):
+        for _ in range(times):
+            work()
+    here.wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    if generator is not None:
+        graph.register_generator_state(generator)
+    with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
+        result = work()
+    return graph, result

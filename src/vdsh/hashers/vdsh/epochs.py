@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vdsh.hashers.base import Examples
-from vdsh.hashers.vdsh.processes import Processes
+from vdsh.hashers.vdsh.updates import Processes
 from vdsh.labels import Labels
 
 

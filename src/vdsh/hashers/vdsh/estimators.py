@@ -54,7 +54,7 @@ class VDSH(Hasher):
         too where fewer than three in ten training or validation documents have labels.
     batch_size : int, optional
         By default 200, more for a large corpus: as many as make 800 batches of it, up to 1,000.
-    beginning : {"linear", "random"}, default="linear"
+    start : {"linear", "random"}, default="linear"
         Whether training starts as the linear map from words to the places of documents, or to
         their labels (the linear start), or from random weights. Without neighbours and labels it
         starts from random weights.
@@ -125,7 +125,7 @@ class VDSH(Hasher):
     patience: int = 10
     selection: str = "precision"
     batch_size: int | None = None
-    beginning: str = "linear"
+    start: str = "linear"
     learning_rate: float | None = None
     schedule: str = "linear"
     dropout: float | None = None
@@ -193,7 +193,7 @@ class VDSH(Hasher):
             "selection": ("precision", "bound"),
             "log_variance": ("bounded", "free"),
             "target": ("binary", "counts"),
-            "beginning": ("linear", "random"),
+            "start": ("linear", "random"),
             "schedule": ("linear", "constant"),
         }
         for name, allowed in choices.items():

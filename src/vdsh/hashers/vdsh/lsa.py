@@ -12,14 +12,13 @@ from scipy.sparse import csr_array, vstack
 from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
-from vdsh.hashers.vdsh.eigenvectors import top_eigenvectors
 from vdsh.jit import available_threads, in_threads
 from vdsh.model.health import sample
 
 _TOPICS, _WORD_VECTORS, _GIVEN = 56, 32, 64  # dimensions at most; the last of vectors
 _MOST_TO_LEARN, _MOST_TERMS = 50_000, 10_000  # documents, and terms that have vectors
 _MORE = 10  # axes that are looked for, so that those taken are exact
-_BLOCK = 500  # terms
+_BLOCK, _ROWS = 500, 1024  # terms, and rows of a matrix, that are a task
 
 Floats = NDArray[np.float32]
 
@@ -124,3 +123,39 @@ def _axes(rows: csr_array | Floats, n: int) -> Floats:
 def _dimensions(some: csr_array, most: int) -> int:
     """Choose how many: few documents, few dimensions."""
     return min(most, int(some.shape[0] ** 0.5), some.shape[1])
+
+
+def top_eigenvectors(matrix: csr_array, n: int, *, steps: int, every: int) -> tuple[Floats, Floats]:
+    """Find about the n eigenvalues of a symmetric matrix that are largest, of either sign.
+
+    A few random vectors are multiplied many times (subspace iteration), which equal eigenvalues
+    and a matrix in pieces do not hurt. The last of the n are rough; ask for more than you take.
+
+    Parameters
+    ----------
+    matrix : float32 csr_array of shape (n_rows, n_rows)
+    n : int
+    steps : int
+        Products in all.
+    every : int
+        Products after which the vectors are made orthogonal again.
+
+    Returns
+    -------
+    values : float32 ndarray of shape (n,)
+        The smallest first.
+    vectors : float32 ndarray of shape (n_rows, n)
+    """
+    n_rows, threads = matrix.shape[0], available_threads()
+    parts = [matrix[first : first + _ROWS] for first in range(0, n_rows, _ROWS)]
+
+    def multiply(V: Floats) -> Floats:
+        return np.vstack(in_threads(lambda part: part @ V, parts, threads))
+
+    V = np.random.RandomState(0).normal(size=(n_rows, min(n, n_rows))).astype(np.float32)
+    for number in range(1, steps + 1):
+        V = multiply(V)
+        if number % every == 0:
+            V, _ = np.linalg.qr(V)
+    values, turn = np.linalg.eigh(V.T @ multiply(V))
+    return values, V @ turn

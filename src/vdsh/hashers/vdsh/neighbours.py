@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vdsh.jit import available_threads, in_threads
-from vdsh.text.weighting import weigh
+from vdsh.text.counts import weigh
 
 _WORK = 1e11  # list entries to look at in all: a few minutes on two cores
 _BLOCK = 1024  # documents a task
@@ -67,7 +67,7 @@ def _at_most(k: int, n_docs: int) -> int:
 
 def _walk(unit: csr_array, k: int, work: float, progress: Show | None) -> Iterator[_Found]:
     """Go through all documents, rows of unit length, a block at a time and in order."""
-    from vdsh.hashers.vdsh.neighbours_kernels import fill_nearest
+    from vdsh.hashers.vdsh.related_kernels import fill_nearest
 
     n_docs = unit.shape[0]
     lists = csr_array(unit.T)

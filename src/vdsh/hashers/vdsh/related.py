@@ -11,11 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array
 
-from vdsh.hashers.vdsh.eigenvectors import top_eigenvectors
-from vdsh.hashers.vdsh.lsa import document_vectors, lsa_weight, reduce, unit
+from vdsh.hashers.vdsh.lsa import document_vectors, lsa_weight, reduce, top_eigenvectors, unit
 from vdsh.hashers.vdsh.neighbours import Floats, Ids, Show, nearest
 from vdsh.jit import available_threads, in_threads
-from vdsh.text.weighting import inverse_document_frequency, weigh
+from vdsh.text.counts import inverse_document_frequency, weigh
 
 MOST_NEIGHBOURS = 100  # the nearest by words, among which LSA and word vectors choose
 _JOINED, _MOST_JOINED = 10, 20  # nearest documents that a graph joins each document with

@@ -1,4 +1,4 @@
-"""The kernel of `related`: which candidates are most like a document, by words and by place."""
+"""Kernels that find related documents: the nearest by cosine, and the most alike of candidates."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,6 +7,61 @@ from vdsh.jit import kernel
 
 Ids = NDArray[np.int32]
 Floats = NDArray[np.float32]
+
+
+@kernel()
+def fill_nearest(
+    indptr: NDArray[np.int32],
+    indices: NDArray[np.int32],
+    data: Floats,
+    list_indptr: NDArray[np.int32],
+    list_indices: NDArray[np.int32],
+    list_data: Floats,
+    limit: int,
+    first: int,
+    ids: Ids,
+    cosines: Floats,
+) -> None:
+    """Fill `ids` and `cosines` of the documents from row `first` on."""
+    n_docs, k = len(indptr) - 1, ids.shape[1]
+    sums = np.empty(n_docs, np.float32)
+    touched = np.empty(n_docs, np.int32)
+    seen_by = np.full(n_docs, -1, np.int32)  # no sum tells this: weights may be 0 or cancel out
+    for row in range(first, first + len(ids)):
+        start, stop = indptr[row], indptr[row + 1]
+        order = np.argsort(-data[start:stop])
+        n_touched, walked = 0, 0
+        for place in order:
+            term, weight = indices[start + place], data[start + place]
+            walked += list_indptr[term + 1] - list_indptr[term]
+            if walked > limit and n_touched > k:
+                break
+            for entry in range(list_indptr[term], list_indptr[term + 1]):
+                other = list_indices[entry]
+                if seen_by[other] != row:
+                    seen_by[other] = row
+                    sums[other] = 0
+                    touched[n_touched] = other
+                    n_touched += 1
+                sums[other] += weight * list_data[entry]
+        best, values = ids[row - first], cosines[row - first]
+        found = 0
+        for i in range(n_touched):
+            other, value = touched[i], sums[touched[i]]
+            if other == row or value <= 0:
+                continue
+            if found == k and (k == 0 or value < values[k - 1]):
+                continue
+            if found == k and value == values[k - 1] and other > best[k - 1]:
+                continue
+            at = found if found < k else k - 1
+            while at > 0 and (
+                values[at - 1] < value or (values[at - 1] == value and best[at - 1] > other)
+            ):
+                values[at], best[at] = values[at - 1], best[at - 1]
+                at -= 1
+            values[at], best[at] = value, other
+            found = min(found + 1, k)
 
 
 @kernel()

@@ -12,16 +12,14 @@ from torch import Tensor
 
 from vdsh.errors import InputError
 from vdsh.hashers.base import Examples, Progress, Report
-from vdsh.hashers.vdsh.adam import Adam
-from vdsh.hashers.vdsh.batches import Batch, Buffer, sparse_batches
+from vdsh.hashers.vdsh.batches import Batch, Buffer, record, sparse_batches
 from vdsh.hashers.vdsh.epochs import Documents, Epoch, in_order, shuffled
 from vdsh.hashers.vdsh.linear_start import start_linear
 from vdsh.hashers.vdsh.network import Network
 from vdsh.hashers.vdsh.objective import Weights, lower_bound
-from vdsh.hashers.vdsh.processes import Processes
 from vdsh.hashers.vdsh.related import Related, related
+from vdsh.hashers.vdsh.updates import Adam, Processes
 from vdsh.hashers.vdsh.validation import Judge, means
-from vdsh.recording import record
 
 if TYPE_CHECKING:
     from vdsh.hashers.vdsh import VDSH
@@ -83,7 +81,7 @@ def _train(
     judge = Judge.choose(hasher, train, validation, device)
     _expect(network, documents, start)
     network = network.to(device)
-    if hasher.beginning == "linear":
+    if hasher.start == "linear":
         learned = None if start is None else documents
         started = processes.agree(lambda: _start(hasher, network, train, others, seed, learned))
         network.load_state_dict(started)

@@ -16,12 +16,12 @@ from vdsh.hashers.vdsh.network import Network
 from vdsh.hashers.vdsh.objective import Weights, lower_bound
 from vdsh.labels import Labels
 from vdsh.metrics.by_threshold import MOST_DOCUMENTS, MOST_QUERIES, choose_k
-from vdsh.metrics.on_device import count, tally
-from vdsh.metrics.ranking import precision_at
+from vdsh.metrics.ranking import Tally, precision_at
 from vdsh.model.health import sample
 
 if TYPE_CHECKING:
     from vdsh.hashers.vdsh import VDSH
+
 
 _ENCODE = 1024  # documents at a time on a CPU
 
@@ -120,3 +120,39 @@ def _median(scores: Tensor) -> Tensor:
     """Compute the median of each column, the mean of the middle two where there are two."""
     ordered, n = scores.sort(dim=0).values, len(scores)
     return (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+
+
+_AT_A_TIME = 256  # queries
+
+
+def count(queries: Tensor, documents: Tensor, relevant: Tensor) -> Tensor:
+    """Count for each query the documents that are not and that are relevant, at each distance.
+
+    Parameters
+    ----------
+    queries, documents : bool tensor of shape (n, n_bits)
+        Their bits.
+    relevant : bool tensor of shape (n_queries, n_docs)
+
+    Returns
+    -------
+    int32 tensor of shape (n_queries, n_bits + 1, 2)
+        A few numbers for each query: only they have to leave the device.
+    """
+    signs = [2 * bits.float() - 1 for bits in (queries, documents)]  # 1 and -1
+    n_bits, parts = queries.shape[1], []
+    for first in range(0, len(queries), _AT_A_TIME):
+        rows = slice(first, first + _AT_A_TIME)
+        # Twice the Hamming distance is n_bits minus the product of the signs, all whole numbers.
+        own = relevant[rows].float() + n_bits
+        place = torch.addmm(own, signs[0][rows], signs[1].T, alpha=-1).long()
+        ones = torch.ones((), dtype=torch.int32, device=place.device).expand_as(place)
+        counts = torch.zeros(len(place), 2 * n_bits + 2, dtype=torch.int32, device=place.device)
+        parts.append(counts.scatter_add_(1, place, ones))
+    return torch.cat(parts).view(-1, n_bits + 1, 2)
+
+
+def tally(counts: Tensor) -> Tally:
+    """Take counts that were brought to the host."""
+    others, relevant = counts.long().unbind(-1)
+    return Tally((others + relevant).numpy(), relevant.numpy())

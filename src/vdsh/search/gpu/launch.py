@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from vdsh.search.gpu import kernels
-from vdsh.search.gpu.layout import UNIT, Queries, Span, power_of_two
+from vdsh.search.gpu.scan import UNIT, Queries, Span, power_of_two
 
 FEW = 12  # queries up to which bits are compared one query at a time
 MANY_BITS = 256  # of a code, at most, as products; longer ones are rare

@@ -10,7 +10,7 @@ from torch import Tensor
 from vdsh.codes import Codes
 from vdsh.errors import InputError
 from vdsh.search.checks import in_words
-from vdsh.search.gpu.layout import (
+from vdsh.search.gpu.scan import (
     NOTHING,
     PLACE_BITS,
     UNIT,
@@ -19,10 +19,10 @@ from vdsh.search.gpu.layout import (
     fill,
     n_words,
     power_of_two,
+    scan,
     to_codes,
     to_words,
 )
-from vdsh.search.gpu.scan import scan
 from vdsh.search.parts import Mask, RowHits, Rows
 from vdsh.search.rows import NumberedRows, RowIndex
 

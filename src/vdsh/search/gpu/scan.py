@@ -1,12 +1,118 @@
-"""One scan: all codes of a span within a bound of each query."""
+"""How codes lie in the memory of a GPU, and one scan: all codes within a bound of each query.
+
+Codes lie in planes: one of the first four bytes of all codes, one of the next four, and so on, so
+that neighbouring threads read neighbouring words.
+"""
 
 from collections.abc import Callable
 from functools import cache
+from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from vdsh.search.gpu.layout import NOTHING, PLACE_BITS, UNIT, Queries, Span
+from vdsh.codes import Codes
+
+UNIT = 4096  # codes that are read together; a sample is made of such units
+CHUNK = 1 << 24  # codes that travel at a time
+NOTHING = torch.iinfo(torch.int64).max  # where nothing was found
+PLACE_BITS = 40  # of what is found: the place below, the distance above
+
+
+class Span(NamedTuple):
+    """Units of codes from a first one on, `step` places from one to the next, up to a stop."""
+
+    first: int
+    stop: int
+    step: int = UNIT
+
+    @property
+    def n_units(self) -> int:
+        """How many units are read."""
+        return -(-(self.stop - self.first) // self.step)
+
+
+class Queries(NamedTuple):
+    """Queries on the device, as 32-bit words."""
+
+    words: Tensor  # (n_queries, n_words)
+
+    @property
+    def n_queries(self) -> int:
+        """How many there are."""
+        return len(self.words)
+
+    def products(self, bounds: Tensor, n_bits: int, multiple: int) -> Tensor:
+        """Write queries as rows whose products with bits of codes are negative where those are far.
+
+        A bit of a code counts 1 where the query has it and -1 where not; the sum is what the query
+        has less the distance. The last bit gives its place to what the bound asks for, which a
+        code counts -`scale` times. Rows of no query are far from all; there are as many rows as
+        make a power of two times a multiple.
+        """
+        n_rows = multiple * power_of_two(-(-self.n_queries // multiple))
+        bits = to_bits(self.words)
+        rows = bits.new_full((n_rows, n_bits), -1, dtype=torch.int8)
+        rows[: self.n_queries, : bits.shape[1]] = (2 * bits - 1).to(torch.int8)
+        has = (rows[: self.n_queries, :-1] > 0).sum(1)
+        rows[:, -1] = 127
+        asked = (has - bounds).div(self.scale(n_bits), rounding_mode="floor")
+        rows[: self.n_queries, -1] = asked.clamp(-128, 127).to(torch.int8)
+        return rows
+
+    @staticmethod
+    def scale(n_bits: int) -> int:
+        """Say how often a code counts what the bound asks for, so that it fits in a byte."""
+        return -(-n_bits // 128)
+
+
+def n_words(n_bytes: int) -> int:
+    """Say how many words a code takes."""
+    return -(-n_bytes // 4)
+
+
+def to_words(codes: Codes, device: torch.device) -> Tensor:
+    """Bring codes to the device as words, shape (n, n_words)."""
+    n, n_bytes = codes.shape
+    given = torch.from_numpy(np.ascontiguousarray(codes)).to(device)
+    if n_bytes % 4:
+        wide = given.new_zeros((n, 4 * n_words(n_bytes)))
+        wide[:, :n_bytes] = given
+        given = wide
+    return given.view(torch.int32)
+
+
+def to_bits(words: Tensor) -> Tensor:
+    """Spread the bits of words, in the order in which kernels take them: every eighth first."""
+    bit = torch.arange(32, device=words.device, dtype=torch.int32)
+    return (words[:, :, None] >> (bit // 4 + 8 * (bit % 4)) & 1).flatten(1)
+
+
+def fill(planes: Tensor, first: int, codes: Codes) -> None:
+    """Write codes into planes from a place on."""
+    for i in range(0, len(codes), CHUNK):
+        words = to_words(codes[i : i + CHUNK], planes.device)
+        planes[:, first + i : first + i + len(words)] = words.T
+
+
+def to_codes(planes: Tensor, n_bytes: int) -> Codes:
+    """Bring codes back."""
+    codes = np.empty((planes.shape[1], n_bytes), np.uint8)
+    for i in range(0, len(codes), CHUNK):
+        part = planes[:, i : i + CHUNK].T
+        words = part.clone(memory_format=torch.contiguous_format).view(torch.uint8)
+        codes[i : i + CHUNK] = words[:, :n_bytes].cpu().numpy()
+    return codes
+
+
+def power_of_two(n: int) -> int:
+    """Return the least power of two that is not smaller.
+
+    >>> power_of_two(5), power_of_two(8)
+    (8, 8)
+    """
+    return 1 << (n - 1).bit_length()
 
 
 def scan(

@@ -1,0 +1,249 @@
+"""Kernels over texts laid end to end as UTF-8: find tokens, and count them in hash tables."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.jit import kernel
+from vdsh.jit_kernels import lowest_bit
+from vdsh.text.tokenizer import (
+    APOSTROPHE,
+    ATTACHED,
+    FNV_OFFSET,
+    FNV_PRIME,
+    IDEOGRAPH,
+    LONGEST,
+    MOST_ATTACHED,
+    SEPARATOR,
+    SYMBOL,
+    TABLE_SIZE,
+    WORD,
+)
+
+
+@kernel()
+def _width(first: int) -> int:
+    """Return how many bytes the character has whose first byte is given (valid UTF-8)."""
+    return 1 + (first >= 0xC0) + (first >= 0xE0) + (first >= 0xF0)
+
+
+@kernel()
+def _wide_class(data: NDArray[np.uint8], i: int, classes: NDArray[np.uint8]) -> int:
+    """Return the class of the character of two to four bytes at byte i."""
+    width = _width(data[i])
+    point = np.int64(data[i]) & (0x7F >> width)
+    for j in range(i + 1, i + width):
+        point = point << 6 | (data[j] & 0x3F)
+    if point < TABLE_SIZE:
+        return classes[point]  # type: ignore[no-any-return]
+    return IDEOGRAPH if point < 0x40000 else SEPARATOR
+
+
+@kernel()
+def _after(data: NDArray[np.uint8], i: int, end: int, classes: NDArray[np.uint8]) -> int:
+    """Return where the character at byte i ends, with all that is attached to it."""
+    i += _width(data[i])
+    for _ in range(MOST_ATTACHED):
+        if i >= end or data[i] < 0x80 or _wide_class(data, i, classes) != ATTACHED:
+            break
+        i += _width(data[i])
+    return i
+
+
+@kernel()
+def hash_bytes(data: NDArray[np.uint8], start: int, stop: int) -> np.uint64:
+    """Hash bytes with FNV-1a (Fowler, Noll and Vo); words are short, a byte at a time will do."""
+    value = FNV_OFFSET
+    for i in range(start, stop):
+        value = (value ^ np.uint64(data[i])) * FNV_PRIME
+    return value
+
+
+@kernel()
+def find_tokens(
+    data: NDArray[np.uint8], offsets: NDArray[np.int64], classes: NDArray[np.uint8], shortest: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64]]:
+    """Find all tokens. One function without calls in the path of ASCII words: five times faster."""
+    capacity = len(data) // 2 + len(offsets)  # a token and its separator take two bytes or more
+    starts, stops = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+    hashes, documents = np.empty(capacity, np.uint64), np.zeros(len(offsets), np.int64)
+    n = 0
+    for doc in range(len(offsets) - 1):
+        i, end, in_run = offsets[doc], offsets[doc + 1], False
+        while i < end:
+            kind = classes[data[i]] if data[i] < 0x80 else _wide_class(data, i, classes)
+            if kind == SEPARATOR or kind == APOSTROPHE:
+                i += _width(data[i])
+                while i < end and data[i] < 0x80 and classes[data[i]] == SEPARATOR:
+                    i += 1
+                in_run = False
+                continue
+            start, stop, value = i, i, FNV_OFFSET
+            if kind == WORD:
+                length, apostrophe, value_before = 0, -1, value
+                while i < end:
+                    while i < end and data[i] < 0x80 and classes[data[i]] == WORD:
+                        value = (value ^ np.uint64(data[i])) * FNV_PRIME
+                        i += 1
+                        length += 1
+                    if i >= end:
+                        break
+                    kind = classes[data[i]] if data[i] < 0x80 else _wide_class(data, i, classes)
+                    if kind == APOSTROPHE and apostrophe < i - 1:
+                        apostrophe, value_before = i, value  # belongs to the word if more follows
+                    elif kind != WORD:
+                        break
+                    for _ in range(_width(data[i])):
+                        value = (value ^ np.uint64(data[i])) * FNV_PRIME
+                        i += 1
+                    length += 1
+                stop = i
+                possessive = apostrophe == i - 2 and data[i - 1] == 115  # 's
+                if possessive or (apostrophe == i - 1 and apostrophe >= start):
+                    length -= i - apostrophe
+                    stop, value = apostrophe, value_before
+                in_run = False
+                if length < shortest or length > LONGEST:
+                    continue
+            else:
+                i = stop = _after(data, i, end, classes) if kind != SYMBOL else i + _width(data[i])
+                if kind != SYMBOL:
+                    paired = i < end and data[i] >= 0x80
+                    paired = paired and _wide_class(data, i, classes) == IDEOGRAPH
+                    if paired:
+                        stop = _after(data, i, end, classes)
+                    elif in_run:  # the last of a run is part of the pair before
+                        in_run = False
+                        continue
+                    in_run = paired
+                value = hash_bytes(data, start, stop)
+            starts[n], stops[n], hashes[n] = start, stop, value
+            n += 1
+        documents[doc + 1] = n
+    return starts[:n], stops[:n], hashes[:n], documents
+
+
+Bytes = NDArray[np.uint8]
+Offsets = NDArray[np.int64]
+Hashes = NDArray[np.uint64]
+Terms = NDArray[np.int32]
+
+
+@kernel()
+def _slot(value: np.uint64, size: int) -> np.int64:
+    """Choose a slot by the upper bits of the hash too: FNV mixes them best."""
+    return np.int64((value ^ (value >> np.uint64(32))) & np.uint64(size - 1))
+
+
+@kernel()
+def place(hashes: Hashes, size: int) -> Terms:
+    """Fill a fresh table with words known to be distinct."""
+    slots = np.full(size, -1, np.int32)
+    for word in range(len(hashes)):
+        slot = _slot(hashes[word], size)
+        while slots[slot] >= 0:
+            slot = (slot + 1) & (size - 1)
+        slots[slot] = word
+    return slots
+
+
+@kernel()
+def count_words(
+    data: Bytes, starts: Offsets, stops: Offsets, hashes: Hashes, documents: Offsets, size: int
+) -> tuple[Offsets, Offsets]:
+    """Return the first token of each distinct word and the number of documents with it."""
+    slots = np.full(size, -1, np.int32)
+    n_tokens = len(starts)
+    firsts, counts = np.empty(n_tokens, np.int64), np.zeros(n_tokens, np.int64)
+    last_seen, word_hashes = np.empty(n_tokens, np.int64), np.empty(n_tokens, np.uint64)
+    n_words = 0
+    for doc in range(len(documents) - 1):
+        for token in range(documents[doc], documents[doc + 1]):
+            slot, word = _slot(hashes[token], size), -1
+            while slots[slot] >= 0:
+                candidate = slots[slot]
+                first = firsts[candidate]
+                same = word_hashes[candidate] == hashes[token]
+                same = same and stops[first] - starts[first] == stops[token] - starts[token]
+                for i in range(stops[token] - starts[token] if same else 0):
+                    same = same and data[starts[first] + i] == data[starts[token] + i]
+                if same:
+                    word = candidate
+                    break
+                slot = (slot + 1) & (size - 1)
+            if word < 0:
+                word = n_words
+                slots[slot] = word
+                firsts[word], word_hashes[word], last_seen[word] = token, hashes[token], -1
+                n_words += 1
+                if 2 * n_words > size:
+                    size *= 4
+                    slots = place(word_hashes[:n_words], size)
+            if last_seen[word] != doc:
+                last_seen[word] = doc
+                counts[word] += 1
+    return firsts[:n_words], counts[:n_words]
+
+
+@kernel()
+def count_terms(
+    data: Bytes,
+    starts: Offsets,
+    stops: Offsets,
+    hashes: Hashes,
+    documents: Offsets,
+    slots: Terms,
+    term_hashes: Hashes,
+    term_data: Bytes,
+    term_offsets: Offsets,
+) -> tuple[Terms, Terms, Terms]:
+    """Look every token up; a bit for each term says whether it was seen in the row."""
+    n_docs, size = len(documents) - 1, len(slots)
+    counts, terms = np.empty(len(starts), np.int32), np.empty(len(starts), np.int32)
+    times = np.zeros(len(term_hashes), np.int32)
+    seen = np.zeros(len(term_hashes) // 64 + 1, np.uint64)
+    lengths = np.empty(n_docs, np.int32)
+    used = 0
+    for doc in range(n_docs):
+        row = used
+        for token in range(documents[doc], documents[doc + 1]):
+            slot = _slot(hashes[token], size)
+            while slots[slot] >= 0:
+                term = slots[slot]
+                offset = term_offsets[term]
+                same = term_hashes[term] == hashes[token]
+                same = same and term_offsets[term + 1] - offset == stops[token] - starts[token]
+                for i in range(stops[token] - starts[token] if same else 0):
+                    same = same and term_data[offset + i] == data[starts[token] + i]
+                if same:
+                    times[term] += 1
+                    seen[term >> 6] |= np.uint64(1) << np.uint64(term & 63)
+                    break
+                slot = (slot + 1) & (size - 1)
+        for word in range(len(seen)):  # in the order of columns, without sorting
+            left = seen[word]
+            while left != 0:
+                term = 64 * word + lowest_bit(left)
+                left &= left - np.uint64(1)
+                terms[used], counts[used] = term, times[term]
+                times[term] = 0
+                used += 1
+            seen[word] = 0
+        lengths[doc] = used - row
+    return counts[:used], terms[:used], lengths
+
+
+@kernel()
+def count_texts(
+    data: Bytes,
+    offsets: Offsets,
+    classes: Bytes,
+    slots: Terms,
+    term_hashes: Hashes,
+    term_data: Bytes,
+    term_offsets: Offsets,
+) -> tuple[Terms, Terms, Terms]:
+    """Find tokens and look them up."""
+    starts, stops, hashes, documents = find_tokens(data, offsets, classes, 2)
+    return count_terms(
+        data, starts, stops, hashes, documents, slots, term_hashes, term_data, term_offsets
+    )
