@@ -3,10 +3,11 @@
 import json
 import os
 import re
+import select
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 
 import numpy as np
 import pytest
@@ -57,6 +58,18 @@ def test_a_phrase_in_quotes_is_looked_for_as_it_is(vdsh, store, model_folder, tm
     assert vdsh("index", model_folder, "p.jsonl", "--store", store).returncode == 0
     found = vdsh("search", store, 'crew "red moon"', "--json").stdout.splitlines()
     assert [json.loads(line)["id"] for line in found] == ["p"]
+
+
+@pytest.mark.parametrize("query", [["moon", "--where", "id=nobody"], ["-"]])
+@pytest.mark.parametrize("as_json", [[], ["--json"]])
+def test_a_search_that_finds_nothing_says_so_as_grep_does(query, as_json, vdsh, store):  # #32
+    result = vdsh("search", store, *query, *as_json, input="the of\n")
+    assert result.returncode == 1
+    if query == ["-"]:
+        assert (json.loads(result.stdout)["hits"] == []) if as_json else "counts" in result.stdout
+    else:
+        assert (result.stdout, result.stderr) == ("", "Nothing found.\n")
+    assert vdsh("search", store, "-", input="the of\nmoon\n").returncode == 0
 
 
 @pytest.mark.parametrize("option", ["-json", "-where"])
@@ -247,6 +260,29 @@ def test_most_of_a_store_is_not_replaced_unasked(stdin, vdsh, store, model_folde
     assert count(vdsh, store) == 82
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_no_bar_is_drawn_below_a_question(store, model_folder, other):  # #32
+    import pty
+
+    command = ["index", str(model_folder), str(other), "--store", str(store)]
+    process, terminal = pty.fork()
+    if not process:
+        os.execv(sys.executable, [sys.executable, "-m", "vdsh", *command])
+    shown = b""
+    while b"[y/N]" not in shown:
+        shown += os.read(terminal, 1 << 16)
+    assert shown.rstrip().endswith(b"with the same ids? [y/N]")
+    still, _, _ = select.select([terminal], [], [], 0.5)  # a bar is drawn ten times a second
+    assert not still
+    os.write(terminal, b"y\n")
+    with suppress(OSError):  # at its end
+        while some := os.read(terminal, 1 << 16):
+            shown += some
+    os.close(terminal)
+    assert os.waitpid(process, 0)[1] == 0
+    assert b"Wrote 43 documents, 41 in place of older ones" in shown
+
+
 def test_many_batches_are_written_but_none_replaces_unasked(vdsh, store, model_folder, tmp_path):
     lines = [json.dumps({"id": f"n{i}", "text": "moon"}) for i in range(2500)]
     lines += [json.dumps({"id": f"d{i}", "text": "moon"}) for i in range(80)]
@@ -357,7 +393,7 @@ def test_a_tenth_may_be_deleted_and_unknown_ids_do_not_count(vdsh, store):
 def test_a_person_is_asked_on_the_terminal(answer, left, vdsh, store, monkeypatch):  # 16 D1
     question = "Delete 20 of 80 documents? [y/N]"
     ours, theirs = os.openpty()
-    monkeypatch.setattr("vdsh.cli.asking.TERMINAL", os.ttyname(theirs))
+    monkeypatch.setattr("vdsh.cli.output.TERMINAL", os.ttyname(theirs))
     os.write(ours, f"{answer}\n".encode())
     result = vdsh("delete", store, "-", input="".join(f"d{i}\n" for i in range(20)))
     os.set_blocking(ours, False)
@@ -442,7 +478,7 @@ def test_words_that_are_not_known_are_said(options, vdsh, store):  # 16 D2
     assert some.stderr == f"{last['warning']}\n"
     assert (last["unknown"], "xylophone" in last["warning"]) == (["xylophone"], True)
     none = search("xylophone")
-    assert (none.returncode, none.stdout) == (0, "")
+    assert (none.returncode, none.stdout) == (1, "")
     said = "No word" if options else "No document has a word"
     assert none.stderr.startswith(f"{said} of the text")
     assert len(none.stderr.splitlines()) == 1

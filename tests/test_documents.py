@@ -674,18 +674,28 @@ TOO_LONG = {
     "x.txt": f"a\n{LONG}\n",
     "x.csv": f"text,n\n{LONG},1\n",
     "quoted.csv": 'text,n\n"' + "word\n" * 300 + '",1\n',
-    "docs/x.txt": "word\n" * 300,
 }
 
 
 @pytest.mark.parametrize("name", TOO_LONG)
 def test_a_document_over_the_limit_names_its_place(tmp_path, name):
     path = write(tmp_path / name, TOO_LONG[name])
-    source = path.parent if "/" in name else path
-    error = error_of(source, max_document_size=1000)
-    place = "" if "/" in name else ", line 2"
-    assert error.startswith(f"'{path}'{place}: a document of more than 1,000 bytes. Cut it, or")
-    assert list(read_documents(source, max_document_size=2000))
+    error = error_of(path, max_document_size=1000)
+    assert error.startswith(f"'{path}', line 2: a document of more than 1,000 bytes. Cut it, or")
+    assert list(read_documents(path, max_document_size=2000))
+
+
+def test_files_of_a_folder_over_the_limit_are_skipped_and_counted(tmp_path):  # #32
+    write(tmp_path / "docs/large.txt", "word\n" * 300)
+    write(tmp_path / "docs/small.txt", "moon")
+    with pytest.warns(SkippedFilesWarning) as caught:
+        (document,) = read_documents(tmp_path / "docs", max_document_size=1000)
+    assert document.text == "moon"
+    assert [str(warning.message) for warning in caught] == [
+        "Skipped 1 of 2 files of more than 1,000 bytes: 'large.txt'. "
+        "Allow more with max_document_size= (--max-document-size)."
+    ]
+    assert len(list(read_documents(tmp_path / "docs", max_document_size=2000))) == 2
 
 
 def test_rows_below_the_limit_add_up_to_any_size(tmp_path):
@@ -698,6 +708,7 @@ def test_a_row_of_parquet_over_the_limit_is_named(tmp_path):
     assert "row 2: a document of more than 1,000 bytes" in error_of(path, max_document_size=1000)
 
 
+@pytest.mark.filterwarnings("ignore::vdsh.documents.folder.SkippedFilesWarning")
 @pytest.mark.parametrize("name", ["x.jsonl.gz", "x.csv.gz", "folder/x.gz"])
 def test_an_endless_line_takes_no_more_memory_than_a_document(tmp_path, name):
     path = tmp_path / name
@@ -710,7 +721,7 @@ def test_an_endless_line_takes_no_more_memory_than_a_document(tmp_path, name):
     error = error_of(path.parent if "folder" in name else path, max_document_size=10**6)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert "more than 1,000,000 bytes" in error
+    assert ("more than 1,000,000 bytes" if "folder" not in name else "no documents") in error
     assert most < 12 * 10**6  # the file has 20 MB; csv keeps four bytes a character, and grows
 
 

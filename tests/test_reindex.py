@@ -1,5 +1,6 @@
 """A new model under an old store: old codes until the switch, one kind of codes at any time."""
 
+import json
 import os
 import resource
 import signal
@@ -336,7 +337,10 @@ def test_the_command(folder, newer, tmp_path):
     assert "No model at" in run("--model", str(tmp_path / "nothing")).output
     dry = run("--model", str(tmp_path / "newer"), "--dry-run")
     assert "4,500 documents: about" in dry.output and "18,000 bytes" in dry.output
-    assert run("--model", str(tmp_path / "newer"), "--quiet").exit_code == 0
+    dry = json.loads(run("--model", str(tmp_path / "newer"), "--dry-run", "--json").stdout)
+    assert (dry["documents"], dry["bytes"]) == (4500, 18_000)
+    done = run("--model", str(tmp_path / "newer"), "--quiet", "--json")  # #32
+    assert json.loads(done.stdout)["fingerprint"] == newer.model_.fingerprint
     with open_store(folder) as store:
         check_codes(store, newer)
     assert run("--back", "--quiet").exit_code == 0

@@ -2,9 +2,9 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.console import Console
 from rich.progress import (
@@ -25,6 +25,38 @@ if TYPE_CHECKING:
     from vdsh.hashers.base import Report
 
 SECONDS = 10.0  # between two lines
+
+
+class _Bar(Progress):
+    """Progress on a terminal; `paused` takes it off the screen."""
+
+    drawn: ClassVar[list[Progress]] = []
+
+    def start(self) -> None:
+        """Draw the bar."""
+        self.drawn.append(self)
+        super().start()
+
+    def stop(self) -> None:
+        """Draw the bar for the last time."""
+        super().stop()
+        if self in self.drawn:
+            self.drawn.remove(self)
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """Take the bars off the screen for as long as somebody is asked there."""
+    bars = list(_Bar.drawn)
+    for bar in bars:
+        bar.live.transient = True
+        bar.stop()
+    try:
+        yield
+    finally:
+        for bar in bars:
+            bar.live.transient = False
+            bar.start()
 
 
 class _Lines(Progress):
@@ -64,15 +96,8 @@ def progress_bar(*columns: ProgressColumn | str, enabled: bool = True) -> Progre
     text = TextColumn("{task.description}")
     if enabled and not console.is_terminal:
         return _Lines(text, *columns, *times, console=console, disable=True)
-    return Progress(
-        SpinnerColumn(),
-        text,
-        BarColumn(bar_width=24),
-        *columns,
-        *times,
-        console=console,
-        disable=not enabled,
-    )
+    bar = (SpinnerColumn(), text, BarColumn(bar_width=24))
+    return _Bar(*bar, *columns, *times, console=console, disable=not enabled)
 
 
 @contextmanager
@@ -138,3 +163,16 @@ def counting_bar(description: str, total: int, *, enabled: bool = True) -> Progr
     bar = progress_bar(MofNCompleteColumn(), enabled=enabled)
     bar.add_task(description, total=total)
     return bar
+
+
+@contextmanager
+def show_progress(
+    description: str, total: int = 0, *, enabled: bool = True
+) -> Iterator[Callable[..., None]]:
+    """Draw a bar; gives what is called with how much is done and, where it changes, the total."""
+    with counting_bar(description, total, enabled=enabled) as bar:
+
+        def show(done: int, total: int | None = None) -> None:
+            bar.update(bar.task_ids[0], completed=done, total=total)
+
+        yield show

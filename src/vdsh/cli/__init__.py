@@ -24,8 +24,9 @@ GROUPS = {  # in the order of `vdsh --help`, 20 verbs at most
 # Of `vdsh research`; as a verb by itself, each is understood too, and not listed.
 RESEARCH = "encode evaluate explain sample export map datasets recalibrate".split()
 VERBS = [name for names in GROUPS.values() for name in names] + RESEARCH
-HOMES = dict.fromkeys(("check", "compact", "backup", "restore"), "maintenance")  # of several verbs
-HOMES |= {"explain": "explain", "sample": "explain"}
+HOMES = dict.fromkeys("check backup restore compact reindex drift copy".split(), "maintenance")
+HOMES |= {"explain": "explain", "sample": "explain"}  # files of several verbs
+HOMES |= dict.fromkeys(("export", "map", "recalibrate"), "research")
 _ASKING = ("search", "info", "duplicates")
 
 

@@ -1,12 +1,13 @@
 """`vdsh datasets`: the corpora, where they come from and which are here."""
 
-import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from vdsh.cli import options
+from vdsh.cli.output import aligned, say
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from vdsh.datasets.download import File
 
 EXAMPLE = "Example: vdsh research datasets reuters --download"
+_KNOWN = ("name", "title", "home", "documents", "labels", "licence", "citation", "used")
 
 
 def command(
@@ -40,29 +42,28 @@ def command(
     facts = [_facts(source, root) for source in chosen]
     if as_json:
         for fact in facts:
-            typer.echo(json.dumps(fact, ensure_ascii=False))
+            say(fact, as_json=True)
     elif name is None:
-        _print_table(facts)
+        rows = [("name", "documents", "labels", "where", "licence"), *map(_row, facts)]
+        say({}, *aligned(rows), as_json=False)
     else:
-        _print_facts(facts[0])
+        say({}, *aligned(_about(facts[0])), as_json=False)
 
 
 def _facts(source: "Source", root: str | None) -> dict[str, Any]:
     """Gather what is known of a data set; `where` is None where it is not here."""
     here = _whereabouts(source, root)
+    files = sorted(here.iterdir()) if isinstance(here, Path) else []
     return {
-        "name": source.name,
-        "title": source.title,
-        "documents": source.documents,
-        "labels": source.labels,
-        "licence": source.licence,
-        "citation": source.citation,
-        "home": source.home,
-        "used": source.used,
+        **{name: getattr(source, name) for name in _KNOWN},
         "files": [_file_facts(source, file) for file in source.files],
         "by_hand": [file.name for file in source.by_hand],
         "where": None if here is None else str(here),
-        "at_hand": _at_hand(source, here),
+        "at_hand": {
+            path.name: path.stat().st_size
+            for path in files
+            if path.is_file() and path.name[0] != "."
+        },
     }
 
 
@@ -93,52 +94,26 @@ def _file_facts(source: "Source", file: "File") -> dict[str, Any]:
     }
 
 
-def _at_hand(source: "Source", here: Path | str | None) -> dict[str, int]:
-    """List the files of the corpus that are here, with their bytes."""
-    if not isinstance(here, Path):
-        return {}
-    files = sorted(path for path in here.iterdir() if path.is_file() and path.name[0] != ".")
-    return {path.name: path.stat().st_size for path in files}
+def _row(fact: dict[str, Any]) -> tuple[str, ...]:
+    sizes = (_count(fact["documents"]), _count(fact["labels"]))
+    return fact["name"], *sizes, fact["where"] or "not here", fact["licence"]
 
 
-def _print_table(facts: list[dict[str, Any]]) -> None:
-    rows = [("name", "documents", "labels", "where", "licence")]
-    for fact in facts:
-        sizes = (_count(fact["documents"]), _count(fact["labels"]))
-        rows.append((fact["name"], *sizes, fact["where"] or "not here", fact["licence"]))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for name, documents, labels, where, licence in rows:
-        typer.echo(
-            f"{name:<{widths[0]}}  {documents:>{widths[1]}}  {labels:>{widths[2]}}  "
-            f"{where:<{widths[3]}}  {licence}"
-        )
-
-
-def _print_facts(fact: dict[str, Any]) -> None:
-    lines = [
-        ("name", fact["name"]),
-        ("title", fact["title"]),
-        ("home", fact["home"]),
-        ("documents", _count(fact["documents"])),
-        ("labels", _count(fact["labels"])),
-        ("licence", fact["licence"]),
-        ("citation", fact["citation"]),
-        ("used here", fact["used"]),
-        (
-            "where",
-            fact["where"] or f"not here; get it with: vdsh datasets {fact['name']} --download",
-        ),
-    ]
-    lines += [("at hand", f"{name}, {size:,} bytes") for name, size in fact["at_hand"].items()]
+def _about(fact: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Give name and value of all that is known of a data set."""
+    for name in _KNOWN:
+        value = _count(fact[name]) if name in ("documents", "labels") else fact[name]
+        yield "used here" if name == "used" else name, value
+    absent = f"not here; get it with: vdsh datasets {fact['name']} --download"
+    yield "where", fact["where"] or absent
+    yield from (("at hand", f"{name}, {size:,} bytes") for name, size in fact["at_hand"].items())
     for file in fact["files"]:
-        lines.append(("file", f"{file['name']}{', ' + file['size'] if file['size'] else ''}"))
-        lines += [("  from", url) for url in file["urls"]]
-        lines.append(("  sha256", file["sha256"] or _unpublished(file)))
+        yield "file", ", ".join(filter(None, (file["name"], file["size"])))
+        yield from (("  from", url) for url in file["urls"])
+        yield "  sha256", file["sha256"] or _unpublished(file)
     if fact["by_hand"]:
         names = ", ".join(fact["by_hand"])
-        lines.append(("by hand", f"{names} from the home page are used if put into the cache"))
-    for name, value in lines:
-        typer.echo(f"{name:<9}  {value}")
+        yield "by hand", f"{names} from the home page are used if put into the cache"
 
 
 def _unpublished(file: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vdsh.cli import options
-from vdsh.cli.asking import confirm
+from vdsh.cli.output import confirm, say
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,10 +43,8 @@ def command(
         if not yes:
             _check_amount(opened, sorted(set(ids)), from_stdin)
         deleted, left = opened.delete(ids), opened.count()
-    if as_json:
-        typer.echo(json.dumps({"deleted": deleted, "documents": left}))
-    else:
-        typer.echo(f"Deleted {deleted:,} of {len(ids):,}; {left:,} documents are left.")
+    line = f"Deleted {deleted:,} of {len(ids):,}; {left:,} documents are left."
+    say({"deleted": deleted, "documents": left}, line, as_json=as_json)
 
 
 def _read_ids(*, null: bool, as_json: bool) -> list[str]:
@@ -83,9 +81,8 @@ def _check_amount(store: "Store", ids: list[str], from_stdin: bool) -> None:
     n_there = sum(store.count({"id": {"in": part}}) for part in parts)
     if n_there <= MUCH * n_documents:
         return
-    question = f"Delete {n_there:,} of {n_documents:,} documents?"
     confirm(
-        question,
+        f"Delete {n_there:,} of {n_documents:,} documents?",
         "That is more than a tenth",
         "Nothing was deleted",
         "add --yes if it is meant.",

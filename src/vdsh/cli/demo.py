@@ -1,6 +1,5 @@
 """`vdsh demo`: the whole way on real text, offline: the docstrings of the installed packages."""
 
-import json
 import shutil
 import time
 from pathlib import Path
@@ -10,7 +9,7 @@ from warnings import catch_warnings, simplefilter
 import typer
 
 from vdsh.cli import options
-from vdsh.cli.output import print_answer, print_values
+from vdsh.cli.output import print_answer, print_values, say
 
 if TYPE_CHECKING:
     from vdsh.datasets import Dataset
@@ -50,11 +49,11 @@ def command(
 
 def _serve(store: str, seed: int, port: int, *, quiet: bool) -> None:
     """Make the map that the page shows, and serve until Ctrl-C."""
-    from vdsh.cli import map, serve
+    from vdsh.cli import research, serve
     from vdsh.corpus_map import FILE
 
     if not (Path(store) / FILE).exists():
-        map.make(store, limit=_ON_THE_MAP, seed=seed, quiet=quiet)
+        research.make_map(store, limit=_ON_THE_MAP, seed=seed, quiet=quiet)
     serve.command([store], port=port, quiet=True)
 
 
@@ -89,7 +88,7 @@ def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
         facts = {"model": str(model), "documents": str(corpus), "store": f"{out}/store"}
         shown = [{"query": query, "hits": _summary(hits)} for query, hits in searches.items()]
         found = {"precision_at_100": quality, "searches": shown, "seconds": round(seconds)}
-        typer.echo(json.dumps(facts | found))
+        say(facts | found, as_json=True)
         return
     typer.echo("\nPrecision at 100 on held-out documents (are of the same area as the query):")
     print_values(quality, hasher.n_bits)
@@ -111,13 +110,9 @@ def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
 def _collect(*, quiet: bool) -> "tuple[list[Document], list[Document]]":
     """Read the docstrings of everything that has a public name, and choose some to learn from."""
     from vdsh.datasets import docstrings
-    from vdsh.progress import counting_bar
+    from vdsh.progress import show_progress
 
-    with counting_bar("reading source files", 0, enabled=not quiet) as bar:
-
-        def show(done: int, total: int) -> None:
-            bar.update(bar.task_ids[0], completed=done, total=total)
-
+    with show_progress("reading source files", enabled=not quiet) as show:
         found = docstrings.collect(progress=show)
     public = [one for one in found if "._" not in one.id.removeprefix(one.metadata["module"])]
     return public, docstrings.choose(public, areas=_AREAS, each=_EACH)
@@ -153,16 +148,16 @@ def _make_store(
 ) -> "Store":
     """Put all documents into a new store; an older demo's is replaced."""
     from vdsh.model.model import EmptyDocumentWarning
-    from vdsh.progress import counting_bar
+    from vdsh.progress import show_progress
     from vdsh.server import examples
     from vdsh.store import open_store
 
     if (path / "store.sqlite").exists():
         shutil.rmtree(path)
     store = open_store(path, hasher)
-    with counting_bar("indexing", len(documents), enabled=not quiet) as bar, catch_warnings():
+    with show_progress("indexing", len(documents), enabled=not quiet) as show, catch_warnings():
         simplefilter("ignore", EmptyDocumentWarning)  # two in 38,000 are no news
-        store.upsert(documents, progress=lambda n: bar.update(bar.task_ids[0], completed=n))
+        store.upsert(documents, progress=show)
     examples.write(path, list(_QUERIES))
     return store
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vdsh.cli import options
+from vdsh.cli.output import say
 from vdsh.documents.document import is_id
 from vdsh.errors import InputError
 
@@ -78,11 +79,9 @@ def _to_delete(id: str, *, null: bool, as_json: bool) -> str:
 def _print(group: "Duplicates", *, as_json: bool) -> None:
     from vdsh.words.passages import one_line
 
-    if as_json:
-        names = ("id", "distance", "similarity")
-        others = [dict(zip(names, other, strict=True)) for other in group.others]
-        typer.echo(json.dumps({"keep": group.keep, "others": others}, ensure_ascii=False))
-        return
-    typer.echo(one_line(group.keep))
-    for name, distance, similar in group.others:
-        typer.echo(f"{distance:>5}  {similar:.3f}  {one_line(name)}")
+    names = ("id", "distance", "similarity")
+    others = [dict(zip(names, other, strict=True)) for other in group.others]
+    lines = [
+        f"{distance:>5}  {alike:.3f}  {one_line(name)}" for name, distance, alike in group.others
+    ]
+    say({"keep": group.keep, "others": others}, one_line(group.keep), *lines, as_json=as_json)

@@ -11,7 +11,7 @@ import typer
 from vdsh.cli import options
 from vdsh.cli.output import output
 from vdsh.cli.vectors import Vectors, read_file, vectors_of
-from vdsh.documents.document import BATCH
+from vdsh.documents.document import BATCH, in_batches
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ EXAMPLE = "Example: cat titles.jsonl | vdsh research encode news-model - --json"
 
 _SMALL = 10_000  # bytes of a file that is hardly more than one text
 
+Batches = Iterator[tuple[list[str], "Codes"]]
 Lines = Callable[[list[str], "Codes"], Iterator[str]]
 
 
@@ -67,35 +68,28 @@ def command(
     loaded = Model.load(model)
     lines = _lines(bits=bits, as_json=as_json)
     if vectors is not None:
-        _encode_vectors(loaded, vectors, docs, reading, lines, out, force=force, quiet=quiet)
-        return
-    if docs is None:
+        batches = _of_vectors(loaded, vectors, docs, reading, quiet=quiet)
+    elif docs is None:
         raise InputError("Give documents to encode; or, for a model of vectors, --vectors FILE.")
-    if engine == "ray" or (reading.format in (None, "parquet") and is_several(docs)):
+    elif engine == "ray" or (reading.format in (None, "parquet") and is_several(docs)):
         if out and (bits or as_json):
             raise InputError("A folder of Parquet files holds bytes: leave out --bits and --json.")
         files = open_files(docs, id_field=reading.id_field, text_field=reading.text_field or "text")
         machines = Machines(address, workers) if engine == "ray" else None
-        _encode_files(loaded, files, lines, out, machines, force=force, quiet=quiet)
-        return
-    reader = reading.reader(docs)
-    _encode_documents(loaded, reader, lines, out, force=force, quiet=quiet)
+        batches, out = _of_files(loaded, files, out, machines, force=force, quiet=quiet), None
+    else:
+        batches = _of_documents(loaded, reading.reader(docs), quiet=quiet)
+    with output(out, force=force) as file:
+        for ids, codes in batches:
+            file.writelines(lines(ids, codes))
 
 
-def _encode_vectors(
-    model: "Model",
-    vectors: str,
-    docs: str | None,
-    reading: options.Reading,
-    lines: Lines,
-    out: str | None,
-    *,
-    force: bool,
-    quiet: bool,
-) -> None:
-    """Encode vectors to lines, with the ids of documents or the numbers of rows."""
+def _of_vectors(
+    model: "Model", vectors: str, docs: str | None, reading: options.Reading, *, quiet: bool
+) -> Batches:
+    """Encode vectors, with the ids of documents or the numbers of rows."""
     from vdsh.model.vectors import check_vectors
-    from vdsh.progress import counting_bar
+    from vdsh.progress import show_progress
 
     if docs is None:
         found = check_vectors(read_file(vectors))
@@ -103,70 +97,51 @@ def _encode_vectors(
     else:
         documents = reading.documents(docs, quiet=quiet)
         found, ids = vectors_of(vectors, documents), [each.id for each in documents]
-    model.rows(found[:1])  # what it cannot take makes no file
-    with (
-        output(out, force=force) as file,
-        counting_bar("encoding", len(ids), enabled=not quiet) as bar,
-    ):
+    with show_progress("encoding", len(ids), enabled=not quiet) as show:
         for first in range(0, len(ids), BATCH):
             some = slice(first, first + BATCH)
-            file.writelines(lines(ids[some], model.encode_vectors(found[some])))
-            bar.update(bar.task_ids[0], completed=min(first + BATCH, len(ids)))
+            yield ids[some], model.encode_vectors(found[some])
+            show(min(first + BATCH, len(ids)))
 
 
-def _encode_documents(
-    model: "Model",
-    reader: "DocumentReader",
-    lines: Lines,
-    out: str | None,
-    *,
-    force: bool,
-    quiet: bool,
-) -> None:
-    """Encode the documents of one source to lines."""
-    from vdsh.documents.document import in_batches
+def _of_documents(model: "Model", reader: "DocumentReader", *, quiet: bool) -> Batches:
+    """Encode the documents of one source."""
     from vdsh.model.model import warn_of_empty
     from vdsh.progress import reading_bar
 
     n_documents = n_empty = 0
-    with (
-        output(out, force=force) as file,
-        reading_bar(reader, "encoding", enabled=not quiet) as read,
-    ):
+    with reading_bar(reader, "encoding", enabled=not quiet) as read:
         for batch in in_batches(read):
             codes, empty = model.encode_and_count([document.text for document in batch])
-            file.writelines(lines([document.id for document in batch], codes))
-            n_documents += len(batch)
-            n_empty += empty
+            n_documents, n_empty = n_documents + len(batch), n_empty + empty
+            yield [document.id for document in batch], codes
     warn_of_empty(n_empty, n_documents)
 
 
-def _encode_files(
+def _of_files(
     model: "Model",
     files: "ParquetFiles",
-    lines: Lines,
     out: str | None,
     machines: "Machines | None",
     *,
     force: bool,
     quiet: bool,
-) -> None:
-    """Encode Parquet files, here or on a cluster, to lines or to a folder."""
+) -> Batches:
+    """Encode Parquet files, here or on a cluster; into a folder where there is `out`."""
     from vdsh.model.model import warn_of_empty
-    from vdsh.progress import counting_bar
+    from vdsh.progress import show_progress
     from vdsh.scale.encode import codes_folder, encode_files
 
-    n_empty = 0
+    n_documents = n_empty = 0
     with (
         codes_folder(out, force=force) if out else nullcontext() as folder,
-        output(None, force=force) as file,
-        counting_bar("encoding", files.n_rows, enabled=not quiet) as bar,
+        show_progress("encoding", files.n_rows, enabled=not quiet) as show,
     ):
         for encoded in encode_files(model, files, folder, machines):
+            n_documents, n_empty = n_documents + encoded.n_documents, n_empty + encoded.n_empty
+            show(n_documents)
             if not folder:
-                file.writelines(lines(*encoded.rows()))
-            n_empty += encoded.n_empty
-            bar.advance(bar.task_ids[0], encoded.n_documents)
+                yield encoded.rows()
     warn_of_empty(n_empty, files.n_rows)
 
 

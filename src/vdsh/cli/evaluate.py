@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vdsh.cli import options, queries_report
-from vdsh.cli.output import output
+from vdsh.cli.output import output, say
 from vdsh.errors import InputError, MissingFileError, suggest
 from vdsh.files import check_new
 
@@ -178,7 +178,7 @@ def _print(
         }
         if comparison:
             facts |= {"against": found[1].means, "comparison": comparison._asdict()}
-        typer.echo(json.dumps(facts))
+        say(facts, as_json=True)
         return
     left_out = f"; {first.n_unlabelled:,} without labels left out" if first.n_unlabelled else ""
     typer.echo(f"{first.n_queries:,} queries, {first.n_documents:,} documents each{left_out}")

@@ -1,12 +1,12 @@
 """`vdsh explain` and `sample`: what bits say, why texts have their codes, what a model imagines."""
 
-import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from vdsh.cli import options
+from vdsh.cli.output import say
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,16 +56,17 @@ def explain(
         bits = explain_bits(loaded, n_words=10 if words is None else words, texts=texts)
         bits = [bits[i] for i in chosen]
         if as_json:
-            _echo(json.dumps(as_fields(one), ensure_ascii=False) for one in bits)
+            for one in bits:
+                say(as_fields(one), as_json=True)
         else:
-            _echo(_bit_lines(bits[0]) if bit is not None else _bits_lines(bits))
+            say({}, *(_bits_lines(bits) if bit is None else _bit_lines(bits[0])), as_json=False)
     elif other is None:
         found = explain_text(loaded, text, n_words=5 if words is None else words)
         found = found._replace(bits=[found.bits[i] for i in chosen])
-        _echo([json.dumps(as_fields(found), ensure_ascii=False)] if as_json else _text_lines(found))
+        say(as_fields(found), *_text_lines(found), as_json=as_json)
     else:
         pair = explain_pair(loaded, text, other, n_words=5 if words is None else words)
-        _echo([json.dumps(as_fields(pair), ensure_ascii=False)] if as_json else _pair_lines(pair))
+        say(as_fields(pair), *_pair_lines(pair), as_json=as_json)
 
 
 def sample(
@@ -95,13 +96,14 @@ def sample(
         random_state=seed,
     )
     for i, drawn in enumerate(draws, 1):
-        if as_json:
-            typer.echo(json.dumps(as_fields(drawn), ensure_ascii=False))
-            continue
-        typer.echo(f"draw {i}, code {drawn.code}")
-        typer.echo(f"  most probable  {' '.join(word.word for word in drawn.words)}")
-        typer.echo(f"  distinctive    {' '.join(word.word for word in drawn.distinctive)}")
-        typer.echo(f"  a bag          {' '.join(drawn.bag)}")
+        say(
+            as_fields(drawn),
+            f"draw {i}, code {drawn.code}",
+            f"  most probable  {' '.join(word.word for word in drawn.words)}",
+            f"  distinctive    {' '.join(word.word for word in drawn.distinctive)}",
+            f"  a bag          {' '.join(drawn.bag)}",
+            as_json=as_json,
+        )
 
 
 def _check(text: str | None, other: str | None, bit: int | None, health: str | None) -> None:
@@ -111,11 +113,6 @@ def _check(text: str | None, other: str | None, bit: int | None, health: str | N
         raise InputError("--bit explains one bit of a model or of one text. Leave --other out.")
     if health is not None and text is not None:
         raise InputError("--health measures the bits of a model. Leave the text out.")
-
-
-def _echo(lines: Iterable[str]) -> None:
-    for line in lines:
-        typer.echo(line)
 
 
 def _bits_lines(bits: "list[BitExplanation]") -> Iterable[str]:

@@ -1,6 +1,5 @@
 """`vdsh fit`: learn a model from documents."""
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,7 +7,7 @@ import typer
 from typer.core import TyperCommand
 
 from vdsh.cli import options
-from vdsh.cli.output import print_values
+from vdsh.cli.output import print_values, say
 
 if TYPE_CHECKING:
     from vdsh.model import Model
@@ -46,106 +45,78 @@ class PanelledCommand(TyperCommand):
 CLASS = PanelledCommand
 
 
+def _option(panel: str, help: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=panel, **more)
+
+
 @options.reads_documents
 def command(
     out: Annotated[str, typer.Option(help="Folder to write the model to.", show_default=False)],
     docs: options.OptionalDocs = None,
-    model: Annotated[
-        str | None, typer.Option(help=f"{_MODELS}  [default: vdsh]", rich_help_panel=_MODEL)
-    ] = None,
+    model: Annotated[str | None, _option(_MODEL, f"{_MODELS}  [default: vdsh]")] = None,
     bits: Annotated[
         int | None,
-        typer.Option(
-            help="Length of the codes, a multiple of 8.  [default: 32]", rich_help_panel=_MODEL
-        ),
+        _option(_MODEL, "Length of the codes, a multiple of 8.  [default: 32]"),
     ] = None,
     preset: Annotated[
-        str,
-        typer.Option(
-            help="`best` measured settings, or those of the `paper`.", rich_help_panel=_MODEL
-        ),
+        str, _option(_MODEL, "`best` measured settings, or those of the `paper`.")
     ] = "best",
-    epochs: Annotated[
-        int | None, typer.Option(help="Passes over the documents.", rich_help_panel=_MODEL)
-    ] = None,
+    epochs: Annotated[int | None, _option(_MODEL, "Passes over the documents.")] = None,
     setting: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Any other setting, see the docs.",
-            rich_help_panel=_MODEL,
-        ),
+        _option(_MODEL, "Any other setting, see the docs.", "--set", metavar="NAME=VALUE"),
     ] = None,
-    seed: Annotated[
-        int, typer.Option(help="The same seed gives the same codes.", rich_help_panel=_MODEL)
-    ] = 0,
-    device: Annotated[
-        str, typer.Option(help="auto, cpu or cuda.", rich_help_panel=_MODEL)
-    ] = "auto",
+    seed: Annotated[int, _option(_MODEL, "The same seed gives the same codes.")] = 0,
+    device: Annotated[str, _option(_MODEL, "auto, cpu or cuda.")] = "auto",
     validation: Annotated[
         str | None,
-        typer.Option(
-            help="File of held-out documents; by default a tenth of the others.",
-            rich_help_panel=_DATA,
-        ),
+        _option(_DATA, "File of held-out documents; by default a tenth of the others."),
     ] = None,
     sample: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            help="Learn from so many documents at random; words are counted in all.",
-            rich_help_panel=_DATA,
-        ),
+        _option(_DATA, "Learn from so many documents at random; words are counted in all.", min=1),
     ] = None,
     memory: Annotated[
         float | None,
-        typer.Option(
-            help="Most memory to take, in GB: a sample that fits is learned from.",
-            rich_help_panel=_DATA,
-        ),
+        _option(_DATA, "Most memory to take, in GB: a sample that fits is learned from."),
     ] = None,
     start: Annotated[
         str | None,
-        typer.Option(
+        _option(
+            _WARM,
+            "Learn on from this model, whose words and settings are kept; give old documents too, "
+            "or it forgets them.",
             "--from",
             metavar="MODEL",
-            help="Learn on from this model, whose words and settings are kept; give old documents "
-            "too, or it forgets them.",
-            rich_help_panel=_WARM,
         ),
     ] = None,
     store: Annotated[
-        str | None,
-        typer.Option(
-            help="With --from: say how many codes of this store would change.",
-            rich_help_panel=_WARM,
-        ),
+        str | None, _option(_WARM, "With --from: say how many codes of this store would change.")
     ] = None,
     vectors: Annotated[
         str | None,
-        typer.Option(
+        _option(
+            _VECTORS,
+            "Vectors of the documents that teach which are alike: a .npy or .parquet file, or a "
+            "field. The model needs none later.",
             metavar="FILE|FIELD",
-            help="Vectors of the documents that teach which are alike: a .npy or .parquet file, or "
-            "a field. The model needs none later.",
-            rich_help_panel=_VECTORS,
         ),
     ] = None,
     embed: Annotated[
         str | None,
-        typer.Option(
+        _option(
+            _VECTORS,
+            "Make the vectors with model2vec:FOLDER or sentence-transformers:NAME; kept in the "
+            "cache. With --no-text, queries and documents are embedded too.",
             metavar="PACKAGE:MODEL",
-            help="Make the vectors with model2vec:FOLDER or sentence-transformers:NAME; kept in "
-            "the cache. With --no-text, queries and documents are embedded too.",
-            rich_help_panel=_VECTORS,
         ),
     ] = None,
     no_text: Annotated[
         bool,
-        typer.Option(
+        _option(
+            _VECTORS,
+            "Hash the vectors themselves (models itq, lsh, sph; itq by default).",
             "--no-text",
-            help="Hash the vectors themselves (models itq, lsh, sph; itq by default).",
-            rich_help_panel=_VECTORS,
         ),
     ] = False,
     engine: options.Engine = "local",
@@ -157,8 +128,8 @@ def command(
     quiet: options.Quiet = False,
 ) -> None:
     """Learn a model from documents and write it to a folder."""
-    from vdsh.cli.fit_vectors import check_embedder, fit_model
     from vdsh.cli.learning import Size, check_documents, make_hasher, read_stored, read_teacher
+    from vdsh.cli.vectors import check_embedder, fit_model
     from vdsh.codes import check_n_bits
     from vdsh.errors import InputError
     from vdsh.fitting import fit_from, fit_texts
@@ -260,7 +231,7 @@ def _print_result(model: "Model", out: str, *, as_json: bool) -> None:
         if best is not None:
             more = {name: learned[f"{name}_"] for name in ("interrupted", "selected_on")}
             epochs = {"best_epoch": best, "epochs": n_epochs} | more | learned["history_"][best - 1]
-        typer.echo(json.dumps({"model": out, **epochs, **facts}))
+        say({"model": out, **epochs, **facts}, as_json=True)
         return
     kept = "" if best is None else f"; kept epoch {best} of {n_epochs}"
     typer.echo(

@@ -1,7 +1,6 @@
 """`vdsh index`: documents into a store."""
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from itertools import chain
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vdsh.cli import options
-from vdsh.cli.asking import Replacing
+from vdsh.cli.output import confirm, say
 from vdsh.cli.vectors import Vectors, vectors_of, without_field
-from vdsh.documents.document import BATCH
+from vdsh.documents.document import BATCH, in_batches
 from vdsh.errors import InputError, VdshError
 
 if TYPE_CHECKING:
@@ -20,6 +19,9 @@ if TYPE_CHECKING:
     from vdsh.store import Store
 
 EXAMPLE = "Example: vdsh index news-model news.jsonl --store news-store"
+MUCH = 0.5  # share of a store that is not replaced unasked
+MOST_WAITING = 100_000  # documents in memory
+_TOGETHER = 500  # ids that are looked up together
 
 
 @options.reads_documents
@@ -48,7 +50,6 @@ def command(
 
     Where that would give more than half of the store another text, a person is asked first.
     """
-    from vdsh.documents.document import in_batches
     from vdsh.model import Model
     from vdsh.progress import reading_bar
     from vdsh.store import open_store, without_password
@@ -88,13 +89,13 @@ def command(
             typer.echo(f"{written:,} documents were committed before and are kept.", err=True)
         raise
     shown = without_password(store)
-    if as_json:
-        facts = {"store": shown, "written": written, "replaced": run.count, "documents": total}
-        typer.echo(json.dumps(facts))
-    else:
-        older = f", {run.count:,} in place of older ones with the same ids" if run.count else ""
-        typer.echo(f"Wrote {written:,} documents{older}; the store {shown} holds {total:,}.")
-        typer.echo(f"Next: vdsh search {shown} SOME WORDS")
+    older = f", {run.count:,} in place of older ones with the same ids" if run.count else ""
+    say(
+        {"store": shown, "written": written, "replaced": run.count, "documents": total},
+        f"Wrote {written:,} documents{older}; the store {shown} holds {total:,}.",
+        f"Next: vdsh search {shown} SOME WORDS",
+        as_json=as_json,
+    )
 
 
 def _write(
@@ -106,11 +107,54 @@ def _write(
     quiet: bool,
 ) -> None:
     """Write documents with their vectors, some at a time."""
-    from vdsh.progress import counting_bar
+    from vdsh.progress import show_progress
 
-    with counting_bar("indexing", len(documents), enabled=not quiet) as bar:
+    with show_progress("indexing", len(documents), enabled=not quiet) as show:
         for first in range(0, len(documents), BATCH):
             some = documents[first : first + BATCH]
             store.upsert(some, vectors=vectors[first : first + BATCH])
             acknowledge(first + len(some))
-            bar.update(bar.task_ids[0], completed=first + len(some))
+            show(first + len(some))
+
+
+class Replacing:
+    """The order in which documents are written, so that none is lost before somebody agrees.
+
+    Those that replace another text come last; where they are most of the store, or more than fit
+    into memory, a person is asked first. `count` is how many ids were in the store already.
+    """
+
+    def __init__(self, store: "Store", *, agreed: bool, from_stdin: bool) -> None:
+        self.count = 0
+        self._store = store
+        self._n_before = store.count()
+        self._agreed = agreed
+        self._from_stdin = from_stdin
+
+    def order(self, documents: Iterable["Document"]) -> Iterator["Document"]:
+        """Give all documents; of those with the same id the last one stays the last."""
+        waiting: dict[str, Document] = {}
+        for batch in in_batches(documents, _TOGETHER):
+            texts = self._store.texts([one.id for one in batch]) if self._n_before else {}
+            self.count += len(texts)
+            for one in batch:
+                is_same = texts.get(one.id, one.text) == one.text
+                if self._agreed or (is_same and one.id not in waiting):
+                    yield one
+                else:
+                    waiting[one.id] = one
+            if len(waiting) > min(MUCH * self._n_before, MOST_WAITING):
+                self._ask(len(waiting))
+                yield from waiting.values()
+                waiting.clear()
+        yield from waiting.values()
+
+    def _ask(self, number: int) -> None:
+        confirm(
+            f"Replace {number:,} of {self._n_before:,} documents by others with the same ids?",
+            "That is much of the store",
+            "Nothing was replaced",
+            "add --replace if it is meant, or name the field of the ids with --id-field.",
+            from_stdin=self._from_stdin,
+        )
+        self._agreed = True

@@ -1,6 +1,5 @@
 """`vdsh info`: what a store holds, or a model learned."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from vdsh.cli import options
+from vdsh.cli.output import aligned, say
 
 EXAMPLE = "Example: vdsh info news-store"
 
@@ -32,13 +32,7 @@ def command(
     else:
         with open_store(source) as opened:
             facts = opened.info()
-    if as_json:
-        typer.echo(json.dumps(facts, ensure_ascii=False))
-        return
-    lines = dict(_lines(facts))
-    width = max(len(name) for name in lines)
-    for name, value in lines.items():
-        typer.echo(f"{name:<{width}}  {value}")
+    say(facts, *aligned(_lines(facts)), as_json=as_json)
 
 
 def _about_model(path: str) -> dict[str, Any]:

@@ -1,19 +1,33 @@
-"""`vdsh check`, `compact`, `backup` and `restore`: the maintenance of a store."""
+"""The maintenance of a store: `vdsh check`, `compact`, `backup`, `copy`, `drift` and so on."""
 
-import json
 import os
-from typing import Annotated
+import time
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from vdsh.cli import options
+from vdsh.cli.output import say
+from vdsh.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vdsh.model import Model
+    from vdsh.model.drift import Drift
 
 EXAMPLES = {
     "check": "Example: vdsh check news-store",
     "compact": "Example: vdsh compact news-store",
     "backup": "Example: vdsh backup news-store news-2026-11-16.vdsh",
     "restore": "Example: vdsh restore news-2026-11-16.vdsh news-store",
+    "copy": "Example: vdsh copy news-store 'postgresql://ann@db.example/news?table=posts'",
+    "reindex": "Example: vdsh reindex news-store --model newer-model",
+    "drift": "Example: vdsh drift news-store",
 }
+SAMPLE = 1000  # documents that are encoded to say how long all would take
+DRIFTED = 3  # neither an error (1) nor a wrong option (2)
+_PLACE = "Folder, milvus://host:19530/collection, milvus-lite:file.db or postgresql://…?table=name."
 
 
 def check(store: options.Store, as_json: options.Json = False) -> None:
@@ -25,13 +39,8 @@ def check(store: options.Store, as_json: options.Json = False) -> None:
 
     with open_store(store) as opened:
         found, n_documents = opened.check(), opened.count()
-    if as_json:
-        typer.echo(json.dumps({"documents": n_documents, "problems": found}, ensure_ascii=False))
-    else:
-        for problem in found:
-            typer.echo(problem)
-        if not found:
-            typer.echo(f"All is well: {n_documents:,} documents.")
+    lines = found or [f"All is well: {n_documents:,} documents."]
+    say({"documents": n_documents, "problems": found}, *lines, as_json=as_json)
     if found:
         raise typer.Exit(1)
 
@@ -48,12 +57,10 @@ def compact(store: options.Store, as_json: options.Json = False) -> None:
         opened.compact()
         after = opened.info()["bytes"]
     shown = without_password(store)
-    if as_json:
-        typer.echo(json.dumps({"store": shown, "before": before, "bytes": after}))
-    elif after is None:
-        typer.echo(f"{shown} has no older models any more.")
-    else:
-        typer.echo(f"{shown} takes {after:,} bytes; before it were {before:,}.")
+    line = f"{shown} has no older models any more."
+    if after is not None:
+        line = f"{shown} takes {after:,} bytes; before it were {before:,}."
+    say({"store": shown, "before": before, "bytes": after}, line, as_json=as_json)
 
 
 def backup(
@@ -64,20 +71,14 @@ def backup(
     quiet: options.Quiet = False,
 ) -> None:
     """Write a store to one file, as it is now; others may search and write meanwhile."""
-    from vdsh.progress import counting_bar
+    from vdsh.progress import show_progress
     from vdsh.store import open_store
 
-    with open_store(store) as opened, counting_bar("pages", 0, enabled=not quiet) as bar:
-        opened.back_up(
-            file,
-            force=force,
-            progress=lambda done, total: bar.update(bar.task_ids[0], completed=done, total=total),
-        )
+    with open_store(store) as opened, show_progress("pages", enabled=not quiet) as show:
+        opened.back_up(file, force=force, progress=show)
     size = os.path.getsize(file)
-    if as_json:
-        typer.echo(json.dumps({"file": file, "bytes": size}))
-    else:
-        typer.echo(f"Wrote {file}, {size:,} bytes. vdsh restore makes a store of it.")
+    line = f"Wrote {file}, {size:,} bytes. vdsh restore makes a store of it."
+    say({"file": file, "bytes": size}, line, as_json=as_json)
 
 
 def restore(
@@ -90,7 +91,150 @@ def restore(
 
     with restore_store(file, store) as opened:
         n_documents = opened.count()
-    if as_json:
-        typer.echo(json.dumps({"store": store, "documents": n_documents}))
-    else:
-        typer.echo(f"{store} holds {n_documents:,} documents.")
+    line = f"{store} holds {n_documents:,} documents."
+    say({"store": store, "documents": n_documents}, line, as_json=as_json)
+
+
+def copy(
+    source: Annotated[
+        str, typer.Argument(metavar="FROM", help=f"Store to copy. {_PLACE}", show_default=False)
+    ],
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TO", help="Store to copy into, made when it is not there.", show_default=False
+        ),
+    ],
+    again: Annotated[
+        bool, typer.Option("--again", help="Write also what an earlier run has written.")
+    ] = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Copy documents and codes from one store to another; nothing is encoded again.
+
+    A run that was interrupted is continued by the same command. At the end the numbers of
+    documents are compared, and a sample of documents and codes.
+    """
+    from vdsh.progress import show_progress
+    from vdsh.store import copy_store, open_store, without_password
+
+    with (
+        open_store(source) as opened,
+        open_store(target, opened.model) as other,
+        show_progress("copying", opened.count(), enabled=not quiet) as show,
+    ):
+        done = copy_store(opened, other, again=again, progress=show)
+    line = (
+        f"Copied {done.written:,} documents; {without_password(target)} holds "
+        f"{done.documents:,}. {done.checked:,} of them were compared."
+    )
+    say(done._asdict(), line, as_json=as_json)
+
+
+def reindex(
+    store: options.Store,
+    model: Annotated[
+        str | None, typer.Option(help="Folder of the new model.", show_default=False)
+    ] = None,
+    back: Annotated[
+        bool, typer.Option("--back", help="Take the model that the store had before.")
+    ] = False,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Drop what was begun with another model.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say how long it takes and how large it is.")
+    ] = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Encode all documents of a store with another model.
+
+    Searches go on with the old codes until all new ones are there. Started again after it was
+    interrupted, it goes on where it stopped.
+    """
+    from vdsh.model import Model
+    from vdsh.progress import counting_bar
+    from vdsh.store import open_store, without_password
+
+    if (model is None) != back:
+        raise InputError("Give a model with --model, or --back for the one before.")
+    new = None if model is None else Model.load(model)
+    shown = without_password(store)
+    with open_store(store) as opened:
+        facts: dict[str, Any] = {"store": shown, "documents": opened.count()}
+        if dry_run:
+            texts = [document.text for document in next(opened.documents(SAMPLE), [])]
+            _estimate(new or opened.model, texts, facts, as_json=as_json)
+            return
+        with counting_bar("documents", facts["documents"], enabled=not quiet) as bar:
+            opened.reindex(new, restart=restart, progress=lambda n: bar.advance(bar.task_ids[0], n))
+        fingerprint = opened.model.fingerprint
+    line = (
+        f"{shown} has {facts['documents']:,} documents with codes of {fingerprint[:12]}. The model "
+        f"before is kept until vdsh compact; vdsh reindex {shown} --back returns to it."
+    )
+    say(facts | {"fingerprint": fingerprint}, line, as_json=as_json)
+
+
+def _estimate(model: "Model", texts: list[str], facts: dict[str, Any], *, as_json: bool) -> None:
+    """Say how long all documents would take, by encoding some texts."""
+    if texts:
+        model.encode(texts[:10])  # what is loaded at first is not the encoding
+    started = time.perf_counter()
+    model.encode(texts)
+    seconds = facts["documents"] * (time.perf_counter() - started) / max(1, len(texts))
+    size = facts["documents"] * (model.n_bits // 8)
+    line = (
+        f"{facts['documents']:,} documents: about {seconds:,.0f} s to encode, and {size:,} bytes "
+        "of new codes. Nothing was changed."
+    )
+    say(facts | {"seconds": round(seconds, 1), "bytes": size}, line, as_json=as_json)
+
+
+@options.reads_documents
+def drift(
+    store: options.Store,
+    docs: Annotated[
+        str | None,
+        typer.Argument(help="Documents; by default those of the store.", show_default=False),
+    ] = None,
+    recent: Annotated[
+        int | None,
+        typer.Option(help="Of the store, only so many that were written last.", show_default=False),
+    ] = None,
+    reading: options.Reading = options.BY_DEFAULT,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Check for data drift: whether new documents still look like those the model learned from.
+
+    Documents that it learned from are left out; the others, of many a random sample, are compared
+    with those that were held out when it learned. Exits with 3 where they differ, and with 0 where
+    they do not, or where there are too few to say.
+    """
+    from vdsh.progress import reading_bar
+    from vdsh.store import open_store
+
+    with open_store(store) as opened:
+        if docs is None:
+            found = opened.drift(recent=recent)
+        else:
+            with reading_bar(reading.reader(docs), "reading", enabled=not quiet) as documents:
+                found = opened.drift(documents, recent=recent)
+    say(found.as_fields(), *_drift_lines(found), as_json=as_json)
+    if found.drifted:
+        raise typer.Exit(DRIFTED)
+
+
+def _drift_lines(found: "Drift") -> "Iterator[str]":
+    from vdsh.model.drift import NAMES
+
+    if found.measures:
+        yield f"{'':<34} {'held out':>8} {'new':>8} {'effect':>8}"
+    for name, measure in found.measures.items():
+        mark = "  moved" if measure.moved else ""
+        means = f"{measure.learned:>8.3g} {measure.recent:>8.3g}"
+        yield f"{NAMES[name]:<34} {means} {measure.effect:>8.2f}{mark}"
+    yield from filter(None, (found.verdict, found.advice))

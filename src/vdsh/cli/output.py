@@ -1,8 +1,9 @@
-"""What verbs print, and where to: standard output, or a file that is whole or absent."""
+"""What verbs print and ask; where to: standard output, or a file that is whole or absent."""
 
 import json
+import os
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import get_terminal_size
@@ -10,12 +11,57 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
-from vdsh.errors import VdshError, WriteError
+from vdsh.errors import InputError, VdshError, WriteError
 from vdsh.files import check_new, new_file
 
 if TYPE_CHECKING:
     from vdsh.codes import Codes
     from vdsh.store import Hits
+
+NOTHING = "Nothing found."
+TERMINAL = "CON" if os.name == "nt" else "/dev/tty"
+
+
+def say(facts: Mapping[str, Any], *lines: str, as_json: bool) -> None:
+    """Print facts as JSON for a program, or lines for a person."""
+    for line in (json.dumps(facts, ensure_ascii=False),) if as_json else lines:
+        typer.echo(line)
+
+
+def aligned(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Lay rows out in columns.
+
+    >>> aligned([("bit", "words"), ("0", "orbit")])
+    ['bit  words', '0    orbit']
+    """
+    cells = list(rows)
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
+
+
+def confirm(question: str, reason: str, kept: str, advice: str, *, from_stdin: bool) -> None:
+    """Ask a person; raise where nobody is there, or does not agree."""
+    if (agreed := _ask(question, from_stdin)) is None:
+        raise InputError(
+            f"{question} {reason}, and there is no terminal to ask on. {kept}; {advice}"
+        )
+    if not agreed:
+        raise InputError(f"{kept}.")
+
+
+def _ask(question: str, from_stdin: bool) -> bool | None:
+    """Ask on the terminal; return None where there is none."""
+    from vdsh.progress import paused
+
+    if not from_stdin and not sys.stdin.isatty():
+        return None
+    try:  # not stdin and stderr: one brings the data, the other may go to a file
+        with open(TERMINAL) as keyboard, open(TERMINAL, "w") as screen, paused():
+            screen.write(f"{question} [y/N] ")
+            screen.flush()
+            return keyboard.readline().strip().lower() in ("y", "yes")
+    except OSError:
+        return None
 
 
 @contextmanager
@@ -47,29 +93,26 @@ def print_hits(hits: "Hits", query: "str | Codes", *, as_json: bool) -> None:
 
     In JSON that is a last line of its own, which is there only where words were not known.
     """
-    if hits.warning:
-        typer.echo(hits.warning, err=True)
-    if as_json:
-        about = hits.about_query()
-        for fields in (*_fields(hits, query), *([about] if about else ())):
-            typer.echo(json.dumps(fields, ensure_ascii=False))
-    elif hits:
+    if hits.warning or not hits:
+        typer.echo(hits.warning or NOTHING, err=True)
+    if not as_json:
         _print_table(hits, query)
-    elif not hits.warning:
-        typer.echo("Nothing found.", err=True)
+        return
+    about = hits.about_query()
+    for fields in (*_fields(hits, query), *([about] if about else ())):
+        say(fields, as_json=True)
 
 
 def print_answer(query: str, hits: "Hits", *, as_json: bool) -> None:
     """Print what one query of several found: a table under the query, or one JSON object."""
     if as_json:
-        fields = {"query": query, "hits": _fields(hits, query), **hits.about_query()}
-        typer.echo(json.dumps(fields, ensure_ascii=False))
+        say({"query": query, "hits": _fields(hits, query), **hits.about_query()}, as_json=True)
         return
     from vdsh.words.passages import one_line
 
     typer.secho(one_line(query), underline=True)
     if hits.warning or not hits:
-        typer.echo(hits.warning or "Nothing found.")
+        typer.echo(hits.warning or NOTHING)
     _print_table(hits, query)
     typer.echo()
 

@@ -1,11 +1,11 @@
 """`vdsh evaluate STORE --queries FILE`: what a store finds for queries, beside BM25 and tf-idf."""
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from vdsh.cli import options
+from vdsh.cli.output import say
 
 if TYPE_CHECKING:
     from vdsh.evaluation import QueryEvaluation, Ranking
@@ -41,7 +41,7 @@ def report(
 
         found = evaluate_queries(opened, given, k=k, progress=show)
     if as_json:
-        typer.echo(json.dumps(_facts(found), ensure_ascii=False))
+        say(_facts(found), as_json=True)
     else:
         _print(found)
     values = {

@@ -1,6 +1,5 @@
 """`vdsh reproduce`: the paper's tables and figures, from corpora to numbers."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,6 +7,7 @@ import typer
 from typer.core import TyperCommand
 
 from vdsh.cli import options
+from vdsh.cli.output import say
 
 if TYPE_CHECKING:
     from vdsh.paper.reproduction import Reproduced
@@ -112,7 +112,7 @@ def _check(name: str | None, results: Path, *, as_json: bool) -> None:
 
     found = stale(name, results)
     for cell in found:
-        typer.echo(json.dumps(cell._asdict()) if as_json else str(cell.path))
+        say(cell._asdict(), str(cell.path), as_json=as_json)
     typer.echo(f"{len(found):,} cells are missing or not of today's code.", err=True)
     if found:
         raise typer.Exit(1)
@@ -121,7 +121,7 @@ def _check(name: str | None, results: Path, *, as_json: bool) -> None:
 def _print(found: "Reproduced", *, as_json: bool) -> None:
     if as_json:
         for sheet in found.sheets:
-            typer.echo(json.dumps(sheet._asdict(), ensure_ascii=False))
+            say(sheet._asdict(), as_json=True)
     else:
         from rich.console import Console
 

@@ -48,7 +48,8 @@ def command(
     """Print the best documents for a text: score (or distance), id, labels, best passage.
 
     Quote a phrase to require it; prefix a word with - to exclude it. The shell takes one pair of
-    quotes for itself, so give two: '"red planet" water -rover'.
+    quotes for itself, so give two: '"red planet" water -rover'. Exits with 1 where nothing is
+    found.
     """
     from vdsh.store import open_store
     from vdsh.store.filters import parse_where
@@ -59,12 +60,14 @@ def command(
     if vector is not None and (code is not None or words == ["-"]):
         raise InputError("--vector goes with words or alone, not with --code or standard input.")
     if words == ["-"] and code is None:
+        found = 0
         with open_store(store, device=device) as opened:
             for lines in options.read_lines():
                 answers = opened.search_many(lines, n, where=filters, rank=rank)
                 for line, hits in zip(lines, answers, strict=True):
                     output.print_answer(line, hits, as_json=as_json)
-        return
+                    found += len(hits)
+        raise typer.Exit(0 if found else 1)
     if vector is None:
         query, asked = options.parse_query(words, code), None
     else:
@@ -77,3 +80,5 @@ def command(
         else:
             hits = opened.within_at_most(query, radius, k, where=filters).hits
     output.print_hits(hits, query, as_json=as_json)
+    if not hits:
+        raise typer.Exit(1)  # as grep does

@@ -1,5 +1,6 @@
-"""Vectors of `--vectors`: a file of them, or a field of the documents."""
+"""Vectors of `--vectors`, a file of them or a field of the documents; and models of vectors."""
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -7,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vdsh.cli.output import say
 from vdsh.errors import InputError, missing_package
 
 if TYPE_CHECKING:
+    from vdsh.cli.options import Reading
     from vdsh.documents import Document
 
 Vectors = Annotated[
@@ -36,8 +39,6 @@ QueryVector = Annotated[
 
 def read_query_vector(given: str) -> Any:
     """Read one vector: of a file, or a list as JSON has it."""
-    import json
-
     if not given.lstrip().startswith("["):
         found = read_file(given)
         return found[0] if len(found) == 1 and found[0].ndim else found
@@ -52,10 +53,9 @@ def read_query_vector(given: str) -> Any:
 def embed_with_bar(texts: "Sequence[str]", model: str, *, quiet: bool) -> Any:
     """Embed texts, with a bar; what was embedded before is taken from the cache."""
     from vdsh.embed import embed
-    from vdsh.progress import counting_bar
+    from vdsh.progress import show_progress
 
-    with counting_bar("embedding", len(texts), enabled=not quiet) as bar:
-        show = lambda done, total: bar.update(bar.task_ids[0], completed=done)  # noqa: E731
+    with show_progress("embedding", len(texts), enabled=not quiet) as show:
         return embed(texts, model, progress=show)
 
 
@@ -168,3 +168,63 @@ def _of_parquet(path: str) -> Any:
         raise InputError(
             f"The lists of '{columns[0]}' in '{path}' must be numbers, and all of one length."
         ) from None
+
+
+def fit_model(
+    vectors: str | None,
+    docs: str | None,
+    reading: "Reading",
+    out: str,
+    model: str | None,
+    bits: int,
+    seed: int,
+    *,
+    embedder: str | None,
+    quiet: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Learn from vectors of a file, of a field of documents, or made of their texts."""
+    from vdsh.fitting import fit_vectors
+    from vdsh.hashers import VectorHasher
+    from vdsh.model.vectors import check_vectors
+
+    model = model or "itq"
+    VectorHasher(bits, model=model).check_model()  # before anything is read
+    if embedder is not None:
+        texts = [each.text for each in reading.documents(docs or "", quiet=quiet)]
+        found = embed_with_bar(texts, embedder, quiet=quiet)
+    elif docs is None:
+        found = check_vectors(read_file(vectors or ""))
+    else:
+        found = vectors_of(vectors or "", reading.documents(docs, quiet=quiet))
+    hasher = fit_vectors(
+        found,
+        bits,
+        model=model,
+        random_state=seed,
+        embedder=embedder or "",
+        source=embedder or vectors or "",
+        progress=not quiet,
+    )
+    hasher.save(out, force=force)
+    facts = hasher.model_.training
+    more = "" if embedder else " --vectors FILE"
+    say(
+        {"model": out, **facts},
+        f"Learned {bits}-bit codes from {facts['documents']:,} vectors of "
+        f"{facts['dimensions']:,} dimensions.",
+        f"The model is in {out}. Next: vdsh index {out} DOCS{more} --store STORE",
+        as_json=as_json,
+    )
+
+
+def check_embedder(embedder: str, vectors: str | None, docs: str | None) -> None:
+    """Raise where texts cannot be embedded, before any are read."""
+    from vdsh.embed import embed
+
+    if vectors is not None:
+        raise InputError("Give --vectors, or --embed to make them; not both.")
+    if docs is None:
+        raise InputError("--embed makes vectors of documents. Give some.")
+    embed(["a text"], embedder)

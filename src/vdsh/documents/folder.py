@@ -4,39 +4,48 @@ import gzip
 import os
 import warnings
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from vdsh.documents.document import is_id
-from vdsh.documents.lines import decode_whole, looks_binary, opened, over, unzipped
-from vdsh.documents.source import Record, Source
+from vdsh.documents.source import Record, Source, decode_whole, looks_binary, opened, unzipped
 from vdsh.errors import InputError
 
 _MOST_NAMED = 3  # files in a sentence
 
 
 class SkippedFilesWarning(UserWarning):
-    """Some files of a folder are no text, or links that lead out of it: they were not read."""
+    """Some files of a folder are no text, too large, or links out of it: they were not read."""
+
+
+class _Reason(NamedTuple):
+    """Why a file is skipped."""
+
+    what: str
+    advice: str
+
+
+_NO_TEXT = _Reason("that are no text", "Name the encoding of texts with encoding= (--encoding).")
 
 
 def read_folder(source: Source) -> Iterator[Record]:
     """Read the files of a folder, in the order of their names."""
     names, links = _files_below(source.name, follow=source.follow)
     source.total = len(names)
-    skipped = []
+    skipped = defaultdict[_Reason, list[str]](list)
     for name in names:
-        text = _text(source, os.path.join(source.name, name)) if is_id(name) else None
+        text = _text(source, os.path.join(source.name, name)) if is_id(name) else _NO_TEXT
         source.done += 1
-        if text is None:
-            skipped.append(name)
+        if isinstance(text, _Reason):
+            skipped[text].append(name)
             continue
         folder = {"folder": os.path.dirname(name)} if "/" in name else {}
         id = f"{source.own_name}/{name}".lstrip("/")
         yield f"file '{name}'", {**folder, source.id_field: id, source.text_fields[0]: text}
-    if skipped:
-        advice = "Name the encoding of texts with encoding= (--encoding)."
-        _warn(f"Skipped {len(skipped):,} of {len(names):,} files that are no text", skipped, advice)
+    for (what, advice), some in skipped.items():
+        _warn(f"Skipped {len(some):,} of {len(names):,} files {what}", some, advice)
     if links:
         advice = "Follow them with follow=True (--follow)."
         _warn(f"Left {len(links):,} links alone that lead out of '{source.name}'", links, advice)
@@ -48,19 +57,21 @@ def _warn(what: str, names: list[str], advice: str) -> None:
     warnings.warn(f"{what}: {shown}. {advice}", SkippedFilesWarning, stacklevel=5)
 
 
-def _text(source: Source, path: str) -> str | None:
-    """Read a whole file; return None where it is no text."""
+def _text(source: Source, path: str) -> str | _Reason:
+    """Read a whole file, or say why it is skipped."""
     if not os.path.isfile(path):  # a broken link, or a pipe that nobody may ever write to
-        return None
+        return _NO_TEXT
     limit = source.max_document_size
     with opened(path) as file:
         try:
             data = unzipped(file).read(limit + 1)
         except (EOFError, zlib.error, gzip.BadGzipFile):
-            return None
+            return _NO_TEXT
     if len(data) > limit and not looks_binary(data, source.encoding):
-        raise InputError(f"'{path}': {over(limit)}")
-    return None if len(data) > limit else decode_whole(data, source.encoding)
+        advice = "Allow more with max_document_size= (--max-document-size)."
+        return _Reason(f"of more than {limit:,} bytes", advice)
+    text = None if len(data) > limit else decode_whole(data, source.encoding)
+    return _NO_TEXT if text is None else text
 
 
 def _files_below(folder: str, *, follow: bool) -> tuple[list[str], list[str]]:

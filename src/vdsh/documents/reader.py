@@ -8,9 +8,15 @@ from reprlib import repr as short
 from typing import Any
 
 from vdsh.documents.document import Document, check_characters
-from vdsh.documents.lines import STDIN, check_encoding
 from vdsh.documents.records import read_records
-from vdsh.documents.source import MAX_DOCUMENT_SIZE, Source, drop, not_among
+from vdsh.documents.source import (
+    MAX_DOCUMENT_SIZE,
+    STDIN,
+    Source,
+    check_encoding,
+    drop,
+    not_among,
+)
 from vdsh.documents.values import DEPTH, is_too_deep, number_or_text, parse_json, plain, text_of
 from vdsh.errors import InputError, MissingFileError
 
@@ -40,8 +46,8 @@ def read_documents(
     ----------
     source : path or "-"
         A file, a folder (each file in it is one document; hidden files are left out, and files
-        that are no text are skipped with a `SkippedFilesWarning`) or standard input. Gzip is
-        recognised by its first bytes.
+        that are no text, or too large, are skipped with a `SkippedFilesWarning`) or standard
+        input. Gzip is recognised by its first bytes.
     format : {"jsonl", "csv", "tsv", "parquet", "text"}, optional
         By default what the file's ending says, and JSON lines for standard input. A Parquet file
         that `vdsh export` wrote gives the documents of its store.
@@ -66,7 +72,7 @@ def read_documents(
         The texts are HTML: leave out tags, comments, scripts and styles, and decode entities.
     max_document_size : int, default=16 MiB
         Most bytes of a document as its source holds it, unzipped. More is an error, raised before
-        they are in memory.
+        they are in memory; a larger file of a folder is skipped.
     follow : bool, default=False
         In a folder, follow links that lead out of it, each folder once.
 

@@ -11,8 +11,7 @@ from reprlib import repr as short
 from typing import Any
 
 from vdsh.documents.folder import read_folder
-from vdsh.documents.lines import STDIN, opened, over, read_lines
-from vdsh.documents.source import Record, Source, drop
+from vdsh.documents.source import STDIN, Record, Source, drop, opened, over, read_lines
 from vdsh.documents.values import parse_json
 from vdsh.errors import InputError, missing_package
 

@@ -1,19 +1,32 @@
-"""A source of documents: how it is read, how far, and what is said about what is wrong in it."""
+"""A source of documents: how it is read, how far, and what is said about what is wrong in it.
 
+Its bytes become lines of text: unzipped, decoded, and none longer than a document may be.
+"""
+
+import codecs
 import difflib
+import gzip
 import os
-from collections.abc import Collection, Sequence
+import sys
+import zlib
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from io import BufferedReader
+from io import BufferedReader, TextIOWrapper
+from itertools import count
 from typing import Any, NoReturn
 
-from vdsh.documents.lines import STDIN
 from vdsh.errors import InputError
 
 MAX_DOCUMENT_SIZE = 16 * 2**20
 
 Record = tuple[str, dict[str, Any]]  # where it stands ("line 3") and its fields
+STDIN = "<stdin>"
+_MARKS = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32"}  # they begin as UTF-16 does
+_MARKS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_START = 8192  # bytes that tell whether a file is text
+_UNLIKE_TEXT = bytes(set(range(32)) - set(b"\b\t\n\v\f\r\x1b")) + b"\x7f"
 
 
 @dataclass(eq=False)
@@ -86,3 +99,129 @@ def not_among(names: Collection[str], name: str, role: str) -> str:
 def drop(name: str) -> str:
     """Say how a field is left out."""
     return f"Leave it out with drop_field='{name}' (--drop-field {name})."
+
+
+def check_encoding(encoding: str) -> str:
+    """Return Python's name of an encoding."""
+    try:
+        name = codecs.lookup(encoding).name.removesuffix("-sig")
+        "a\n".encode(name)
+    except (LookupError, ValueError):
+        raise InputError(f"No encoding {encoding!r}. Try utf-8, latin-1 or cp1252.") from None
+    return name
+
+
+@contextmanager
+def opened(name: str) -> Iterator[BufferedReader]:
+    """Open a file or stdin; turn what goes wrong while it is read into a sentence."""
+    try:
+        if name == STDIN:
+            stdin: Any = sys.stdin.buffer  # a BytesIO where a test replaced it
+            yield stdin if hasattr(stdin, "peek") else BufferedReader(stdin)
+        else:
+            with open(name, "rb") as file:
+                yield file
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"'{name}' is cut off or damaged gzip. Copy or pack it again.") from error
+    except OSError as error:
+        raise InputError(f"Cannot read '{name}': {error.strerror or error}.") from error
+
+
+def read_lines(file: BufferedReader, name: str, encoding: str, limit: int) -> Iterator[str]:
+    """Unzip and decode line by line; raise for a line over the limit before it is read whole."""
+    stream = unzipped(file)
+    encoding = _marked(stream.peek(4), encoding)
+    by_bytes = _is_by_bytes(encoding)
+    lines = _decoded if by_bytes else _wide
+    for number, line in enumerate(lines(stream, name, encoding, limit), 1):
+        if number == 1:
+            line = line.removeprefix("\ufeff")
+            if by_bytes and "\0" in line:
+                problem = "zero bytes, as UTF-16 has them. Name the encoding"
+                raise InputError(f"'{name}', line 1: {problem}, such as --encoding utf-16-le.")
+        yield line
+
+
+def unzipped(file: BufferedReader) -> Any:
+    """Return a stream of bytes that are not packed."""
+    is_gzip = file.peek(2)[:2] == b"\x1f\x8b"
+    stream: Any = BufferedReader(gzip.GzipFile(fileobj=file)) if is_gzip else file
+    return stream
+
+
+def decode_whole(data: bytes, encoding: str) -> str | None:
+    r"""Decode a file; return None where it is no text.
+
+    UTF-8 that it is not is taken for cp1252, unless it has bytes that no text has.
+
+    >>> decode_whole(b"caf\xe9", "utf-8"), decode_whole(b"\xff\xd8\xff\x01", "utf-8")
+    ('café', None)
+    """
+    if looks_binary(data, encoding):
+        return None
+    marked = _marked(data, encoding)
+    is_like_text = marked == "utf-8" and len(data.translate(None, _UNLIKE_TEXT)) == len(data)
+    for name in (marked, "cp1252") if is_like_text else (marked,):
+        with suppress(UnicodeError):
+            return data.decode(name).removeprefix("\ufeff")
+    return None
+
+
+def looks_binary(data: bytes, encoding: str) -> bool:
+    """Say whether bytes have zeros near the beginning, as texts have in wide encodings only."""
+    return _is_by_bytes(_marked(data, encoding)) and b"\0" in data[:_START]
+
+
+def _is_by_bytes(encoding: str) -> bool:
+    return "a\n".encode(encoding) == b"a\n"
+
+
+def _marked(data: bytes, encoding: str) -> str:
+    """Return the encoding that a byte order mark says, unless another one was named."""
+    if encoding != "utf-8":
+        return encoding
+    return next((_MARKS[mark] for mark in _MARKS if data.startswith(mark)), encoding)
+
+
+def _decoded(stream: BufferedReader, name: str, encoding: str, limit: int) -> Iterator[str]:
+    """Split lines, then decode them, so that an error can name its line."""
+    for number, raw in _numbered(stream.readline, name, limit):
+        try:
+            yield raw.decode(encoding)
+        except UnicodeDecodeError as error:
+            problem = f"byte 0x{raw[error.start]:02x} is not {encoding}"
+            advice = "Name the encoding, such as encoding='latin-1' (--encoding latin-1)."
+            raise InputError(f"'{name}', line {number}: {problem}. {advice}") from error
+
+
+def _wide(stream: BufferedReader, name: str, encoding: str, limit: int) -> Iterator[str]:
+    """Decode, then split lines: where a line break is not one byte, as in UTF-16."""
+    text = TextIOWrapper(stream, encoding, newline="\n")
+    try:
+        for _, line in _numbered(text.readline, name, limit):
+            yield line
+    finally:
+        text.detach()  # else stdin would be closed with it
+
+
+def _numbered(readline: Callable[[int], Any], name: str, limit: int) -> Iterator[tuple[int, Any]]:
+    for number in count(1):
+        try:
+            line = readline(limit + 1)
+        except UnicodeError as error:
+            raise InputError(f"'{name}', line {number} or soon after: {error}.") from error
+        if len(line) > limit:
+            raise InputError(f"'{name}', line {number}: {over(limit)}")
+        if not line:
+            return
+        yield number, line
+
+
+def over(limit: int) -> str:
+    """Say that a document is too large, and what to do.
+
+    >>> over(2**24)  # doctest: +ELLIPSIS
+    'a document of more than 16,777,216 bytes. Cut it, or allow more with max_document_size= ...'
+    """
+    advice = "Cut it, or allow more with max_document_size= (--max-document-size)."
+    return f"a document of more than {limit:,} bytes. {advice}"

@@ -1,0 +1,204 @@
+"""Research verbs: `vdsh export`, `map` and `recalibrate`."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vdsh.cli import options
+from vdsh.cli.output import say
+from vdsh.errors import InputError
+
+if TYPE_CHECKING:
+    from vdsh.corpus_map import CorpusMap
+    from vdsh.model import Model
+
+EXAMPLES = {
+    "export": "Example: vdsh research export news-store --to faiss --out news.faiss",
+    "map": "Example: vdsh research map news-store --seed 1",
+    "recalibrate": "Example: vdsh research recalibrate news-model news.jsonl --threshold best "
+    "--out news-model-2",
+}
+
+
+def export(
+    source: Annotated[str, typer.Argument(metavar="MODEL|STORE", help="Model folder, or store.")],
+    to: Annotated[
+        str,
+        typer.Option(
+            help="faiss, npy, parquet or hex for codes; model or onnx.", show_default=False
+        ),
+    ],
+    out: Annotated[
+        str, typer.Option(help="File to write; a folder for a model.", show_default=False)
+    ],
+    force: options.Force = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Write the codes or the model of a store, or the encoder of a model, for other programs.
+
+    Bits are packed as numpy.packbits does, the first bit highest.
+    """
+    from vdsh.persistence import MANIFEST
+
+    if to in ("model", "onnx"):
+        _export_model(source, to, out, force=force, as_json=as_json)
+    elif Path(source, MANIFEST).is_file():
+        raise InputError(
+            f"'{source}' is a model, which holds no codes. Give a store, or --to onnx."
+        )
+    else:
+        _export_codes(source, to, out, force=force, as_json=as_json, quiet=quiet)
+
+
+def _export_model(source: str, to: str, out: str, *, force: bool, as_json: bool) -> None:
+    from vdsh.export import export_encoder
+    from vdsh.model import Model
+    from vdsh.persistence import MANIFEST
+    from vdsh.store import open_store
+
+    if Path(source, MANIFEST).is_file():
+        model = Model.load(source)
+    else:
+        with open_store(source) as store:
+            model = store.model
+    if to == "model":
+        model.save(out, force=force)
+    else:
+        export_encoder(model, out, force=force)
+    n_terms, n_bits = model.n_inputs, model.n_bits
+    kind = "vectors of {:,} dimensions" if model.takes_vectors else "counts of {:,} words"
+    line = f"Wrote {out}: {kind.format(n_terms)} in, codes of {n_bits} bits out."
+    say({"path": out, "terms": n_terms, "bits": n_bits}, line, as_json=as_json)
+
+
+def _export_codes(
+    source: str, to: str, out: str, *, force: bool, as_json: bool, quiet: bool
+) -> None:
+    from vdsh.export import FORMATS, export_codes
+    from vdsh.progress import show_progress
+    from vdsh.store import open_store
+
+    if to not in FORMATS:
+        raise InputError(
+            f"--to must be one of {', '.join([*FORMATS, 'model', 'onnx'])}. Got '{to}'."
+        )
+    with (
+        open_store(source) as store,
+        show_progress("exporting", store.count(), enabled=not quiet) as show,
+    ):
+        done = export_codes(store, to, out, force=force, progress=show)
+    beside = f", their ids in {done.ids}" if done.ids else ""
+    line = f"Wrote {done.documents:,} codes to {done.path}{beside}."
+    say(done._asdict(), line, as_json=as_json)
+
+
+def map(
+    store: options.Store,
+    limit: Annotated[
+        int, typer.Option(help="Of a larger store so many documents are taken at random.")
+    ] = 50_000,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same map.")] = 0,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Compute the map of a store by t-SNE, once, and keep it in the store's folder."""
+    started = time.monotonic()
+    made, path = make_map(store, limit=limit, seed=seed, quiet=quiet)
+    n_documents, seconds = made.facts["documents"], time.monotonic() - started
+    facts = {"map": str(path), "placed": len(made), "documents": n_documents, "seed": seed}
+    share = f"{len(made):,} of {n_documents:,} documents, chosen by seed {seed}"
+    placed = f"all {len(made):,} documents" if len(made) == n_documents else share
+    lines = (f"Placed {placed}, in {seconds:.0f} s: {path}", f"Next: vdsh serve {store}")
+    say(facts | {"seconds": round(seconds, 1)}, *lines, as_json=as_json)
+
+
+def make_map(store: str, *, limit: int, seed: int, quiet: bool) -> "tuple[CorpusMap, Path]":
+    """Compute and keep the map of a store, with a bar."""
+    from vdsh import corpus_map
+    from vdsh.progress import counting_bar
+    from vdsh.store import open_store
+
+    with (
+        open_store(store) as opened,
+        counting_bar("reading documents", 0, enabled=not quiet) as bar,
+    ):
+
+        def show(what: str, done: int, total: int) -> None:
+            bar.update(bar.task_ids[0], description=what, completed=done, total=total)
+
+        folder = Path(opened.info()["path"])
+        if not folder.is_dir():
+            raise InputError(f"A map is kept in a store's folder, but '{store}' is none.")
+        made = corpus_map.make_map(opened, limit=limit, seed=seed, progress=show)
+    corpus_map.save(folder / corpus_map.FILE, made)
+    return made, folder / corpus_map.FILE
+
+
+@options.reads_documents
+def recalibrate(
+    model: Annotated[str, typer.Argument(help="Folder of the model.", show_default=False)],
+    docs: options.Docs,
+    out: Annotated[str, typer.Option(help="Folder to write the new model to.", show_default=False)],
+    threshold: Annotated[
+        str,
+        typer.Option(
+            help="median (balanced bits), sign, or best: chosen for precision on held-out "
+            "documents, which needs labels."
+        ),
+    ] = "best",
+    validation: Annotated[
+        str | None,
+        typer.Option(help="File of held-out documents; by default a tenth of the others."),
+    ] = None,
+    seed: Annotated[
+        int,
+        typer.Option(
+            help="Of the choice of held-out documents; with the seed and the documents of "
+            "`vdsh fit` they are those that the model was not trained on."
+        ),
+    ] = 0,
+    reading: options.Reading = options.BY_DEFAULT,
+    force: options.Force = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Learn a trained model's thresholds anew from documents and write it as another model."""
+    from vdsh.codes import check_threshold
+    from vdsh.persistence import check_free
+    from vdsh.pipeline import TextHasher
+
+    check_threshold(threshold)
+    check_free(out, force=force)
+    hasher = TextHasher.load(model)
+    documents, held_out = reading.to_learn_from(docs, validation, seed, quiet=quiet)
+    texts, labels = options.texts_and_labels(documents)
+    hasher.recalibrate(
+        texts,
+        labels,
+        threshold=threshold,
+        validation=None if held_out is None else options.texts_and_labels(held_out),
+        source="standard input" if docs == "-" else docs,
+    )
+    hasher.save(out, force=force)
+    _recalibrated(hasher.model_, model, out, as_json=as_json)
+
+
+def _recalibrated(fitted: "Model", model: str, out: str, *, as_json: bool) -> None:
+    facts: dict[str, Any] = fitted.training["recalibrated"]
+    measured, threshold = fitted.learned["calibration_"], fitted.settings["threshold"]
+    precision = {f"precision_{name}": value for name, value in measured.items()}
+    lines = [f"Learned {threshold} thresholds from {facts['documents']:,} documents."]
+    if measured:
+        chosen = " (which chose the thresholds)" if threshold == "best" else ""
+        lines.append(
+            f"Precision at 100 on held-out documents{chosen}: "
+            f"{measured['before']:.3f} before, {measured['after']:.3f} now"
+        )
+    lines.append(
+        f"The model is in {out}. Codes are not those of {model}: index again what was indexed with "
+        f"it, vdsh index {out} DOCS --store STORE"
+    )
+    say({"model": out, "threshold": threshold} | precision | facts, *lines, as_json=as_json)
