@@ -298,20 +298,29 @@ def test_trailers_without_end_leave_no_traceback(store):
         assert "Traceback" not in service.end()
 
 
-def test_a_database_that_was_cut_is_not_ready(fitted, tmp_path):
-    """#31 B7: searches failed, and /ready said that all was well."""
+@pytest.mark.parametrize("in_log", [0, 20])  # copies of the corpus that wait in SQLite's log
+def test_a_database_that_was_cut_takes_no_writes_and_is_not_ready(fitted, tmp_path, in_log):
+    """#31 B7: /ready said that all was well; one write was answered and lost."""
     texts, _ = toy_corpus()
+    file = tmp_path / "store" / "store.sqlite"
     with open_store(tmp_path / "store", fitted) as opened:
         opened.upsert(Document(f"d{i}", text) for i, text in enumerate(50 * texts))
     with serving(tmp_path / "store", "--quiet", "--writable") as service:
         assert service.ask("GET", "/ready")[0] == 200
-        os.truncate(tmp_path / "store" / "store.sqlite", 4096)
-        status, answer = service.ask("POST", "/v1/search", {"text": "moon"})
-        assert (status, answer["code"]) == (503, "unavailable")
-        status, answer = service.ask("GET", "/ready")
-        assert status == 503 and "damaged" in answer["error"], answer
-        assert str(tmp_path) not in answer["error"]
-        assert service.ask("GET", "/health")[0] == 200
+        with open_store(tmp_path / "store") as other:  # open: nobody brings the log into the file
+            other.upsert(Document(f"d{i}", text) for i, text in enumerate(in_log * texts))
+            os.truncate(file, file.stat().st_size - 4096 if in_log else 4096)
+            late = [{"id": "late", "text": "moon"}]
+            for asked in [("POST", {"documents": late}), ("DELETE", None)] * 2:  # of each handle
+                at = "/v1/documents" if asked[0] == "POST" else "/v1/documents/d1"
+                status, answer = service.ask(asked[0], at, asked[1])
+                assert (status, answer["code"]) == (503, "unavailable")
+            stream = {"Content-Type": "application/x-ndjson"}
+            assert service.ask("POST", "/v1/documents", late[0], **stream)[0] == 503
+            status, answer = service.ask("GET", "/ready")
+            assert status == 503 and re.search("damaged|cut short", answer["error"]), answer
+            assert str(tmp_path) not in answer["error"]
+            assert service.ask("GET", "/health")[0] == 200
 
 
 def test_a_client_comes_back_after_many_requests(pair):
