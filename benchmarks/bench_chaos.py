@@ -13,14 +13,12 @@ store at the end, and found by a word of their own. The temporary folder is full
 can mount a small one.
 """
 
-import argparse
 import asyncio
 import os
 import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -30,51 +28,40 @@ from urllib.parse import urlsplit
 
 import numpy as np
 from bench_server import ask, request
-from common import markdown, save
+from common import VDSH, posts, resident_mb, run
 
 from vdsh import Document, TextHasher, open_store
-from vdsh.datasets import load
 
 CONNECTIONS = 16
 PATIENCE = 30.0  # seconds until a search without an answer is lost
 TOKEN = "the-token-of-the-chaos"
 N_LONG, LONG = 100, 200_000  # documents that are long, and their characters
+READY = b"GET /ready HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 FLOOD = b"GET /v1/info HTTP/1.1\r\nHost: 127.0.0.1\r\n" + b"X-Header: yyyy\r\n" * 500_000
-HEAD = ["phase", "searches", "lost", "not 200", "longest silence", "p99", "peak memory"]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--rate", type=float, default=40)
-    options = parser.parse_args()
-    data = load("20newsgroups")
-    busy = round(os.getloadavg()[0], 2)  # of other work
-    with tempfile.TemporaryDirectory() as folder, small_folder(Path(folder, "tmp")) as small:
-        path = Path(folder, "store")
+def measure(given):
+    data = posts(given.quick)
+    with tempfile.TemporaryDirectory() as name, small_folder(Path(name, "tmp")) as small:
+        path, spare = Path(name, "store"), Path(name, "to be cut")
         make_store(path, data.train)
-        shutil.copytree(path, Path(folder, "to be cut"))
+        shutil.copytree(path, spare)
         with Service(path, small) as service:
             chaos = Chaos(service, path, small, data)
-            asyncio.run(chaos.run(options.seconds, options.rate))
+            asyncio.run(chaos.run(given.seconds, given.rate))
             stopped = service.stop()
-        rows = chaos.rows()
-        with Service(Path(folder, "to be cut"), None) as service:
-            cut = asyncio.run(cut_database(service, Path(folder, "to be cut")))
-        result = {
+        with Service(spare, None) as service:
+            cut = asyncio.run(cut_database(service, spare))
+        return {
             "documents": len(data.train.texts),
-            "searches_per_second": options.rate,
-            "phases": rows,
+            "searches_per_second": given.rate,
+            "phases": chaos.rows(),
             "written": len(chaos.written),
             "written_and_lost": chaos.count_lost_writes(),
             "written_and_not_found_by_words": chaos.count_not_found_by_words(),
             "seconds_to_stop": round(stopped, 1),
             "cut_database": cut,
-            "load_before": busy,
         }
-    print(markdown(HEAD, [[str(value) for value in row.values()] for row in rows]))
-    print({name: value for name, value in result.items() if name != "phases"})
-    save("chaos", result)
 
 
 def make_store(path, corpus):
@@ -94,27 +81,27 @@ def make_store(path, corpus):
 async def cut_database(service, path):
     """Cut a database in half under a running service; return what it says before and after."""
     place = service.address.hostname, service.address.port
-
-    async def status(path, body=None):
-        message = with_token(request(path, body)) if body else f"GET {path} HTTP/1.1\r\n"
-        message = message if body else f"{message}Host: 127.0.0.1\r\n\r\n".encode()
-        connection = await asyncio.open_connection(*place)
-        found, _ = await ask(connection, message)
-        connection[1].close()
-        return found
-
+    written = {"documents": [{"id": "late", "text": "late"}]}
     asked = {
-        "search": ("/v1/search", {"text": "space shuttle"}),
-        "write": ("/v1/documents", {"documents": [{"id": "late", "text": "late"}]}),
-        "ready": ("/ready",),
+        "search": with_token(request("/v1/search", {"text": "space shuttle"})),
+        "write": with_token(request("/v1/documents", written)),
+        "ready": READY,
     }
-    while await status("/ready") != 200:
+    while await once(place, READY) != 200:
         await asyncio.sleep(0.2)
-    found = {"before": {name: await status(*what) for name, what in asked.items()}}
+    found = {"before": {name: await once(place, message) for name, message in asked.items()}}
     file = path / "store.sqlite"
     os.truncate(file, file.stat().st_size // 2)
-    found["after"] = {name: await status(*what) for name, what in asked.items()}
-    return found
+    return found | {"after": {name: await once(place, message) for name, message in asked.items()}}
+
+
+async def once(place, message):
+    """Ask on a connection of its own; return the status."""
+    connection = await asyncio.open_connection(*place)
+    try:
+        return (await ask(connection, message))[0]
+    finally:
+        connection[1].close()
 
 
 def with_token(message, token=TOKEN):
@@ -139,11 +126,10 @@ class Service:
     """A running service, and its memory."""
 
     def __init__(self, store, temporary):
-        command = [sys.executable, "-m", "vdsh", "serve", str(store), "--port", "0", "--quiet"]
-        command += ["--workers", "2", "--writable", "--timeout", "5", "--client-timeout", "3"]
         self.tokens = Path(store).with_name("tokens")
         self.write_tokens(f"chaos write {TOKEN}")
-        command += ["--token-file", str(self.tokens)]
+        command = [*VDSH, "serve", store, "--port", "0", "--quiet", "--workers", "2", "--writable"]
+        command += ["--timeout", "5", "--client-timeout", "3", "--token-file", self.tokens]
         environment = {name: value for name, value in os.environ.items() if name != "VDSH_TOKEN"}
         environment |= {"TMPDIR": str(temporary)} if temporary else {}
         self.log = tempfile.TemporaryFile("w+")
@@ -183,11 +169,11 @@ class Service:
 
     def memory(self):
         """Return the resident megabytes of all its processes."""
-        pages = 0
+        found = 0.0
         for process in (self.process.pid, *self.workers()):
-            with suppress(OSError):
-                pages += int(Path(f"/proc/{process}/statm").read_text().split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+            with suppress(OSError, TypeError):  # it has just ended
+                found += resident_mb(process)
+        return found
 
     def stop(self):
         """Stop it; return how many seconds that takes."""
@@ -223,7 +209,7 @@ class Chaos:
         self.free = asyncio.Queue()
         for _ in range(CONNECTIONS):
             self.free.put_nowait(None)
-        while len(self.service.workers()) < 2 or not await self.is_ready():
+        while len(self.service.workers()) < 2 or await once(self.place, READY) != 200:
             await asyncio.sleep(0.2)
         await asyncio.gather(*(self.search(m) for m in self.searches[:50]))
         await asyncio.sleep(5)
@@ -272,21 +258,9 @@ class Chaos:
         for number in range(10**6):
             body = {"documents": [{"id": f"written-{number}", "text": f"some words own{number}"}]}
             with suppress(OSError, EOFError):
-                if await self.once(self.prepared(request("/v1/documents", body))) == 200:
+                if await once(self.place, self.prepared(request("/v1/documents", body))) == 200:
                     self.written.append(f"written-{number}")
             await asyncio.sleep(0.2)
-
-    async def once(self, message):
-        """Ask on a connection of its own; return the status."""
-        connection = await asyncio.open_connection(*self.place)
-        try:
-            return (await ask(connection, message))[0]
-        finally:
-            connection[1].close()
-
-    async def is_ready(self):
-        """Ask whether the service is."""
-        return await self.once(b"GET /ready HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n") == 200
 
     def watch(self):
         """Note the most memory of each phase."""
@@ -364,7 +338,9 @@ class Chaos:
         body = {"text": "longword7", "k": N_LONG, "highlight": True}
         message, end = self.prepared(request("/v1/search", body)), time.perf_counter() + seconds
         while time.perf_counter() < end:
-            await asyncio.gather(*(self.once(message) for _ in range(2)), return_exceptions=True)
+            await asyncio.gather(
+                *(once(self.place, message) for _ in range(2)), return_exceptions=True
+            )
 
     async def token_files(self, seconds):
         """Ruin the file of tokens, open it to others, and mend it."""
@@ -385,7 +361,7 @@ class Chaos:
             message = self.prepared(request("/v1/search", body))
             with suppress(OSError, EOFError):
                 while time.perf_counter() < end - (seconds / 2 if parts == 48 else 0):
-                    await asyncio.gather(*(self.once(message) for _ in range(4)))
+                    await asyncio.gather(*(once(self.place, message) for _ in range(4)))
 
     async def moved_store(self, seconds):
         """Move the store's folder away, and later put a copy in its place."""
@@ -444,4 +420,4 @@ class Chaos:
 
 
 if __name__ == "__main__":
-    main()
+    run(measure, seconds=60.0, rate=40.0)

@@ -22,7 +22,7 @@ from types import SimpleNamespace
 import bench_chaos
 from bench_chaos import with_token
 from bench_server import request
-from common import posts, run
+from common import VDSH, posts, run
 
 from vdsh import TextHasher
 
@@ -66,6 +66,7 @@ class Service(bench_chaos.Service):
 
     def __init__(self, folder):
         self.folder, self.log = folder, (folder / "log").open("w+")
+        self.tokens = folder / "tokens"
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
         host, port = self.listener.getsockname()
         self.address = SimpleNamespace(hostname=host, port=port)
@@ -75,7 +76,7 @@ class Service(bench_chaos.Service):
     def start(self):
         """Start a process; return it when it says that it serves."""
         words = ["serve", self.folder / "store", "--workers", "2", "--quiet"]
-        words += ["--token-file", self.folder / "tokens"]
+        words += ["--token-file", self.tokens]
         process = subprocess.Popen(
             [sys.executable, "-c", PASS_ON, str(self.listener.fileno()), *map(str, words)],
             pass_fds=[self.listener.fileno()],
@@ -85,13 +86,6 @@ class Service(bench_chaos.Service):
         )
         assert "Serving" in process.stdout.readline()
         return process
-
-    def write_tokens(self, *lines):
-        """Put a whole file in the place of the old one."""
-        draft = self.folder / "draft"
-        draft.write_text("\n".join(lines))
-        draft.chmod(0o600)
-        draft.rename(self.folder / "tokens")
 
 
 class Care(bench_chaos.Chaos):
@@ -131,11 +125,9 @@ class Care(bench_chaos.Chaos):
     async def reindex(self, seconds):
         """Encode all documents with another model, of other bits."""
         words = ["reindex", self.path, "--model", self.folder / "other-model", "--quiet"]
-        command = [sys.executable, "-m", "vdsh", *map(str, words)]
         begin = time.perf_counter()
-        done = await asyncio.to_thread(subprocess.run, command, check=True)
+        await asyncio.to_thread(subprocess.run, [*VDSH, *words], check=True)
         self.facts["seconds_to_reindex"] = round(time.perf_counter() - begin, 1)
-        assert done.returncode == 0
 
     async def token_change(self, seconds):
         """Add a token, ruin the file, mend it without the old one."""
@@ -146,7 +138,7 @@ class Care(bench_chaos.Chaos):
         await asyncio.sleep(LOOK_AGAIN)
         self.service.write_tokens(f"ann read {NEW} 2999-12-31")
         await asyncio.sleep(LOOK_AGAIN)
-        old = await self.once(with_token(self.searches[0], OLD))
+        old = await bench_chaos.once(self.place, with_token(self.searches[0], OLD))
         self.facts["status_with_the_old_token"] = old
 
 

@@ -11,33 +11,26 @@ started. `cpu_ms` is what the service computes for a search: it tells something 
 too.
 """
 
-import argparse
 import asyncio
 import json
 import os
 import re
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import numpy as np
-from bench_words import cut, line
-from common import save
+from common import cut, line, posts, run, serving, timed
 
-from vdsh import Document, TextHasher
-from vdsh.datasets import load
-from vdsh.store import open_store
+from vdsh import Document, TextHasher, open_store
 from vdsh.words.query import content_words
 
 WORKERS = 2
 CONNECTIONS = 16
 BATCH = 100
 ROUNDS = 8  # of encoding, library and service in turn
+START = 15  # seconds until both workers are ready; the first is after half of this
 WANTED = {
     "relevance": {"searches_per_second": 150, "errors": 0},
     "distance": {"searches_per_second": 300, "p99_ms": 50, "errors": 0},
@@ -45,49 +38,38 @@ WANTED = {
 }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--documents", type=int, default=1_000_000)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--rates", type=float, nargs=3, default=[160, 80, 320])
-    parser.add_argument("--store", help="a store that is there already, or is to be kept")
-    options = parser.parse_args()
-    data = load("20newsgroups")
-    busy = round(os.getloadavg()[0], 2)  # of other work: numbers of a busy machine say little
+def measure(given):
+    data = posts(given.quick)
+    texts, lines = data.test.texts, [line(text) for text in data.test.texts]
+    lines = [text for text in lines if len(content_words(text)) > 1]
+    kinds = {
+        "relevance": searches(lines, "relevance"),
+        "relevance, whole posts": searches(texts, "relevance"),
+        "distance": searches(texts, "distance"),
+    }
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(options.store or Path(folder, "store"))
+        path = Path(given.store or Path(folder, "store"))
         if not path.exists():
-            make_store(path, options.documents, data)
-        hasher = TextHasher.load(path / "model")
+            make_store(path, given.documents, data)
         with open_store(path) as store:
-            n_documents = store.count()
-        posts, lines = data.test.texts, [line(text) for text in data.test.texts]
-        lines = [text for text in lines if len(content_words(text)) > 1]
-        kinds = {
-            "relevance": searches(lines, "relevance"),
-            "relevance, whole posts": searches(posts, "relevance"),
-            "distance": searches(posts, "distance"),
-        }
-        with serving(path) as (server, address):
+            model, n_documents = store.model, store.count()
+        with serving(path, "--workers", WORKERS) as (server, address):
+            time.sleep(START)
             found = {
-                name: measure(server, address, messages, rate, options.seconds)
-                for (name, messages), rate in zip(kinds.items(), options.rates, strict=True)
+                name: load(server, address, messages, rate, given.seconds)
+                for (name, messages), rate in zip(kinds.items(), given.rates, strict=True)
             }
-            encoding = compare_encoding(address, hasher, data.test.texts)
-    result = {
+            encoding = compare_encoding(address, model, texts)
+    return {
         "documents": n_documents,
-        "bits": hasher.n_bits,
+        "bits": model.n_bits,
         "workers": WORKERS,
         "connections": CONNECTIONS,
         **found,
         **encoding,
-        "changed_codes": changed_codes(hasher, data.test.texts),
-        "load_before": busy,
+        "changed_codes": changed_codes(model, texts),
+        "wanted": WANTED,
     }
-    for name, value in result.items():
-        print(f"{name:28} {value:,}" if isinstance(value, int) else f"{name:28} {value}")
-    name = "server" if n_documents == 1_000_000 else f"server_{n_documents}"
-    save(name, result | {"wanted": WANTED})
 
 
 def make_store(path, n, data):
@@ -102,7 +84,7 @@ def searches(texts, rank):
     return [request("/v1/search", {"text": text, "k": 10, "rank": rank}) for text in texts]
 
 
-def measure(server, address, messages, rate, seconds):
+def load(server, address, messages, rate, seconds):
     """Find the most searches a second, then hold a rate."""
     asyncio.run(closed_loop(address, messages, 3))  # warm
     most, _ = asyncio.run(closed_loop(address, messages, 10))
@@ -118,23 +100,6 @@ def cpu_seconds(pid):
     own = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     seconds = (int(own[11]) + int(own[12])) / os.sysconf("SC_CLK_TCK")
     return seconds + sum(cpu_seconds(child) for child in children)
-
-
-@contextmanager
-def serving(path):
-    """Run the service as a user would, on any free port."""
-    command = [sys.executable, "-m", "vdsh", "serve", str(path), "--port", "0", "--quiet"]
-    environment = {name: value for name, value in os.environ.items() if name != "VDSH_TOKEN"}
-    server = subprocess.Popen(
-        [*command, "--workers", str(WORKERS)], stdout=subprocess.PIPE, text=True, env=environment
-    )
-    try:
-        address = urlsplit(re.search(r"http://\S+", server.stdout.readline())[0])
-        time.sleep(15)  # until both workers are ready; the first is after half of this
-        yield server, address
-    finally:
-        server.terminate()
-        server.wait(60)
 
 
 def request(path, body):
@@ -209,21 +174,16 @@ async def open_loop(address, messages, rate, seconds):
     }
 
 
-def compare_encoding(address, hasher, texts):
+def compare_encoding(address, model, texts):
     """Encode batches with the library and through the service in turn; documents a second."""
-    batches = [texts[i : i + BATCH] for i in range(0, 40 * BATCH, BATCH)]
+    batches = [texts[i : i + BATCH] for i in range(0, min(40 * BATCH, len(texts)), BATCH)]
     messages = [request("/v1/encode", {"texts": batch}) for batch in batches]
-    rates: dict[str, list[float]] = {"library": [], "service": []}
-    for number in range(ROUNDS + 1):
-        start = time.perf_counter()
-        for batch in batches:
-            hasher.encode_and_count(batch)
-        library = len(batches) * BATCH / (time.perf_counter() - start)
-        service = asyncio.run(closed_loop(address, messages, 2, connections=WORKERS))[0] * BATCH
-        if number:
-            rates["library"].append(library)
-            rates["service"].append(service)
-    library, service = (statistics.median(rates[name]) for name in ("library", "service"))
+    rates = []
+    for _ in range(ROUNDS + 1):
+        seconds = timed(lambda: [model.encode(batch) for batch in batches])[1]
+        answered, _ = asyncio.run(closed_loop(address, messages, 2, connections=WORKERS))
+        rates.append((sum(map(len, batches)) / seconds, answered * BATCH))
+    library, service = map(statistics.median, zip(*rates[1:], strict=True))
     return {
         "library_encodes_per_second": round(library),
         "service_encodes_per_second": round(service),
@@ -231,15 +191,14 @@ def compare_encoding(address, hasher, texts):
     }
 
 
-def changed_codes(hasher, texts):
+def changed_codes(model, texts):
     """Count codes that are others with one BLAS thread, as in a worker: sums differ a little."""
     from threadpoolctl import threadpool_limits
 
-    usual = hasher.encode_and_count(texts)[0]
+    usual = model.encode(texts)
     with threadpool_limits(1):
-        alone = hasher.encode_and_count(texts)[0]
-    return int((usual != alone).any(axis=1).sum())
+        return int((usual != model.encode(texts)).any(axis=1).sum())
 
 
 if __name__ == "__main__":
-    main()
+    run(measure, documents=1_000_000, seconds=60.0, rates=(160.0, 80.0, 320.0), store=str)

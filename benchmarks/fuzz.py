@@ -2,14 +2,13 @@
 
 python benchmarks/fuzz.py                            # 200,000 mutants
 python benchmarks/fuzz.py --cases 3000 --quick       # those of `make test`
-python benchmarks/fuzz.py --only jsonl --first 17 --cases 1    # one of them again
+python benchmarks/fuzz.py --kind jsonl --first 17 --cases 1    # one of them again
 
 A mutant must be read or refused with a `VdshError` of one line. What counts as a finding: any
 other exception, a crash, more than half a minute, more memory than `BOUND_MB` above what valid
 files take, a file written outside the mutant's own folder. Mutants are read in child processes.
 """
 
-import argparse
 import json
 import os
 import resource
@@ -24,7 +23,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from common import markdown, save
+from common import run, show
 from fuzz_targets import targets
 
 from vdsh.errors import VdshError
@@ -40,35 +39,23 @@ SHARED_MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
 WITHOUT_TORCH = ["lsh", "ksh", "sph", "itq"]
 
 
-def main() -> None:
-    options = _options()
+def measure(given: Any) -> dict[str, Any] | None:
     use_threads(1)
     warnings.simplefilter("ignore")
+    models = WITHOUT_TORCH if given.quick else list(HASHERS)
+    chosen = {given.kind: 1} if given.kind else SHARES
     with tempfile.TemporaryDirectory(dir=SHARED_MEMORY) as scratch:
-        models = WITHOUT_TORCH if options.quick else list(HASHERS)
         made = targets(Path(scratch), models)
-        chosen = {options.only: 1} if options.only else SHARES
         rows = {}
         for name, share in chosen.items():
-            n_cases = -(-options.cases * share // sum(chosen.values()))
-            rows[name] = fuzz(made[name], name, options.first, n_cases)
-    print(table(rows))
+            n_cases = -(-given.cases * share // sum(chosen.values()))
+            rows[name] = fuzz(made[name], name, given.first, n_cases)
     findings = [finding for row in rows.values() for finding in row["findings"]]
-    print("\n".join(json.dumps(finding) for finding in findings))
-    if not options.quick and not options.only:
-        total = sum(row["mutants"] for row in rows.values())
-        save("fuzz", {"mutants": total, "bound_mb": BOUND_MB, "seconds": SECONDS, "targets": rows})
-    sys.exit(bool(findings))
-
-
-def table(rows: dict[str, Any]) -> str:
-    """Show what came of the mutants of each kind."""
-    columns = ("mutants", "read", "refused", "peak_mb")
-    lines = [
-        [name, *(f"{row[column]:,}" for column in columns), str(len(row["findings"]))]
-        for name, row in rows.items()
-    ]
-    return markdown(["files", *columns, "findings"], lines)
+    if findings or given.kind:
+        show({"kinds": [{"kind": name} | row for name, row in rows.items()]})
+        sys.exit("\n".join(map(json.dumps, findings)) or None)
+    total = sum(row["mutants"] for row in rows.values())
+    return {"mutants": total, "bound_mb": BOUND_MB, "seconds": SECONDS, "targets": rows}
 
 
 def fuzz(target: Any, name: str, first: int, n_cases: int) -> dict[str, Any]:
@@ -212,14 +199,5 @@ def _peak_mb() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--cases", type=int, default=200_000)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--only", choices=SHARES)
-    parser.add_argument("--quick", action="store_true", help="models that need no torch alone")
-    return parser.parse_args()
-
-
 if __name__ == "__main__":
-    main()
+    run(measure, cases=200_000, first=0, kind=str)

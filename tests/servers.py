@@ -1,13 +1,17 @@
-"""Real database servers for tests: PostgreSQL from a wheel, Milvus Lite on a port."""
+"""Real servers for tests: PostgreSQL from a wheel, Milvus Lite on a port, `vdsh serve`."""
 
+import http.client
 import importlib.util
+import json
 import os
+import re
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from vdsh.store.engines.milvus import lite
@@ -147,3 +151,68 @@ def postgres_in(given):
             yield server, folder
         finally:
             server.stop("fast")
+
+
+class Service:
+    """A running `vdsh serve`."""
+
+    def __init__(self, store, *options, **environment):
+        command = [sys.executable, "-m", "vdsh", "serve", str(store), "--port", "0"]
+        self.log = tempfile.TemporaryFile("w+")  # a pipe that nobody reads would fill up
+        self.process = subprocess.Popen(
+            [*command, *map(str, options)],
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
+            env=os.environ | environment,
+        )
+        line = self.process.stdout.readline()
+        assert "://" in line, self.end()
+        self.host, self.port = re.search(r"https?://([^:]+):(\d+)", line).groups()
+
+    def ask(self, method, path, body=None, **headers):
+        """Send JSON on a connection of its own; return status and answer."""
+        content = None if body is None else json.dumps(body)
+        return self.send(method, path, content, {"Content-Type": "application/json"} | headers)
+
+    def send(self, method, path, content, headers):
+        connection = http.client.HTTPConnection(self.host, int(self.port), timeout=60)
+        try:
+            connection.request(method, path, content, headers)
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
+        finally:
+            connection.close()
+
+    def connect(self):
+        return socket.create_connection((self.host, int(self.port)), timeout=60)
+
+    def workers(self):
+        """Ids of the worker processes: children that were spawned and are no zombies."""
+        found = set()
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                state, parent = (process / "stat").read_text().rpartition(")")[2].split()[:2]
+                arguments = (process / "cmdline").read_bytes()
+                if int(parent) == self.process.pid and state != "Z" and b"spawn_main" in arguments:
+                    found.add(int(process.name))
+        return found
+
+    def end(self):
+        """Wait until it has stopped; return what it wrote to standard error."""
+        self.process.wait(60)
+        self.log.seek(0)
+        return self.log.read()
+
+
+@contextmanager
+def serving(store, *options, **environment):
+    service = Service(store, *options, **environment)
+    try:
+        yield service
+    finally:
+        if service.process.poll() is None:
+            service.process.terminate()
+            service.process.wait(60)
+        service.process.stdout.close()
+        service.log.close()

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from conftest import toy_corpus
 from vdsh import Document, TextHasher, corpus_map, open_store
@@ -105,7 +106,7 @@ def test_an_empty_store_and_a_silly_limit_are_refused(fitted, tmp_path):
 
 
 def test_what_is_no_map_is_told_in_a_sentence(made, tmp_path):
-    with pytest.raises(MissingFileError, match="Make one: vdsh map"):
+    with pytest.raises(MissingFileError, match="Make one: vdsh research map"):
         corpus_map.load(tmp_path / corpus_map.FILE)
     content = (made / corpus_map.FILE).read_bytes()
     for damaged in (b"", content[:100], content[:-1], b"x" + content[1:]):
@@ -128,6 +129,9 @@ def test_what_is_no_map_is_told_in_a_sentence(made, tmp_path):
         lambda m: {"label": m.label + 1000},
         lambda m: {"titles": [1] * len(m)},
         lambda m: {"facts": []},
+        lambda m: {"facts": {}},
+        lambda m: {"facts": {"documents": 81}},
+        lambda m: {"ids": m.ids[1:]},
     ],
 )
 def test_a_hostile_map_is_told_in_a_sentence(harm, made, tmp_path):  # #16 C
@@ -135,6 +139,26 @@ def test_a_hostile_map_is_told_in_a_sentence(harm, made, tmp_path):  # #16 C
     corpus_map.save(tmp_path / corpus_map.FILE, replace(good, **harm(good)))
     with pytest.raises(FolderError, match="damaged. Make it again"):
         corpus_map.load(tmp_path / corpus_map.FILE)
+
+
+NAMES = np.frombuffer(b'{"ids": [], "titles": [], "labels": []}', np.uint8)
+HEADERS = [None, {}, {"format": "1"}, {"facts": "{}"}, {"format": "one", "facts": "{}"}]
+
+
+@pytest.mark.parametrize("header", [*HEADERS, {"format": "1", "facts": "[" * 3000}])
+@pytest.mark.parametrize("arrays", [{}, {"names": NAMES}, {"names": NAMES[:-1]}])
+def test_a_map_without_its_facts_is_told_in_a_sentence(tmp_path, header, arrays):
+    """#31 B5: a KeyError."""
+    save_file(arrays, tmp_path / corpus_map.FILE, header)
+    with pytest.raises(FolderError, match="damaged. Make it again: vdsh research map"):
+        corpus_map.load(tmp_path / corpus_map.FILE)
+
+
+def test_a_damaged_map_is_made_again(vdsh, made):  # #31 B5
+    save_file({}, made / corpus_map.FILE)
+    result = vdsh("research", "map", made, "--quiet")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert len(read(made)) == 81
 
 
 def test_a_map_that_cannot_be_written_leaves_nothing(made, tmp_path):
@@ -175,4 +199,4 @@ def test_the_service_gives_the_map_and_places_texts(made, tmp_path, fitted):
     with TestClient(create_app(tmp_path / "store"), base_url="http://127.0.0.1") as client:
         answer = client.get("/v1/map")
         assert answer.status_code == 404
-        assert "vdsh map" in answer.json()["error"]
+        assert "vdsh research map" in answer.json()["error"]

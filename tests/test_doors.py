@@ -1,10 +1,12 @@
 """What no door lets in: a store, a body, a stream and a file refuse the same documents (#31)."""
 
+import itertools
 import json
 
 import pytest
 from fastapi.testclient import TestClient
 
+from servers import serving
 from vdsh import Document, open_store, read_documents
 from vdsh.errors import InputError
 from vdsh.server.app import create_app
@@ -77,3 +79,36 @@ def test_ids_have_no_control_characters(write, id):  # #31 A4
 @pytest.mark.parametrize("id", [True, ["a"], 1.5, {"a": 1}])
 def test_ids_are_strings_or_whole_numbers(write, id):  # #31 B6
     assert "string" in write(id=id)
+
+
+DEEP = ['{"x":' + levels * "[" + "1" + levels * "]" + "}" for levels in (150, 950, 3000)]
+REFUSED = [f'{{"id": "b", "text": "moon", "metadata": {metadata}}}' for metadata in DEEP]
+REFUSED += [
+    json.dumps({"id": id, "text": "moon"})
+    for id in ("a\nb", "\x1b[2J", "\x9b", ["a"], True, 1.5, {"a": 1}, None, "")
+]
+
+
+def test_every_door_of_a_running_service_refuses_them_and_writes_nothing(fitted, tmp_path):
+    """#31 A4, A5, B6: with a sentence and a code; what comes along is not written either."""
+    with open_store(tmp_path / "store", fitted) as store:
+        store.upsert([Document("a", "moon orbit")])
+    lines, body = {"Content-Type": "application/x-ndjson"}, {"Content-Type": "application/json"}
+    good = '{"id": "good", "text": "moon"}'
+    with serving(tmp_path / "store", "--writable", "--quiet") as service:
+        for at in ("/v1/documents", "/v1/stores/store/documents"):
+            for document in REFUSED:
+                for content, headers in (
+                    (f"{good}\n{document}\n", lines),
+                    (f'{{"documents": [{good}, {document}]}}', body),
+                ):
+                    status, answer = service.send("POST", at, content, headers)
+                    assert (status, answer["code"]) == (422, "invalid"), document[:60]
+                    assert answer["error"].endswith(".") and len(answer["error"]) < 500
+        ids = (["a"], True, 1.5, {"a": 1}, "")
+        asked = [("search", "id"), ("within", "id"), ("explain", "id"), ("map/place", "id")]
+        for (verb, field), id in itertools.product([*asked, ("explain", "other_id")], ids):
+            status, answer = service.ask("POST", f"/v1/{verb}", {field: id})
+            assert (status, answer["code"]) == (422, "invalid"), (verb, id)
+        assert service.ask("POST", "/v1/count", {}) == (200, {"count": 1})
+        assert service.ask("POST", "/v1/search", {"text": "moon"})[0] == 200

@@ -11,9 +11,8 @@ import sqlite3
 import ssl
 import subprocess
 import sys
-import tempfile
 import time
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from threading import Thread
 from urllib.parse import quote
@@ -21,6 +20,7 @@ from urllib.parse import quote
 import pytest
 
 from conftest import toy_corpus
+from servers import serving
 from vdsh import Document, open_store
 from vdsh.errors import VdshError
 from vdsh.server.connections import MOST_REQUESTS
@@ -41,69 +41,6 @@ def store(fitted, tmp_path_factory):
             for i, (text, label) in enumerate(zip(texts, labels, strict=True))
         )
     return path
-
-
-class Service:
-    """A running `vdsh serve`."""
-
-    def __init__(self, store, *options, **environment):
-        command = [sys.executable, "-m", "vdsh", "serve", str(store), "--port", "0"]
-        self.log = tempfile.TemporaryFile("w+")  # a pipe that nobody reads would fill up
-        self.process = subprocess.Popen(
-            [*command, *map(str, options)],
-            stdout=subprocess.PIPE,
-            stderr=self.log,
-            text=True,
-            env=os.environ | environment,
-        )
-        line = self.process.stdout.readline()
-        assert "://" in line, self.end()
-        self.host, self.port = re.search(r"https?://([^:]+):(\d+)", line).groups()
-
-    def ask(self, method, path, body=None, **headers):
-        """Send one request on a connection of its own; return status and answer."""
-        connection = http.client.HTTPConnection(self.host, int(self.port), timeout=60)
-        try:
-            content = None if body is None else json.dumps(body)
-            headers = {"Content-Type": "application/json"} | headers
-            connection.request(method, path, content, headers)
-            answer = connection.getresponse()
-            return answer.status, json.loads(answer.read())
-        finally:
-            connection.close()
-
-    def connect(self):
-        return socket.create_connection((self.host, int(self.port)), timeout=60)
-
-    def workers(self):
-        """Ids of the worker processes: children that were spawned and are no zombies."""
-        found = set()
-        for process in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError):
-                state, parent = (process / "stat").read_text().rpartition(")")[2].split()[:2]
-                arguments = (process / "cmdline").read_bytes()
-                if int(parent) == self.process.pid and state != "Z" and b"spawn_main" in arguments:
-                    found.add(int(process.name))
-        return found
-
-    def end(self):
-        """Wait until it has stopped; return what it wrote to standard error."""
-        self.process.wait(60)
-        self.log.seek(0)
-        return self.log.read()
-
-
-@contextmanager
-def serving(store, *options, **environment):
-    service = Service(store, *options, **environment)
-    try:
-        yield service
-    finally:
-        if service.process.poll() is None:
-            service.process.terminate()
-            service.process.wait(60)
-        service.process.stdout.close()
-        service.log.close()
 
 
 @pytest.fixture(scope="module")
@@ -298,20 +235,29 @@ def test_trailers_without_end_leave_no_traceback(store):
         assert "Traceback" not in service.end()
 
 
-def test_a_database_that_was_cut_is_not_ready(fitted, tmp_path):
-    """#31 B7: searches failed, and /ready said that all was well."""
+@pytest.mark.parametrize("in_log", [0, 20])  # copies of the corpus that wait in SQLite's log
+def test_a_database_that_was_cut_takes_no_writes_and_is_not_ready(fitted, tmp_path, in_log):
+    """#31 B7: /ready said that all was well; one write was answered and lost."""
     texts, _ = toy_corpus()
+    file = tmp_path / "store" / "store.sqlite"
     with open_store(tmp_path / "store", fitted) as opened:
         opened.upsert(Document(f"d{i}", text) for i, text in enumerate(50 * texts))
     with serving(tmp_path / "store", "--quiet", "--writable") as service:
         assert service.ask("GET", "/ready")[0] == 200
-        os.truncate(tmp_path / "store" / "store.sqlite", 4096)
-        status, answer = service.ask("POST", "/v1/search", {"text": "moon"})
-        assert (status, answer["code"]) == (503, "unavailable")
-        status, answer = service.ask("GET", "/ready")
-        assert status == 503 and "damaged" in answer["error"], answer
-        assert str(tmp_path) not in answer["error"]
-        assert service.ask("GET", "/health")[0] == 200
+        with open_store(tmp_path / "store") as other:  # open: nobody brings the log into the file
+            other.upsert(Document(f"d{i}", text) for i, text in enumerate(in_log * texts))
+            os.truncate(file, file.stat().st_size - 4096 if in_log else 4096)
+            late = [{"id": "late", "text": "moon"}]
+            for asked in [("POST", {"documents": late}), ("DELETE", None)] * 2:  # of each handle
+                at = "/v1/documents" if asked[0] == "POST" else "/v1/documents/d1"
+                status, answer = service.ask(asked[0], at, asked[1])
+                assert (status, answer["code"]) == (503, "unavailable")
+            stream = {"Content-Type": "application/x-ndjson"}
+            assert service.ask("POST", "/v1/documents", late[0], **stream)[0] == 503
+            status, answer = service.ask("GET", "/ready")
+            assert status == 503 and re.search("damaged|cut short", answer["error"]), answer
+            assert str(tmp_path) not in answer["error"]
+            assert service.ask("GET", "/health")[0] == 200
 
 
 def test_a_client_comes_back_after_many_requests(pair):

@@ -149,7 +149,7 @@ class Client(Verbs):
     def encode(self, texts: Sequence[str], vectors: Any = None) -> Codes:
         """Hash texts with the store's model, into codes of shape (n_docs, n_bytes).
 
-        A model that sees vectors takes them too; they are sent in one request.
+        A model of vectors takes `vectors` instead; they are sent in one request.
         """
         check_list("texts", texts)
         if vectors is not None:
@@ -194,7 +194,7 @@ class Client(Verbs):
         documents : iterable of Document
             Read as a stream, and sent in batches that the service takes.
         vectors : sequence of vectors, optional
-            One a document, where the model sees vectors; None for a document that has none.
+            One a document, which a model of vectors needs.
         progress : callable, optional
             Called with the number of documents written so far. Those are safe from then on.
 

@@ -152,7 +152,7 @@ Vector = Annotated[
         fail_fast=True,
         min_length=1,
         max_length=MOST_DIMENSIONS,
-        description="Where the store's model sees vectors; with a text, whose words count too.",
+        description="Where the store has a model of vectors; with a text, whose words count too.",
     ),
 ]
 K = Annotated[int, Field(ge=1), Limited("k")]
@@ -253,12 +253,12 @@ class CountBody(Body):
 
 
 class EncodeBody(Body):
-    """Texts to hash; or vectors, alone or one a text, where the model sees vectors."""
+    """Texts to hash, or vectors where the store has a model of vectors."""
 
     texts: Texts = []
     vectors: (
         Annotated[
-            list[Vector | None], Field(fail_fast=True), Limited("batch", "The number of vectors")
+            list[Vector], Field(fail_fast=True), Limited("batch", "The number of vectors")
         ]
         | SkipJsonSchema[None]
     ) = None

@@ -132,7 +132,7 @@ def _document(line: bytes, number: int, limits: Limits, vectors: list[Any] | Non
     try:
         fields = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        _READER.fail(place, f"broken JSON, {error.msg}. Was it cut?")
+        _READER.fail(place, f"broken JSON, {error.msg}.")
     if not isinstance(fields, dict) or fields.get("id") in (None, "") or "text" not in fields:
         _READER.fail(place, 'must have an id and a text, such as {"id": "a", "text": "b"}.')
     if vectors is not None:

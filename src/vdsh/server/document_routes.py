@@ -77,7 +77,7 @@ async def get(id: Id, service: ServiceDep) -> Json:
 async def upsert(body: DocumentsBody, service: ServiceDep) -> Json:
     """Write documents; one whose id is there already replaces the old one.
 
-    Where the store's model sees vectors, each may have its `vector`.
+    Where the store has a model of vectors, each has its `vector`.
 
     With `Content-Type: application/x-ndjson` the body is a stream of any length, a document a line
     as `vdsh index` reads them, and so is the answer: `{"written": 2000}` for each batch that is on

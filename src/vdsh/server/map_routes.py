@@ -58,7 +58,7 @@ class PlaceBody(Body):
 
 @router.get("", response_model=MapAnswer, responses=NOT_THERE)
 async def whole_map(request: Request, service: ServiceDep) -> Response:
-    """Give the map that `vdsh map` made: where the documents lie, their labels and titles."""
+    """Give the map of `vdsh research map`: where documents lie, their labels and titles."""
     packed = "gzip" in request.headers.get("accept-encoding", "")
     content = await service.pool.call(lambda _: _answer(service.pool, packed=packed))
     headers = {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if packed else {})
@@ -95,7 +95,7 @@ def _version(pool: StorePool) -> tuple[Path, int, Model]:
     try:
         return path, path.stat().st_mtime_ns, pool.model
     except OSError:
-        raise NotFound("This store has no map. Make one: vdsh map STORE") from None
+        raise NotFound("This store has no map. Make one: vdsh research map STORE") from None
 
 
 def _read(pool: StorePool) -> CorpusMap:
@@ -108,9 +108,9 @@ def _load(path: Path, model: Model) -> CorpusMap:
         found = corpus_map.load(path)
     except (FolderError, MissingFileError) as error:
         log.error("A map cannot be used: %s", error)
-        raise NotFound("The map is damaged. Make it again: vdsh map STORE") from error
+        raise NotFound("The map is damaged. Make it again: vdsh research map STORE") from error
     if found.facts["fingerprint"] != model.fingerprint or found.scores.shape[1] != model.n_bits:
-        raise NotFound("The map was made with another model. Make it again: vdsh map STORE")
+        raise NotFound("The map is of another model. Make it again: vdsh research map STORE")
     return found
 
 

@@ -139,7 +139,7 @@ class StorePool:
         return None
 
     def has_map(self) -> bool:
-        """Say whether `vdsh map` was run on the store."""
+        """Say whether `vdsh research map` was run on the store."""
         return Path(self.path, corpus_map.FILE).exists()
 
     def open(self) -> None:

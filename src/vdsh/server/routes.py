@@ -114,7 +114,7 @@ async def count(body: CountBody, service: ServiceDep) -> Json:
 
 @router.post("/encode", response_model=answers.EncodeAnswer, responses=ASKED)
 async def encode(body: EncodeBody, service: ServiceDep) -> Json:
-    """Hash texts with the store's model; or vectors, or both, where it sees vectors."""
+    """Hash texts with the store's model; or vectors, where it is a model of vectors."""
     texts = body.texts or [""] * len(body.vectors or ())
     codes = await service.pool.call(lambda store: store.model.encode(texts, body.vectors))
     return Json({"codes": to_hex(codes), "bits": 8 * codes.shape[1]})

@@ -157,6 +157,7 @@ class Database:
             self._connection = self._connect("write") if writable else self._connect_for_reading()
         self.identity = _identity(self.file)
         self._size = self._compacted = 0
+        self._is_cut()  # from now on; a handle that never looked would take a write
         return self._connection
 
     @contextmanager
