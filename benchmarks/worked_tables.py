@@ -159,8 +159,9 @@ def _cores(row: Row) -> int:
 
 
 def nearest() -> list[Row]:
-    """Give the races of tables, scan and faiss."""
+    """Give the races of tables, scan and faiss where there are tables."""
     rows = [row for result in of_all("nearest_*") for row in result["rows"] if "codes" in row]
+    rows = [row for row in rows if row["n"] > 9e6 and row["k"] == 100]
     order = list(CODES)
     rows.sort(key=lambda r: (order.index(r["codes"]), r["n"], r["queries"] == "drawn", r["k"]))
     return [row | {"name": CODES[row["codes"]]} for row in rows]
