@@ -97,6 +97,7 @@ TABLES: dict[str, Callable[[], str]] = {
             "did not finish": "{runs_that_did_not_finish_when_started_again}",
         },
     ),
+    "drift": worked.drift,
     "learning on": worked.learning_on,
     "restart": Table(
         lambda: read("restart")["phases"],

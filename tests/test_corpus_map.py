@@ -105,7 +105,7 @@ def test_an_empty_store_and_a_silly_limit_are_refused(fitted, tmp_path):
 
 
 def test_what_is_no_map_is_told_in_a_sentence(made, tmp_path):
-    with pytest.raises(MissingFileError, match="Make one: vdsh map"):
+    with pytest.raises(MissingFileError, match="Make one: vdsh research map"):
         corpus_map.load(tmp_path / corpus_map.FILE)
     content = (made / corpus_map.FILE).read_bytes()
     for damaged in (b"", content[:100], content[:-1], b"x" + content[1:]):
@@ -175,4 +175,4 @@ def test_the_service_gives_the_map_and_places_texts(made, tmp_path, fitted):
     with TestClient(create_app(tmp_path / "store"), base_url="http://127.0.0.1") as client:
         answer = client.get("/v1/map")
         assert answer.status_code == 404
-        assert "vdsh map" in answer.json()["error"]
+        assert "vdsh research map" in answer.json()["error"]

@@ -46,7 +46,7 @@ def test_every_verb_is_in_the_readme_or_docs():
 
     text = "".join(page.read_text() for page in PAGES)
     for command in app.registered_commands:
-        assert f"vdsh {command.name}" in text
+        assert f"vdsh {'research ' * command.hidden}{command.name}" in text
 
 
 def test_tables_are_those_of_the_committed_results():

@@ -398,7 +398,7 @@ def test_a_damaged_map_is_said_without_its_path_and_searches_go_on(api, store, f
     else:
         spoil(store, facts=facts)
     said = sentence(api.get("/v1/map"), 404)
-    assert "Make it again: vdsh map STORE" in said and str(store.parent) not in said
+    assert "Make it again: vdsh research map STORE" in said and str(store.parent) not in said
     answer = api.post("/v1/search", json={"text": "moon", "highlight": True})
     assert answer.status_code == 200 and "place" not in answer.json() and answer.json()["hits"]
 

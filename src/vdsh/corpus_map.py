@@ -161,7 +161,7 @@ def load(path: Path) -> CorpusMap:
     """Read a map written by `save`."""
     if not path.is_file():
         raise MissingFileError(
-            f"The store '{path.parent}' has no map. Make one: vdsh map {path.parent}"
+            f"The store '{path.parent}' has no map. Make one: vdsh research map {path.parent}"
         )
     try:
         with safe_open(path, "numpy") as file:
@@ -176,7 +176,7 @@ def load(path: Path) -> CorpusMap:
         if isinstance(error, FolderError):
             raise
         raise FolderError(
-            f"The map '{path}' is damaged. Make it again: vdsh map {path.parent}"
+            f"The map '{path}' is damaged. Make it again: vdsh research map {path.parent}"
         ) from error
 
 
@@ -199,7 +199,7 @@ def _check_format(path: Path, format: int) -> None:
     if format > FORMAT:
         raise FolderError(
             f"'{path}' has format {format}; this version reads up to {FORMAT}. "
-            f"Upgrade vdsh, or make the map again: vdsh map {path.parent}"
+            f"Upgrade vdsh, or make the map again: vdsh research map {path.parent}"
         )
 
 

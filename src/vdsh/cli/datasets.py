@@ -33,7 +33,9 @@ def command(
     from vdsh.datasets import DATASETS, base, find
 
     if download and name is None:
-        raise InputError("Name the data set to download, such as: vdsh datasets reuters --download")
+        raise InputError(
+            "Name the data set to download, such as: vdsh research datasets reuters --download"
+        )
     chosen = list(DATASETS.values()) if name is None else [find(name)]
     if download:
         base.download(chosen[0], quiet=quiet)
@@ -126,7 +128,8 @@ def _print_facts(fact: dict[str, Any]) -> None:
         ("used here", fact["used"]),
         (
             "where",
-            fact["where"] or f"not here; get it with: vdsh datasets {fact['name']} --download",
+            fact["where"]
+            or f"not here; get it with: vdsh research datasets {fact['name']} --download",
         ),
     ]
     lines += [("at hand", f"{name}, {size:,} bytes") for name, size in fact["at_hand"].items()]

@@ -102,7 +102,7 @@ def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
         f"  vdsh search {out}/store probability density of a distribution\n"
         f"  vdsh demo --serve{place}   # the page: search, bits, a map\n"
         f"  vdsh duplicates {out}/store\n"
-        f"  vdsh encode {model} {corpus} | head\n"
+        f"  vdsh research encode {model} {corpus} | head\n"
         f"  cat {model}/README.md\n"
         "  vdsh fit YOUR.jsonl --out your-model"
     )

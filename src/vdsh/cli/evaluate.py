@@ -32,7 +32,7 @@ def command(
     data: Annotated[
         str | None,
         typer.Argument(
-            help="A corpus of `vdsh datasets`, whose test documents search its training "
+            help="A corpus of `vdsh research datasets`, whose test documents search its training "
             "documents; or labelled documents in a file, which search one another.",
             show_default=False,
         ),

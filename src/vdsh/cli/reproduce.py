@@ -51,7 +51,8 @@ def command(
         ),
     ] = None,
     datasets: Annotated[
-        list[str] | None, typer.Option(help="Corpora, see `vdsh datasets`; by default all four.")
+        list[str] | None,
+        typer.Option(help="Corpora, see `vdsh research datasets`; by default all four."),
     ] = None,
     bits: Annotated[list[int] | None, typer.Option(help="Lengths of the codes.")] = None,
     models: Annotated[

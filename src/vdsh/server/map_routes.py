@@ -95,7 +95,7 @@ def _version(pool: StorePool) -> tuple[Path, int, Model]:
     try:
         return path, path.stat().st_mtime_ns, pool.model
     except OSError:
-        raise NotFound("This store has no map. Make one: vdsh map STORE") from None
+        raise NotFound("This store has no map. Make one: vdsh research map STORE") from None
 
 
 def _read(pool: StorePool) -> CorpusMap:
@@ -108,9 +108,9 @@ def _load(path: Path, model: Model) -> CorpusMap:
         found = corpus_map.load(path)
     except (FolderError, MissingFileError) as error:
         log.error("A map cannot be used: %s", error)
-        raise NotFound("The map is damaged. Make it again: vdsh map STORE") from error
+        raise NotFound("The map is damaged. Make it again: vdsh research map STORE") from error
     if found.facts["fingerprint"] != model.fingerprint or found.scores.shape[1] != model.n_bits:
-        raise NotFound("The map was made with another model. Make it again: vdsh map STORE")
+        raise NotFound("The map is of another model. Make it again: vdsh research map STORE")
     return found
 
 
