@@ -22,15 +22,15 @@ def command(
         ),
     ],
     again: Annotated[
-        bool, typer.Option("--again", help="Write also what an earlier run has written.")
+        bool, typer.Option("--again", help="Write again what an earlier run has written.")
     ] = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Copy documents and codes from one store to another; nothing is encoded again.
 
-    A run that was interrupted is continued by the same command. At the end the numbers of
-    documents are compared, and a sample of documents and codes.
+    The same command resumes an interrupted run. At the end the numbers of documents are compared,
+    and a sample of documents and codes.
     """
     from vdsh.progress import counting_bar
     from vdsh.store import copy_store, open_store, without_password

@@ -21,7 +21,7 @@ def command(
         str | None, typer.Argument(help="A data set, for all about it.", show_default=False)
     ] = None,
     download: Annotated[
-        bool, typer.Option("--download", help="Download it into the cache, if it is not here.")
+        bool, typer.Option("--download", help="Download it into the cache, unless it is there.")
     ] = False,
     root: Annotated[
         str | None, typer.Option(help="Folder that holds corpora; by default $VDSH_DATA.")
@@ -29,7 +29,7 @@ def command(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """List the data sets, or say where one comes from, under which terms, and what is here."""
+    """List the data sets, or show the source, licence and local files of one."""
     from vdsh.datasets import DATASETS, base, find
 
     if download and name is None:

@@ -23,7 +23,7 @@ def command(
     ] = None,
     recent: Annotated[
         int | None,
-        typer.Option(help="Of the store, only so many that were written last.", show_default=False),
+        typer.Option(help="Only the last N documents written to the store.", show_default=False),
     ] = None,
     reading: options.Reading = options.BY_DEFAULT,
     as_json: options.Json = False,
@@ -31,9 +31,8 @@ def command(
 ) -> None:
     """Check for data drift: whether new documents still look like those the model learned from.
 
-    Documents that it learned from are left out; the others, of many a random sample, are compared
-    with those that were held out when it learned. Exits with 3 where they differ, and with 0 where
-    they do not, or where there are too few to say.
+    It compares documents that the model has not seen, or a random sample of them, with those held
+    out when it learned. Exits with 3 if they differ, with 0 if not or if there are too few.
     """
     from vdsh.progress import reading_bar
     from vdsh.store import open_store

@@ -86,7 +86,7 @@ def command(
     validation: Annotated[
         str | None,
         typer.Option(
-            help="File of held-out documents; by default a tenth of the others.",
+            help="File of held-out documents; by default a tenth of DOCS.",
             rich_help_panel=_DATA,
         ),
     ] = None,
@@ -94,14 +94,14 @@ def command(
         int | None,
         typer.Option(
             min=1,
-            help="Learn from so many documents at random; words are counted in all.",
+            help="Learn from a random sample of this size; words are counted in all documents.",
             rich_help_panel=_DATA,
         ),
     ] = None,
     memory: Annotated[
         float | None,
         typer.Option(
-            help="Most memory to take, in GB: a sample that fits is learned from.",
+            help="Memory limit in GB: learn from a random sample that fits.",
             rich_help_panel=_DATA,
         ),
     ] = None,
@@ -110,15 +110,15 @@ def command(
         typer.Option(
             "--from",
             metavar="MODEL",
-            help="Learn on from this model, whose words and settings are kept; give old documents "
-            "too, or it forgets them.",
+            help="Warm start: train on from this model, with its words and settings. Give old "
+            "documents too, or it forgets them.",
             rich_help_panel=_WARM,
         ),
     ] = None,
     store: Annotated[
         str | None,
         typer.Option(
-            help="With --from: say how many codes of this store would change.",
+            help="With --from: report how many codes of this store would change.",
             rich_help_panel=_WARM,
         ),
     ] = None,
@@ -126,8 +126,8 @@ def command(
         str | None,
         typer.Option(
             metavar="FILE|FIELD",
-            help="Vectors of the documents that teach which are alike: a .npy or .parquet file, or "
-            "a field. The model needs none later.",
+            help="Vectors that teach which documents are similar: a .npy or .parquet file, or a "
+            "field. Only training needs them.",
             rich_help_panel=_VECTORS,
         ),
     ] = None,

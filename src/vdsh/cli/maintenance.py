@@ -17,9 +17,9 @@ EXAMPLES = {
 
 
 def check(store: options.Store, as_json: options.Json = False) -> None:
-    """Look for damage: the database, index and words against the documents, model, codes.
+    """Check a store for damage: database, index, words, model and codes.
 
-    Prints what is wrong and what to do, and ends with 1 then.
+    If something is wrong, it says what to do and exits with 1.
     """
     from vdsh.store import open_store
 
@@ -37,9 +37,9 @@ def check(store: options.Store, as_json: options.Json = False) -> None:
 
 
 def compact(store: options.Store, as_json: options.Json = False) -> None:
-    """Write a store anew without what was deleted or replaced; it needs its size in free space.
+    """Rewrite a store without deleted and replaced documents; needs its size in free space.
 
-    Models that the store had before go, too. A server keeps the space of documents for new ones.
+    Previous models are removed too. A database server keeps the space for new documents.
     """
     from vdsh.store import open_store, without_password
 
@@ -51,9 +51,9 @@ def compact(store: options.Store, as_json: options.Json = False) -> None:
     if as_json:
         typer.echo(json.dumps({"store": shown, "before": before, "bytes": after}))
     elif after is None:
-        typer.echo(f"{shown} has no older models any more.")
+        typer.echo(f"{shown} has no previous models any more.")
     else:
-        typer.echo(f"{shown} takes {after:,} bytes; before it were {before:,}.")
+        typer.echo(f"{shown} takes {after:,} bytes, before {before:,}.")
 
 
 def backup(
@@ -63,7 +63,7 @@ def backup(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write a store to one file, as it is now; others may search and write meanwhile."""
+    """Write a snapshot of a store to one file, while others search and write."""
     from vdsh.progress import counting_bar
     from vdsh.store import open_store
 
@@ -77,15 +77,15 @@ def backup(
     if as_json:
         typer.echo(json.dumps({"file": file, "bytes": size}))
     else:
-        typer.echo(f"Wrote {file}, {size:,} bytes. vdsh restore makes a store of it.")
+        typer.echo(f"Wrote {file}, {size:,} bytes. To restore it: vdsh restore {file} STORE")
 
 
 def restore(
-    file: Annotated[str, typer.Argument(help="What vdsh backup wrote.", show_default=False)],
+    file: Annotated[str, typer.Argument(help="A file written by vdsh backup.", show_default=False)],
     store: options.Store,
     as_json: options.Json = False,
 ) -> None:
-    """Make a store of a backup, in a new folder."""
+    """Restore a store from a backup into a new folder."""
     from vdsh.store import restore_store
 
     with restore_store(file, store) as opened:

@@ -19,7 +19,7 @@ EXAMPLE = "Example: vdsh research map news-store --seed 1"
 def command(
     store: options.Store,
     limit: Annotated[
-        int, typer.Option(help="Of a larger store so many documents are taken at random.")
+        int, typer.Option(help="Take a random sample of this size from a larger store.")
     ] = 50_000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same map.")] = 0,
     as_json: options.Json = False,
@@ -55,7 +55,9 @@ def make(store: str, *, limit: int, seed: int, quiet: bool) -> "tuple[CorpusMap,
 
         folder = Path(opened.info()["path"])
         if not folder.is_dir():
-            raise InputError(f"A map is kept in a store's folder, but '{store}' is none.")
+            raise InputError(
+                f"A map is kept in the folder of a store, and '{store}' is not a folder."
+            )
         made = corpus_map.make_map(opened, limit=limit, seed=seed, progress=show)
     corpus_map.save(folder / corpus_map.FILE, made)
     return made, folder / corpus_map.FILE

@@ -29,13 +29,13 @@ def command(
     ] = "best",
     validation: Annotated[
         str | None,
-        typer.Option(help="File of held-out documents; by default a tenth of the others."),
+        typer.Option(help="File of held-out documents; by default a tenth of DOCS."),
     ] = None,
     seed: Annotated[
         int,
         typer.Option(
-            help="Of the choice of held-out documents; with the seed and the documents of "
-            "`vdsh fit` they are those that the model was not trained on."
+            help="Seed of the choice of held-out documents; use that of `vdsh fit` to hold out "
+            "the documents that the model was not trained on."
         ),
     ] = 0,
     reading: options.Reading = options.BY_DEFAULT,
@@ -43,7 +43,7 @@ def command(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Learn a trained model's thresholds anew from documents and write it as another model."""
+    """Learn new thresholds for a trained model and write it as another model."""
     from vdsh.codes import check_threshold
     from vdsh.persistence import check_free
     from vdsh.pipeline import TextHasher
@@ -79,6 +79,6 @@ def _print_result(fitted: "Model", model: str, out: str, *, as_json: bool) -> No
             f"{measured['before']:.3f} before, {measured['after']:.3f} now"
         )
     typer.echo(
-        f"The model is in {out}. Codes are not those of {model}: index again what was indexed with "
-        f"it, vdsh index {out} DOCS --store STORE"
+        f"The model is in {out}. Its codes differ from those of {model}; to use it in a store: "
+        f"vdsh reindex STORE --model {out}"
     )

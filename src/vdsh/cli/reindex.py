@@ -21,21 +21,19 @@ def command(
     model: Annotated[
         str | None, typer.Option(help="Folder of the new model.", show_default=False)
     ] = None,
-    back: Annotated[
-        bool, typer.Option("--back", help="Take the model that the store had before.")
-    ] = False,
+    back: Annotated[bool, typer.Option("--back", help="Return to the previous model.")] = False,
     restart: Annotated[
-        bool, typer.Option("--restart", help="Drop what was begun with another model.")
+        bool, typer.Option("--restart", help="Discard an unfinished run with another model.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say how long it takes and how large it is.")
+        bool, typer.Option("--dry-run", help="Only estimate time and size.")
     ] = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Encode all documents of a store with another model.
 
-    Searches go on with the old codes until all new ones are there. Started again after it was
-    interrupted, it goes on where it stopped.
+    Searches use the old codes until all new ones are written. The same command resumes an
+    interrupted run.
     """
     from vdsh.model import Model
     from vdsh.progress import counting_bar

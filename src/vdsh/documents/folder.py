@@ -36,7 +36,9 @@ def read_folder(source: Source) -> Iterator[Record]:
         yield f"file '{name}'", {**folder, source.id_field: id, source.text_fields[0]: text}
     if skipped:
         advice = "Name the encoding of texts with encoding= (--encoding)."
-        _warn(f"Skipped {len(skipped):,} of {len(names):,} files that are no text", skipped, advice)
+        _warn(
+            f"Skipped {len(skipped):,} of {len(names):,} files that are not text", skipped, advice
+        )
     if links:
         advice = "Follow them with follow=True (--follow)."
         _warn(f"Left {len(links):,} links alone that lead out of '{source.name}'", links, advice)
