@@ -34,7 +34,7 @@ ASKED = {
 }
 TABLES: dict[str, Callable[[], str]] = {
     "README": lambda: f"{cells.quality()}\n\n{worked.search_few()}\n\n{worked.speed()}",
-    "search": worked.search,
+    "search": lambda: worked.search(threads=(1,)),
     "reproduction": cells.report,
     "engines": worked.engines,
     "words of bits": worked.words_of_bits,
@@ -97,6 +97,7 @@ TABLES: dict[str, Callable[[], str]] = {
             "did not finish": "{runs_that_did_not_finish_when_started_again}",
         },
     ),
+    "drift": worked.drift,
     "learning on": worked.learning_on,
     "restart": Table(
         lambda: read("restart")["phases"],

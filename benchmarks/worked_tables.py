@@ -159,8 +159,9 @@ def _cores(row: Row) -> int:
 
 
 def nearest() -> list[Row]:
-    """Give the races of tables, scan and faiss."""
+    """Give the races of tables, scan and faiss where there are tables."""
     rows = [row for result in of_all("nearest_*") for row in result["rows"] if "codes" in row]
+    rows = [row for row in rows if row["n"] > 9e6 and row["k"] == 100]
     order = list(CODES)
     rows.sort(key=lambda r: (order.index(r["codes"]), r["n"], r["queries"] == "drawn", r["k"]))
     return [row | {"name": CODES[row["codes"]]} for row in rows]
@@ -333,3 +334,31 @@ def vectors_alone() -> str:
         for way, name in WAYS.items()
     ]
     return markdown(["precision / neighbours", *(f"{size:.0f} bytes" for size in sizes)], lines)
+
+
+# -- data drift -----------------------------------------------------------------------------------
+
+
+def drift() -> str:
+    """Show how often each kind of documents raised an alarm."""
+    found = read("drift")
+    fresh = [item for runs in found["fresh"].values() for item in runs.items()]
+    lines = [
+        [f"11 corpora in two orders, a model that learned from {of}", _alarms(runs)]
+        for of in ("all", "half")
+        for runs in [[run for how, run in fresh if how.endswith(f"from {of}")]]
+    ]
+    for share in ("1.0", "0.5", "0.25", "0.1", "0.05", "0.02"):
+        runs = [group[share] for group in found["left_out"].values()]
+        lines.append([f"20 Newsgroups, {float(share):.0%} from an unseen group", _alarms(runs)])
+    months = "Reuters, the stories after those learned, "
+    lines += [[months + part, _alarms([run])] for part, run in found["by_date"].items()]
+    for name, run in found["random"].items():
+        lines.append([f"random unseen documents, {name}", f"{run['alarms']} of {run['draws']}"])
+    return markdown(["documents", "alarms"], lines)
+
+
+def _alarms(runs: list[Row]) -> str:
+    moved = sorted({measure for run in runs for measure in run["moved"]})
+    count = f"{sum(bool(run['drifted']) for run in runs)} of {len(runs)}"
+    return f"{count}: {', '.join(moved)}" if moved else count

@@ -313,7 +313,7 @@ def test_a_folder_of_all_kinds_is_indexed(vdsh, model_folder, tmp_path):  # #31 
     (tmp_path / "notes/secret").symlink_to(tmp_path / "docs.jsonl")
     done = vdsh("index", model_folder, "notes", "--store", "new", timeout=100)
     assert done.returncode == 0, done.stderr
-    assert "Warning: Skipped 1 of 2 files that are no text: 'photo.png'." in done.stderr
+    assert "Warning: Skipped 1 of 2 files that are not text: 'photo.png'." in done.stderr
     assert "Warning: Left 1 links alone that lead out of 'notes': 'secret'." in done.stderr
     with open_store(tmp_path / "new") as opened:
         assert "für" in opened.get("notes/old.txt").text

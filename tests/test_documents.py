@@ -453,7 +453,7 @@ def test_documents_before_a_bad_line_are_given(tmp_path):
     [
         ("1,a,b,c", "line 3: 4 cells under 3 columns."),
         ("1", "line 3: no field 'text'. There is 'id'."),
-        ("1,a,\"['b']\"", 'line 3: "[\'b\']" is no JSON array. Write ["a", "b"] or a;b.'),
+        ("1,a,\"['b']\"", 'line 3: "[\'b\']" is not a JSON array. Write ["a", "b"] or a;b.'),
         ('1,"never closed', "line 3: broken table (unexpected end of data)."),
         (b"1,caf\xe9,b", "line 3: byte 0xe9 is not utf-8."),
     ],
@@ -547,7 +547,7 @@ def test_files_of_a_folder_that_are_no_text_are_skipped_and_counted(tmp_path):
     assert document.text == "moon"
     (warning,) = caught
     assert str(warning.message) == (
-        "Skipped 8 of 9 files that are no text: 'broken', 'cut.gz', 'large.bin' and 5 more. "
+        "Skipped 8 of 9 files that are not text: 'broken', 'cut.gz', 'large.bin' and 5 more. "
         "Name the encoding of texts with encoding= (--encoding)."
     )
     assert warning.filename == __file__
@@ -585,7 +585,7 @@ def test_links_that_leave_a_folder_are_left_alone(linked):
     with pytest.warns(SkippedFilesWarning) as caught:
         assert ids_of(linked) == ["docs/again", "docs/sub/inside"]
     skipped, left = (str(warning.message) for warning in caught)
-    assert "1 of 3 files that are no text: 'sub/itself'" in skipped
+    assert "1 of 3 files that are not text: 'sub/itself'" in skipped
     assert left == (
         f"Left 2 links alone that lead out of '{linked}': 'file', 'folder'. "
         "Follow them with follow=True (--follow)."

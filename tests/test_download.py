@@ -231,7 +231,7 @@ def test_datasets_lists_what_there_is(vdsh, published, tmp_path):
 
 def test_datasets_downloads_one_and_tells_about_it(vdsh, published, tmp_path):
     before = vdsh("datasets", "tmc").stdout
-    assert "not here; get it with: vdsh datasets tmc --download" in before
+    assert "not here; get it with: vdsh research datasets tmc --download" in before
     assert "sha256   not published; the first download's is kept" in before
     assert "TestTruth.csv from the home page" in before
     after = vdsh("datasets", "tmc", "--download").stdout

@@ -247,7 +247,7 @@ LINE = '{"query": "polo", "relevant": ["b"]}\n'
         ("q.csv", "topic,relevant\npolo,b\n", "no column 'query'"),
         ("q.csv", "query,relevant\npolo,\n", "line 2: relevant is empty"),
         ("q.csv", "query,relevant\npolo\n", "line 2: no field 'relevant'"),
-        ("q.csv", "query,relevant\npolo,[b\n", "line 2: '.b' is no JSON"),
+        ("q.csv", "query,relevant\npolo,[b\n", "line 2: '.b' is not JSON"),
         ("q.csv", "query,relevant,gain\npolo,b,high\n", "a gain must be a number. Got 'high'"),
         (
             "q.csv",

@@ -1,11 +1,16 @@
 """What the README and the docs show must run."""
 
+import csv
 import gzip
+import random
 import re
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
+
+from test_tutorial import free_port, printed_by, run, shell  # noqa: F401
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -24,6 +29,30 @@ def test_the_life_of_a_model_runs_as_shown(docs, tmp_path, monkeypatch, capsys):
     code = code.replace("probability density of a distribution", "moon orbit and crew")
     exec(code, {})
     assert [line.split()[1] for line in capsys.readouterr().out.splitlines()] == ["space"] * 3
+
+
+ABOUT = {
+    "accounts": "cannot log in update password account locked browser session email reset code",
+    "billing": "invoice payment card refund charged twice subscription price receipt tax bank",
+}
+
+
+@pytest.mark.slow
+def test_the_commands_run_in_order_and_drift_raises_no_alarm(shell, tmp_path):  # noqa: F811  #31
+    if not shutil.which("bash"):
+        pytest.skip("the commands are for bash")
+    rng = random.Random(0)
+    with (tmp_path / "tickets.csv").open("w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(["id", "subject", "body", "team"])
+        for i in range(240):
+            team = rng.choice(list(ABOUT))
+            words = rng.choices(ABOUT[team].split(), k=14)
+            out.writerow([i, " ".join(words[:4]), " ".join(words[4:]), team])
+    done = run(PAGES[0], tmp_path, shell, free_port())
+    first = printed_by(done, "vdsh search").splitlines()
+    assert len(first) == 5 and all(" accounts " in hit for hit in first)
+    assert "Drift in" not in printed_by(done, "vdsh drift")
 
 
 def test_the_text_page_shows_what_tokenize_gives():
@@ -46,7 +75,7 @@ def test_every_verb_is_in_the_readme_or_docs():
 
     text = "".join(page.read_text() for page in PAGES)
     for command in app.registered_commands:
-        assert f"vdsh {command.name}" in text
+        assert f"vdsh {'research ' * command.hidden}{command.name}" in text
 
 
 def test_tables_are_those_of_the_committed_results():

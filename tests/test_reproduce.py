@@ -122,7 +122,7 @@ def test_an_interrupted_table_goes_on_where_it_stopped(vdsh, root, tmp_path, mon
     monkeypatch.setattr(cells, "run", stop_at_the_second)
     result = vdsh(*TABLE, "--bits", 8)
     assert result.returncode == 130
-    assert "the same command goes on from there" in result.stderr
+    assert "the same command resumes" in result.stderr
     (kept,) = (tmp_path / "results/cells/reuters20").iterdir()
     before = kept.stat().st_mtime_ns
     monkeypatch.setattr(cells, "run", run)

@@ -81,7 +81,7 @@ def test_codes_replace_only_codes(vdsh, folder, model_folder, tmp_path):
     assert vdsh(*command, "--force").returncode == 0
     assert rows_of(tmp_path / "codes") == before
     (tmp_path / "codes" / "notes.txt").write_text("mine")
-    assert "no folder of codes" in vdsh(*command, "--force").stderr
+    assert "not a folder of codes" in vdsh(*command, "--force").stderr
 
 
 def test_an_error_leaves_the_older_codes_and_no_draft(tmp_path):

@@ -279,7 +279,7 @@ def test_without_room_for_numbers_it_serves_and_says_so(store, monkeypatch, capl
     monkeypatch.setattr(Path, "write_bytes", full)
     with room_for_numbers(2), client(store) as api:
         assert api.get("/health").status_code == 200
-        assert "no room for numbers" in sentence(api.get("/metrics"), 503)
+        assert "no space for metrics" in sentence(api.get("/metrics"), 503)
     assert "No space left on device" in caplog.text
 
 

@@ -524,7 +524,7 @@ def test_with_a_full_temporary_folder_it_serves(store, tmp_path):
             log = service.end()
     finally:
         subprocess.run(["umount", tmp_path], check=True)
-    assert "There is no room for numbers" in log
+    assert "There is no space for metrics" in log
     assert "is replaced" not in log
 
 

@@ -30,7 +30,8 @@ def shell(tmp_path_factory):
     bin = tmp_path_factory.mktemp("bin")
     with warm_vdsh(bin) as warm:
         vdsh = (
-            f'case $1 in fit|evaluate) exec {warm} "$@";; esac\nexec {sys.executable} -m vdsh "$@"'
+            f'case "$1 $2" in fit*|"research evaluate") exec {warm} "$@";; esac\n'
+            f'exec {sys.executable} -m vdsh "$@"'
         )
         for name, line in (("vdsh", vdsh), ("python", f'exec {sys.executable} "$@"')):
             (bin / name).write_text(f"#!/bin/sh\n{line}\n")
@@ -91,9 +92,9 @@ def test_the_tutorial_finds_what_it_asks_for(tutorial):
 @pytest.mark.slow
 def test_the_tutorial_measures_and_compares(tutorial):
     _, done = tutorial
-    alone = printed_by(done, "vdsh evaluate manual-model ")
+    alone = printed_by(done, "vdsh research evaluate manual-model ")
     assert float(re.search(r"precision@50 +([\d.]+)", alone).group(1)) > 0.6
-    both = printed_by(done, "vdsh evaluate manual-model-s")
+    both = printed_by(done, "vdsh research evaluate manual-model-s")
     ours, other = map(float, re.search(r"precision@50 +([\d.]+) +([\d.]+)", both).groups())
     assert ours > other
     assert "paired t-test p =" in both

@@ -166,7 +166,7 @@ def test_a_text_beside_a_vector_adds_its_words_and_alone_is_answered_by_them(sto
         (lambda store: store.search(vector=VECTORS[:2]), "one list of numbers"),
         (lambda store: store.search(vector=3), "one list of numbers"),
         (lambda store: store.search(vector=np.zeros(12)), "is zero"),
-        (lambda store: store.search(vector=[np.nan] * 12), "no finite number"),
+        (lambda store: store.search(vector=[np.nan] * 12), "not a finite number"),
         (lambda store: store.search(np.zeros(2, np.uint8), vector=VECTORS[0]), "Leave the code"),
     ],
 )
@@ -238,12 +238,12 @@ def test_the_command_line_learns_encodes_and_indexes_vectors(vdsh, files, folder
         ("fit few.jsonl --vectors v.npy --no-text --out m", "3 documents but 80 vectors"),
         ("fit none.jsonl --vectors v.npy --no-text --out m", "no documents"),
         ("encode MODEL --vectors narrow.npy --out m", "12 dimensions. Got 4"),
-        ("encode MODEL --vectors place --out m", "is no file of vectors"),
+        ("encode MODEL --vectors place --out m", "is not a file of vectors"),
         ("encode MODEL docs.jsonl --out m", "Give the vectors"),
         ("encode MODEL --out m", "--vectors FILE"),
         ("index MODEL docs.jsonl --store m", "hashes vectors. Give them"),
         ("index MODEL docs.jsonl --vectors narrow.npy --store m", "12 dimensions. Got 4"),
-        ("index MODEL docs.jsonl --vectors nan.npy --store m", "no finite number"),
+        ("index MODEL docs.jsonl --vectors nan.npy --store m", "not a finite number"),
         ("index MODEL few.jsonl --vectors v.npy --store m", "3 documents but 80 vectors"),
     ],
 )

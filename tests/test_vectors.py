@@ -78,7 +78,7 @@ def test_a_method_that_learns_from_words_alone_takes_no_vectors():
 
 def test_vectors_that_teach_nothing_are_told_of():
     texts, labels = toy_corpus()
-    with pytest.warns(UserWarning, match="The vectors teach nothing"):
+    with pytest.warns(UserWarning, match="The vectors are not used"):
         hasher = TextHasher("vdsh-s", 8, **QUICK).fit(
             texts, labels, vectors=np.ones((80, 2)), progress=False
         )
@@ -139,9 +139,9 @@ def test_bad_files_of_vectors_are_one_sentence_and_leave_nothing(vdsh, docs, tmp
     for given, message in {
         "cut.npy": "cut short",
         "none.npy": "cut short",
-        "cut.parquet": "no whole Parquet file",
+        "cut.parquet": "not a complete Parquet file",
         "few.npy": "Got 120 documents but 100 vectors",
-        "nan.npy": "no finite number",
+        "nan.npy": "not a finite number",
         "missing.npy": "There is no file",
         "labels_of_none": "has no list of numbers",
     }.items():

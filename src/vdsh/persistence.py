@@ -268,7 +268,7 @@ def _check_file(open_file: Open, name: str, facts: dict[str, Any], shown: str | 
     if found["bytes"] != facts["bytes"]:
         raise FolderError(
             f"'{shown}' is damaged: {name} has {found['bytes']} bytes instead of "
-            f"{facts['bytes']}. Copy it again or train anew."
+            f"{facts['bytes']}. Copy it again, or train a new model."
         )
     if found != facts:
         raise FolderError(f"'{shown}' is damaged: the checksum of {name} does not match.")

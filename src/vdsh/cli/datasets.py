@@ -23,7 +23,7 @@ def command(
         str | None, typer.Argument(help="A data set, for all about it.", show_default=False)
     ] = None,
     download: Annotated[
-        bool, typer.Option("--download", help="Download it into the cache, if it is not here.")
+        bool, typer.Option("--download", help="Download it into the cache, unless it is there.")
     ] = False,
     root: Annotated[
         str | None, typer.Option(help="Folder that holds corpora; by default $VDSH_DATA.")
@@ -31,11 +31,13 @@ def command(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """List the data sets, or say where one comes from, under which terms, and what is here."""
+    """List the data sets, or show the source, licence and local files of one."""
     from vdsh.datasets import DATASETS, base, find
 
     if download and name is None:
-        raise InputError("Name the data set to download, such as: vdsh datasets reuters --download")
+        raise InputError(
+            "Name the data set to download, such as: vdsh research datasets reuters --download"
+        )
     chosen = list(DATASETS.values()) if name is None else [find(name)]
     if download:
         base.download(chosen[0], quiet=quiet)
@@ -104,7 +106,7 @@ def _about(fact: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for name in _KNOWN:
         value = _count(fact[name]) if name in ("documents", "labels") else fact[name]
         yield "used here" if name == "used" else name, value
-    absent = f"not here; get it with: vdsh datasets {fact['name']} --download"
+    absent = f"not here; get it with: vdsh research datasets {fact['name']} --download"
     yield "where", fact["where"] or absent
     yield from (("at hand", f"{name}, {size:,} bytes") for name, size in fact["at_hand"].items())
     for file in fact["files"]:

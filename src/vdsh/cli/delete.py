@@ -23,7 +23,7 @@ def command(
     ids: Annotated[
         list[str],
         typer.Argument(
-            help="Ids, or - for one a line on stdin; with --json each is a JSON string.",
+            help="Ids, or - for one per line on stdin; with --json each is a JSON string.",
             show_default=False,
         ),
     ],
@@ -33,7 +33,7 @@ def command(
     null: options.Null = False,
     as_json: options.Json = False,
 ) -> None:
-    """Remove documents by their ids; ids that are not there are passed over."""
+    """Delete documents by id; unknown ids are ignored."""
     from vdsh.store import open_store
 
     from_stdin = ids == ["-"]

@@ -29,9 +29,9 @@ def command(
     out: Annotated[str, typer.Option(help="Folder for model, store and documents.")] = "vdsh-demo",
     seed: Annotated[int, typer.Option(help="The same seed gives the same codes.")] = 0,
     serve: Annotated[
-        bool, typer.Option("--serve", help="Then open the page on it; an older demo is used.")
+        bool, typer.Option("--serve", help="Then serve the page; an existing demo is used.")
     ] = False,
-    port: Annotated[int, typer.Option(help="Where to serve; 0 takes a free one.")] = 8000,
+    port: Annotated[int, typer.Option(help="Port to serve on; 0 takes a free one.")] = 8000,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -101,7 +101,7 @@ def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
         f"  vdsh search {out}/store probability density of a distribution\n"
         f"  vdsh demo --serve{place}   # the page: search, bits, a map\n"
         f"  vdsh duplicates {out}/store\n"
-        f"  vdsh encode {model} {corpus} | head\n"
+        f"  vdsh research encode {model} {corpus} | head\n"
         f"  cat {model}/README.md\n"
         "  vdsh fit YOUR.jsonl --out your-model"
     )

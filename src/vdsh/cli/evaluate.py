@@ -32,7 +32,7 @@ def command(
     data: Annotated[
         str | None,
         typer.Argument(
-            help="A corpus of `vdsh datasets`, whose test documents search its training "
+            help="A corpus of `vdsh research datasets`, whose test documents search its training "
             "documents; or labelled documents in a file, which search one another.",
             show_default=False,
         ),
@@ -48,7 +48,7 @@ def command(
         str | None, typer.Option(help="File of relevant ids, as TREC or BEIR have it.")
     ] = None,
     database: Annotated[
-        str | None, typer.Option(help="File of documents to search with those of DATA.")
+        str | None, typer.Option(help="File of documents to search; those of DATA are the queries.")
     ] = None,
     against: Annotated[
         str | None, typer.Option(help="Another model, compared on the same queries.")
@@ -59,7 +59,7 @@ def command(
     ] = 100,
     radius: Annotated[int, typer.Option(min=0, help="Largest distance that counts.")] = 2,
     root: Annotated[str | None, typer.Option(help="Folder of the corpora.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the corpus's random split.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random split of the corpus.")] = 0,
     per_query: Annotated[
         str | None, typer.Option(help="Write each query's values to this JSON file.")
     ] = None,
@@ -68,7 +68,7 @@ def command(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Measure a model by labels, exactly, ties included; or a store by queries of your own."""
+    """Measure a model by labels, exact over ties; or a store by your own queries."""
     if per_query:
         check_new(per_query, force=force)
     if queries is not None:

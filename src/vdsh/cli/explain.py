@@ -26,7 +26,7 @@ def explain(
         typer.Argument(help="A text to explain; without one, the bits.", show_default=False),
     ] = None,
     other: Annotated[
-        str | None, typer.Option(help="A second text: say where the two codes agree, and why.")
+        str | None, typer.Option(help="A second text: show where the two codes agree, and why.")
     ] = None,
     bit: Annotated[
         int | None, typer.Option(help="Only this bit, counted from 0, with the words' weights.")
@@ -72,13 +72,15 @@ def explain(
 def sample(
     model: Annotated[str, typer.Argument(help="Folder of the model.", show_default=False)],
     code: Annotated[
-        str | None, typer.Option(help="Draw where documents with this code, in hex, are.")
+        str | None, typer.Option(help="Sample near documents with this code, in hex.")
     ] = None,
-    text: Annotated[str | None, typer.Option(help="Draw where the model places this text.")] = None,
-    n: Annotated[int, typer.Option("-k", help="How many draws.")] = 3,
-    words: Annotated[int, typer.Option(help="How many words to list.")] = 10,
+    text: Annotated[
+        str | None, typer.Option(help="Sample from the posterior of this text.")
+    ] = None,
+    n: Annotated[int, typer.Option("-k", help="Number of samples.")] = 3,
+    words: Annotated[int, typer.Option(help="Number of words to list.")] = 10,
     length: Annotated[int, typer.Option(help="Words in a bag.")] = 50,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same draws.")] = 0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same samples.")] = 0,
     as_json: options.Json = False,
 ) -> None:
     """Print word distributions drawn from the model, and bags of words drawn from those."""

@@ -70,35 +70,35 @@ def command(
     device: Annotated[str, _option(_MODEL, "auto, cpu or cuda.")] = "auto",
     validation: Annotated[
         str | None,
-        _option(_DATA, "File of held-out documents; by default a tenth of the others."),
+        _option(_DATA, "File of held-out documents; by default a tenth of DOCS."),
     ] = None,
     sample: Annotated[
         int | None,
-        _option(_DATA, "Learn from so many documents at random; words are counted in all.", min=1),
+        _option(_DATA, "Learn from a random sample of this size; words are counted in all.", min=1),
     ] = None,
     memory: Annotated[
         float | None,
-        _option(_DATA, "Most memory to take, in GB: a sample that fits is learned from."),
+        _option(_DATA, "Memory limit in GB: learn from a random sample that fits."),
     ] = None,
     start: Annotated[
         str | None,
         _option(
             _WARM,
-            "Learn on from this model, whose words and settings are kept; give old documents too, "
-            "or it forgets them.",
+            "Warm start: train on from this model, with its words and settings. Give old documents "
+            "too, or it forgets them.",
             "--from",
             metavar="MODEL",
         ),
     ] = None,
     store: Annotated[
-        str | None, _option(_WARM, "With --from: say how many codes of this store would change.")
+        str | None, _option(_WARM, "With --from: report how many codes of this store would change.")
     ] = None,
     vectors: Annotated[
         str | None,
         _option(
             _VECTORS,
-            "Vectors of the documents that teach which are alike: a .npy or .parquet file, or a "
-            "field. The model needs none later.",
+            "Vectors that teach which documents are similar: a .npy or .parquet file, or a "
+            "field. Only training needs them.",
             metavar="FILE|FIELD",
         ),
     ] = None,

@@ -32,7 +32,7 @@ def command(
     index_field: Annotated[
         list[str] | None,
         typer.Option(
-            help="Index a field, or label, for filters; may be given several times. From 20,000 "
+            help="Index a field, or label, for filters; repeat for several. From 20,000 "
             "documents on, the first filter on a field does it.",
             show_default=False,
         ),
@@ -40,15 +40,15 @@ def command(
     vectors: Vectors = None,
     replace: Annotated[
         bool,
-        typer.Option("--replace", help="Do not ask before much of the store gets other texts."),
+        typer.Option("--replace", help="Do not ask before replacing much of the store."),
     ] = False,
     reading: options.Reading = options.BY_DEFAULT,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Add documents to a store, made when it is not there; the same id replaces.
+    """Add documents to a store, created if needed; an existing id is replaced.
 
-    Where that would give more than half of the store another text, a person is asked first.
+    It asks first if that would replace the texts of more than half of the store.
     """
     from vdsh.model import Model
     from vdsh.progress import reading_bar

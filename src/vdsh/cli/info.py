@@ -23,7 +23,7 @@ def command(
     ],
     as_json: options.Json = False,
 ) -> None:
-    """Print what a store holds and which model made its codes; or what a model learned from."""
+    """Print the facts about a store and its model, or about a model folder."""
     from vdsh.persistence import MANIFEST
     from vdsh.store import open_store
 

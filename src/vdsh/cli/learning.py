@@ -184,6 +184,6 @@ def read_stored(store: str | None, start: "Model | None") -> list[str] | None:
         if opened.model.fingerprint != start.fingerprint:
             raise InputError(
                 f"The store '{store}' was made with another model than the one to start from. "
-                f"Start from its own: vdsh export {store} --to model --out FOLDER."
+                f"Start from its own: vdsh research export {store} --to model --out FOLDER."
             )
         return [document.text for document in opened.sample(STORED)]

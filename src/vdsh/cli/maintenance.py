@@ -31,9 +31,9 @@ _PLACE = "Folder, milvus://host:19530/collection, milvus-lite:file.db or postgre
 
 
 def check(store: options.Store, as_json: options.Json = False) -> None:
-    """Look for damage: the database, index and words against the documents, model, codes.
+    """Check a store for damage: database, index, words, model and codes.
 
-    Prints what is wrong and what to do, and ends with 1 then.
+    If something is wrong, it says what to do and exits with 1.
     """
     from vdsh.store import open_store
 
@@ -46,9 +46,9 @@ def check(store: options.Store, as_json: options.Json = False) -> None:
 
 
 def compact(store: options.Store, as_json: options.Json = False) -> None:
-    """Write a store anew without what was deleted or replaced; it needs its size in free space.
+    """Rewrite a store without deleted and replaced documents; needs its size in free space.
 
-    Models that the store had before go, too. A server keeps the space of documents for new ones.
+    Previous models are removed too. A database server keeps the space for new documents.
     """
     from vdsh.store import open_store, without_password
 
@@ -57,9 +57,9 @@ def compact(store: options.Store, as_json: options.Json = False) -> None:
         opened.compact()
         after = opened.info()["bytes"]
     shown = without_password(store)
-    line = f"{shown} has no older models any more."
+    line = f"{shown} has no previous models any more."
     if after is not None:
-        line = f"{shown} takes {after:,} bytes; before it were {before:,}."
+        line = f"{shown} takes {after:,} bytes, before {before:,}."
     say({"store": shown, "before": before, "bytes": after}, line, as_json=as_json)
 
 
@@ -70,23 +70,23 @@ def backup(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write a store to one file, as it is now; others may search and write meanwhile."""
+    """Write a snapshot of a store to one file, while others search and write."""
     from vdsh.progress import show_progress
     from vdsh.store import open_store
 
     with open_store(store) as opened, show_progress("pages", enabled=not quiet) as show:
         opened.back_up(file, force=force, progress=show)
     size = os.path.getsize(file)
-    line = f"Wrote {file}, {size:,} bytes. vdsh restore makes a store of it."
+    line = f"Wrote {file}, {size:,} bytes. To restore it: vdsh restore {file} STORE"
     say({"file": file, "bytes": size}, line, as_json=as_json)
 
 
 def restore(
-    file: Annotated[str, typer.Argument(help="What vdsh backup wrote.", show_default=False)],
+    file: Annotated[str, typer.Argument(help="A file written by vdsh backup.", show_default=False)],
     store: options.Store,
     as_json: options.Json = False,
 ) -> None:
-    """Make a store of a backup, in a new folder."""
+    """Restore a store from a backup into a new folder."""
     from vdsh.store import restore_store
 
     with restore_store(file, store) as opened:
@@ -106,15 +106,15 @@ def copy(
         ),
     ],
     again: Annotated[
-        bool, typer.Option("--again", help="Write also what an earlier run has written.")
+        bool, typer.Option("--again", help="Write again what an earlier run has written.")
     ] = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Copy documents and codes from one store to another; nothing is encoded again.
 
-    A run that was interrupted is continued by the same command. At the end the numbers of
-    documents are compared, and a sample of documents and codes.
+    The same command resumes an interrupted run. At the end the numbers of documents are compared,
+    and a sample of documents and codes.
     """
     from vdsh.progress import show_progress
     from vdsh.store import copy_store, open_store, without_password
@@ -137,22 +137,20 @@ def reindex(
     model: Annotated[
         str | None, typer.Option(help="Folder of the new model.", show_default=False)
     ] = None,
-    back: Annotated[
-        bool, typer.Option("--back", help="Take the model that the store had before.")
-    ] = False,
+    back: Annotated[bool, typer.Option("--back", help="Return to the previous model.")] = False,
     restart: Annotated[
-        bool, typer.Option("--restart", help="Drop what was begun with another model.")
+        bool, typer.Option("--restart", help="Discard an unfinished run with another model.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say how long it takes and how large it is.")
+        bool, typer.Option("--dry-run", help="Only estimate time and size.")
     ] = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Encode all documents of a store with another model.
 
-    Searches go on with the old codes until all new ones are there. Started again after it was
-    interrupted, it goes on where it stopped.
+    Searches use the old codes until all new ones are written. The same command resumes an
+    interrupted run.
     """
     from vdsh.model import Model
     from vdsh.progress import counting_bar
@@ -202,7 +200,7 @@ def drift(
     ] = None,
     recent: Annotated[
         int | None,
-        typer.Option(help="Of the store, only so many that were written last.", show_default=False),
+        typer.Option(help="Only the last N documents written to the store.", show_default=False),
     ] = None,
     reading: options.Reading = options.BY_DEFAULT,
     as_json: options.Json = False,
@@ -210,9 +208,8 @@ def drift(
 ) -> None:
     """Check for data drift: whether new documents still look like those the model learned from.
 
-    Documents that it learned from are left out; the others, of many a random sample, are compared
-    with those that were held out when it learned. Exits with 3 where they differ, and with 0 where
-    they do not, or where there are too few to say.
+    It compares documents that the model has not seen, or a random sample of them, with those held
+    out when it learned. Exits with 3 if they differ, with 0 if not or if there are too few.
     """
     from vdsh.progress import reading_bar
     from vdsh.store import open_store

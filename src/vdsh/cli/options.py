@@ -28,17 +28,17 @@ _DOCS = typer.Argument(
 Docs = Annotated[str, _DOCS]
 OptionalDocs = Annotated[str | None, _DOCS]
 Store = Annotated[str, typer.Argument(help="Folder or URL of the store.", show_default=False)]
-Code = Annotated[str | None, typer.Option(help="Look for a code in hex instead of a text.")]
+Code = Annotated[str | None, typer.Option(help="Search for a code in hex instead of a text.")]
 WhereOption = Annotated[
     list[str] | None,
     typer.Option(help="Filter such as label=space, year>=1990 or a JSON object; all must hold."),
 ]
 Device = Annotated[
-    str, typer.Option(help="Where to search codes: `cuda` is a GPU, which needs torch.")
+    str, typer.Option(help="Device that searches codes: cpu, or cuda (a GPU; needs torch).")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON lines for programs.")]
 Null = Annotated[
-    bool, typer.Option("--null", "-0", help="Zero bytes between ids instead of line breaks.")
+    bool, typer.Option("--null", "-0", help="Separate ids by zero bytes instead of line breaks.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Engine = Annotated[str, typer.Option(help="local, or ray for a cluster.")]
@@ -49,9 +49,9 @@ Address = Annotated[
     ),
 ]
 Workers = Annotated[
-    int | None, typer.Option(help="Processes on the cluster, by default one a CPU.")
+    int | None, typer.Option(help="Processes on the cluster, by default one per CPU.")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite existing output.")]
 
 
 class Reading(NamedTuple):
@@ -59,27 +59,29 @@ class Reading(NamedTuple):
 
     format: Annotated[
         str | None,
-        typer.Option(help="jsonl, csv, tsv, parquet or text; by default from the ending."),
+        typer.Option(help="jsonl, csv, tsv, parquet or text; by default from the file name."),
     ] = None
-    id_field: Annotated[str, typer.Option(help="Field of the id; else file and number.")] = "id"
+    id_field: Annotated[str, typer.Option(help="Field of the id; by default file and number.")] = (
+        "id"
+    )
     text_field: Annotated[
         list[str] | None,
-        typer.Option(help="Field of the text; give it again to join several.  [default: text]"),
+        typer.Option(help="Field of the text; repeat to join several.  [default: text]"),
     ] = None
     labels_field: Annotated[str, typer.Option(help="Field of the labels.")] = "labels"
     drop_field: Annotated[
-        list[str] | None, typer.Option(help="Field to leave out; give it again for several.")
+        list[str] | None, typer.Option(help="Field to leave out; repeat for several.")
     ] = None
-    encoding: Annotated[str, typer.Option(help="Of the text; in a folder, found file by file.")] = (
+    encoding: Annotated[str, typer.Option(help="Encoding; in a folder detected per file.")] = (
         "utf-8"
     )
     delimiter: Annotated[
-        str | None, typer.Option(help="Of CSV; by default found in the header.")
+        str | None, typer.Option(help="Delimiter of CSV; by default detected from the header.")
     ] = None
     html: Annotated[
         bool, typer.Option("--html", help="Texts are HTML: leave out tags, decode entities.")
     ] = False
-    max_document_size: Annotated[int, typer.Option(min=1, help="Most bytes of a document.")] = (
+    max_document_size: Annotated[int, typer.Option(min=1, help="Maximum bytes per document.")] = (
         16 * 2**20
     )
     follow: Annotated[
@@ -177,7 +179,7 @@ def move_words(args: list[str], options: Collection[str]) -> list[str]:
         if f"-{word}" in options:
             raise typer.BadParameter(
                 f"There is no option {word}. Did you mean -{word}? To leave out documents with "
-                f"that word, write it behind two dashes: -- {word}."
+                f"that word, write it after two dashes: -- {word}."
             )
     return [arg for arg in args[:end] if arg not in dashed] + ["--", *dashed, *args[end + 1 :]]
 

@@ -51,7 +51,8 @@ def command(
         ),
     ] = None,
     datasets: Annotated[
-        list[str] | None, typer.Option(help="Corpora, see `vdsh datasets`; by default all four.")
+        list[str] | None,
+        typer.Option(help="Corpora, see `vdsh research datasets`; by default all four."),
     ] = None,
     bits: Annotated[list[int] | None, typer.Option(help="Lengths of the codes.")] = None,
     models: Annotated[
@@ -59,9 +60,9 @@ def command(
     ] = None,
     seeds: Annotated[
         list[int] | None,
-        typer.Option(help="Of training documents and method; several are averaged."),
+        typer.Option(help="Seeds of split and method; several are averaged."),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Cells that run side by side.")] = 1,
+    jobs: Annotated[int, typer.Option(help="Cells to run in parallel.")] = 1,
     out: Annotated[str, typer.Option(help="Folder for cells, tables and figures.")] = "results",
     root: Annotated[
         str | None, typer.Option(help="Folder of the corpora, else VDSH_DATA or a download.")
@@ -78,7 +79,7 @@ def command(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Run the cells of a table or figure that are missing, then print and write it.
+    """Run the missing cells of a table or figure, then print and write it.
 
     Finished cells are kept, so an interrupted run goes on where it stopped.
     """
@@ -97,7 +98,7 @@ def command(
         )
     except KeyboardInterrupt:
         typer.echo(
-            f"Finished cells are kept in {plan.results}: the same command goes on from there.",
+            f"Finished cells are kept in {plan.results}: the same command resumes.",
             err=True,
         )
         raise

@@ -98,7 +98,7 @@ def _export_codes(
 def map(
     store: options.Store,
     limit: Annotated[
-        int, typer.Option(help="Of a larger store so many documents are taken at random.")
+        int, typer.Option(help="Take a random sample of this size from a larger store.")
     ] = 50_000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same map.")] = 0,
     as_json: options.Json = False,
@@ -151,7 +151,7 @@ def recalibrate(
     ] = "best",
     validation: Annotated[
         str | None,
-        typer.Option(help="File of held-out documents; by default a tenth of the others."),
+        typer.Option(help="File of held-out documents; by default a tenth of DOCS."),
     ] = None,
     seed: Annotated[
         int,
@@ -165,7 +165,7 @@ def recalibrate(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Learn a trained model's thresholds anew from documents and write it as another model."""
+    """Learn new thresholds for a trained model and write it as another model."""
     from vdsh.codes import check_threshold
     from vdsh.persistence import check_free
     from vdsh.pipeline import TextHasher

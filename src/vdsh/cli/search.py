@@ -17,18 +17,18 @@ def command(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            help="What to look for, or - for one query a line on stdin (empty lines are skipped); "
-            "or give --code, or --vector.",
+            help="Words to search for, or - for one query per line on stdin (empty lines are "
+            "skipped); or give --code or --vector.",
             show_default=False,
         ),
     ] = None,
     k: Annotated[
         int | None,
-        typer.Option("-k", help="How many documents.  [default: 10; all within a --radius]"),
+        typer.Option("-k", help="Number of documents.  [default: 10; all within a --radius]"),
     ] = None,
     radius: Annotated[
         int | None,
-        typer.Option(help="Print all whose code differs in at most so many bits, nearest first."),
+        typer.Option(help="Print all documents within this Hamming distance, nearest first."),
     ] = None,
     where: options.WhereOption = None,
     code: options.Code = None,
@@ -37,8 +37,8 @@ def command(
         str | None,
         typer.Option(
             help="`relevance`: words and code together; `distance` of the codes; `expected` "
-            "distance, which knows unsure bits.  [default: relevance; distance for a code, "
-            "expected for a vector alone]",
+            "distance, which counts uncertain bits less.  [default: relevance; distance for a "
+            "code, expected for a vector alone]",
             show_default=False,
         ),
     ] = None,
@@ -47,8 +47,8 @@ def command(
 ) -> None:
     """Print the best documents for a text: score (or distance), id, labels, best passage.
 
-    Quote a phrase to require it; prefix a word with - to exclude it. The shell takes one pair of
-    quotes for itself, so give two: '"red planet" water -rover'. Exits with 1 where nothing is
+    Quote a phrase to require it; prefix a word with - to exclude it. The shell removes one pair
+    of quotes, so give two: '"red planet" water -rover'. Exits with 1 where nothing is
     found.
     """
     from vdsh.store import open_store
@@ -56,9 +56,13 @@ def command(
 
     filters, n = parse_where(where or []), 10 if k is None else k
     if radius is not None and (rank or vector is not None or words == ["-"]):
-        raise InputError("--radius goes with words or --code; leave out --rank and --vector.")
+        raise InputError(
+            "--radius takes words or --code; leave out --rank, --vector and standard input."
+        )
     if vector is not None and (code is not None or words == ["-"]):
-        raise InputError("--vector goes with words or alone, not with --code or standard input.")
+        raise InputError(
+            "--vector takes words or nothing else; leave out --code and standard input."
+        )
     if words == ["-"] and code is None:
         found = 0
         with open_store(store, device=device) as opened:

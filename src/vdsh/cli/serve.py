@@ -19,34 +19,34 @@ def command(
         list[str] | None,
         typer.Option(
             "--as",
-            help="NAME=STORE: what a store is called in paths and on the page, by default as its "
-            "folder. May be given for each.",
+            help="NAME=STORE: the name of a store in paths and on the page; by default that of its "
+            "folder. Repeat for several.",
             show_default=False,
         ),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Where to listen; a token is needed unless it is this machine.")
+        str, typer.Option(help="Address to listen on; beyond this machine a token is needed.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
     workers: Annotated[int, typer.Option(min=1, help="Processes, each with the store open.")] = 1,
     writable: Annotated[
-        bool, typer.Option("--writable", help="Let documents be written and deleted.")
+        bool, typer.Option("--writable", help="Allow clients to write and delete documents.")
     ] = False,
     token_file: Annotated[
         str | None,
         typer.Option(
-            help="File with the token that clients must send, or a line for each: NAME read|write "
-            "TOKEN [DAY]. It may change at any time. Or set VDSH_TOKEN."
+            help="File with the token that clients must send, or one line per token: NAME "
+            "read|write TOKEN [DAY]. Changes take effect at once. Or set VDSH_TOKEN."
         ),
     ] = None,
     tls_cert: Annotated[
         str | None, typer.Option(help="Certificate in PEM format, to serve HTTPS.")
     ] = None,
     tls_key: Annotated[str | None, typer.Option(help="Its key, without a password.")] = None,
-    max_k: Annotated[int, typer.Option(min=1, help="Most hits of a search.")] = 1000,
-    max_batch: Annotated[int, typer.Option(min=1, help="Most texts of a call.")] = 1000,
-    max_text: Annotated[int, typer.Option(min=1, help="Most characters of a text.")] = 200_000,
-    max_body: Annotated[int, typer.Option(min=1, help="Most bytes of a body.")] = 4 * 2**20,
+    max_k: Annotated[int, typer.Option(min=1, help="Maximum hits of a search.")] = 1000,
+    max_batch: Annotated[int, typer.Option(min=1, help="Maximum texts of a call.")] = 1000,
+    max_text: Annotated[int, typer.Option(min=1, help="Maximum characters of a text.")] = 200_000,
+    max_body: Annotated[int, typer.Option(min=1, help="Maximum bytes of a body.")] = 4 * 2**20,
     timeout: Annotated[float, typer.Option(min=0.01, help="Seconds for an answer.")] = 30,
     client_timeout: Annotated[
         float, typer.Option(min=0.01, help="Seconds for a client to send its request.")
@@ -56,7 +56,7 @@ def command(
 ) -> None:
     """Serve stores over HTTP: search, encode and explain as JSON, and a page.
 
-    Each is asked under /v1/stores/NAME/, the first under /v1/ too.
+    Each store is served under /v1/stores/NAME/, the first one also under /v1/.
 
     Requests are logged to standard error as JSON lines.
     """

@@ -63,7 +63,7 @@ def read_file(given: str) -> Any:
     """Read all vectors of a file."""
     if not given.endswith(_ENDINGS):
         raise InputError(
-            f"'{given}' is no file of vectors: give one that ends in .npy or .parquet, or the "
+            f"'{given}' is not a file of vectors: give one that ends in .npy or .parquet, or the "
             "documents whose field it is."
         )
     if not Path(given).is_file():
@@ -134,7 +134,7 @@ def _of_array(path: str) -> Any:
         found = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise InputError(
-            f"'{path}' is no whole array of numbers, or was cut short ({error}). Write it again "
+            f"'{path}' is not a complete array of numbers ({error}). Write it again "
             "with numpy.save."
         ) from None
     if not found.ndim:
@@ -155,7 +155,9 @@ def _of_parquet(path: str) -> Any:
         table = read_table(path)
     except (ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"'{path}' is no whole Parquet file ({reason}). Write it again.") from None
+        raise InputError(
+            f"'{path}' is not a complete Parquet file ({reason}). Write it again."
+        ) from None
     kinds = (types.is_list, types.is_large_list, types.is_fixed_size_list)
     columns = [each.name for each in table.schema if any(kind(each.type) for kind in kinds)]
     if len(columns) != 1:

@@ -29,7 +29,7 @@ def read_pages(ask: Callable[[str], Any], after: str, size: int) -> Iterator[Pag
         answer = ask(urlencode({"after": last, "limit": size}))
         model = model or answer["model"]
         if answer["model"] != model:
-            raise EngineError("The store got another model meanwhile. Begin again.")
+            raise EngineError("The model of the store changed during the read. Start again.")
         hits = [read_hit(fields) for fields in answer["documents"]]
         if hits:
             yield list(map(to_document, hits)), from_hex([hit.code for hit in hits])

@@ -58,5 +58,6 @@ def load(
 def find(name: str) -> Source:
     """Look up what is known about a corpus."""
     if name not in DATASETS:
-        raise InputError(f"No dataset '{name}'. {suggest(name, DATASETS)} See `vdsh datasets`.")
+        known = "See `vdsh research datasets`."
+        raise InputError(f"No dataset '{name}'. {suggest(name, DATASETS)} {known}")
     return DATASETS[name]

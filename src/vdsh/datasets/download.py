@@ -91,7 +91,7 @@ def _check(file: File, path: Path) -> None:
         os.replace(path, aside)
         raise DownloadError(
             f"{file.name} has the wrong checksum and is not used: sha256 {found} instead of "
-            f"{wanted}. It is kept as '{aside}'. Download it again or ask where it came from."
+            f"{wanted}. It is kept as '{aside}'. Download it again, or check its source."
         )
 
 

@@ -27,7 +27,7 @@ class _Reason(NamedTuple):
     advice: str
 
 
-_NO_TEXT = _Reason("that are no text", "Name the encoding of texts with encoding= (--encoding).")
+_NO_TEXT = _Reason("that are not text", "Name the encoding of texts with encoding= (--encoding).")
 
 
 def read_folder(source: Source) -> Iterator[Record]:

@@ -198,7 +198,7 @@ class DocumentReader(Source):
         try:
             return parse_json(cell)
         except (ValueError, RecursionError) as error:
-            self.fail(place, f'{short(cell)} is no JSON array. Write ["a", "b"] or a;b.', error)
+            self.fail(place, f'{short(cell)} is not a JSON array. Write ["a", "b"] or a;b.', error)
 
 
 def _several(names: str | Sequence[str]) -> tuple[str, ...]:

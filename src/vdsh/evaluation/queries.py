@@ -155,7 +155,7 @@ def _cell(reader: DocumentReader, place: str, cell: str | None) -> Any:
     try:
         return json.loads(cell)
     except ValueError as error:
-        reader.fail(place, f'{short(cell)} is no JSON. Write ["a", "b"], or a b.', error)
+        reader.fail(place, f'{short(cell)} is not JSON. Write ["a", "b"], or a b.', error)
 
 
 def _gain(reader: DocumentReader, place: str, value: Any) -> float:

@@ -15,7 +15,7 @@ codes with few differing bits.
 
 ## Use
 ```
-vdsh encode FOLDER documents.jsonl
+vdsh research encode FOLDER documents.jsonl
 ```
 ```python
 from vdsh import TextHasher

@@ -50,12 +50,12 @@ def check_vectors(
         )
     if n_dimensions is not None and rows.shape[1] != n_dimensions:
         raise InputError(
-            f"The model takes vectors of {n_dimensions:,} dimensions. Got {rows.shape[1]:,}: take "
-            "them from where those it learned from were taken."
+            f"The model takes vectors of {n_dimensions:,} dimensions. Got {rows.shape[1]:,}. Use "
+            "the embedding model that it was trained with."
         )
     with np.errstate(over="ignore"):  # said below
         rows = rows.astype(np.float32)
-    _check_rows(~np.isfinite(rows).all(axis=1), "has a value that is no finite number")
+    _check_rows(~np.isfinite(rows).all(axis=1), "has a value that is not a finite number")
     if not zeros:
         _check_rows(~rows.any(axis=1), "is zero, which is near to nothing")
     return rows

@@ -103,7 +103,7 @@ def _check_free(filesystem: Any, path: str, place: str, *, force: bool) -> None:
     if not force:
         raise OutputExistsError(f"'{place}' exists. Choose another folder or use --force.")
     if not inside or not all(_PART.fullmatch(os.path.basename(info.path)) for info in inside):
-        raise OutputExistsError(f"'{place}' is no folder of codes, so it is not replaced.")
+        raise OutputExistsError(f"'{place}' is not a folder of codes, so it is not replaced.")
 
 
 class Encoded(NamedTuple):

@@ -257,9 +257,7 @@ class EncodeBody(Body):
 
     texts: Texts = []
     vectors: (
-        Annotated[
-            list[Vector], Field(fail_fast=True), Limited("batch", "The number of vectors")
-        ]
+        Annotated[list[Vector], Field(fail_fast=True), Limited("batch", "The number of vectors")]
         | SkipJsonSchema[None]
     ) = None
 

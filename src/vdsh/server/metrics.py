@@ -72,7 +72,7 @@ class Metrics:
         folder = os.environ.get(FOLDER)
         if folder is not None:
             if not os.path.isdir(folder):
-                raise WriteError("There is no room for numbers in the temporary folder.")
+                raise WriteError("There is no space for metrics in the temporary folder.")
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry) + generate_latest(_documents(stores))

@@ -202,7 +202,9 @@ class StorePool:
             with question.asked_of(handle):
                 found = work(handle)
             if self._follow(handle):
-                raise ModelChangedError("The store got another model meanwhile. Ask again.")
+                raise ModelChangedError(
+                    "The model of the store changed during the request. Send it again."
+                )
             return found
         except ModelChangedError:
             self._follow(handle)

@@ -147,7 +147,7 @@ async def highlighted(asked: Asked, hits: Sequence[Hit], pool: StorePool) -> dic
 
     model, text, shown = pool.model, asked.text, []
     if model.n_bits != 8 * len(asked.code):
-        raise ModelChangedError("The store got another model meanwhile. Ask again.")
+        raise ModelChangedError("The model of the store changed during the request. Send it again.")
     made = await pool.compute(lambda: Highlighter(model, asked.code, text or "", asked.phrases))
     for some in portions([hit.text for hit in hits]):
         shown += await pool.compute(partial(made.show, some))

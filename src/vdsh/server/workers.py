@@ -81,7 +81,7 @@ def room_for_numbers(n_workers: int) -> Iterator[None]:
                 for place in range(n_workers):
                     Path(folder, f"{name}_{place}.db").write_bytes(bytes(ROOM))
         except OSError as error:
-            log.warning("There is no room for numbers, so /metrics gives none: %s.", error)
+            log.warning("There is no space for metrics, so /metrics answers 503: %s.", error)
             stack.close()
             folder = ""
         os.environ[FOLDER] = folder

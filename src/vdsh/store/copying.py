@@ -105,7 +105,7 @@ def _check(source: Store, target: Store, n_documents: int) -> int:
     if target.count() < n_documents:
         raise EngineError(
             f"The target holds {target.count():,} documents, the source {n_documents:,}. "
-            "Run the copy again: it goes on where it ended."
+            "Run the copy again: it resumes where it ended."
         )
     chosen: list[str] = []
     step, n_seen = max(1, n_documents // SAMPLE), 0

@@ -44,7 +44,7 @@ def from_files(files: Mapping[str, bytes], fingerprint: str, shown: str) -> Mode
     if model.fingerprint != fingerprint:
         raise FolderError(
             f"The model in '{shown}' is not the one this store was made with "
-            f"({fingerprint[:12]}). Restore a copy, or index the documents anew."
+            f"({fingerprint[:12]}). Restore a backup, or index the documents again."
         )
     return model
 

@@ -165,7 +165,7 @@ def restore_store(file: str | os.PathLike[str], path: str | os.PathLike[str]) ->
         The new store's folder.
     """
     if not Path(file).is_file():
-        raise InputError(f"There is no file '{file}'. Give what vdsh backup wrote.")
+        raise InputError(f"There is no file '{file}'. Give a file that vdsh backup wrote.")
     if Path(path).exists():
         raise OutputExistsError(f"'{path}' exists. Restore into a new folder, then rename it.")
     with new_folder(Path(path)) as draft:

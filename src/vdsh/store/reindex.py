@@ -105,8 +105,8 @@ def check_begun(shown: str, begun: str | None, fingerprint: str, *, restart: boo
     """Raise where another model was begun and never finished, unless that is to be dropped."""
     if begun not in (None, fingerprint) and not restart:
         raise InputError(
-            f"'{shown}' is being encoded with another model ({begun[:12]}) already. Finish that, "
-            "or begin anew with --restart."
+            f"'{shown}' is being encoded with another model ({begun[:12]}) already. Finish "
+            "that run, or discard it with --restart."
         )
 
 
@@ -114,8 +114,8 @@ def check_own(shown: str, begun: str | None, fingerprint: str) -> None:
     """Raise where somebody else has switched, begun anew with another model, or compacted."""
     if begun != fingerprint:
         raise InputError(
-            f"Another process gave '{shown}' a model meanwhile, or compacted it. Nothing was "
-            "changed. Start again if it still should get this model."
+            f"Another process changed the model of '{shown}' meanwhile, or compacted it. Nothing "
+            "was changed. Start again to put this model under it."
         )
 
 

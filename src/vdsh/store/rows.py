@@ -129,7 +129,9 @@ def to_document(row: Sequence[Any]) -> Document:
     """Make a document of the first four columns of `COLUMNS`."""
     id, text, labels, metadata = row
     if not (isinstance(id, str) and isinstance(text, str)):
-        raise FolderError(f"Document {show(id)} of this store is damaged: it is no text. {_ADVICE}")
+        raise FolderError(
+            f"Document {show(id)} of this store is damaged: it is not text. {_ADVICE}"
+        )
     return Document(id, text, read_labels(labels), read_metadata(metadata))
 
 
@@ -160,7 +162,7 @@ def read_codes(pairs: Sequence[tuple[str, bytes]], n_bytes: int) -> tuple[list[s
     kinds = set(map(type, ids)) <= {str} and set(map(type, codes)) <= {bytes, memoryview}
     if not kinds or not set(map(len, codes)) <= {n_bytes}:
         raise FolderError(
-            f"A document of this store is damaged: its id is no text, or its code has not "
+            f"A document of this store is damaged: its id is not text, or its code has not "
             f"{n_bytes} bytes. {_ADVICE}"
         )
     packed = bytearray().join(codes)

@@ -175,8 +175,8 @@ class VDSH(Hasher):
             setattr(self, f"{name}_", np.asarray(settled[name]).item())
         if train.vectors is not None and not self.neighbor_share_:
             warnings.warn(
-                "The vectors teach nothing: neighbor_share is 0, as it is by default in a "
-                "supervised model where three in ten documents have labels. Set it, to 0.3 say.",
+                "The vectors are not used: neighbor_share is 0, the default of a supervised model "
+                "if three in ten documents have labels. Set it, for example to 0.3.",
                 stacklevel=3,
             )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))

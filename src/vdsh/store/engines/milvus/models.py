@@ -230,8 +230,8 @@ class Models:
         check_own(self._shown, now.begun if now.number == mine.number else None, mine.begun or "")
         if now.run != mine.run:
             raise InputError(
-                f"Another process encodes '{self._shown}' with this model now, from where this one "
-                "was. Leave it to that."
+                f"Another process has taken over encoding '{self._shown}' with this model. Let it "
+                "finish."
             )
 
     def _add(self, facts: Mapping[str, str], number: int) -> None:

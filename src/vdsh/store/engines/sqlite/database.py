@@ -223,7 +223,7 @@ class Database:
         if log.exists() and log.stat().st_size:
             raise FolderError(
                 f"'{self.shown}' was not closed and is read-only, so its last changes cannot be "
-                "read. Open it once where it can be written to."
+                "read. Open it once with permission to write."
             )
         return self._connect("frozen")
 

@@ -271,7 +271,7 @@ def _tombstones(connection: sqlite3.Connection, row: SegmentRow) -> bytes:
     whole = found[0] if isinstance(found[0], bytes) else b""
     places = whole[:-4]
     if len(places) % 2 or whole[-4:] != _check_sum(places):
-        raise DamagedWordsError("What is gone from the word index is no list of documents.")
+        raise DamagedWordsError("The tombstones of the word index are not a list of documents.")
     return places
 
 
