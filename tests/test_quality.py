@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from conftest import QUICK, toy_corpus
-from vdsh import TextHasher
+from vdsh import Document, TextHasher, open_store
 from vdsh.evaluation import Quality, evaluate_hasher, find_faults, measure_quality, yardsticks
 from vdsh.evaluation import quality as module
 from vdsh.evaluation.quality import hide_halves
@@ -51,6 +51,30 @@ def test_halves_agree_with_a_slow_search(hasher, train, held_out):
         shares.append(np.clip((10 - nearer) / level, 0, 1))
     assert found.values["codes"] == pytest.approx(np.mean(shares))
     assert found.values["random"] == pytest.approx(10 / 240)
+
+
+def test_without_labels_it_is_said_what_a_search_by_words_and_codes_finds(
+    hasher, train, held_out, tmp_path
+):  # #31 C7
+    found = measure_quality(hasher, (train[0], None), (held_out[0], None)).values
+    counts = (hasher.vectorizer_.transform(texts) for texts in (held_out[0], train[0]))
+    (queries, _), (documents, _) = hide_halves(*counts)
+    words = hasher.vectorizer_.get_feature_names_out()
+    one, two = (
+        [" ".join(np.repeat(words, row)) for row in part.toarray()] for part in (queries, documents)
+    )
+    with open_store(tmp_path / "store", hasher) as store:
+        store.upsert([Document(f"d{i:03}", text) for i, text in enumerate(two)])
+        hits = [{hit.id for hit in store.search(text, k=10)} for text in one]
+    assert found["words and codes"] == np.mean([f"d{i:03}" in ids for i, ids in enumerate(hits)])
+    assert found["words and codes"] > found["codes"]
+
+
+@pytest.mark.parametrize("both, warned", [(0.7, False), (0.4, True)])
+def test_codes_that_lose_alone_are_no_fault_where_words_and_codes_win(hasher, both, warned):
+    values = {"random": 0.1, "exact tf-idf cosine": 0.5, "codes": 0.3, "words and codes": both}
+    faults = find_faults(hasher, Quality("halves", 10, 500, 5000, values, 1))
+    assert any("words and codes together" in fault for fault in faults) is warned  # #31 C7
 
 
 def test_halves_share_out_every_occurrence_and_leave_out_short_documents():

@@ -137,8 +137,8 @@ def test_bad_files_of_vectors_are_one_sentence_and_leave_nothing(vdsh, docs, tmp
     np.save(tmp_path / "few.npy", vectors[:100])
     np.save(tmp_path / "nan.npy", np.where(vectors > 1, np.nan, vectors))
     for given, message in {
-        "cut.npy": "cut short",
-        "none.npy": "cut short",
+        "cut.npy": "not a complete array",
+        "none.npy": "not a complete array",
         "cut.parquet": "not a complete Parquet file",
         "few.npy": "Got 120 documents but 100 vectors",
         "nan.npy": "not a finite number",

@@ -84,6 +84,7 @@ def output(path: str | None, *, force: bool) -> Iterator[TextIO]:
 def print_values(values: Mapping[str, float], n_bits: int) -> None:
     """Print what codes reach, beside what chance and exact tf-idf do."""
     sizes = {"exact tf-idf cosine": "  sparse floats", "codes": f"  {n_bits // 8} bytes"}
+    sizes["words and codes"] = "  as vdsh search ranks"
     for name, value in values.items():
         typer.echo(f"  {name:<20} {value:.3f}{sizes.get(name, '')}")
 
