@@ -164,7 +164,7 @@ def test_export_on_the_command_line(vdsh, store, model_folder, tmp_path):
         assert json.loads(done.stdout) == {"path": "e.onnx", "terms": 16, "bits": 16}
     for arguments, sentence in [
         ((model_folder, "--to", "npy"), "is a model, which holds no codes"),
-        ((tmp_path / "store", "--to", "csv"), "--to must be one of faiss, npy, parquet, hex, onnx"),
+        ((tmp_path / "store", "--to", "csv"), "--to must be one of faiss, npy, parquet, hex"),
         ((tmp_path / "store", "--to", "npy"), "'news.npy' exists"),
     ]:
         done = vdsh("export", *arguments, "--out", "news.npy")

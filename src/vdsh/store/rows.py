@@ -207,22 +207,22 @@ _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 
 
 def _metadata_json(document: Document) -> str:
+    if any(map(is_too_deep, document.metadata.values())):
+        raise InputError(
+            f"The metadata of document {show(document.id)} is nested deeper than {DEPTH} levels. "
+            "Make it flatter."
+        )
     try:
         if not all(isinstance(name, str) for name in document.metadata):
             raise TypeError("names must be strings")
         text = _encode(document.metadata)
         if not text.isascii():
             text.encode()
-    except (TypeError, ValueError, RecursionError) as error:
+    except (TypeError, ValueError) as error:
         raise InputError(
             f"The metadata of document {show(document.id)} does not fit into JSON: {error}. "
             "Use texts, finite numbers, true, false, null, lists and dicts of them."
         ) from error
-    if any(map(is_too_deep, document.metadata.values())):
-        raise InputError(
-            f"The metadata of document {show(document.id)} is nested deeper than {DEPTH} levels. "
-            "Make it flatter."
-        )
     return text
 
 
