@@ -84,18 +84,6 @@ def pack_libsvm(folder):
         (folder / f"tmc2007_{part}.svm.bz2").write_bytes(bz2.compress(text.encode()))
 
 
-def matrix(*rows):
-    return "".join(",".join("1" if i in row else "-1" for i in range(22)) + "\n" for row in rows)
-
-
-def write_reports(folder):
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "TrainingData.txt").write_text("1~CLIMB ~ TO _ feet.\n2~SECOND report.\n")
-    (folder / "TrainCategoryMatrix.csv").write_text(matrix({0, 21}, {4}))
-    (folder / "TestData.txt").write_text("1~THIRD report.\n")
-    (folder / "TestTruth.csv").write_text(matrix({1}))
-
-
 def test_posts_are_read_from_the_tar_archive(tmp_path):
     pack_posts(tmp_path)
     newsgroups.parse(tmp_path)
@@ -132,19 +120,6 @@ def test_rcv1_is_read_from_vectors_and_topics(tmp_path):
     (tmp_path / "rcv1v2.topics.qrels.gz").write_bytes(gzip.compress(b"ECAT x 1\n"))
     with pytest.raises(InputError, match="line 1: not `TOPIC ID 1`: 'ECAT x 1'"):
         rcv1.parse(tmp_path)
-
-
-def test_tmc_is_read_from_the_competitions_files(tmp_path):
-    write_reports(tmp_path)
-    tmc.parse(tmp_path)
-    corpus = tmc.read(tmp_path)
-    assert corpus.documents.ids == ["train/1", "train/2", "test/1"]
-    assert corpus.documents.texts[0] == "CLIMB ~ TO _ feet."
-    assert corpus.documents.labels == [("class01", "class22"), ("class05",), ("class02",)]
-    assert "texts, 3 of 28,596 documents" in corpus.note
-    (tmp_path / "TestTruth.csv").write_text(matrix({1}, {2}))
-    with pytest.raises(InputError, match="TestTruth.csv', line 2: 22 numbers"):
-        tmc.parse(tmp_path)
 
 
 def test_tmc_is_read_from_libsvm(tmp_path):

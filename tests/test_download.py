@@ -13,7 +13,6 @@ from test_datasets_originals import (
     pack_posts,
     pack_stories,
     pack_vectors,
-    write_reports,
 )
 from vdsh import datasets
 from vdsh.datasets.download import File, fetch
@@ -212,13 +211,6 @@ def test_all_checksums_but_those_of_tmc_are_published():
         assert sums == {"tmc": {0}, "docstrings": set()}.get(name, {64})
 
 
-def test_the_competitions_files_put_there_by_hand_are_preferred(published, tmp_path):
-    write_reports(tmp_path / "cache" / "tmc")
-    data = datasets.load("tmc", quiet=True)
-    assert "THIRD report." in data.train.texts + data.validation.texts + data.test.texts
-    assert not published.ranges
-
-
 def test_datasets_lists_what_there_is(vdsh, published, tmp_path):
     lines = vdsh("datasets").stdout.splitlines()
     assert [line.split()[0] for line in lines] == ["name", *datasets.DATASETS]
@@ -233,7 +225,6 @@ def test_datasets_downloads_one_and_tells_about_it(vdsh, published, tmp_path):
     before = vdsh("datasets", "tmc").stdout
     assert "not here; get it with: vdsh research datasets tmc --download" in before
     assert "sha256   not published; the first download's is kept" in before
-    assert "TestTruth.csv from the home page" in before
     after = vdsh("datasets", "tmc", "--download").stdout
     assert f"where      {tmp_path / 'cache' / 'tmc'}\n" in after
     assert "at hand    counts.svm.gz, " in after

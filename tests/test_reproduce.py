@@ -10,9 +10,9 @@ import pytest
 
 from conftest import toy_corpus
 from vdsh.errors import InputError
-from vdsh.hashers import SHTTM, VDSH
+from vdsh.hashers import VDSH
 from vdsh.hashers.vdsh import defaults
-from vdsh.paper import cells, figure4, reproduction, versions
+from vdsh.paper import cells, reproduction, settings
 from vdsh.paper.cells import Cell
 from vdsh.paper.counted import Part, show_some
 from vdsh.paper.figure4 import TITLES
@@ -78,7 +78,7 @@ def test_check_lists_cells_that_are_not_of_todays_code(vdsh, root, monkeypatch):
     assert vdsh("reproduce", "table1").returncode == 0
     found = vdsh(*check)
     assert (found.returncode, found.stdout) == (0, "")
-    monkeypatch.setitem(versions.METHOD, "lsh", 99)
+    monkeypatch.setitem(settings.METHOD, "lsh", 99)
     assert "reuters20/lsh-8-seed0.json" in vdsh(*check).stdout
     assert "1 cells are missing or not of today's code." in vdsh(*check).stderr
 
@@ -292,7 +292,7 @@ def test_hidden_labels_are_not_seen():
     assert set(show_some(part, 0, 0).labels) == {None}
 
 
-def test_figure_4_maps_test_documents_and_names_the_papers_posts(vdsh, root, tmp_path, monkeypatch):
+def test_figure_4_maps_test_documents_and_names_the_papers_posts(vdsh, root, tmp_path):
     texts, labels = toy_corpus(240)
     posts = [
         {"id": f"{y}/{i}", "text": f"From: a@b\nSubject: post {i}\n\n{t}", "labels": [y]}
@@ -304,17 +304,14 @@ def test_figure_4_maps_test_documents_and_names_the_papers_posts(vdsh, root, tmp
     result = vdsh("reproduce", "figure4", "--bits", 8)
     assert result.returncode == 0, result.stderr
     found = json.loads(
-        (tmp_path / "results/cells/maps/20newsgroups-vdsh-s-8-seed0.json").read_text()
+        (tmp_path / "results/cells/20newsgroups/vdsh-s-8-map-seed0.json").read_text()
     )
     assert len(found["points"]) == len(found["labels"]) >= 24
     assert set(found["titles"]) == set(TITLES)
     assert (tmp_path / "results/figure4.png").read_bytes().startswith(b"\x89PNG")
     assert "hockey pair" in (tmp_path / "results/figure4.md").read_text()
-    monkeypatch.setattr(figure4, "_map", lambda cell, plan: made.append(cell.model) or found)
-    for ridge, made in ((1.0, []), (2.0, [])):  # a map of older settings is made again
-        monkeypatch.setitem(SHTTM.__init__.__kwdefaults__, "ridge", ridge)
-        vdsh("reproduce", "figure4", "--bits", 8)
-        assert made == ["shttm"] * (ridge == 2.0)
+    stale = reproduction.stale("figure4", tmp_path / "results/cells")
+    assert [cell.model for cell in stale] == ["shttm", "vdsh-s"]  # of 32 bits: cells like others
 
 
 def test_the_mark_needs_a_significant_difference(tmp_path):
@@ -328,7 +325,7 @@ def test_the_mark_needs_a_significant_difference(tmp_path):
         results.precision(Cell("tmc", model, 8)) for model in ("vdsh-s", "vdsh-sp", "lsh")
     )
     assert is_better(better, base) and not is_better(unsure, base)
-    (sheet,) = table1(Request(("tmc",), (8,), tuple(made)), tmp_path)
+    sheet = table1(Request(("tmc",), (8,), tuple(made)), Results(tmp_path, (0,)))
     assert ["†" in row[1] for row in sheet.rows] == [False, True, False]
 
 

@@ -1,7 +1,7 @@
 """Whoever changes what decides a cell's numbers says so: #31 C1.
 
 `method_sources.json` has, for each method and for the protocol, the version that
-`vdsh.paper.versions` gave it and a checksum of the source behind it: the module, and what it
+`vdsh.paper.settings` gave it and a checksum of the source behind it: the module, and what it
 imports of the rooms that decide numbers, without comments and docstrings. Where the source changes,
 either the version is raised, or `python tests/test_versions.py` records that numbers stay.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from vdsh.hashers import HASHERS
-from vdsh.paper.versions import METHOD, PROTOCOL
+from vdsh.paper.settings import METHOD, PROTOCOL
 
 RECORDED = Path(__file__).parent / "method_sources.json"
 ROOMS = {
@@ -65,7 +65,7 @@ def test_a_changed_source_has_a_new_version_or_the_same_numbers(name):
     assert VERSIONS[name] >= version
     assert (VERSIONS[name], checksum(name)) == (version, known), (
         f"The source behind '{name}' has changed. If its numbers change, raise its version in "
-        "vdsh/paper/versions.py. Then, or if they stay: python tests/test_versions.py"
+        "vdsh/paper/settings.py. Then, or if they stay: python tests/test_versions.py"
     )
 
 

@@ -219,7 +219,7 @@ def test_held_out_documents_are_bounded_with_the_others(tmp_path, monkeypatch):
         (tmp_path / name).write_text("\n".join(toy_corpus(100)[0]))
     docs, others = str(tmp_path / "docs.txt"), str(tmp_path / "others.txt")
     hasher = TextHasher("lsh", 8)
-    chosen = learning.Size(50, None).read(docs, Reading(), hasher, others, 0, quiet=True)
+    chosen = learning.choose(docs, Reading(), hasher, others, 0, sample=50, memory=None, quiet=True)
     assert (len(chosen.documents), len(chosen.held_out)) == (50, 30)
 
 

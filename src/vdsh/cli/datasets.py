@@ -59,7 +59,6 @@ def _facts(source: "Source", root: str | None) -> dict[str, Any]:
     return {
         **{name: getattr(source, name) for name in _KNOWN},
         "files": [_file_facts(source, file) for file in source.files],
-        "by_hand": [file.name for file in source.by_hand],
         "where": None if here is None else str(here),
         "at_hand": {
             path.name: path.stat().st_size
@@ -113,9 +112,6 @@ def _about(fact: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "file", ", ".join(filter(None, (file["name"], file["size"])))
         yield from (("  from", url) for url in file["urls"])
         yield "  sha256", file["sha256"] or _unpublished(file)
-    if fact["by_hand"]:
-        names = ", ".join(fact["by_hand"])
-        yield "by hand", f"{names} from the home page are used if put into the cache"
 
 
 def _unpublished(file: dict[str, Any]) -> str:

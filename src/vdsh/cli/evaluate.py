@@ -1,18 +1,18 @@
 """`vdsh evaluate`: how well codes find documents of the same label, or a store what is asked."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from vdsh.cli import options, queries_report
-from vdsh.cli.output import output, say
+from vdsh.cli.output import aligned, output, say
 from vdsh.errors import InputError, MissingFileError, suggest
 from vdsh.files import check_new
 
 if TYPE_CHECKING:
-    from vdsh.documents import Document
     from vdsh.evaluation import Comparison, Evaluation
     from vdsh.pipeline import TextHasher
 
@@ -100,14 +100,21 @@ def _read(
     quiet: bool,
 ) -> tuple[Labelled, Labelled | None]:
     """Read the documents that search, and those that are searched where they are others."""
-    from vdsh.datasets import DATASETS
+    from vdsh.datasets import DATASETS, load
 
     if Path(data).exists() or data == "-":
-        asked = _labelled(reading.documents(data, quiet=quiet))
-        return asked, _labelled(reading.documents(database, quiet=quiet)) if database else None
+        files = [reading.documents(file, quiet=quiet) for file in (data, database) if file]
+        asked, *searched = [([d.text for d in file], [d.labels for d in file]) for file in files]
+        return asked, searched[0] if searched else None
     if data not in DATASETS:
         raise MissingFileError(f"No file and no dataset '{data}'. {suggest(data, DATASETS)}")
-    return _of_dataset(data, root, seed)
+    corpus = load(data, root=root, seed=seed)
+    if corpus.test.texts is None or corpus.train.texts is None:
+        raise InputError(
+            f"'{data}' comes as term counts without texts, which a saved model cannot read. "
+            "Measure methods on it with: vdsh reproduce table1 --datasets " + data
+        )
+    return (corpus.test.texts, corpus.test.labels), (corpus.train.texts, corpus.train.labels)
 
 
 def _report(
@@ -132,24 +139,9 @@ def _report(
     if len(found) > 1:
         name = f"precision@{found[0].k}"
         comparison = compare(found[0].values[name], found[1].values[name])
-    _print(found, comparison, [name for name, _ in hashers], as_json=as_json)
+    lines = _lines(found, comparison, [name for name, _ in hashers])
+    say(_facts(found, comparison), *lines, as_json=as_json)
     return {name: each.round(6).tolist() for name, each in found[0].values.items()}
-
-
-def _of_dataset(name: str, root: str | None, seed: int) -> tuple[Labelled, Labelled]:
-    from vdsh.datasets import load
-
-    data = load(name, root=root, seed=seed)
-    if data.test.texts is None or data.train.texts is None:
-        raise InputError(
-            f"'{name}' comes as term counts without texts, which a saved model cannot read. "
-            "Measure methods on it with: vdsh reproduce table1 --datasets " + name
-        )
-    return (data.test.texts, data.test.labels), (data.train.texts, data.train.labels)
-
-
-def _labelled(documents: "list[Document]") -> Labelled:
-    return [d.text for d in documents], [d.labels for d in documents]
 
 
 def _measure(
@@ -165,31 +157,29 @@ def _measure(
     )
 
 
-def _print(
-    found: "list[Evaluation]", comparison: "Comparison | None", names: list[str], *, as_json: bool
-) -> None:
+def _facts(found: "list[Evaluation]", comparison: "Comparison | None") -> dict[str, Any]:
     first = found[0]
-    if as_json:
-        facts: dict[str, Any] = {
-            "queries": first.n_queries,
-            "documents": first.n_documents,
-            "unlabelled": first.n_unlabelled,
-            "measures": first.means,
-        }
-        if comparison:
-            facts |= {"against": found[1].means, "comparison": comparison._asdict()}
-        say(facts, as_json=True)
-        return
-    left_out = f"; {first.n_unlabelled:,} without labels left out" if first.n_unlabelled else ""
-    typer.echo(f"{first.n_queries:,} queries, {first.n_documents:,} documents each{left_out}")
+    facts: dict[str, Any] = {
+        "queries": first.n_queries,
+        "documents": first.n_documents,
+        "unlabelled": first.n_unlabelled,
+        "measures": first.means,
+    }
     if comparison:
-        typer.echo(f"  {'':<16} {names[0]}  {names[1]}")
-    for name, value in first.means.items():
-        other = f"  {found[1].means[name]:.4f}" if comparison else ""
-        typer.echo(f"  {name:<16} {value:<{len(names[0]) if comparison else 0}.4f}{other}")
+        facts |= {"against": found[1].means, "comparison": comparison._asdict()}
+    return facts
+
+
+def _lines(
+    found: "list[Evaluation]", comparison: "Comparison | None", names: list[str]
+) -> Iterator[str]:
+    yield found[0].sizes
+    means = [each.means for each in found]
+    rows = [(f"  {name:<15}", *(f"{each[name]:.4f}" for each in means)) for name in means[0]]
+    yield from aligned([("", *names), *rows] if comparison else rows)
     if comparison:
-        typer.echo(
-            f"Difference of precision@{first.k}, the first less the second: "
+        yield (
+            f"Difference of precision@{found[0].k}, the first less the second: "
             f"{comparison.difference:+.4f}, 95 % interval "
             f"{comparison.low:+.4f} to {comparison.high:+.4f}, paired t-test "
             f"p = {comparison.p_value:.2g}"

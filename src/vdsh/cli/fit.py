@@ -128,7 +128,7 @@ def command(
     quiet: options.Quiet = False,
 ) -> None:
     """Learn a model from documents and write it to a folder."""
-    from vdsh.cli.learning import Size, check_documents, make_hasher, read_stored, read_teacher
+    from vdsh.cli.learning import check_documents, choose, make_hasher, read_stored, read_teacher
     from vdsh.cli.vectors import check_embedder, fit_model
     from vdsh.codes import check_n_bits
     from vdsh.errors import InputError
@@ -172,8 +172,8 @@ def command(
 
     with launched(hasher.model, docs) as first:
         quiet = quiet or not first
-        size = Size(sample, memory)
-        chosen = size.read(docs, reading, hasher, validation, seed, quiet=quiet)
+        size: dict[str, Any] = {"sample": sample, "memory": memory}
+        chosen = choose(docs, reading, hasher, validation, seed, quiet=quiet, **size)
         check_documents(chosen.documents, hasher, reading)
         lesson = Lesson(
             hasher,

@@ -1,15 +1,12 @@
 """What `vdsh fit` learns from: all documents or a sample, a model to start from, vectors."""
 
 import warnings
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vdsh.cli import options
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from vdsh.documents import Document
     from vdsh.model import Model
     from vdsh.pipeline import TextHasher
@@ -28,66 +25,45 @@ class Chosen(NamedTuple):
     words: list[str] | None = None  # the vocabulary of all of them, where these are a sample
 
 
-class Size(NamedTuple):
-    """How much may be learned from."""
-
-    sample: int | None
-    memory: float | None  # in GB
-
-    def read(
-        self,
-        docs: str,
-        reading: options.Reading,
-        hasher: "TextHasher",
-        validation: str | None,
-        seed: int,
-        *,
-        quiet: bool,
-    ) -> Chosen:
-        """Read all documents, or read them twice and keep a sample."""
-        if self.sample is not None or self.memory is not None:
-            return self._sample(docs, reading, hasher, validation, seed, quiet=quiet)
+def choose(
+    docs: str,
+    reading: options.Reading,
+    hasher: "TextHasher",
+    validation: str | None,
+    seed: int,
+    *,
+    sample: int | None,
+    memory: float | None,
+    quiet: bool,
+) -> Chosen:
+    """Read all documents; or read them twice and keep a sample, by number or by GB of memory."""
+    if sample is None and memory is None:
         from vdsh.model.profile import hold_out
 
         documents, held_out = reading.to_learn_from(docs, validation, seed, quiet=quiet)
         total = len(documents) + (len(held_out or ()) if validation is None else 0)
         rows, _ = hold_out(total, seed) if len(documents) < total else (list(range(total)), [])
         return Chosen(documents, held_out or [], rows, total)
+    from vdsh.progress import reading_bar
+    from vdsh.scale.sampling import sample_documents
 
-    def _sample(
-        self,
-        docs: str,
-        reading: options.Reading,
-        hasher: "TextHasher",
-        validation: str | None,
-        seed: int,
-        *,
-        quiet: bool,
-    ) -> Chosen:
-        from vdsh.progress import reading_bar
-        from vdsh.scale.sampling import sample_documents
-
-        if docs == "-":
-            raise InputError(
-                "--sample and --memory read the documents twice, which standard input does not "
-                "allow. Give a file."
-            )
-
-        def read(why: str) -> "AbstractContextManager[Iterator[Document]]":
-            return reading_bar(reading.reader(docs), why, enabled=not quiet)
-
-        found = sample_documents(
-            read,
-            hasher.bag_of_words(),
-            n=self.sample,
-            memory=None if self.memory is None else self.memory * 1e9,
-            share=0.1 if validation is None else 0.0,
-            seed=seed,
+    if docs == "-":
+        raise InputError(
+            "--sample and --memory read the documents twice, which standard input does not allow. "
+            "Give a file."
         )
-        held_out = found.held_out
-        if validation is not None:
-            held_out = reading.some(validation, HELD_OUT, quiet=quiet)
-        return Chosen(found.documents, held_out, found.rows.tolist(), found.total, found.words)
+    found = sample_documents(
+        lambda why: reading_bar(reading.reader(docs), why, enabled=not quiet),
+        hasher.bag_of_words(),
+        n=sample,
+        memory=None if memory is None else memory * 1e9,
+        share=0.1 if validation is None else 0.0,
+        seed=seed,
+    )
+    held = found.held_out
+    if validation is not None:
+        held = reading.some(validation, HELD_OUT, quiet=quiet)
+    return Chosen(found.documents, held, found.rows.tolist(), found.total, found.words)
 
 
 def make_hasher(

@@ -157,9 +157,6 @@ class Source:
         Files of which one is the corpus, the preferred first.
     files : tuple of File
         The original files, to be downloaded.
-    by_hand : tuple of File
-        Original files in a better format that have no direct address. Where all of them were put
-        into the cache folder, they are parsed in place of `files`.
     parse : callable, optional
         Turns the original files in a folder into one of `layout`.
     """
@@ -176,7 +173,6 @@ class Source:
     folder: str = ""
     layout: tuple[str, ...] = ()
     files: tuple[File, ...] = ()
-    by_hand: tuple[File, ...] = ()
     parse: Callable[[Path], None] | None = None
 
     def is_in(self, folder: Path) -> bool:
@@ -212,8 +208,7 @@ def download(source: Source, *, quiet: bool = False) -> Path:
     folder = cache_folder() / source.folder
     if source.is_in(folder) or source.parse is None:
         return folder
-    by_hand = bool(source.by_hand) and all((folder / file.name).exists() for file in source.by_hand)
-    for file in source.by_hand if by_hand else source.files:
+    for file in source.files:
         fetch(file, folder, home=source.home, quiet=quiet)
     source.parse(folder)
     return folder

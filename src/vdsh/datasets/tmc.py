@@ -1,7 +1,5 @@
 """TMC (SIAM 2007 Text Mining Competition): aviation safety reports of NASA's ASRS, 22 labels."""
 
-from collections.abc import Iterator
-from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +7,6 @@ import numpy as np
 from vdsh.datasets import formats
 from vdsh.datasets.base import Corpus, Source, Split, as_corpus
 from vdsh.datasets.download import File
-from vdsh.documents import Document
-from vdsh.errors import InputError
 
 _PUBLISHED = 28_596
 _NAMES = [f"class{number:02}" for number in range(1, 23)]  # the competition gave no names
@@ -18,10 +14,6 @@ _LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multilabel/"
 _VECTORS = {
     part: File(f"tmc2007_{part}.svm.bz2", (f"{_LIBSVM}tmc2007_{part}.svm.bz2",))
     for part in ("train", "test")
-}
-_TEXTS = {
-    "train": (File("TrainingData.txt", ()), File("TrainCategoryMatrix.csv", ())),
-    "test": (File("TestData.txt", ()), File("TestTruth.csv", ())),
 }
 
 
@@ -45,38 +37,7 @@ def _note(what: str, n_docs: int) -> str:
 
 
 def parse(folder: Path) -> None:
-    """Read the competition's own files where they are, else LIBSVM's vectors."""
-    files = [folder / file.name for pair in _TEXTS.values() for file in pair]
-    if all(file.exists() for file in files):
-        reports = (
-            report
-            for part, (text, matrix) in _TEXTS.items()
-            for report in parse_reports(part, folder / text.name, folder / matrix.name)
-        )
-        formats.write_stories(folder, reports)
-    else:
-        formats.write_counts(folder, _read_libsvm(folder), _NAMES)
-
-
-def parse_reports(part: str, texts: Path, matrix: Path) -> Iterator[Document]:
-    """Read reports `N~text` and, in the same order, their rows of 22 numbers 1 or -1."""
-    with texts.open(encoding="latin-1") as reports, matrix.open() as rows:
-        pairs = zip_longest(filter(str.strip, reports), filter(str.strip, rows))
-        for line, (report, row) in enumerate(pairs, 1):
-            marks = row.strip().split(",") if row else []
-            if report is None or len(marks) != len(_NAMES):
-                raise InputError(
-                    f"'{matrix}', line {line}: {len(_NAMES)} numbers for a report of "
-                    f"'{texts.name}' were expected. Got {(row or '').strip()[:40]!r}."
-                )
-            names = zip(_NAMES, marks, strict=True)
-            labels = tuple(name for name, mark in names if int(mark) == 1)
-            text = formats.clean(report.partition("~")[2]).strip()
-            yield Document(f"{part}/{line}", text, labels, {"split": part})
-
-
-def _read_libsvm(folder: Path) -> formats.Vectors:
-    """Read the two files of unit-length vectors; labels count from 0."""
+    """Read LIBSVM's two files of unit-length vectors; labels count from 0."""
     from scipy.sparse import csr_array, vstack
 
     parts = {
@@ -86,7 +47,8 @@ def _read_libsvm(folder: Path) -> formats.Vectors:
     ids = [f"{part}/{i}" for part, found in parts.items() for i in range(1, len(found.ids) + 1)]
     numbers = [row for found in parts.values() for row in found.numbers]
     values = csr_array(vstack([found.values for found in parts.values()], format="csr"))
-    return formats.Vectors(ids, numbers, formats.as_counts(values))
+    vectors = formats.Vectors(ids, numbers, formats.as_counts(values))
+    formats.write_counts(folder, vectors, _NAMES)
 
 
 SOURCE = Source(
@@ -103,6 +65,5 @@ SOURCE = Source(
     folder="tmc",
     layout=(formats.COUNTS, formats.DOCUMENTS),
     files=tuple(_VECTORS.values()),
-    by_hand=tuple(file for pair in _TEXTS.values() for file in pair),
     parse=parse,
 )

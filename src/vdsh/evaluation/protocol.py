@@ -39,14 +39,15 @@ class Evaluation(NamedTuple):
 
     def __repr__(self) -> str:
         values = "".join(f"\n  {name:<16} {mean:.4f}" for name, mean in self.means.items())
-        return f"<Evaluation: {self._sizes}{values}>"
+        return f"<Evaluation: {self.sizes}{values}>"
 
     def _repr_html_(self) -> str:
         rows = [(name, f"{mean:.4f}") for name, mean in self.means.items()]
-        return html_table(rows, (self._sizes, "mean"))
+        return html_table(rows, (self.sizes, "mean"))
 
     @property
-    def _sizes(self) -> str:
+    def sizes(self) -> str:
+        """How many queries and documents there were, in words."""
         left_out = f", {self.n_unlabelled:,} without labels left out" if self.n_unlabelled else ""
         return f"{self.n_queries:,} queries, {self.n_documents:,} documents each{left_out}"
 

@@ -21,8 +21,8 @@ from vdsh.hashers.base import Progress
 from vdsh.hashers.vdsh.defaults import settle
 from vdsh.paper import provenance
 from vdsh.paper.counted import Counted, Part, count, show_some
-from vdsh.paper.settings import PAPER, candidates
-from vdsh.paper.versions import version
+from vdsh.paper.figure4 import place
+from vdsh.paper.settings import PAPER, candidates, version
 
 K, RADIUS = 100, 2
 
@@ -40,6 +40,7 @@ class Cell(NamedTuple):
     # Percent of the training and validation documents whose labels may be seen. With 0 nothing is
     # chosen by labels: neither settings nor epochs.
     labelled: int = 100
+    map: bool = False  # lay the documents out on a plane too, for figure 4
 
     @property
     def path(self) -> Path:
@@ -51,6 +52,7 @@ class Cell(NamedTuple):
         extra = [self.weighting] * bool(self.weighting)
         extra += [self.preset] * (self.preset != "paper")
         extra += [f"{self.labelled}percent"] * (self.labelled != 100)
+        extra += ["map"] * self.map
         name = "-".join([self.model, str(self.n_bits), *extra, f"seed{self.seed}"])
         return Path(self.dataset) / f"{name}.json"
 
@@ -136,6 +138,8 @@ def run(
     if best is not None:
         made_by = version(cell.model)
         extra = {"learned_from": learned_from, "made_by": made_by, "tried": tried}
+        if cell.map:
+            extra |= place(cell.dataset, cell.seed, root, best[0].scores)
         return _record(cell, data, *best) | extra
     assert previous is not None
     return previous | {"tried": tried}
@@ -225,12 +229,8 @@ def _permille(values: NDArray[np.float64]) -> list[int]:
 
 
 def write(folder: Path, cell: Cell, result: dict[str, Any]) -> None:
-    """Keep a finished cell."""
-    write_json(folder / cell.path, result)
-
-
-def write_json(path: Path, result: dict[str, Any]) -> None:
-    """Write a result, a line for each of its fields; the file is whole or absent."""
+    """Keep a finished cell, a line for each of its fields; the file is whole or absent."""
+    path = folder / cell.path
     path.parent.mkdir(parents=True, exist_ok=True)
     long = {"per_query_permille"}
     lines = [

@@ -9,7 +9,7 @@ from vdsh.datasets import find
 from vdsh.errors import InputError, suggest
 from vdsh.files import new_files
 from vdsh.hashers import HASHERS
-from vdsh.paper import figure4, runner, tables
+from vdsh.paper import runner, tables
 from vdsh.paper.cells import Cell
 from vdsh.paper.reference import BITS, LATER, METHODS, OURS, published
 from vdsh.paper.results import Request, Results, show
@@ -30,27 +30,20 @@ def cells_of_defaults(request: Request) -> list[Cell]:
     return request.cells(preset="best")
 
 
-def defaults(request: Request, folder: Path) -> list[Sheet]:
-    """Make one table a corpus: the paper, its settings here, our defaults, later methods."""
-    return [_defaults(dataset, request, folder) for dataset in request.datasets]
-
-
-def _defaults(dataset: str, request: Request, folder: Path) -> Sheet:
-    ours, first = Results(folder, request.seeds), Results(folder, (0,))
-    rows = []
+def defaults(request: Request, results: Results) -> Sheet:
+    """Make the table of a corpus: the paper, its settings here, our defaults, later methods."""
+    (dataset,), first, rows = request.datasets, Results(results.folder, (0,)), []
     for model in request.models:
-        name = METHODS.get(model, model)
-        plain = [Cell(dataset, model, n) for n in request.bits]
-        best = [cell._replace(preset="best") for cell in plain]
+        name, plain = METHODS.get(model, model), request.row(model)
         rows.append([f"{name}, paper", *(number(published(*cell[:3])) for cell in plain)])
-        rows.append([f"{name}, paper's settings here", *(show(first.precision(c)) for c in plain)])
-        rows.append([f"**{name}, defaults**", *(show(ours.precision(c)) for c in best)])
+        rows.append([f"{name}, paper's settings here", *first.shown(plain)])
+        rows.append([f"**{name}, defaults**", *results.shown(request.row(model, preset="best"))])
     for name, numbers in LATER.items():
         values = dict(zip(BITS, numbers.get(dataset, ()), strict=False))
         rows.append([f"{name}, published", *(number(values.get(n)) for n in request.bits)])
-    used = ours.data(request._replace(datasets=(dataset,)).cells(preset="best"))
+    used = results.data(cells_of_defaults(request))
     note = f"Defaults: mean of seeds {_list(request.seeds)}. Data: {used}."
-    return request.sheet("Precision at 100", dataset, "method", rows, note)
+    return request.sheet("Precision at 100", "method", rows, note)
 
 
 def cells_of_ablation(request: Request) -> list[Cell]:
@@ -63,21 +56,16 @@ def cells_of_ablation(request: Request) -> list[Cell]:
     ]
 
 
-def ablation(request: Request, folder: Path) -> list[Sheet]:
-    """Make one table a corpus: each change with what it gains or loses."""
-    results, sheets = Results(folder, request.seeds), []
-    for dataset in request.datasets:
-        rows = []
-        for model in request.models:
-            cells = [Cell(dataset, model, n, preset="best") for n in request.bits]
-            name = f"**{METHODS[model]}, defaults**"
-            rows.append([name, *(show(results.precision(cell)) for cell in cells)])
-            for preset in ABLATIONS.get(model, ()):
-                changes = [_change(results, cell, preset) for cell in cells]
-                rows.append([preset.replace("-", " "), *changes])
-        title = "Precision at 100 with one change"
-        sheets.append(request.sheet(title, dataset, "settings", rows))
-    return sheets
+def ablation(request: Request, results: Results) -> Sheet:
+    """Make the table of a corpus: each change with what it gains or loses."""
+    rows = []
+    for model in request.models:
+        cells = request.row(model, preset="best")
+        rows.append([f"**{METHODS[model]}, defaults**", *results.shown(cells)])
+        for preset in ABLATIONS.get(model, ()):
+            changes = [_change(results, cell, preset) for cell in cells]
+            rows.append([preset.replace("-", " "), *changes])
+    return request.sheet("Precision at 100 with one change", "settings", rows)
 
 
 def _change(results: Results, cell: Cell, preset: str) -> str:
@@ -93,28 +81,18 @@ def cells_of_semisupervised(request: Request) -> list[Cell]:
     return cells + request._replace(models=("vdsh",)).cells(preset="best")
 
 
-def semisupervised(request: Request, folder: Path) -> list[Sheet]:
-    """Make one table a corpus: from no labels, which is VDSH, to those of every document."""
-    results = Results(folder, request.seeds)
-    wanted = [("VDSH, no labels", "vdsh", 100)]
-    wanted += [
-        (f"{METHODS[model]}, {share} % of the labels", model, share)
-        for model in request.models
-        for share in SHARES
-    ]
+def semisupervised(request: Request, results: Results) -> Sheet:
+    """Make the table of a corpus: from no labels, which is VDSH, to those of every document."""
+    rows = [["VDSH, no labels", *results.shown(request.row("vdsh", preset="best"))]]
+    for model in request.models:
+        for share in SHARES:
+            cells = request.row(model, preset="best", labelled=share)
+            rows.append([f"{METHODS[model]}, {share} % of the labels", *results.shown(cells)])
     note = (
         f"Mean of seeds {_list(request.seeds)}. Labels of the other training and "
         "validation documents were hidden; relevance is by all labels."
     )
-    sheets = []
-    for dataset in request.datasets:
-        rows = []
-        for name, model, share in wanted:
-            cells = [Cell(dataset, model, n, preset="best", labelled=share) for n in request.bits]
-            rows.append([name, *(show(results.precision(cell)) for cell in cells)])
-        title = "Precision at 100 with few labels"
-        sheets.append(request.sheet(title, dataset, "labels", rows, note))
-    return sheets
+    return request.sheet("Precision at 100 with few labels", "labels", rows, note)
 
 
 def _list(seeds: tuple[int, ...]) -> str:
@@ -126,25 +104,25 @@ class Item(NamedTuple):
 
     defaults: Request  # all of it
     cells: Callable[[Request], list[Cell]]  # the cells it needs, of one seed
-    sheets: Callable[[Request, Path], list[Sheet]]  # its numbers as tables, from finished cells
-    draw: Callable[[Request, Path, Path], None] | None = None  # draws it to a file
-    compute: Callable[[Request, Plan], None] | None = None  # makes what is not a cell
-    unfinished: Callable[[Request, Path], list[Cell]] | None = None  # of that
+    sheet: Callable[[Request, Results], Sheet]  # one of its tables, from finished cells
+    draw: Callable[[Request, Results, Path], None] | None = None  # draws it to a file
+    by: str = "datasets"  # there is a table for each of these, or for each of the "bits"
+
+    def sheets(self, request: Request, folder: Path) -> list[Sheet]:
+        """Make its tables from the finished cells in a folder."""
+        results = Results(folder, request.seeds)
+        parts = [request._replace(**{self.by: (one,)}) for one in getattr(request, self.by)]
+        return [sheet for part in parts if (sheet := self.sheet(part, results)).rows]
 
 
 ITEMS = {
     "table1": Item(tables.WITH_90, tables.cells_of_table1, tables.table1),
-    "table2": Item(tables.OF_OURS, Request.cells, tables.table2),
+    "table2": Item(tables.OF_OURS, Request.cells, tables.table2, by="bits"),
     "figure2": Item(tables.ALL, Request.cells, tables.figure2, tables.draw_figure2),
-    "figure3": Item(tables.OF_OURS, tables.cells_of_figure3, tables.figure3, tables.draw_figure3),
-    "figure4": Item(
-        figure4.DEFAULTS,
-        lambda request: [],
-        figure4.sheets,
-        figure4.draw,
-        figure4.compute,
-        figure4.unfinished,
+    "figure3": Item(
+        tables.OF_OURS, tables.cells_of_figure3, tables.figure3, tables.draw_figure3, by="bits"
     ),
+    "figure4": Item(tables.MAPPED, tables.cells_of_figure4, tables.figure4, tables.draw_figure4),
     "defaults": Item(ALL, cells_of_defaults, defaults),
     "ablation": Item(ABLATED, cells_of_ablation, ablation),
     "semisupervised": Item(FEW_LABELS, cells_of_semisupervised, semisupervised),
@@ -193,8 +171,6 @@ def reproduce(
         tuple(dict.fromkeys(seeds or item.defaults.seeds)),
     )
     failed = runner.run(_cells(item, request), plan)
-    if item.compute:
-        item.compute(request, plan)
     sheets = item.sheets(request, plan.results)
     return Reproduced(sheets, _write(name, item, request, sheets, out, plan), failed)
 
@@ -205,9 +181,7 @@ def stale(name: str | None, results: Path) -> list[Cell]:
         _check(name, ITEMS, "table or figure")
     items = ITEMS.values() if name is None else [ITEMS[name]]
     wanted = [cell for item in items for cell in _cells(item, item.defaults)]
-    found = runner.unfinished(list(dict.fromkeys(wanted)), results)
-    maps = [item.unfinished(item.defaults, results) for item in items if item.unfinished]
-    return found + [cell for some in maps for cell in some]
+    return runner.unfinished(list(dict.fromkeys(wanted)), results)
 
 
 def _cells(item: Item, request: Request) -> list[Cell]:
@@ -224,7 +198,7 @@ def _write(
         table.write_text(latex(sheets), encoding="utf-8")
     if item.draw:
         files.append(out / f"{name}.png")
-        item.draw(request, plan.results, files[-1])
+        item.draw(request, Results(plan.results, request.seeds), files[-1])
     return files
 
 

@@ -34,10 +34,13 @@ class Request(NamedTuple):
             for n_bits in self.bits
         ]
 
-    def sheet(
-        self, title: str, dataset: str, first: str, rows: list[list[str]], note: str = ""
-    ) -> Sheet:
-        """Make a table about a corpus with a column for each length."""
+    def row(self, model: str, **changes: Any) -> list[Cell]:
+        """List the cells of one method."""
+        return self._replace(models=(model,)).cells(**changes)
+
+    def sheet(self, title: str, first: str, rows: list[list[str]], note: str = "") -> Sheet:
+        """Make a table about the only corpus with a column for each length."""
+        (dataset,) = self.datasets
         header = [first, *(f"{n} bits" for n in self.bits)]
         return Sheet(f"{title}, {DATASETS.get(dataset, dataset)}", header, rows, note)
 
@@ -64,7 +67,11 @@ class Results:
             per_query = result["per_query_permille"][f"precision@{result['k']} {name}"]
             return result["precision"][name], per_query
 
-        return _outcome(map(values, self._of_seeds(cell)))
+        return _outcome(map(values, self.of_seeds(cell)))
+
+    def shown(self, cells: Iterable[Cell]) -> list[str]:
+        """Write the precision of some cells, or dashes where they were not run."""
+        return [show(self.precision(cell)) for cell in cells]
 
     def radius_precision(self, cell: Cell) -> Outcome | None:
         """Return precision within the radius; a query that finds nothing counts as 0."""
@@ -73,11 +80,11 @@ class Results:
             per_query = result["per_query_permille"][f"precision<={RADIUS}"]
             return result["radius_precision"][result["threshold"]], per_query
 
-        return _outcome(map(values, self._of_seeds(cell)))
+        return _outcome(map(values, self.of_seeds(cell)))
 
     def data(self, wanted: Sequence[Cell]) -> str:
         """Describe the data behind some cells, for the note below a table."""
-        found = [result for cell in wanted for result in self._of_seeds(cell)]
+        found = [result for cell in wanted for result in self.of_seeds(cell)]
         notes = _of_any_seed(result["data"] for result in found)
         few = {result["k"] for result in found if result["k"] < cells.K}
         notes |= {f"only {k} documents to find, so precision at {k}" for k in few}
@@ -91,7 +98,8 @@ class Results:
         found = [self.precision(cell._replace(model=model)) for model in rivals]
         return max((f for f in found if f), key=lambda outcome: outcome.mean, default=None)
 
-    def _of_seeds(self, cell: Cell) -> list[dict[str, Any]]:
+    def of_seeds(self, cell: Cell) -> list[dict[str, Any]]:
+        """Read what was recorded of a cell, seed by seed."""
         found = [self._get(cell._replace(seed=seed)) for seed in self.seeds]
         return [result for result in found if result is not None]
 

@@ -1,12 +1,16 @@
-"""The paper's tables 1 and 2 and its figures 2 and 3, from finished cells."""
+"""The paper's tables 1 and 2 and its figures 2 to 4, from finished cells."""
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from vdsh import plots
 from vdsh.evaluation.significance import p_value
 from vdsh.paper.cells import Cell
+from vdsh.paper.figure4 import TITLES
 from vdsh.paper.reference import BITS, DATASETS, METHODS, OURS, TABLE2, published
 from vdsh.paper.results import Outcome, Request, Results, is_better, show
 from vdsh.paper.sheets import Sheet
@@ -14,78 +18,63 @@ from vdsh.paper.sheets import Sheet
 ALL = Request(tuple(DATASETS), BITS, tuple(METHODS))
 WITH_90 = ALL._replace(datasets=(*DATASETS, "reuters"))  # all categories, which the paper may mean
 OF_OURS = Request(tuple(DATASETS), (32,), OURS)
+MAPPED = Request(("20newsgroups",), (32,), ("shttm", "vdsh-s"))
 MARK = "†"
 UNLABELLED = "VDSH, no labels at all"
 # "" is the preset's own weighting, tf-idf, so that its cells are those of table 1
 WEIGHTINGS = {"binary": "binary", "tf": "TF", "": "TFIDF"}
+
+_NEIGHBOURS = 10
 
 Row = Callable[[Cell], list[Outcome | None]]
 
 
 def cells_of_table1(request: Request) -> list[Cell]:
     """List the cells of each method, and those of VDSH for a person who has no labels."""
-    return request.cells() + [cell for cell in map(_without_labels, request.cells()) if cell]
+    unlabelled = request.row("vdsh", labelled=0) if "vdsh" in request.models else []
+    return request.cells() + unlabelled
 
 
-def _without_labels(cell: Cell) -> Cell | None:
-    return cell._replace(labelled=0) if cell.model == "vdsh" else None
+def table1(request: Request, results: Results) -> Sheet:
+    """Make the table of a corpus, precision at 100: paper / ours / difference."""
+    note = (
+        f"Each entry: paper / ours / difference. {MARK}: significantly above the best baseline "
+        "(paired t-test over queries, p < 0.01). Settings and epochs are chosen by the labels "
+        "of validation documents, also for methods that learn without labels; "
+        f"{UNLABELLED}: nothing is chosen by labels. Data: {results.data(request.cells())}."
+    )
+    rows = []
+    for model in request.models:
+        entries = [_entry(cell, request.models, results) for cell in request.row(model)]
+        rows.append([METHODS.get(model, model), *entries])
+        if model == "vdsh":
+            rows.append([UNLABELLED, *results.shown(request.row(model, labelled=0))])
+    return request.sheet("Precision at 100", "method", rows, note)
 
 
-def table1(request: Request, folder: Path) -> list[Sheet]:
-    """Make one table a corpus, precision at 100: paper / ours / difference."""
-    results, sheets = Results(folder, request.seeds), []
-    for dataset in request.datasets:
-        cells = request._replace(datasets=(dataset,)).cells()
-        note = (
-            f"Each entry: paper / ours / difference. {MARK}: significantly above the best baseline "
-            "(paired t-test over queries, p < 0.01). Settings and epochs are chosen by the labels "
-            "of validation documents, also for methods that learn without labels; "
-            f"{UNLABELLED}: nothing is chosen by labels. Data: {results.data(cells)}."
-        )
-        rows = []
-        for model, of_model in _by_model(cells).items():
-            entries = [_entry(cell, request.models, results) for cell in of_model]
-            rows.append([METHODS.get(model, model), *entries])
-            without = [cell for cell in map(_without_labels, of_model) if cell]
-            if without:
-                rows.append([UNLABELLED, *(show(results.precision(cell)) for cell in without)])
-        sheets.append(request.sheet("Precision at 100", dataset, "method", rows, note))
-    return sheets
+def table2(request: Request, results: Results) -> Sheet:
+    """Make the table of a length: median against sign thresholds of each corpus and model."""
+    note = (
+        "Each entry: paper / ours / difference; p of the paired t-test between our median and "
+        f"sign. Data: {results.data(request.cells())}."
+    )
+    title = f"Precision at 100 by threshold, {request.bits[0]} bits"
+    header = ["corpus", "method", "median", "sign", "p"]
+    return Sheet(title, header, [_thresholds(c, results) for c in request.cells()], note)
 
 
-def table2(request: Request, folder: Path) -> list[Sheet]:
-    """Make one table a length: median against sign thresholds of each corpus and model."""
-    results, sheets = Results(folder, request.seeds), []
-    for n_bits in request.bits:
-        cells = request._replace(bits=(n_bits,)).cells()
-        note = (
-            "Each entry: paper / ours / difference; p of the paired t-test between our median and "
-            f"sign. Data: {results.data(cells)}."
-        )
-        title = f"Precision at 100 by threshold, {n_bits} bits"
-        header = ["corpus", "method", "median", "sign", "p"]
-        sheets.append(Sheet(title, header, [_thresholds(c, results) for c in cells], note))
-    return sheets
+def figure2(request: Request, results: Results) -> Sheet:
+    """Make the table of a corpus, precision within distance 2; the paper has a picture only."""
+    rows = [
+        [METHODS.get(model, model), *map(show, map(results.radius_precision, request.row(model)))]
+        for model in request.models
+    ]
+    note = f"A query that finds nothing counts as 0. Data: {results.data(request.cells())}."
+    return request.sheet("Precision within Hamming distance 2", "method", rows, note)
 
 
-def figure2(request: Request, folder: Path) -> list[Sheet]:
-    """Make one table a corpus, precision within distance 2; the paper has a picture only."""
-    results, sheets = Results(folder, request.seeds), []
-    for dataset in request.datasets:
-        cells = request._replace(datasets=(dataset,)).cells()
-        rows = [
-            [METHODS.get(model, model), *(show(results.radius_precision(c)) for c in of_model)]
-            for model, of_model in _by_model(cells).items()
-        ]
-        note = f"A query that finds nothing counts as 0. Data: {results.data(cells)}."
-        title = "Precision within Hamming distance 2"
-        sheets.append(request.sheet(title, dataset, "method", rows, note))
-    return sheets
-
-
-def draw_figure2(request: Request, folder: Path, path: Path) -> None:
+def draw_figure2(request: Request, results: Results, path: Path) -> None:
     """Draw one panel a corpus, one line a method."""
-    results = Results(folder, request.seeds)
     panels = _panels(
         request,
         lambda cell: [results.radius_precision(cell._replace(n_bits=n)) for n in request.bits],
@@ -98,27 +87,50 @@ def cells_of_figure3(request: Request) -> list[Cell]:
     return [cell for name in WEIGHTINGS for cell in request.cells(weighting=name)]
 
 
-def figure3(request: Request, folder: Path) -> list[Sheet]:
-    """Make one table a length, by what the encoder sees; the paper has a picture only."""
-    results = Results(folder, request.seeds)
-    return [
-        Sheet(
-            f"Precision at 100 by term weighting, {n_bits} bits",
-            ["corpus", "method", *WEIGHTINGS.values()],
-            [
-                [*_names(cell), *map(show, _weightings(cell, results))]
-                for cell in request._replace(bits=(n_bits,)).cells()
-            ],
-        )
-        for n_bits in request.bits
-    ]
+def figure3(request: Request, results: Results) -> Sheet:
+    """Make the table of a length, by what the encoder sees; the paper has a picture only."""
+    title = f"Precision at 100 by term weighting, {request.bits[0]} bits"
+    rows = [[*_names(c), *map(show, _weightings(c, results))] for c in request.cells()]
+    return Sheet(title, ["corpus", "method", *WEIGHTINGS.values()], rows)
 
 
-def draw_figure3(request: Request, folder: Path, path: Path) -> None:
+def draw_figure3(request: Request, results: Results, path: Path) -> None:
     """Draw one panel a corpus, a group of bars a method."""
-    results = Results(folder, request.seeds)
     panels = _panels(request, lambda cell: _weightings(cell, results))
     plots.bars(panels, tuple(WEIGHTINGS.values()), path, y="precision at 100")
+
+
+def cells_of_figure4(request: Request) -> list[Cell]:
+    """List the cells with a map, of one length."""
+    return request._replace(bits=request.bits[:1]).cells(map=True)
+
+
+def figure4(request: Request, results: Results) -> Sheet:
+    """Put numbers beside the picture: how pure neighbourhoods are, how near the named pairs."""
+    rows = [_map_row(model, found) for model, found in _maps(request, results).items()]
+    header = ["method", f"same class among the {_NEIGHBOURS} nearest", "hockey pair", "sale pair"]
+    note = (
+        "Of the points on the map. A pair is given by the share of all points that lie nearer to "
+        "its first post than its second post does; 0 % is nearest."
+    )
+    return Sheet("Maps of 20 Newsgroups", header, rows, note)
+
+
+def draw_figure4(request: Request, results: Results, path: Path) -> None:
+    """Draw one panel a method."""
+    maps = _maps(request, results)
+    if not maps:
+        return
+    first = next(iter(maps.values()))
+    notes = {row: title for title, row in first["titles"].items()}
+    panels = {METHODS[model]: np.array(found["points"]) for model, found in maps.items()}
+    plots.maps(panels, first["labels"], notes, path)
+
+
+def _maps(request: Request, results: Results) -> dict[str, dict[str, Any]]:
+    """Read the first map of each method."""
+    wanted = cells_of_figure4(request._replace(datasets=request.datasets[:1]))
+    return {c.model: found[0] for c in wanted if (found := results.of_seeds(c))}
 
 
 def compare(paper: float | None, ours: Outcome | None) -> str:
@@ -160,13 +172,6 @@ def _names(cell: Cell) -> list[str]:
     return [DATASETS.get(cell.dataset, cell.dataset), METHODS.get(cell.model, cell.model)]
 
 
-def _by_model(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
-    by_model = defaultdict[str, list[Cell]](list)
-    for cell in cells:
-        by_model[cell.model].append(cell)
-    return by_model
-
-
 def _panels(request: Request, row: Row) -> dict[str, dict[str, list[float | None]]]:
     """Return the numbers of a figure by corpus and method."""
     panels: dict[str, dict[str, list[float | None]]] = {}
@@ -175,3 +180,19 @@ def _panels(request: Request, row: Row) -> dict[str, dict[str, list[float | None
         numbers = [outcome.mean if outcome else None for outcome in row(cell)]
         panels.setdefault(corpus, {})[method] = numbers
     return panels
+
+
+def _map_row(model: str, found: dict[str, Any]) -> list[str]:
+    points, labels = np.array(found["points"]), np.array(found["labels"])
+    distances = np.linalg.norm(points[:, None] - points[None], axis=2)
+    nearest = np.argsort(distances, axis=1)[:, 1 : _NEIGHBOURS + 1]
+    purity = np.mean(labels[nearest] == labels[:, None])
+    pairs = [_nearer(distances, found["titles"], *TITLES[i : i + 2]) for i in (0, 2)]
+    return [METHODS[model], f"{purity:.1%}", *pairs]
+
+
+def _nearer(distances: NDArray[np.float64], titles: dict[str, int], first: str, second: str) -> str:
+    if first not in titles or second not in titles:
+        return "–"
+    row = distances[titles[first]]
+    return f"{np.mean(row < row[titles[second]]):.1%}"
