@@ -14,7 +14,6 @@ from conftest import toy_corpus
 from servers import free_port
 from test_server_live import serving
 from vdsh import Client, Document, VdshError, open_store
-from vdsh.client.pages import read_pages
 from vdsh.errors import EngineError, InputError
 from vdsh.server import document_routes
 
@@ -95,12 +94,16 @@ def test_long_texts_come_a_few_at_a_time(client, store, monkeypatch):
     assert document_routes._page(store, "d99", 50)["next"] is None
 
 
-def test_pages_of_two_models_are_not_given_out_together():
-    def ask(asked):
-        return {"documents": [], "next": "a", "model": asked}
+def test_pages_of_two_models_are_not_given_out_together(client, monkeypatch):
+    models = iter(["old", "new"])
 
+    def ask(*_):
+        return {"documents": [], "next": "a", "model": next(models)}
+
+    list(client.entries())  # its limits are known from now on
+    monkeypatch.setattr(client._connection, "ask", ask)
     with pytest.raises(VdshError, match="another model"):
-        list(read_pages(ask, "", 5))
+        list(client.entries())
 
 
 def test_many_queries_are_sent_in_portions_that_the_service_takes(client, store):

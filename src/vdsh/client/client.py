@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import numpy as np
 
@@ -17,12 +17,11 @@ from vdsh.client.messages import (
     to_list,
     write_document,
 )
-from vdsh.client.pages import Page, read_pages
 from vdsh.codes import Codes, from_hex
 from vdsh.documents import Document
-from vdsh.errors import InputError, VdshError
+from vdsh.errors import EngineError, InputError, VdshError
 from vdsh.search.checks import check_count, check_list
-from vdsh.store.hits import Hit, Hits, Within
+from vdsh.store.hits import Hit, Hits, Within, to_document
 from vdsh.store.rows import check_id
 from vdsh.store.verbs import Verbs
 from vdsh.store.where import Filter
@@ -171,14 +170,26 @@ class Client(Verbs):
         for documents, _ in self.entries(batch_size=batch_size):
             yield documents
 
-    def entries(self, after: str = "", batch_size: int = 1000) -> Iterator[Page]:
+    def entries(
+        self, after: str = "", batch_size: int = 1000
+    ) -> Iterator[tuple[list[Document], Codes]]:
         """Iterate over documents with their codes, in the order of ids, those above `after`.
 
         Batches are smaller where texts are long.
         """
         size = min(check_count("batch_size", batch_size, 1), self._limits["batch"])
-        at = f"{self._at}/documents?"
-        return read_pages(lambda asked: self._connection.ask("GET", at + asked), after, size)
+        last: str | None = after
+        model = None
+        while last is not None:
+            asked = urlencode({"after": last, "limit": size})
+            answer = self._connection.ask("GET", f"{self._at}/documents?{asked}")
+            model = model or answer["model"]
+            if answer["model"] != model:
+                raise EngineError("The store got another model meanwhile. Begin again.")
+            hits = [read_hit(fields) for fields in answer["documents"]]
+            if hits:
+                yield list(map(to_document, hits)), from_hex([hit.code for hit in hits])
+            last = answer["next"]
 
     def upsert(
         self,

@@ -220,12 +220,12 @@ ALWAYS = _failures(
         504: "It took too long",
     }
 )
-ASKED = _failures(
+INVALID = _failures({422: "A field is not as it should be"})
+ASKED = INVALID | _failures(
     {
         408: "The body did not arrive in time",
         413: "The body is too large",
         415: "The body is not application/json",
-        422: "A field is not as it should be",
     }
 )
 NOT_THERE = _failures({404: "No such document"})

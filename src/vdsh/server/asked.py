@@ -9,7 +9,7 @@ from vdsh.codes import Codes, from_hex, unpack
 from vdsh.server.bodies import Query
 from vdsh.server.errors import NoDocument
 from vdsh.server.pool import StorePool
-from vdsh.store import Hit
+from vdsh.store import Hit, Store
 from vdsh.store.hits import ParsedQuery
 from vdsh.store.queries import VectorQuery, rank_of, read_vector
 from vdsh.store.ranking import choose_rank
@@ -59,6 +59,16 @@ async def read_query(query: Query, rank: str | None, pool: StorePool) -> Asked:
     # Nobody typed it, so quotes and dashes in it mean nothing: it is read as for distances.
     (read,) = await pool.read(hit.text, rank="distance")
     return Asked(_with_stored_code(read, hit), chosen, id)
+
+
+def text_of(store: Store, text: str | None, id: str | None) -> str:
+    """Return a text that was given, or that of a stored document."""
+    if text is not None:
+        return text
+    document = store.get(id or "")
+    if document is None:
+        raise NoDocument(id)
+    return document.text
 
 
 def _with_stored_code(query: ParsedQuery, hit: Hit) -> ParsedQuery:

@@ -23,11 +23,10 @@ from vdsh.errors import InputError, VdshError, WriteError
 from vdsh.model.model import EmptyDocumentWarning
 from vdsh.server.bodies import NewDocument
 from vdsh.server.errors import find_status, without_paths
-from vdsh.server.json_routes import HANDLES, complaint
+from vdsh.server.json_routes import complaint, with_new_model
 from vdsh.server.limits import Limits
 from vdsh.server.service import Service
 from vdsh.store import Store
-from vdsh.store.engine import ModelChangedError
 
 KIND = "application/x-ndjson"
 BATCH = 2000  # documents that are written and answered together
@@ -100,10 +99,7 @@ class BulkAnswer(Response):
 
         try:
             async with self.service.pool.bulk, asyncio.timeout(limits.seconds):
-                for _ in range(HANDLES):  # each of which may meet a new model of the store
-                    with suppress(ModelChangedError):
-                        return await self.service.pool.call(work)
-                return await self.service.pool.call(work)
+                return await with_new_model(lambda: self.service.pool.call(work))
         except TimeoutError:
             raise WriteError(f"Writing took more than {limits.seconds:g} s.") from None
 

@@ -12,7 +12,7 @@ from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.model.model import EmptyDocumentWarning
 from vdsh.server import answers
-from vdsh.server.answers import ASKED, NOT_THERE, READ_ONLY
+from vdsh.server.answers import ASKED, INVALID, NOT_THERE, READ_ONLY
 from vdsh.server.bodies import DocumentsBody
 from vdsh.server.bulk import BulkAnswer, is_stream, some_vectors
 from vdsh.server.errors import Forbidden, NoDocument
@@ -64,7 +64,7 @@ async def page(
     return Json(await service.pool.call(lambda store: _page(store, after, limit)))
 
 
-@router.get("/{id:any}", response_model=answers.StoredDocument, responses=NOT_THERE)
+@router.get("/{id:any}", response_model=answers.StoredDocument, responses=INVALID | NOT_THERE)
 async def get(id: Id, service: ServiceDep) -> Json:
     """Return a document with its code."""
     hit = await service.pool.call(lambda store: store.find(id))
@@ -97,7 +97,11 @@ async def upsert(body: DocumentsBody, service: ServiceDep) -> Json:
     return Json({"written": await service.pool.call(work)})
 
 
-@router.delete("/{id:any}", response_model=answers.DeletedAnswer, responses=NOT_THERE | READ_ONLY)
+@router.delete(
+    "/{id:any}",
+    response_model=answers.DeletedAnswer,
+    responses=INVALID | NOT_THERE | READ_ONLY,
+)
 async def delete(id: Id, service: ServiceDep) -> Json:
     """Delete a document."""
     _check_writable(service)

@@ -6,8 +6,9 @@ from fastapi import APIRouter, Path
 
 from vdsh.server import answers
 from vdsh.server.answers import ASKED, NOT_THERE
+from vdsh.server.asked import text_of
 from vdsh.server.bodies import ExplainBody
-from vdsh.server.errors import NoDocument, NotFound
+from vdsh.server.errors import NotFound
 from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.pool import StorePool
 from vdsh.server.service import ServiceDep
@@ -23,10 +24,10 @@ async def explain(body: ExplainBody, service: ServiceDep) -> Json:
 
     def work(store: Store) -> Any:
         hasher = service.pool.model
-        text = _text(store, body.text, body.id)
+        text = text_of(store, body.text, body.id)
         if body.other is None and body.other_id is None:
             return as_fields(explain_text(hasher, text))
-        return as_fields(explain_pair(hasher, text, _text(store, body.other, body.other_id)))
+        return as_fields(explain_pair(hasher, text, text_of(store, body.other, body.other_id)))
 
     return Json(await service.pool.call(work))
 
@@ -51,12 +52,3 @@ def _bits(pool: StorePool) -> list[Any]:
 
     model = pool.model
     return pool.memo.get("bits", model, lambda: [as_fields(bit) for bit in explain_bits(model)])
-
-
-def _text(store: Store, text: str | None, id: str | None) -> str:
-    if text is not None:
-        return text
-    document = store.get(id or "")
-    if document is None:
-        raise NoDocument(id)
-    return document.text

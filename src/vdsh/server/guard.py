@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import time
 import uuid
 from collections.abc import MutableMapping
@@ -12,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from vdsh.server.bulk import is_stream
 from vdsh.server.json_routes import Json, failure
 from vdsh.server.limits import Limits
-from vdsh.server.log import log_request
+from vdsh.server.log import log as requests
 from vdsh.server.metrics import Metrics
 from vdsh.server.tokens import Tokens, is_loopback, is_open, without_port
 
@@ -155,9 +156,20 @@ class Guard:
     def _note(self, scope: Scope, answer: "_Sender") -> None:
         seconds = time.perf_counter() - answer.start
         self.metrics.note(scope, answer.method, answer.status, seconds)
-        if self.logged:
-            token = scope.get("token")
-            log_request(answer, seconds, token.name if token else None)
+        if not self.logged:
+            return
+        fields = {
+            "method": answer.method,
+            "path": answer.path,
+            "status": answer.status,
+            "ms": round(1000 * seconds, 2),
+            "bytes": answer.n_bytes,
+            "id": answer.id,
+            "pid": os.getpid(),
+        }
+        if (token := scope.get("token")) and token.name:
+            fields["token"] = token.name
+        requests.info("request", fields)
 
 
 def takes_body(scope: Scope) -> bool:

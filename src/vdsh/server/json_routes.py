@@ -3,11 +3,11 @@
 import asyncio
 import gc
 import json
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from reprlib import repr as short
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from fastapi import Request, Response
@@ -35,6 +35,7 @@ CODES = {
     503: "unavailable",
     504: "timeout",
 }
+T = TypeVar("T")
 KINDS = ("str", "none")
 LARGE = 2**16  # bytes of a body that is read in a thread
 HANDLES = 16  # of a pool, at most
@@ -78,10 +79,7 @@ class JsonRoute(APIRoute):
         model: Any = self.body_field and self.body_field.field_info.annotation
 
         async def answer(request: Request) -> Response:
-            for _ in range(HANDLES):  # each of which may meet a new model of the store
-                with suppress(ModelChangedError):
-                    return await handle(request)
-            return await handle(request)
+            return await with_new_model(lambda: handle(request))
 
         async def read_first(request: Request) -> Response:
             if model is None:
@@ -98,6 +96,14 @@ class JsonRoute(APIRoute):
             return await answer(read)
 
         return read_first
+
+
+async def with_new_model(work: Callable[[], Awaitable[T]]) -> T:
+    """Do something again where the store got another model meanwhile."""
+    for _ in range(HANDLES):  # each of which may meet it
+        with suppress(ModelChangedError):
+            return await work()
+    return await work()
 
 
 def read_body(content: bytes, model: type[BaseModel], limits: Limits) -> BaseModel:

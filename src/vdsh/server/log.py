@@ -1,11 +1,10 @@
 """The log: JSON lines on standard error, one a request; never a token, a text or a query string."""
 
 import logging
-import os
 import sys
 import traceback
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 
@@ -38,29 +37,3 @@ def set_up_log(*, requests: bool) -> None:
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level)
     log.disabled = not requests
-
-
-class Answered(Protocol):
-    """What was sent in answer to a request."""
-
-    method: str
-    path: str
-    status: int
-    n_bytes: int
-    id: str
-
-
-def log_request(answer: Answered, seconds: float, token: str | None = None) -> None:
-    """Log one request, with the name of its token."""
-    fields: dict[str, Any] = {
-        "method": answer.method,
-        "path": answer.path,
-        "status": answer.status,
-        "ms": round(1000 * seconds, 2),
-        "bytes": answer.n_bytes,
-        "id": answer.id,
-        "pid": os.getpid(),
-    }
-    if token is not None:
-        fields["token"] = token
-    log.info("request", fields)

@@ -38,11 +38,6 @@ START = """\
 SwaggerUIBundle({ url: "/openapi.json", dom_id: "#manual", deepLinking: true, validatorUrl: null });
 """
 
-FAILURE = {
-    "description": "A field is not as it should be",
-    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Failure"}}},
-}
-
 router = APIRouter(include_in_schema=False)
 
 
@@ -72,7 +67,7 @@ def describe(app: FastAPI, limits: Limits, *, token: bool) -> dict[str, Any]:
         made = get_openapi(
             title="vdsh", version=__version__, description=DESCRIPTION, routes=app.routes
         )
-        schema = _with_sentences(name_limits(made, limits))
+        schema = name_limits(made, limits)
         if token:
             scheme = {"bearer": {"type": "http", "scheme": "bearer"}}
             schema["components"]["securitySchemes"] = scheme
@@ -81,17 +76,6 @@ def describe(app: FastAPI, limits: Limits, *, token: bool) -> dict[str, Any]:
                     call["security"] = [] if is_open(path) else [{"bearer": []}]
         app.openapi_schema = schema
     return app.openapi_schema
-
-
-def _with_sentences(schema: dict[str, Any]) -> dict[str, Any]:
-    """Describe our own failures where FastAPI describes the ones it would give."""
-    for name in ("HTTPValidationError", "ValidationError"):
-        schema["components"]["schemas"].pop(name, None)
-    for calls in schema["paths"].values():
-        for call in calls.values():
-            if "422" in call["responses"]:
-                call["responses"]["422"] = FAILURE
-    return schema
 
 
 def _read(name: str) -> bytes:

@@ -3,20 +3,18 @@
 import gzip
 import logging
 from pathlib import Path
-from typing import Self
 
 import orjson
 from fastapi import APIRouter, Request, Response
-from pydantic import ConfigDict, model_validator
-from pydantic.json_schema import SkipJsonSchema
 
 from vdsh import corpus_map
 from vdsh.corpus_map import CorpusMap
 from vdsh.errors import FolderError, MissingFileError
 from vdsh.model import Model
 from vdsh.server.answers import ASKED, NOT_THERE, Answer, PlaceAnswer
-from vdsh.server.bodies import Body, Id, Text
-from vdsh.server.errors import NoDocument, NotFound
+from vdsh.server.asked import text_of
+from vdsh.server.bodies import PlaceBody
+from vdsh.server.errors import NotFound
 from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.pool import StorePool
 from vdsh.server.service import ServiceDep
@@ -39,23 +37,6 @@ class MapAnswer(Answer):
     documents: int
 
 
-class PlaceBody(Body):
-    """A text, or the id of a stored document."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"oneOf": [{"required": ["text"]}, {"required": ["id"]}]}
-    )
-
-    text: Text | SkipJsonSchema[None] = None
-    id: Id | SkipJsonSchema[None] = None
-
-    @model_validator(mode="after")
-    def _check_one(self) -> Self:
-        if (self.text is None) == (self.id is None):
-            raise ValueError("Give one of text and id")
-        return self
-
-
 @router.get("", response_model=MapAnswer, responses=NOT_THERE)
 async def whole_map(request: Request, service: ServiceDep) -> Response:
     """Give the map of `vdsh research map`: where documents lie, their labels and titles."""
@@ -68,18 +49,13 @@ async def whole_map(request: Request, service: ServiceDep) -> Response:
 @router.post("/place", response_model=PlaceAnswer, responses=ASKED | NOT_THERE)
 async def place(body: PlaceBody, service: ServiceDep) -> Json:
     """Say where a text or a stored document belongs on the map."""
-    x, y = await service.pool.call(lambda store: _place(body, store, service.pool))
+    pool = service.pool
+
+    def work(store: Store) -> tuple[float, float]:
+        return find_place(pool, text_of(store, body.text, body.id), body.id)
+
+    x, y = await pool.call(work)
     return Json({"x": x, "y": y})
-
-
-def _place(body: PlaceBody, store: Store, pool: StorePool) -> tuple[float, float]:
-    text = body.text
-    if text is None:
-        document = store.get(body.id or "")
-        if document is None:
-            raise NoDocument(body.id)
-        text = document.text
-    return find_place(pool, text, body.id)
 
 
 def find_place(pool: StorePool, text: str, id: str | None = None) -> tuple[float, float]:
