@@ -6,6 +6,7 @@ import torch
 from scipy.sparse import csr_array
 
 from vdsh.hashers import VDSH, VDSH_S, VDSH_SP
+from vdsh.hashers.base import Examples
 from vdsh.hashers.vdsh import training
 from vdsh.hashers.vdsh.batches import sparse_batches
 from vdsh.hashers.vdsh.epochs import Documents, in_order
@@ -82,6 +83,6 @@ def test_dense_products_are_those_of_the_words(corpus):
     X = corpus[0]
     W = torch.randn(500, 8, generator=torch.Generator().manual_seed(0))
     for device in (CPU, torch.device("cuda")):
-        batches = sparse_batches(in_order(Documents(X, X.data, None, device)), 300)
+        batches = sparse_batches(in_order(Documents(Examples(X, X, None), "counts", device)), 300)
         found = torch.cat([batch.project(W.to(device)).cpu() for batch in batches])
         np.testing.assert_allclose(found, X @ W.numpy(), rtol=1e-2, atol=1e-2)

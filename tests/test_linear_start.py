@@ -9,6 +9,7 @@ from sklearn.linear_model import Ridge
 from conftest import QUICK, toy_corpus
 from vdsh.codes import unpack
 from vdsh.hashers import VDSH, VDSH_S
+from vdsh.hashers.base import Examples
 from vdsh.hashers.vdsh.batches import sparse_batches
 from vdsh.hashers.vdsh.epochs import Documents, in_order
 from vdsh.hashers.vdsh.linear_start import regress, start_linear, turn
@@ -34,7 +35,7 @@ def network(n_bits=8, hidden_size=40):
 
 
 def means(network, words):
-    documents = Documents(words, words.data, None, torch.device("cpu"))
+    documents = Documents(Examples(words, words, None), "counts", torch.device("cpu"))
     (batch,) = sparse_batches(in_order(documents), 100)
     with torch.no_grad():
         return network.posterior(network.hidden(batch)).mu.numpy()

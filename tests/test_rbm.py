@@ -7,6 +7,7 @@ from scipy.special import expit, softmax
 
 from conftest import QUICK, toy_corpus
 from vdsh.errors import InputError
+from vdsh.hashers.base import Examples
 from vdsh.hashers.baselines.rbm import StackedRBM
 from vdsh.hashers.baselines.rbm_training import RBM, Autoencoder, dense
 from vdsh.hashers.vdsh.batches import sparse_batches
@@ -30,7 +31,9 @@ def counts():
 @pytest.fixture
 def batch(counts):
     inputs = scale_lengths(counts)
-    return next(iter(sparse_batches(in_order(Documents(inputs, inputs.data, None, CPU)), 30)))
+    return next(
+        iter(sparse_batches(in_order(Documents(Examples(inputs, inputs, None), "counts", CPU)), 30))
+    )
 
 
 def generator(seed=0):

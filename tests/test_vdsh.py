@@ -38,7 +38,7 @@ def corpus_():
 
 @pytest.fixture
 def documents(corpus_):
-    return Documents.of(corpus_, "counts", CPU)
+    return Documents(corpus_, "counts", CPU)
 
 
 def some_labels(share):
@@ -100,7 +100,7 @@ def test_bounds_agree_with_the_paper_computed_word_by_word(bound, documents, cor
 
 def test_unlabelled_documents_have_no_label_term(corpus_):
     unknown = corpus_._replace(labels=corpus_.labels._replace(known=np.zeros(80, bool)))
-    documents = Documents.of(unknown, "binary", CPU)
+    documents = Documents(unknown, "binary", CPU)
     network = network_of(documents)
     batch = next(iter(sparse_batches(in_order(documents), 5)))
     t2, noise = network.hidden(batch), network.noise(5, 1, torch.Generator().manual_seed(1))
@@ -134,7 +134,7 @@ def test_dense_batches_of_the_gpu_path_agree_with_sparse_ones(corpus_, k, at_onc
     """The GPU's way of building a batch, run on the CPU, the last and partial batch included."""
     monkeypatch.setattr(batches, "MOST_DENSE", at_once * 30 * corpus_.counts.shape[1])
     neighbours = nearest(corpus_.inputs, k)[0] if k else None
-    documents = Documents.of(corpus_, "binary", CPU, neighbours)
+    documents = Documents(corpus_, "binary", CPU, neighbours)
     network = network_of(documents)
     epoch = shuffled(documents, 0.3, 0.4, torch.Generator().manual_seed(0))
     buffer = Buffer(documents, 30)
@@ -167,7 +167,7 @@ def test_word_dropout_hides_words_from_the_encoder_only(documents):
 
 def test_a_share_of_each_target_comes_from_a_neighbour(corpus_):
     neighbours = nearest(corpus_.inputs, 2)[0]
-    documents = Documents.of(corpus_, "binary", CPU, neighbours)
+    documents = Documents(corpus_, "binary", CPU, neighbours)
     epoch = shuffled(documents, 0.0, 0.25, torch.Generator().manual_seed(0))
     order = torch.randperm(80, generator=torch.Generator().manual_seed(0))
     dense = corpus_.counts.toarray() > 0
@@ -187,7 +187,7 @@ def test_a_share_of_each_target_comes_from_a_neighbour(corpus_):
 def test_a_document_without_labels_borrows_those_of_its_neighbour(corpus_):
     labels = read_labels(some_labels(0.2))
     neighbours = np.tile(np.array([[0, 79]], np.int32), (80, 1))  # labelled, and not
-    documents = Documents.of(corpus_._replace(labels=labels), "binary", CPU, neighbours)
+    documents = Documents(corpus_._replace(labels=labels), "binary", CPU, neighbours)
     epoch = shuffled(documents, 0.0, 0.5, torch.Generator().manual_seed(0))
     order = torch.randperm(80, generator=torch.Generator().manual_seed(0)).numpy()
     own = labels.known[order]
@@ -241,7 +241,7 @@ def test_the_encoder_without_torch_agrees_with_torch(kind, log_variance, corpus_
     hasher = kind(16, random_state=0, log_variance=log_variance, **QUICK)
     texts, labels = toy_corpus()
     hasher.fit(corpus_.counts, labels)
-    documents = Documents.of(corpus_, "binary", CPU)
+    documents = Documents(corpus_, "binary", CPU)
     network = training._network(hasher, corpus_, None, 0)
     network.load_state_dict(
         {n: torch.tensor(getattr(hasher, f"{n}_")) for n in network.state_dict()}

@@ -185,7 +185,7 @@ class Client(Verbs):
             answer = self._connection.ask("GET", f"{self._at}/documents?{asked}")
             model = model or answer["model"]
             if answer["model"] != model:
-                raise EngineError("The store got another model meanwhile. Begin again.")
+                raise EngineError("The model of the store changed during the read. Start again.")
             hits = [read_hit(fields) for fields in answer["documents"]]
             if hits:
                 yield list(map(to_document, hits)), from_hex([hit.code for hit in hits])

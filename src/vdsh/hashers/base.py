@@ -78,6 +78,8 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         Only with weighting "tfidf".
     bit_balance_ : ndarray of shape (n_bits,)
         Share of the training documents that have a 1 there.
+    classes_ : list of str
+        The labels, of a supervised hasher.
     n_distinct_codes_ : int
         How many different codes the training documents have.
     unused_bits_, duplicated_bits_ : list
@@ -142,6 +144,8 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
             self.idf_ = inverse_document_frequency(counts)
         train = Examples(self._weigh(counts), counts, labels, self._check_vectors(vectors, counts))
         held_out = self._validation_examples(validation, labels)
+        if self.supervised and labels is not None:
+            self.classes_ = list(labels.names)
         if start is None:
             self._fit(train, held_out, progress)
         else:

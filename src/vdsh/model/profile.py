@@ -24,10 +24,6 @@ class Looks(NamedTuple):
     certainty: NDArray[Any]  # mean probability of a document's bits; 1 without a posterior
     nearest: NDArray[Any]  # Hamming distance to the nearest of the profile's landmarks
 
-    def take(self, rows: NDArray[Any]) -> "Looks":
-        """Choose documents by their row numbers."""
-        return Looks(*(part[rows] for part in self))
-
 
 class Profile(NamedTuple):
     """What held-out documents looked like to a model when it learned."""

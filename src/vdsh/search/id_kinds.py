@@ -15,7 +15,6 @@ from vdsh.search.ids import (
     CountedIds,
     GrowingArray,
     IdArray,
-    Ids,
     IntegerIds,
     counts_up,
 )
@@ -27,7 +26,7 @@ FEW = 1000  # ids put in order one by one rather than by sorting all
 GivenIds = NDArray[np.int64] | list[str]
 
 
-class StringIds(Ids):
+class StringIds:
     """Any strings.
 
     `arrays`: what `arrays()` returned: `id_text`, all ids in UTF-8 one after the other; `id_ends`,
@@ -132,6 +131,9 @@ class StringIds(Ids):
 
     def _string(self, row: int) -> str:
         return self._strings(np.array([row]))[0]
+
+
+Ids = CountedIds | IntegerIds | StringIds
 
 
 def _encode(string: Any) -> bytes:

@@ -1,6 +1,9 @@
-"""Ids that are integers, and what every kind of ids can do: find rows by id, order ties."""
+"""Ids that are integers: find rows by id, order ties.
 
-from abc import ABC, abstractmethod
+Ids of any kind are those of all rows ever added, in row order. A removed id may be given again, so
+an id can stand at several rows; the last one counts.
+"""
+
 from typing import Any
 
 import numpy as np
@@ -46,44 +49,7 @@ class GrowingArray:
         self._room = self.values.astype(dtype, copy=False)
 
 
-class Ids(ABC):
-    """The ids of all rows ever added, in row order.
-
-    A removed id may be given again, so an id can stand at several rows; the last one counts.
-    """
-
-    kind: str
-
-    @abstractmethod
-    def __len__(self) -> int: ...
-
-    @abstractmethod
-    def take(self, rows: Rows) -> IdArray:
-        """Return the ids of rows, in the shape of `rows`."""
-
-    @abstractmethod
-    def find(self, ids: Any) -> Rows:
-        """Return the last row of each id, -1 where there is none; `ids` come from `check_ids`."""
-
-    @abstractmethod
-    def append(self, ids: Any) -> None:
-        """Add the ids of new rows."""
-
-    @abstractmethod
-    def keys(self) -> NDArray[np.int64] | None:
-        """Return numbers that sort rows as their ids do, or None where row order does already."""
-
-    @abstractmethod
-    def arrays(self) -> Arrays:
-        """Return what a file needs to hold."""
-
-    @property
-    @abstractmethod
-    def nbytes(self) -> int:
-        """Bytes of memory, the map from ids to rows not counted where it is a dict."""
-
-
-class CountedIds(Ids):
+class CountedIds:
     """Ids that count up by one from a start: nothing is stored."""
 
     kind = "counted"
@@ -132,7 +98,7 @@ class CountedIds(Ids):
         return 0
 
 
-class IntegerIds(Ids):
+class IntegerIds:
     """Any int64 ids, in four bytes each where they fit."""
 
     kind = "integers"

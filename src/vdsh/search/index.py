@@ -75,7 +75,7 @@ class HammingIndex:
         on_cpu = device == "cpu"
         self._rows = RowIndex(codes, threads=threads) if on_cpu else _on_gpu(codes, device)
         self._lock = Lock()
-        self._ids_changed()
+        self._keys_stale = True
 
     @classmethod
     def open(
@@ -90,7 +90,6 @@ class HammingIndex:
         index._lock = Lock()
         rows, index._ids, index._next_id = from_arrays(Path(path), threads)
         index._rows = rows
-        index._ids_changed()
         index._keys_stale = device != "cpu"
         if device != "cpu":
             index._rows = _on_gpu(rows.codes(), device)
@@ -192,10 +191,10 @@ class HammingIndex:
         else:
             self._check_unused(given)
             self._widen_ids(given)
-            self._ids.append(given)
+            self._ids.append(cast(Any, given))
         self._next_id = next_id
         self._rows.append(codes)
-        self._ids_changed()
+        self._keys_stale = True
 
     def remove(self, ids: Any) -> None:
         """Remove codes by their ids, all of which must be in the index."""
@@ -217,7 +216,7 @@ class HammingIndex:
         if not len(given):
             return np.empty(0, np.int64)
         check_kind(self._ids, given)
-        rows = self._ids.find(given)
+        rows = self._ids.find(cast(Any, given))
         known = rows >= 0
         known[known] = self._rows.has(rows[known])
         return np.where(known, rows, -1)
@@ -263,9 +262,6 @@ class HammingIndex:
             self._ids = make_ids(cast(list[str], kept.tolist()), len(kept))
         else:
             self._ids = make_ids(cast(NDArray[np.int64], kept), len(kept))
-        self._ids_changed()
-
-    def _ids_changed(self) -> None:
         self._keys_stale = True
 
     def _order_ties(self) -> None:

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from vdsh.errors import FolderError, MissingFileError
 from vdsh.files import new_file
-from vdsh.search.id_kinds import ids_from_file
-from vdsh.search.ids import Ids
+from vdsh.search.id_kinds import Ids, ids_from_file
 from vdsh.search.partition import NO_OFFSETS, Partition
 from vdsh.search.rows import RowIndex
 from vdsh.search.strips import STRIP, Strips

@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vdsh.errors import InputError
 from vdsh.text.stopwords import stop_words
-from vdsh.text.vocabulary import document_frequencies
-from vdsh.text.word_counter import WordCounter, check_texts, over_blocks
+from vdsh.text.word_counter import WordCounter, check_texts, document_frequencies, over_blocks
 
 
 class BagOfWords(BaseEstimator):  # type: ignore[misc]

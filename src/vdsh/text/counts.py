@@ -4,7 +4,7 @@ The arrays are what a sparse matrix holds, without loading scipy.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,26 +16,6 @@ if TYPE_CHECKING:
 
 WEIGHTINGS = ("tfidf", "tf", "binary", "given")
 _NOTHING = 1e-30  # a smaller count is none: one over it would be more than a float can hold
-
-
-class Sparse(Protocol):
-    """What `Counts` and scipy's `csr_array` have in common."""
-
-    @property
-    def data(self) -> NDArray[Any]:
-        """The values, row after row."""
-
-    @property
-    def indices(self) -> NDArray[Any]:
-        """The column of each value."""
-
-    @property
-    def indptr(self) -> NDArray[Any]:
-        """Where each row begins, and the end."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
 
 
 class Counts(NamedTuple):
@@ -67,6 +47,9 @@ class Counts(NamedTuple):
     def to_csr(self) -> "csr_array":
         """Make a scipy matrix of the same arrays."""
         return to_csr(self)
+
+
+Sparse: TypeAlias = "Counts | csr_array"
 
 
 def stack(parts: Sequence[Counts]) -> Counts:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,67 @@ from numpy.typing import NDArray
 from vdsh.errors import InputError
 from vdsh.jit import compiled, spread
 from vdsh.text.counts import Counts
-from vdsh.text.tokenizer import Tokens, find_tokens, tokenize
-from vdsh.text.vocabulary import WordTable, build_table, count_terms, count_texts
+from vdsh.text.tokenizer import (
+    Tokens,
+    character_classes,
+    find_tokens,
+    hash_words,
+    lay_out,
+    tokenize,
+)
+
+Bytes = NDArray[np.uint8]
+Offsets = NDArray[np.int64]
+Hashes = NDArray[np.uint64]
+Terms = NDArray[np.int32]
+
+
+class WordTable(NamedTuple):
+    """A vocabulary as an open-addressing hash table over its UTF-8 bytes."""
+
+    slots: Terms  # term number, or -1 where the slot is free; a power of two of them
+    hashes: Hashes
+    data: Bytes
+    offsets: Offsets
+
+
+def build_table(terms: list[str]) -> WordTable:
+    """Make the hash table of a vocabulary."""
+    from vdsh.text.token_kernels import place
+
+    data, offsets, hashes = hash_words(terms)
+    return WordTable(place(hashes, _table_size(len(terms))), hashes, data, offsets)
+
+
+def document_frequencies(tokens: Tokens) -> dict[bytes, int]:
+    """Count in how many documents each distinct token occurs."""
+    from vdsh.text.token_kernels import count_words
+
+    firsts, counts = count_words(*tokens, _table_size(max(16, len(tokens.starts) // 4)))
+    data = tokens.data.tobytes()
+    starts, stops = tokens.starts[firsts].tolist(), tokens.stops[firsts].tolist()
+    words = (data[i:j] for i, j in zip(starts, stops, strict=True))
+    return dict(zip(words, counts.tolist(), strict=True))
+
+
+def count_terms(tokens: Tokens, table: WordTable) -> tuple[Terms, Terms, Terms]:
+    """Count the known words of each document: data, indices and row lengths of a CSR matrix."""
+    from vdsh.text import token_kernels
+
+    return token_kernels.count_terms(*tokens, *table)
+
+
+def count_texts(texts: Sequence[str], table: WordTable) -> tuple[Terms, Terms, Terms]:
+    """Count the known words of each text: data, indices and row lengths of a CSR matrix."""
+    from vdsh.text import token_kernels
+
+    data, offsets = lay_out(texts)
+    return token_kernels.count_texts(data, offsets, character_classes(), *table)
+
+
+def _table_size(n_words: int) -> int:
+    return 1 << int(2 * n_words).bit_length()  # at most half full
+
 
 T = TypeVar("T")
 _BLOCK = 2000  # documents a thread counts at a time: a few megabytes of text

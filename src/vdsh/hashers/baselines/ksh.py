@@ -81,7 +81,6 @@ class KSH(Hasher):
     def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
         self._check_settings()
         assert train.labels is not None
-        self.classes_ = list(train.labels.names)
         rng = check_random_state(self.random_state)
         anchors = train.inputs[draw(np.arange(train.inputs.shape[0]), self.n_anchors, rng)]
         self.anchor_values_ = anchors.data.astype(np.float32)

@@ -15,8 +15,8 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from vdsh.errors import InputError
-from vdsh.hashers.base import Progress, Report
-from vdsh.hashers.vdsh.batches import DenseBatch, SparseBatch, sparse_batches
+from vdsh.hashers.base import Examples, Progress, Report
+from vdsh.hashers.vdsh.batches import Batch, DenseBatch, sparse_batches
 from vdsh.hashers.vdsh.epochs import Documents, shuffled
 from vdsh.hashers.vdsh.training import choose_device
 from vdsh.hashers.vdsh.updates import Adam
@@ -25,7 +25,6 @@ from vdsh.model.encoders import LENGTH
 if TYPE_CHECKING:
     from vdsh.hashers.baselines.rbm import StackedRBM
 
-Batch = SparseBatch | DenseBatch
 Trained = tuple[dict[str, NDArray[np.float32]], list[dict[str, Any]]]
 
 
@@ -39,7 +38,7 @@ def train(hasher: "StackedRBM", inputs: csr_array, seed: int, progress: Progress
     """
     device = choose_device(hasher.device)
     generator = torch.Generator(device).manual_seed(seed)
-    documents = Documents(inputs, inputs.data, None, device)
+    documents = Documents(Examples(inputs, inputs, None), "counts", device)
     stages = _Stages(hasher, documents, generator, progress)
     rbms: list[RBM] = []
     for rbm in _stack(hasher, inputs, seed):

@@ -83,7 +83,6 @@ class SHTTM(Hasher):
     def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
         self._check_settings()
         assert train.labels is not None
-        self.classes_ = list(train.labels.names)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         theta = topics(train.counts, self.n_bits, self.passes, seed)
         tags = Tags.of(train.labels, self.absent_weight)

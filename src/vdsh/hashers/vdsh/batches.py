@@ -6,7 +6,7 @@ shape fixed and every sum in the same order; no step waits for the host.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -17,34 +17,8 @@ from vdsh.hashers.vdsh.epochs import Documents, Epoch
 MOST_DENSE = 1 << 26  # numbers of a dense block
 
 
-class Batch(Protocol):
-    """What the network and the objective ask of B documents."""
-
-    @property
-    def labels(self) -> Tensor:
-        """0/1 labels, (B, L)."""
-
-    @property
-    def known(self) -> Tensor:
-        """1 where the labels are known, (B,)."""
-
-    @property
-    def places(self) -> Tensor:
-        """Where the documents lie, (B, P); P is 0 where nothing is known of it."""
-
-    @property
-    def present(self) -> Tensor:
-        """1 for a document, 0 for padding, (B,)."""
-
-    def project(self, W: Tensor) -> Tensor:
-        """Multiply the weighted terms with W of shape (V, H): (B, H)."""
-
-    def log_likelihood(self, logits: Tensor) -> Tensor:
-        """Sum target times log P(w) over the words, from logits (M, B, V): (M, B)."""
-
-
 class SparseBatch(NamedTuple):
-    """Documents `first` to `last` of an epoch, sparse: for CPUs."""
+    """B documents that follow each other in an epoch, sparse: for CPUs."""
 
     seen: Tensor  # (m,), columns that the encoder sees
     offsets: Tensor  # (B,), where each document's begin
@@ -52,17 +26,17 @@ class SparseBatch(NamedTuple):
     columns: Tensor  # (n,), what the decoder has to produce
     rows: Tensor  # (n,), from 0
     targets: Tensor  # (n,)
-    labels: Tensor
-    known: Tensor
-    places: Tensor
+    labels: Tensor  # (B, L): 0/1
+    known: Tensor  # (B,): 1 where the labels are known
+    places: Tensor  # (B, P): where the documents lie; P is 0 where nothing is known of it
 
     @property
     def present(self) -> Tensor:
-        """All rows are documents."""
+        """1 for a document, 0 for padding, (B,): all rows are documents."""
         return torch.ones_like(self.known)
 
     def project(self, W: Tensor) -> Tensor:
-        """Sum the rows of W that the documents have, weighted.
+        """Multiply the weighted terms with W of shape (V, H): (B, H).
 
         A GPU multiplies a dense block faster than it picks rows.
         """
@@ -77,7 +51,10 @@ class SparseBatch(NamedTuple):
         )
 
     def log_likelihood(self, logits: Tensor) -> Tensor:
-        """Pick the logits of the words that are there; the rest only enters the normaliser."""
+        """Sum target times log P(w) over the words, from logits (M, B, V): (M, B).
+
+        The logits of words that are not there only enter the normaliser.
+        """
         total: Tensor = _LogLikelihood.apply(logits, self.rows, self.columns, self.targets)  # type: ignore[no-untyped-call]
         return total
 
@@ -151,6 +128,9 @@ class DenseBatch(NamedTuple):
     def log_likelihood(self, logits: Tensor) -> Tensor:
         """Weigh the normalised logits with the targets."""
         return (self.targets * logits.log_softmax(-1)).sum(-1)
+
+
+Batch = SparseBatch | DenseBatch
 
 
 class Buffer:

@@ -5,13 +5,11 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from torch import Tensor
 from torch.nn import functional as F
 
 from vdsh.hashers.base import Examples
 from vdsh.hashers.vdsh.updates import Processes
-from vdsh.labels import Labels
 
 
 class Documents:
@@ -19,10 +17,11 @@ class Documents:
 
     Parameters
     ----------
-    inputs : csr_array of shape (n_docs, n_terms)
-        What the encoder sees.
-    targets : ndarray of shape (n_entries,)
-        What the decoder has to produce, for the same entries.
+    corpus : Examples
+        The encoder sees its inputs.
+    target : {"binary", "counts"}
+        Whether the decoder has to produce each word once or as often as it occurs.
+    device : torch.device
     neighbours : int32 ndarray of shape (n_docs, k), optional
         Rows of similar documents; a part of each target is then taken from one of them.
     places : float32 ndarray of shape (n_docs, P), optional
@@ -31,9 +30,8 @@ class Documents:
 
     def __init__(
         self,
-        inputs: csr_array,
-        targets: NDArray[np.float32],
-        labels: Labels | None,
+        corpus: Examples,
+        target: str,
         device: torch.device,
         neighbours: NDArray[np.int32] | None = None,
         places: NDArray[np.float32] | None = None,
@@ -41,6 +39,8 @@ class Documents:
         def tensor(array: NDArray[np.generic], dtype: torch.dtype) -> Tensor:
             return torch.as_tensor(array).to(device, dtype)
 
+        inputs, counts, labels = corpus.inputs, corpus.counts.data, corpus.labels
+        targets = np.ones_like(counts) if target == "binary" else counts
         self.n_docs, self.n_terms = inputs.shape
         self.device = device
         self.starts = tensor(inputs.indptr[:-1], torch.int64)
@@ -54,20 +54,6 @@ class Documents:
         self.neighbours = None if neighbours is None else tensor(neighbours, torch.int64)
         nowhere = np.zeros((self.n_docs, 0), np.float32)
         self.places = tensor(nowhere if places is None else places, torch.float32)
-
-    @classmethod
-    def of(
-        cls,
-        corpus: Examples,
-        target: str,
-        device: torch.device,
-        neighbours: NDArray[np.int32] | None = None,
-        places: NDArray[np.float32] | None = None,
-    ) -> "Documents":
-        """Take a corpus; the target is each word once ("binary") or as often as it occurs."""
-        counts = corpus.counts.data
-        targets = np.ones_like(counts) if target == "binary" else counts
-        return cls(corpus.inputs, targets, corpus.labels, device, neighbours, places)
 
     def word_frequencies(self) -> Tensor:
         """Return each word's share of all targets, none of them 0: (V,)."""

@@ -248,17 +248,6 @@ class VDSH_S(VDSH):
     threshold: str = "best"
     label_weight: float = 100.0
 
-    def _fit_on(
-        self,
-        start: WarmStart | None,
-        train: Examples,
-        validation: Examples | None,
-        progress: Progress | None,
-    ) -> None:
-        assert train.labels is not None
-        self.classes_ = list(train.labels.names)
-        super()._fit_on(start, train, validation, progress)
-
 
 class VDSH_SP(VDSH_S):
     """Hash documents as `VDSH_S`, with a private latent vector for what labels do not explain.

@@ -116,14 +116,10 @@ def turn(rows: Floats, n_bits: int, seed: int, kept: Floats | None = None) -> Fl
 
 def _main_coordinates(rows: Floats, n: int) -> Floats:
     centred = rows - rows.mean(axis=0)
-    coordinates: Floats = (centred @ _main_axes(centred, n)).astype(np.float32)
+    _, axes = eigh(centred.T @ centred)  # the rows vary most in the last directions
+    main = np.ascontiguousarray(axes[:, ::-1][:, :n])
+    coordinates: Floats = (centred @ main).astype(np.float32)
     return coordinates
-
-
-def _main_axes(centred: Floats, n: int) -> Floats:
-    """Find the n directions in which rows vary most."""
-    _, axes = eigh(centred.T @ centred)
-    return np.ascontiguousarray(axes[:, ::-1][:, :n])
 
 
 def regress(inputs: csr_array, targets: Tensor) -> tuple[Tensor, Tensor]:

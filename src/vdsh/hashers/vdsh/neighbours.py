@@ -7,7 +7,6 @@ leaves out the common, light terms that hardly move the cosine.
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,24 +47,15 @@ def nearest(
     cosines : float32 ndarray of shape (n_docs, k)
         0 in those places.
     """
-    k = _at_most(k, inputs.shape[0])
-    blocks = list(_walk(weigh(inputs, "tf"), k, work, progress))  # to unit length
-    return np.concatenate([b.ids for b in blocks]), np.concatenate([b.cosines for b in blocks])
+    k = max(0, min(k, inputs.shape[0] - 1))
+    blocks = _walk(weigh(inputs, "tf"), k, work, progress)  # to unit length
+    ids, cosines = (np.concatenate(part) for part in zip(*blocks, strict=True))
+    return ids, cosines
 
 
-class _Found(NamedTuple):
-    """The nearest of a block of documents that begins at row `first`."""
-
-    first: int
-    ids: Ids
-    cosines: Floats
-
-
-def _at_most(k: int, n_docs: int) -> int:
-    return max(0, min(k, n_docs - 1))
-
-
-def _walk(unit: csr_array, k: int, work: float, progress: Show | None) -> Iterator[_Found]:
+def _walk(
+    unit: csr_array, k: int, work: float, progress: Show | None
+) -> Iterator[tuple[Ids, Floats]]:
     """Go through all documents, rows of unit length, a block at a time and in order."""
     from vdsh.hashers.vdsh.related_kernels import fill_nearest
 
@@ -73,7 +63,7 @@ def _walk(unit: csr_array, k: int, work: float, progress: Show | None) -> Iterat
     lists = csr_array(unit.T)
     limit = int(work / max(n_docs, 1))
 
-    def block(first: int) -> _Found:
+    def block(first: int) -> tuple[Ids, Floats]:
         rows = np.arange(first, min(first + _BLOCK, n_docs), dtype=np.int32)
         ids = np.repeat(rows[:, None], k, axis=1)
         cosines = np.zeros((len(rows), k), np.float32)
@@ -81,7 +71,7 @@ def _walk(unit: csr_array, k: int, work: float, progress: Show | None) -> Iterat
             unit.indptr, unit.indices, unit.data, lists.indptr, lists.indices, lists.data,
             limit, first, ids, cosines,
         )  # fmt: skip
-        return _Found(first, ids, cosines)
+        return ids, cosines
 
     threads = available_threads()
     starts = range(0, n_docs, _BLOCK)

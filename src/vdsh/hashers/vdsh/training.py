@@ -77,7 +77,7 @@ def _train(
     generator = torch.Generator(device).manual_seed(seed + processes.rank)
     others = processes.agree(lambda: _related(hasher, train, progress))
     network = _network(hasher, train, others, seed)
-    documents = Documents.of(train, hasher.target, device, *(others or ()))
+    documents = Documents(train, hasher.target, device, *(others or ()))
     judge = Judge.choose(hasher, train, validation, device)
     _expect(network, documents, start)
     network = network.to(device)

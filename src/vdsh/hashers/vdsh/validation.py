@@ -50,7 +50,7 @@ class Judge:
         kind = "precision" if hasher.selection == "precision" and enough else "bound"
         database = _subset(train, MOST_DOCUMENTS, kind)
         queries = _subset(validation, MOST_QUERIES, kind)
-        parts = (Documents.of(part, hasher.target, device) for part in (database, queries))
+        parts = (Documents(part, hasher.target, device) for part in (database, queries))
         return cls(hasher, kind, *parts)
 
     @torch.no_grad()
