@@ -110,7 +110,7 @@ def test_who_follows_makes_no_index(folder, newer, monkeypatch):
         before = [hit.words for hit in reader.search("orbit moon")]
         store.reindex(newer)
         monkeypatch.setattr(IndexCache, "_build", lambda *_: made.append("codes"))
-        monkeypatch.setattr(words, "read_piece", lambda *_: made.append("words"))
+        monkeypatch.setattr(words, "_read_segment", lambda *_: made.append("words"))
         assert [hit.words for hit in reader.search("orbit moon")] == before
         assert not made
         assert len(list(folder.glob("index-*"))) == 1

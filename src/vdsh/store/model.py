@@ -21,26 +21,24 @@ def load_model(given: Any) -> Model:
     return as_model(given)
 
 
-def to_pieces(model: Model) -> Iterator[tuple[str, str, int, bytes]]:
+def to_pieces(model: Model, size: int = PIECE) -> Iterator[tuple[str, str, int, bytes]]:
     """Cut the files of a model into rows: its fingerprint, name, number, bytes."""
     for name, content in model.to_files().items():
-        for number, first in enumerate(range(0, max(len(content), 1), PIECE)):
-            yield model.fingerprint, name, number, content[first : first + PIECE]
+        for number, first in enumerate(range(0, max(len(content), 1), size)):
+            yield model.fingerprint, name, number, content[first : first + size]
 
 
 def from_pieces(rows: Iterable[tuple[str, bytes]], fingerprint: str, shown: str) -> Model:
-    """Load a model from the names and bytes of its rows, which are in order."""
+    """Load a model from the names and bytes of its rows, which are in order.
+
+    It must be the one that the store should have.
+    """
     files: dict[str, list[bytes]] = {}
     for name, data in rows:
         files.setdefault(name, []).append(data)
-    return from_files({name: b"".join(data) for name, data in files.items()}, fingerprint, shown)
-
-
-def from_files(files: Mapping[str, bytes], fingerprint: str, shown: str) -> Model:
-    """Load a model that a store keeps, and see that it is the one it should be."""
     if not files:
         raise FolderError(f"'{shown}' is damaged: its model is missing. Restore a copy.")
-    model = Model.from_files(files, shown)
+    model = Model.from_files({name: b"".join(data) for name, data in files.items()}, shown)
     if model.fingerprint != fingerprint:
         raise FolderError(
             f"The model in '{shown}' is not the one this store was made with "

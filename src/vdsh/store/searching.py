@@ -45,18 +45,6 @@ class Access:
         self._meta = meta  # what the store says about itself
         self._model = StoreModel(meta, self._load, model)
 
-    def interrupt(self) -> None:
-        """Make a call of another thread give up soon, where the engine can; it raises then."""
-        if not self._closed:
-            self._engine.interrupt()
-
-    def close(self) -> None:
-        """Give the store's files back; a second call does nothing."""
-        with self._lock:
-            if not self._closed:
-                self._closed = True
-                self._engine.close()
-
     def _ask(self, work: Callable[[Engine], T]) -> T:
         """Ask the engine; once more, where the store got another model meanwhile."""
         return self._retry(partial(self._ask_once, work))

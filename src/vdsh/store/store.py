@@ -341,10 +341,22 @@ class Store(Access, Verbs):
             reindex(engine.models, count, model, restart=restart, progress=progress)
         self._follow(model)
 
+    def interrupt(self) -> None:
+        """Make a call of another thread give up soon, where the engine can; it raises then."""
+        if not self._closed:
+            self._engine.interrupt()
+
     def is_in_place(self) -> bool:
         """Say whether the store is still where it was opened, not removed or replaced."""
         maintenance = self._engine.maintenance
         return maintenance is None or maintenance.is_in_place()
+
+    def close(self) -> None:
+        """Give the store's files back; a second call does nothing."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._engine.close()
 
     def _look_up(self, ids: Sequence[str]) -> list[Found]:
         return self._ask(methodcaller("look_up", ids))

@@ -44,7 +44,6 @@ from vdsh.store.where import Tree, matches
 from vdsh.words import WordQuery
 
 MANY_DOCUMENTS = 1000  # fetched at a time
-MESSAGE = 16_000_000  # bytes; a server takes 64 MiB
 TRIES = 5  # to read a document that others replace
 MOST_WORDS = 1000  # of a query
 BY_WORDS = f"all words (Milvus BM25): the {NEAREST:,} best and the {NEAREST:,} nearest, re-ordered"
@@ -132,7 +131,7 @@ class Milvus(Engine):
         def upsert(state: State) -> None:
             collection = self._opened(state)
             self._write_pieces(entries)
-            for part in chunks([entry.row for entry in entries], MESSAGE):
+            for part in chunks([entry.row for entry in entries]):
                 collection.call("upsert", part)
 
         self.models.write(rows.fingerprint, rows.n_bytes, upsert)

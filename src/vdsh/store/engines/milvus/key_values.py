@@ -1,22 +1,22 @@
 """The second collection of a store in Milvus: a key-value table, its keys sorted by subject."""
 
+from base64 import b64decode
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from vdsh.model import Model
 from vdsh.store.engines.milvus.driver import IndexParams
 from vdsh.store.engines.milvus.keys import from_key, to_key
 from vdsh.store.engines.milvus.session import Session
 from vdsh.store.engines.milvus.tables import (
     LONGEST,
     chunks,
-    file_values,
     key_value,
-    read_files,
+    model_values,
     values_schema,
 )
 from vdsh.words.index import K1, B
 
-MESSAGE = 16_000_000  # bytes
 FETCHED = 200  # values of up to 64 KB in an answer
 MANY_KEYS = 1000
 BM25 = {"bm25_k1": K1, "bm25_b": B}
@@ -54,7 +54,7 @@ class KeyValues:
     def write(self, prefix: str, values: Mapping[str, str]) -> None:
         """Write values."""
         rows = [key_value(prefix + key, value) for key, value in values.items()]
-        for part in chunks(rows, MESSAGE):
+        for part in chunks(rows):
             self._session.call("upsert", self.name, part)
 
     def under(self, prefix: str) -> dict[str, str]:
@@ -89,15 +89,16 @@ class KeyValues:
         self.write("", {key: "" for key in new.values() if len(key) <= LONGEST})
         seen.update(new)
 
-    def write_files(self, fingerprint: str, files: Mapping[str, bytes]) -> None:
+    def write_model(self, model: Model) -> None:
         """Write a model's files."""
-        for part in chunks(list(file_values(f"model/{fingerprint}/", files)), MESSAGE):
+        for part in chunks(list(model_values(model))):
             self._session.call("upsert", self.name, part)
 
-    def files(self, fingerprint: str) -> dict[str, bytes]:
-        """Read a model's files."""
+    def model_pieces(self, fingerprint: str) -> list[tuple[str, bytes]]:
+        """Read the names and bytes of a model's files, piece by piece, in order."""
         prefix = f"model/{fingerprint}/"
-        return read_files(prefix, self._under(prefix))
+        pairs = [(key.removeprefix(prefix), value) for key, value in self._under(prefix)]
+        return [(from_key(key.rpartition("/")[0]), b64decode(value)) for key, value in pairs]
 
     def _under(self, prefix: str) -> Iterator[tuple[str, str]]:
         """Yield the values under a prefix, in order; it ends in a slash."""

@@ -30,12 +30,11 @@ from vdsh.store.engines.milvus.key_values import KeyValues
 from vdsh.store.engines.milvus.session import Session
 from vdsh.store.engines.milvus.tables import chunks, documents_schema, to_words
 from vdsh.store.hits import Found
-from vdsh.store.model import from_files
+from vdsh.store.model import from_pieces
 from vdsh.store.reindex import PREVIOUS, Unencoded, check_begun, check_own, encode_rest
 
 MANY = 1000  # documents of up to 64 KB in an answer
 COMPARED = 4000  # ids and versions that are compared at a time
-MESSAGE = 16_000_000  # bytes
 PAUSE = 0.1  # seconds
 COLLECTION = "collection"
 NOW, NEXT, CLOSING = "now", "next", "closing"  # keys under meta/, with a number behind
@@ -84,16 +83,16 @@ class Models:
 
     def create(self, facts: Mapping[str, str], model: Model, collection: str) -> None:
         """Make a store of a model; what it says about itself comes last."""
-        self._values.write_files(model.fingerprint, model.to_files())
+        self._values.write_model(model)
         self._make_collection(collection, model)
         self._add({**facts, COLLECTION: collection}, 1)
 
     def load(self, fingerprint: str) -> Model:
         """Load a model that is kept inside; raise where the store has another one by now."""
-        files = self._values.files(fingerprint)
-        if not files:
+        pieces = self._values.model_pieces(fingerprint)
+        if not pieces:
             check_model(read_state(self._values).facts, fingerprint)
-        return from_files(files, fingerprint, self._shown)
+        return from_pieces(pieces, fingerprint, self._shown)
 
     def write(
         self, fingerprint: str | None, n_bytes: int | None, work: Callable[[State], None]
@@ -121,8 +120,7 @@ class Models:
         if state.begun != model.fingerprint:
             self._drop_all_but(old)
             self._values.remove([f"meta/{CLOSING}/{ahead}"])
-        if self._values.files(model.fingerprint) != (files := model.to_files()):
-            self._values.write_files(model.fingerprint, files)
+        self._values.write_model(model)  # again, where a run was killed in the middle of it
         self._state = State(state.facts, state.number, model.fingerprint, uuid.uuid4().hex)
         begun = f"{model.fingerprint} {self._state.run}"
         self._values.write("meta/", {f"{NEXT}/{ahead}": begun})
@@ -170,7 +168,7 @@ class Models:
             _copy(one.key, code, text) for one, code, text in zip(batch, codes, words, strict=True)
         ]
         self._check_own()
-        for part in chunks(entries, MESSAGE):
+        for part in chunks(entries):
             self._new.call("upsert", part)
 
     def switch(self, model: Model) -> int:

@@ -11,7 +11,7 @@ import json
 import re
 import uuid
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -19,16 +19,19 @@ import orjson
 
 from vdsh.documents import Document
 from vdsh.errors import InputError
+from vdsh.model import Model
 from vdsh.search.id_kinds import show
 from vdsh.store.engines.milvus.driver import DataType, Function, FunctionType, MilvusClient
 from vdsh.store.engines.milvus.keys import from_key, to_key
 from vdsh.store.engines.milvus.where import fields_of
+from vdsh.store.model import to_pieces
 from vdsh.store.rows import Row
 from vdsh.words.counting import Counted, count_blocks, document_words, worth_counting
 
 LONGEST = 65_535  # bytes of a text in Milvus
 PIECE = 16_000  # characters of a piece: at most 64,000 bytes
 FILE_PIECE = 48_000  # bytes of a file, 64,000 characters in base64
+MESSAGE = 16_000_000  # bytes; a server takes 64 MiB
 OUR_WORDS = {"tokenizer": "whitespace"}  # which we have put between them
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
 
@@ -147,30 +150,20 @@ def to_document(key: str, body: str) -> Document:
     return Document(from_key(key), text, None if labels is None else tuple(labels), metadata)
 
 
-def file_values(prefix: str, files: Mapping[str, bytes]) -> Iterator[dict[str, Any]]:
+def model_values(model: Model) -> Iterator[dict[str, Any]]:
     """Make the rows of a model's files."""
-    for name, content in files.items():
-        for number, first in enumerate(range(0, max(len(content), 1), FILE_PIECE)):
-            piece = base64.b64encode(content[first : first + FILE_PIECE]).decode()
-            yield key_value(f"{prefix}{to_key(name)}/{number:08}", piece)
+    for fingerprint, name, number, data in to_pieces(model, FILE_PIECE):
+        key = f"model/{fingerprint}/{to_key(name)}/{number:08}"
+        yield key_value(key, base64.b64encode(data).decode())
 
 
-def read_files(prefix: str, rows: Iterable[tuple[str, str]]) -> dict[str, bytes]:
-    """Join the pieces of files; rows are in the order of their keys."""
-    files: dict[str, bytearray] = {}
-    for key, value in rows:
-        name = from_key(key.removeprefix(prefix).rpartition("/")[0])
-        files.setdefault(name, bytearray()).extend(base64.b64decode(value))
-    return {name: bytes(content) for name, content in files.items()}
-
-
-def chunks(rows: Sequence[dict[str, Any]], most_bytes: int) -> Iterator[list[dict[str, Any]]]:
+def chunks(rows: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     """Divide rows so that each part is small enough for one message."""
     part: list[dict[str, Any]] = []
     size = 0
     for row in rows:
         length = sum(len(value) for value in row.values() if isinstance(value, str | bytes))
-        if part and size + 4 * length > most_bytes:
+        if part and size + 4 * length > MESSAGE:
             yield part
             part, size = [], 0
         part.append(row)
