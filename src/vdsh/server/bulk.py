@@ -92,10 +92,7 @@ class BulkAnswer(Response):
 
         def work(store: Store) -> int:
             vectors: list[Any] | None = [] if store.model.takes_vectors else None
-            documents = read_lines(lines, first, limits, vectors)
-            with catch_warnings():  # a document without a known word is no mistake of the service
-                simplefilter("ignore", EmptyDocumentWarning)
-                return store.upsert(documents, vectors=some_vectors(vectors))
+            return write(store, read_lines(lines, first, limits, vectors), vectors)
 
         try:
             async with self.service.pool.bulk, asyncio.timeout(limits.seconds):
@@ -118,9 +115,12 @@ def read_lines(
     ]
 
 
-def some_vectors(vectors: list[Any] | None) -> list[Any] | None:
-    """Return the vectors of documents, None where no document has any."""
-    return vectors if any(vector is not None for vector in vectors or ()) else None
+def write(store: Store, documents: list[Document], vectors: list[Any] | None) -> int:
+    """Write documents, and the vectors of those that have one; return how many."""
+    some = vectors if any(vector is not None for vector in vectors or ()) else None
+    with catch_warnings():  # a document without a known word is no mistake of the service
+        simplefilter("ignore", EmptyDocumentWarning)
+        return store.upsert(documents, vectors=some)
 
 
 def _document(line: bytes, number: int, limits: Limits, vectors: list[Any] | None) -> Document:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
-from warnings import catch_warnings, simplefilter
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from starlette.convertors import StringConvertor, register_url_convertor
@@ -10,11 +9,10 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from vdsh.codes import to_hex
 from vdsh.documents import Document
 from vdsh.errors import InputError
-from vdsh.model.model import EmptyDocumentWarning
 from vdsh.server import answers
 from vdsh.server.answers import ASKED, INVALID, NOT_THERE, READ_ONLY
 from vdsh.server.bodies import DocumentsBody
-from vdsh.server.bulk import BulkAnswer, is_stream, some_vectors
+from vdsh.server.bulk import BulkAnswer, is_stream, write
 from vdsh.server.errors import Forbidden, NoDocument
 from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.service import Service, ServiceDep, service_of
@@ -90,9 +88,7 @@ async def upsert(body: DocumentsBody, service: ServiceDep) -> Json:
             Document(d.id, d.text, None if d.labels is None else tuple(d.labels), d.metadata)
             for d in body.documents
         ]
-        with catch_warnings():  # a document without a known word is no mistake of the service
-            simplefilter("ignore", EmptyDocumentWarning)
-            return store.upsert(documents, vectors=some_vectors([d.vector for d in body.documents]))
+        return write(store, documents, [d.vector for d in body.documents])
 
     return Json({"written": await service.pool.call(work)})
 
