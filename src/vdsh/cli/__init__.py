@@ -27,6 +27,7 @@ VERBS = [name for names in GROUPS.values() for name in names] + RESEARCH
 HOMES = dict.fromkeys("check backup restore compact reindex drift copy".split(), "maintenance")
 HOMES |= {"explain": "explain", "sample": "explain"}  # files of several verbs
 HOMES |= dict.fromkeys(("export", "map", "recalibrate"), "research")
+HOMES |= dict.fromkeys(("delete", "duplicates"), "cleanup")
 _ASKING = ("search", "info", "duplicates")
 
 
