@@ -26,9 +26,7 @@ def duplicates(
     store: options.Store,
     similarity: Annotated[
         float,
-        typer.Option(
-            help="Pairs of successive words that texts share, out of all that either has; 0.1 to 1."
-        ),
+        typer.Option(help="Least share of word pairs in common (Jaccard), from 0.1 to 1."),
     ] = 0.8,
     radius: Annotated[
         int | None,
@@ -42,7 +40,7 @@ def duplicates(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Print groups of near-duplicates: the first document, and those with nearly its text."""
+    """Print groups of near-duplicates: a document, and others with nearly the same text."""
     from vdsh.progress import progress_bar
     from vdsh.store import open_store
 
