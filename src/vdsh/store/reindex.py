@@ -72,7 +72,6 @@ def reindex(
 
     read = partial(models.unencoded, model.fingerprint)
     for _ in range(PASSES):
-        # No more than there are now, or it would run after those who write.
         if encode_rest(model, read, put, count()) < BATCH:
             break
     report(models.switch(model))
@@ -82,13 +81,19 @@ def encode_rest(
     model: Model,
     read: Callable[[Any, int], list[Unencoded]],
     put: Callable[[Sequence[Unencoded], Codes], None],
-    most: float = float("inf"),
+    most: int | None = None,
 ) -> int:
-    """Encode what has no new code yet, batch by batch; return how many documents that were."""
+    """Encode what has no new code yet, batch by batch; return how many documents that were.
+
+    With `most` it ends after so many, or with a batch that is not full: or it would run after those
+    who write.
+    """
     after, done = None, 0
-    while done < most and (batch := read(after, BATCH)):
+    while (most is None or done < most) and (batch := read(after, BATCH)):
         put(batch, model.encode([one.text for one in batch]))
         after, done = batch[-1].key, done + len(batch)
+        if most is not None and len(batch) < BATCH:
+            break
     return done
 
 
