@@ -63,7 +63,7 @@ class Drift(NamedTuple):
 def make_profile(
     model: Model, texts: Sequence[str], held_out: Any, start: Model | None = None
 ) -> Profile | None:
-    """Keep of held-out texts, alone or with their labels, what drift is told by; None of none.
+    """Keep of held-out texts, alone or with their labels, what drift is measured by; None of none.
 
     `start` is the model that it learned on from, whose documents are not new either.
     """

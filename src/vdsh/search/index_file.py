@@ -20,8 +20,8 @@ from vdsh.errors import FolderError, MissingFileError
 from vdsh.files import new_file
 from vdsh.search.id_kinds import Ids, ids_from_file
 from vdsh.search.partition import NO_OFFSETS, Partition
+from vdsh.search.parts import STRIP, Strips
 from vdsh.search.rows import RowIndex
-from vdsh.search.strips import STRIP, Strips
 from vdsh.search.tables import NARROWEST, WIDEST, WORD, Tables
 
 MAGIC = b"vdsh-idx"

@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 from vdsh.codes import Codes
 from vdsh.jit import kernel
 from vdsh.jit_kernels import lowest_bit
-from vdsh.search.parts import Distances, Part, Rows, Rules
+from vdsh.search.parts import IN_CACHE, STRIP, Distances, Part, Rows, Rules
 from vdsh.search.scan_kernels import Whole, lanes_up_to, next_near
-from vdsh.search.strips import IN_CACHE, STRIP
 
 SIZE, KTH, BELOW, WORST_KEY = 0, 1, 2, 3
 FAR = np.iinfo(np.int32).max

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Codes, to_words
-from vdsh.search.parts import Mask, Part, Rows
-from vdsh.search.strips import Strips
+from vdsh.search.parts import Mask, Part, Rows, Strips
 from vdsh.search.tables import Tables, build_tables
 
 NO_OFFSETS = np.empty(0, np.uint32)

@@ -15,8 +15,7 @@ from vdsh.codes import Codes
 from vdsh.jit import in_threads
 from vdsh.search.checks import free_memory, in_words
 from vdsh.search.partition import Partition
-from vdsh.search.parts import Distances, Found, Mask, RowHits, Rows, Rules, to_rows
-from vdsh.search.strips import STRIP, scratch
+from vdsh.search.parts import STRIP, Distances, Found, Mask, RowHits, Rows, Rules, scratch, to_rows
 from vdsh.search.tables import MOST, Tables, table_shape
 
 # Measured on one core of a Neoverse-N1, in nanoseconds; only their proportions matter.

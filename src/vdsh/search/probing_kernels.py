@@ -1,8 +1,8 @@
 """Kernels that probe tables: the buckets near a query, table by table and radius by radius.
 
 `next_buckets` lists buckets of the first table; what to do with them is up to the caller. Probing
-goes on in the table where the next radius costs least, so crowded tables are left alone; after each
-step all codes within one bit more have been met.
+goes on in the table where the next radius costs least, so tables of large buckets are left alone;
+after each step all codes within one bit more have been met.
 """
 
 from typing import NamedTuple
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from vdsh.codes import Codes
 from vdsh.jit import kernel
 from vdsh.jit_kernels import lowest_bit
+from vdsh.search.parts import STRIP
 from vdsh.search.probing import BUCKET, STRIP_BYTE
 from vdsh.search.scan_kernels import Whole, lanes_up_to, next_near
-from vdsh.search.strips import STRIP
 from vdsh.search.tables import WORD, Tables
 
 TABLE, LEVEL, FLIP, START, STOP, STRIP_AT, LAST = 0, 1, 2, 3, 4, 5, 6

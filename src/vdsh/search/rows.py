@@ -10,10 +10,9 @@ from vdsh.codes import Codes
 from vdsh.jit import available_threads, compiled
 from vdsh.search.ids import GrowingArray
 from vdsh.search.partition import Partition, make_partition, one_row_each
-from vdsh.search.parts import MAX_QUERIES, Found, Mask, RowHits, Rows, Rules, sort_found
+from vdsh.search.parts import MAX_QUERIES, Found, Mask, RowHits, Rows, Rules, Strips, sort_found
 from vdsh.search.probing import TableKeeper, search_tables, within_tables
 from vdsh.search.scan import nearest, nearest_plainly, within, within_plainly
-from vdsh.search.strips import Strips
 
 PLAIN = 2e-9  # seconds that numpy takes for a byte of a code and a query
 AGAIN = 50  # an index that is searched again is expected to be searched so often

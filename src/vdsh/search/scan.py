@@ -11,8 +11,7 @@ import numpy as np
 from vdsh.codes import Codes
 from vdsh.jit import in_threads
 from vdsh.search.partition import Partition
-from vdsh.search.parts import Found, Part, RowHits, Rows, Rules, to_rows
-from vdsh.search.strips import STRIP, scratch
+from vdsh.search.parts import STRIP, Found, Part, RowHits, Rows, Rules, scratch, to_rows
 
 BLOCK = 4096  # strips at a time, so that what is counted stays in the cache
 QUERY_BLOCK = 64  # queries compared with codes while these are in cache

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from vdsh.codes import Codes
 from vdsh.jit import kernel
 from vdsh.jit_kernels import intrinsic, lowest_bit
-from vdsh.search.parts import DISTANCE_SHIFT, PLACE, QUERY_SHIFT, Found, Part
-from vdsh.search.strips import IN_CACHE, STRIP
+from vdsh.search.parts import DISTANCE_SHIFT, IN_CACHE, PLACE, QUERY_SHIFT, STRIP, Found, Part
 
 Whole = Any  # an integer of whatever kind: in kernels they are the same
 cgutils: Any = untyped

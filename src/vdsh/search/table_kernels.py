@@ -13,7 +13,7 @@ from vdsh.codes import Codes
 from vdsh.jit import kernel
 from vdsh.jit_kernels import lowest_bit
 from vdsh.search.nearest_kernels import KTH, NO_KEY, Best, empty_best, finish, scan_range
-from vdsh.search.parts import Distances, Found, Mask, Part, Rows, Rules
+from vdsh.search.parts import STRIP, Distances, Found, Mask, Part, Rows, Rules
 from vdsh.search.probing import STRIP_BYTE
 from vdsh.search.probing_kernels import (
     AT_HAND,
@@ -30,7 +30,6 @@ from vdsh.search.probing_kernels import (
     time_left,
 )
 from vdsh.search.scan_kernels import Whole, collect, lanes_up_to, next_near
-from vdsh.search.strips import STRIP
 from vdsh.search.tables import Order, Tables
 
 WORTH = 0.7  # share of a scan's time within which probing should end

@@ -9,7 +9,7 @@ The first table is the order of the codes themselves: they are sorted by their f
 a bucket is a range of them. Another table has, sorted by its own substring, an entry for each
 code: what its first substring reads, which leads to the bucket, and further bits, which tell most
 codes that are too far without going there. Entries lie in strips and are scanned as codes are.
-Bits that agree often make crowded buckets, so each substring takes, in turn, the bit that is least
+Bits that agree often make large buckets, so each substring takes, in turn, the bit that is least
 correlated with those it has.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Codes, unpack
-from vdsh.search.strips import STRIP, Strips
+from vdsh.search.parts import STRIP, Strips
 
 ROW = 4  # bytes of a row number
 MOST = 3  # an index takes at most so many times the memory of its codes
@@ -76,7 +76,7 @@ def choose_luts(strips: Strips, shape: Shape) -> Luts:
 
 
 def _uncorrelated(bits: NDArray[np.float32], shape: Shape) -> list[list[int]]:
-    """Deal bits out to substrings in turn, each taking the one that crowds its buckets least.
+    """Deal bits out to substrings in turn, each taking the one that keeps its buckets smallest.
 
     With bits x = -1 or 1, two codes agree in bits b and c with a probability of
     (1 + E[x_b]^2 + E[x_c]^2 + E[x_b x_c]^2) / 4: these squares are what to keep small.
@@ -87,8 +87,8 @@ def _uncorrelated(bits: NDArray[np.float32], shape: Shape) -> list[list[int]]:
     substrings: list[list[int]] = [[] for _ in range(shape.n_tables)]
     for _ in range(shape.width):
         for substring in substrings:
-            crowded = alone[left] + together[np.ix_(left, substring)].sum(axis=1)
-            substring.append(left.pop(int(np.argmin(crowded))))
+            agreement = alone[left] + together[np.ix_(left, substring)].sum(axis=1)
+            substring.append(left.pop(int(np.argmin(agreement))))
     return substrings
 
 

@@ -3,6 +3,7 @@
 The arrays are what a sparse matrix holds, without loading scipy.
 """
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -14,6 +15,7 @@ from vdsh.errors import InputError
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+_FIRST = np.zeros(1, np.int64)
 WEIGHTINGS = ("tfidf", "tf", "binary", "given")
 _NOTHING = 1e-30  # a smaller count is none: one over it would be more than a float can hold
 
@@ -111,8 +113,13 @@ def weights(
     return values
 
 
-def _inverse_lengths(values: NDArray[np.float32], indptr: NDArray[np.int32]) -> NDArray[np.float32]:
+def _inverse_lengths(
+    values: NDArray[np.float32], indptr: NDArray[np.int32]
+) -> NDArray[np.float32] | np.float32:
     """Give each entry 1 over its row's Euclidean length."""
+    if len(indptr) == 2 and len(values):  # a single text: a quarter of the time to encode it
+        square = np.add.reduceat(np.square(values, dtype=np.float64), _FIRST)[0]
+        return np.float32(1 / math.sqrt(square or 1.0))
     sizes = np.diff(indptr)
     # float64 running sums keep a row's result independent of the rows around it
     squares = np.zeros(len(sizes), np.float64)

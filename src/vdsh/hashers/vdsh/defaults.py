@@ -55,15 +55,6 @@ def settle(params: Mapping[str, Any], n_docs: int, labelled: float = 0.0) -> dic
     return {n: rules.get(n) if value is None else value for n, value in params.items()}
 
 
-def learning_on(epochs: int) -> int:
-    """Give a model that learns on half of the epochs.
-
-    >>> [learning_on(n) for n in (5, 28)]
-    [3, 14]
-    """
-    return -(-epochs // 2)
-
-
 def are_many(labelled: float) -> bool:
     """Tell whether this share of labelled documents is enough to lead, and to judge epochs by."""
     return labelled >= 0.3

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from vdsh.codes import Scores
 from vdsh.errors import InputError
 from vdsh.hashers.base import Examples, Hasher, Progress, trainer
-from vdsh.hashers.vdsh.defaults import Defaults, learning_on, settle
+from vdsh.hashers.vdsh.defaults import Defaults, settle
 from vdsh.hashers.vdsh.related import MOST_NEIGHBOURS
 from vdsh.hashers.vdsh.warm_start import WarmStart, check_shape, grown_weights
 from vdsh.model.encoders import Network, Posterior, normal_cdf
@@ -170,7 +170,7 @@ class VDSH(Hasher):
             check_shape(start, settled)
             weights = grown_weights(start, train.inputs, getattr(self, "classes_", ()))
             if self.epochs is None:
-                settled["epochs"] = learning_on(settled["epochs"])
+                settled["epochs"] = -(-settled["epochs"] // 2)  # half, rounded up
         for name in Defaults._fields:
             setattr(self, f"{name}_", np.asarray(settled[name]).item())
         if train.vectors is not None and not self.neighbor_share_:
