@@ -14,7 +14,7 @@ from decimal import Decimal
 
 import pytest
 
-from vdsh.documents import Document, lines, read_documents, values
+from vdsh.documents import Document, read_documents, source, values
 from vdsh.documents.folder import SkippedFilesWarning
 from vdsh.documents.values import text_of
 from vdsh.errors import InputError, MissingFileError, MissingPackageError, VdshError
@@ -352,7 +352,7 @@ def test_the_file_is_closed_when_reading_is_abandoned_or_fails(tmp_path, form, m
         opened.append(open(*args, **kwargs))
         return opened[-1]
 
-    monkeypatch.setattr(lines, "open", spy, raising=False)
+    monkeypatch.setattr(source, "open", spy, raising=False)
     path = write(tmp_path / f"x.{form}", MAKERS[form](rows()))
     for _ in read_documents(path):
         break
