@@ -436,7 +436,7 @@ def test_info_tells_documents_and_model(vdsh, store):
         (("search", "s", "moon", "--where", "year>1 || label=x"), "A filter is one comparison"),
         (("search", "s", "moon", "--rank", "luck"), "rank"),
         (("search", "s", "moon", "--radius", -1), "radius must be"),
-        (("search", "s", "moon", "--radius", 2, "--rank", "distance"), "--radius goes with words"),
+        (("search", "s", "moon", "--radius", 2, "--rank", "distance"), "--radius takes words"),
         (("duplicates", "s", "--keep", "last"), "--keep knows only first"),
         (("duplicates", "s", "--similarity", 1.5), "similarity must be a number from 0.1 to 1"),
         (("delete", "nowhere", "d1"), "nowhere"),

@@ -102,7 +102,7 @@ def test_pages_of_two_models_are_not_given_out_together(client, monkeypatch):
 
     list(client.entries())  # its limits are known from now on
     monkeypatch.setattr(client._connection, "ask", ask)
-    with pytest.raises(VdshError, match="another model"):
+    with pytest.raises(VdshError, match="changed during the read"):
         list(client.entries())
 
 

@@ -682,7 +682,7 @@ def test_a_token_is_asked_for_and_an_empty_store_says_so(visit, guarded_and_empt
     page.get_by_role("button", name="Continue").click()
     page.get_by_text("This store is empty").wait_for()
     page.get_by_text("No map yet").wait_for()
-    assert "vdsh map" in page.locator("#map-empty pre").inner_text()
+    assert "vdsh research map" in page.locator("#map-empty pre").inner_text()
 
 
 def enter(page):

@@ -218,7 +218,9 @@ def test_a_second_run_in_milvus_takes_over(new_place, fitted, newer):
             other.reindex(newer, progress=stop)
 
     with open_store(place) as store:
-        with pytest.raises(InputError, match="Another process encodes .* with this model"):
+        with pytest.raises(
+            InputError, match="Another process has taken over encoding .* with this model"
+        ):
             store.reindex(newer, progress=again)
         store.reindex(newer)
         check_codes(store, newer)

@@ -203,7 +203,8 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule()
     def reopen(self):
-        assert list(self.store._engine.maintenance.problems()) == []
+        maintenance = self.store._engine.maintenance
+        assert maintenance is None or list(maintenance.problems()) == []
         self.store.close()
         self.store = open_store(self.path)
 

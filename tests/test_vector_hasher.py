@@ -229,7 +229,7 @@ def test_the_command_line_learns_encodes_and_indexes_vectors(vdsh, files, folder
     [
         ("fit --no-text --out m", "give them with --vectors"),
         ("fit --out m", "Give documents to learn from"),
-        ("fit --vectors cut.npy --no-text --out m", "cut short"),
+        ("fit --vectors cut.npy --no-text --out m", "not a complete array"),
         ("fit --vectors v.npy --no-text --out m --model ksh", "No model 'ksh' of vectors"),
         ("fit --vectors v.npy --no-text --out m --set weighting=tf", "for models of texts"),
         ("fit --vectors v.npy --no-text --out m --model vdsh", "No model 'vdsh' of vectors"),

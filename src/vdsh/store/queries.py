@@ -1,6 +1,6 @@
 """Queries as a store reads them: words, a code, and how sure its bits are."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,8 +87,10 @@ def read_queries(
         if chosen != "relevance" or not by_words:
             _check_has_code(model, query)
     texts = [query for query in given if isinstance(query, str)]
-    order = choose_rank(rank, is_text=True) if texts else ""
-    read = iter(encode_words(model.model, [read_words(text, order) for text in texts]))
+    read: Iterator[ParsedQuery] = iter(())
+    if texts:  # or the model need not be loaded
+        order = choose_rank(rank, is_text=True)
+        read = iter(encode_words(model.model, [read_words(text, order) for text in texts]))
     return [next(read) if isinstance(query, str) else _check(model, query) for query in given]
 
 

@@ -133,7 +133,9 @@ def check_possible(tree: Tree, count: Callable[[Tree], int]) -> None:
         case All(parts):
             for part in parts:
                 check_possible(part, count)
-        case Compare(field, operator, values) if field not in RESERVED and None not in values:
+        case Compare(field, operator, values) if (
+            values and field not in RESERVED and None not in values
+        ):
             asked = {kind_of(value) for value in values}
             there = {kind for kind, (_, exists) in _KINDS.items() if count(exists(field))}
             if there and asked.isdisjoint(there):

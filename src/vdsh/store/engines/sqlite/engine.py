@@ -143,7 +143,9 @@ class Sqlite(Engine):
         """
         with suppress(DamagedWordsError):
             return self._relevant(ranking, where)
-        if self._mend_words(progress):
+        for _ in range(2):  # the first may only finish what was begun, and find it damaged
+            if not self._mend_words(progress):
+                break
             with suppress(DamagedWordsError):
                 return self._relevant(ranking, where)
         return super().relevant(ranking, where)
