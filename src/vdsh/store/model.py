@@ -93,10 +93,7 @@ class StoreModel:
 def encode_given(
     model: StoreModel, vectors: Any, documents: Sequence[Any], codes: Codes | None
 ) -> Codes:
-    """Hash the vectors of documents, all of which are looked at before anything is written.
-
-    Where the model sees words too, a document may have None for a vector.
-    """
+    """Hash the vectors of documents, all of which are looked at before anything is written."""
     if codes is not None:
         raise InputError("Give codes or vectors, and not both.")
     if model.model.takes_vectors:

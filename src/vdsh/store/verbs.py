@@ -78,12 +78,12 @@ class Verbs(ABC):
         Parameters
         ----------
         query : str, or ndarray of uint8 of shape (n_bytes,)
-            In a text of one line and up to 32 words, a phrase in quotes must be in a document as
-            it is, and a word behind a dash must not: `"red planet" -rover`.
+            In a text of one line and up to 32 words, quote a phrase to require it and prefix a
+            word with `-` to exclude it: `"red planet" -rover`.
         k : int, default=10
         vector : array of shape (n_dimensions,), optional
-            What to look for where the model sees vectors; with a text, whose words are looked for
-            too, or alone. Without it, words alone find documents.
+            What to look for where the model hashes vectors, alone or with a text, whose words are
+            looked for too. Without it, words alone find documents.
         where : dict, optional
             Which documents may be found, see `vdsh.store.where`.
         rank : {"relevance", "distance", "expected"}, optional
