@@ -193,10 +193,11 @@ def _count_compiled(texts: Sequence[str], language: Language, named: bool) -> Co
         np.concatenate([hashes, parts[is_piece]])[firsts],
         lambda some: [data[firsts_at[i] : stops_at[i]].decode() for i in some],
     )
-    n_tokens, is_word = len(hashes), np.zeros(len(firsts), bool)
+    n_tokens, is_word, of_piece = len(hashes), *np.zeros((2, len(firsts)), bool)
     is_word[numbers[:n_tokens]] = True
+    of_piece[numbers[n_tokens:]] = True  # pieces may be stop words
     exact = known.exacts[is_word & (known.exacts != 0)]
-    content = known.stems[~known.stops | ~is_word]
+    content = known.stems[~known.stops | of_piece]
     terms = np.unique(np.concatenate([content, exact, parts[~is_piece]]))
     stems = np.searchsorted(terms, known.stems).astype(np.int32)
     exacts = np.where(known.exacts == 0, -1, np.searchsorted(terms, known.exacts)).astype(np.int32)
