@@ -6,7 +6,7 @@ Nothing here comes from `vdsh.words`: stems are Snowball's, all else is written 
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 import pytest
@@ -86,6 +86,7 @@ def parts_of(text):
     return tokens, pieces, names
 
 
+@lru_cache(maxsize=2000)
 def bag_of(text, language="english"):
     """Count the terms of a text; the opening counts more. Return its length, too."""
     tokens, pieces, names = parts_of(text)

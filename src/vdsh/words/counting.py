@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.jit import compiled
-from vdsh.text.languages import Language, fold
+from vdsh.text.languages import Language
 from vdsh.text.tokenizer import LONGEST, character_classes, find_plainly, hash_plainly
 from vdsh.words.lexicon import exact_term, lexicon_of
 from vdsh.words.vocabulary import join_words, to_vocabulary
@@ -125,7 +125,7 @@ def _count_plainly(texts: Sequence[str], language: Language) -> Counted:
             counts[term] = counts.get(term, 0) + weights[token]
         found.append(counts)
         lengths.append(sum(compress(weights, content)))
-        words.update(map(fold, compress(parts.tokens, content)))
+        words.update(compress(parts.tokens, content))
     names = list({term: None for counts in found for term in counts})
     hashes = hash_plainly(names)
     order = np.argsort(hashes)
