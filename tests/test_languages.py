@@ -8,7 +8,9 @@ import Stemmer
 from engines import doc, ids
 from vdsh.errors import InputError
 from vdsh.store import open_store
+from vdsh.store.queries import encode_words
 from vdsh.text.languages import STOP_WORDS, find_language, fold, language, languages
+from vdsh.words import read_query
 
 # Texts here have words that the model does not know.
 pytestmark = pytest.mark.filterwarnings("ignore::vdsh.pipeline.EmptyDocumentWarning")
@@ -279,15 +281,15 @@ def test_a_query_of_typos_only(typed):
 
 def test_an_unfinished_word_is_looked_for_as_its_beginning(typed):
     def search(text, *, unfinished):
-        query = typed.parse_query(text)
-        return query._replace(words=query.words._replace(unfinished=unfinished))
+        words = read_query(text)._replace(unfinished=unfinished)
+        return typed.search(encode_words(typed.model, [words])[0], 2)
 
-    from vdsh.store.searching import _by_relevance
-
-    found = _by_relevance(typed._engine, search("moon starb", unfinished=True), 2, None)
-    assert found.meant == {"starb": "starboard"}
-    assert found[0].words
-    assert _by_relevance(typed._engine, search("starb", unfinished=False), 2, None).meant == {}
+    hits = search("moon starb", unfinished=True)
+    assert hits.meant == {"starb": "starboard"}
+    assert {hit.id for hit in hits} == {"01", "03"}
+    assert search("starb", unfinished=False).meant == {}
+    assert search("starb moon", unfinished=True).meant == {}  # the last word alone
+    assert search("moon", unfinished=True).meant == {}
 
 
 @pytest.mark.parametrize("engine", ["milvus-lite", "postgres"])

@@ -40,7 +40,7 @@ def to_vocabulary(words: Iterable[str]) -> bytes:
 
 
 def to_line(word: str) -> bytes:
-    r"""Write a word as a line; numbers and pairs of ideographs, which are left out, as an empty one.
+    r"""Write a word as a line; an empty one for those that are left out: numbers, ideographs.
 
     >>> to_line("caf\u00e9")
     b'cafe\tcaf\xc3\xa9'
