@@ -90,7 +90,7 @@ class Relevant:
     Parameters
     ----------
     cursor : psycopg.Cursor
-        In a transaction that has done nothing yet.
+        In a transaction that began with `SETTINGS`.
     condition : Sql
         What documents have to pass.
     narrow : bool
