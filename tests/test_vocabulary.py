@@ -100,6 +100,12 @@ def test_the_word_that_most_documents_have_is_meant():
     assert index.meant("xyzzy") == index.meant("se") == index.meant("xy", unfinished=True) == []
 
 
+def test_part_numbers_and_errors_are_never_others():
+    index = index_of("english", "error E0382", "part M8x401", "utf8")
+    assert index.meant("e0383") == index.meant("m8x402") == []
+    assert index.meant("utf", unfinished=True) == ["utf8"]
+
+
 def test_meant_words_are_whole_and_have_their_accents():
     index = index_of("russian", "красный трамвай", "зелёный")
     assert index.meant("краснй") == ["красный"]

@@ -74,6 +74,8 @@ def nearest_words(vocabularies: Iterable[bytes], word: str) -> dict[str, int]:
     Accents count nothing: the mistyped word has none.
     """
     most = next((rule.edits for rule in RULES if len(word) >= rule.letters), 0)
+    if any(map(str.isdigit, word)):  # E0382 is no other error, mistyped
+        most = 0
     found: dict[str, int] = {}
     for vocabulary in vocabularies if most else ():
         found |= _within_edits(vocabulary, word, most)
