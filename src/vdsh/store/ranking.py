@@ -143,13 +143,15 @@ def reorder(found: Sequence[Found], ranking: ByRelevance, language: Language) ->
     texts = [words_text(one.document) for one in found]
     matches = WordIndex([Segment.of(texts, language)], language).match(ranking.words)
     ranking.missing = matches.missing
-    shares = matches.of(np.arange(len(found))).tolist()
-    by_id = {one.document.id: share for one, share in zip(found, shares, strict=True)}
+    numbers = np.arange(len(found))
+    shares, spans = matches.of(numbers).tolist(), map(tuple, matches.spans_of(numbers).tolist())
+    matched = zip(found, shares, spans, strict=True)
+    by_id = {one.document.id: {"share": share, "span": span} for one, share, span in matched}
     pairs = zip(found, texts, strict=True)
     fitting = [one for one, text in pairs if fits(ranking.words, text, language)]
 
     def choose(near: list[Candidate]) -> list[Candidate]:
-        candidates = [candidate._replace(share=by_id[candidate.id]) for candidate in near]
+        candidates = [candidate._replace(**by_id[candidate.id]) for candidate in near]
         ranking.wanted(candidates)
         return ranking(candidates)
 

@@ -184,8 +184,10 @@ class Sqlite(Engine):
             snapshot = Snapshot(connection, where)
             with cache.showing(connection, ranking.query.fingerprint) as index:
                 words = cache.words.showing(connection)
-                candidates = find_candidates(snapshot, index, words, ranking)
-            return snapshot.fetch([(one.id, one.distance) for one in ranking(candidates)])
+                chosen = ranking(find_candidates(snapshot, index, words, ranking))
+            found = snapshot.fetch([(one.id, one.distance) for one in chosen])
+            pairs = zip(found, chosen, strict=True)
+            return [one._replace(span=candidate.span) for one, candidate in pairs]
 
     def meant(self, word: str, *, unfinished: bool = False) -> list[str]:
         """List words of documents that a mistyped or unfinished one may be."""

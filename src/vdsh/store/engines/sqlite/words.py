@@ -275,7 +275,7 @@ def _read_segment(connection: sqlite3.Connection, row: SegmentRow) -> Segment:
     (data,) = connection.execute(query, (row.segment,)).fetchone()
     segment = Segment.from_bytes(data, row.first)
     gone = np.frombuffer(_tombstones(connection, row), "<u2")
-    if (len(segment.lengths), segment.n_docs) != (row.span, row.docs) or (
+    if (len(segment.documents.lengths), segment.n_docs) != (row.span, row.docs) or (
         gone.max(initial=0) >= row.span
     ):
         raise DamagedWordsError("A segment of the word index is not as long as it should be.")
@@ -300,7 +300,7 @@ def _check_sum(places: bytes) -> bytes:
 
 def _write_segment(connection: sqlite3.Connection, segment: Segment) -> None:
     """Add a segment."""
-    facts = randbits(62), segment.first, len(segment.lengths), segment.n_docs
+    facts = randbits(62), segment.first, len(segment.documents.lengths), segment.n_docs
     connection.execute("INSERT INTO words VALUES (?, ?, ?, ?, ?)", (*facts, segment.to_bytes()))
 
 
