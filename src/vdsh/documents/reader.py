@@ -8,6 +8,7 @@ from reprlib import repr as short
 from typing import Any
 
 from vdsh.documents.document import Document, check_characters
+from vdsh.documents.markup import text_of
 from vdsh.documents.records import read_records
 from vdsh.documents.source import (
     MAX_DOCUMENT_SIZE,
@@ -17,7 +18,7 @@ from vdsh.documents.source import (
     drop,
     not_among,
 )
-from vdsh.documents.values import DEPTH, is_too_deep, number_or_text, parse_json, plain, text_of
+from vdsh.documents.values import DEPTH, is_too_deep, number_or_text, parse_json, plain
 from vdsh.errors import InputError, MissingFileError
 
 _ENDINGS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv"}
