@@ -27,6 +27,7 @@ _TAG = re.compile(r"<(/?[a-z][a-z0-9]*)\b[^<>]*>|<[!?/][^<>]*>", re.IGNORECASE)
 _TITLE = re.compile(r"<title\b[^<>]*>(.*?)(?:</title|\Z)", re.IGNORECASE | re.DOTALL)
 _BREAKS = {"li": "\n- ", "br": "\n", "tr": "\n", "td": " ", "th": " ", "dt": "\n", "dd": "\n"}
 _BREAKS |= {f"/{tag}": " " for tag in _BREAKS}
+_LITTLE = 100  # characters of text
 _TIDY = (
     (re.compile(r"[ \t\xa0]+(?=\n)"), ""),
     (re.compile(r"\n (?! )"), "\n"),
@@ -48,7 +49,10 @@ def text_of(page: str) -> str:
     page = _CODE.sub(" ", page)
     main = _MAIN.search(page)
     text = _without_tags(_MENU.sub("\n", page[main.start() if main else 0 :]))
-    return text if len(text) > 100 else _without_tags(page)  # a menu may never be closed
+    if len(text) > _LITTLE:
+        return text
+    whole = _without_tags(page)  # a menu may never be closed, or be all there is
+    return whole if len(whole) > 3 * len(text) else text
 
 
 def title_of_html(page: str) -> str:

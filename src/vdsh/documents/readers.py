@@ -41,7 +41,7 @@ def read_file(
     Parameters
     ----------
     path : path
-        Of a regular file: HTML, Markdown, PDF, DOCX, a notebook, an e-mail, or any text.
+        Of a regular file: HTML, Markdown, PDF, DOCX, a notebook, or any text.
     encoding : str
         Of text that is neither UTF-8 nor marked.
     limit : int
@@ -112,21 +112,9 @@ def _html(page: str, limit: int) -> Contents:
     return Contents(text_of(page), title_of_html(page))
 
 
-def _notebook(text: str, limit: int) -> Contents:
+def _ipynb(text: str, limit: int) -> Contents:
     cells = ["".join(cell["source"]) for cell in json.loads(text)["cells"]]
     return _markdown("\n\n".join(cells), limit)
-
-
-def _email(text: str, limit: int) -> Contents:
-    from email import message_from_string, policy
-
-    mail = message_from_string(text, policy=policy.default)
-    body = mail.get_body(("plain", "html"))
-    words = body.get_content() if body else ""
-    heads = [f"{name}: {mail[name]}" for name in ("From", "To", "Date", "Subject") if mail[name]]
-    is_page = body is not None and body.get_content_subtype() == "html"
-    text = "\n".join([*heads, "", text_of(words) if is_page else words])
-    return Contents(text, str(mail["Subject"] or ""))
 
 
 def _docx(data: bytes, limit: int) -> Contents:
@@ -158,14 +146,13 @@ def _pdf(data: bytes, limit: int) -> Contents:
     text = "\f".join(pages)
     if not text.strip():
         raise UnreadableError("has no text (a scan?)")
-    title = (reader.metadata and reader.metadata.title) or text.strip().split("\n")[0]
+    title = (reader.metadata and reader.metadata.title) or text.strip().splitlines()[0]
     return Contents(text, title)
 
 
 _TEXTS: dict[str, Callable[[str, int], Contents]] = {
     **dict.fromkeys((".html", ".htm", ".xhtml"), _html),
     **dict.fromkeys((".md", ".markdown", ".mdx", ".rst"), _markdown),
-    ".ipynb": _notebook,
-    ".eml": _email,
+    ".ipynb": _ipynb,
 }
 _BINARY: dict[str, Callable[[bytes, int], Contents]] = {".pdf": _pdf, ".docx": _docx}
