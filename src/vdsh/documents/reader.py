@@ -46,9 +46,9 @@ def read_documents(
     Parameters
     ----------
     source : path or "-"
-        A file, a folder (each file in it is one document; hidden files are left out, and files
-        that are no text, or too large, are skipped with a `SkippedFilesWarning`) or standard
-        input. Gzip is recognised by its first bytes.
+        A file, a folder (each file in it is one document, see `find_files` and `read_file`;
+        what cannot be read is skipped with a `SkippedFilesWarning`) or standard input. Gzip is
+        recognised by its first bytes.
     format : {"jsonl", "csv", "tsv", "parquet", "text"}, optional
         By default what the file's ending says, and JSON lines for standard input. A Parquet file
         that `vdsh export` wrote gives the documents of its store.
