@@ -17,6 +17,7 @@ K1, B = 1.2, 0.75  # as SQLite's FTS5 has them
 LEAST_IDF = 1e-6  # of a word that half of the documents have
 MOST_TERMS = 32  # of a query; of more, the most telling
 PASSAGE = 0.5  # weight of the best passage of a long document, beside all of it
+PASSAGE_LENGTH = 110  # words of a passage that are not stop words, about
 MOST_MEANT = 3  # words that a mistyped or unfinished one may be
 FEW = 16  # entries are sorted where there are so many times as many documents
 
@@ -116,11 +117,8 @@ class WordIndex:
     @cached_property
     def _passage_lengths(self) -> list[NDArray[Any]]:
         """What BM25 adds to a word's count, by the length of each passage."""
-        lengths = [one.passages.postings.lengths for one in self.segments]
-        there = np.concatenate([np.zeros(0, np.uint16), *lengths])
-        there = there[there != ABSENT]
-        mean = max(1, there.sum(dtype=np.int64)) / max(1, len(there))
-        return [for_length(some, mean) for some in lengths]
+        lengths = (one.passages.postings.lengths for one in self.segments)
+        return [for_length(some, PASSAGE_LENGTH) for some in lengths]
 
     def match(self, query: WordQuery, among: Numbers | None = None) -> Matches:
         """Score the documents that have words of a query.
@@ -153,7 +151,8 @@ class WordIndex:
             starts, stops = postings.find(hashes)
             lists = [postings.places[i:j] for i, j in zip(starts, stops, strict=True)]
             lists.sort(key=len)
-            places = lists[0] if lists else np.flatnonzero(postings.lengths != ABSENT)
+            all_there = np.flatnonzero(postings.lengths != ABSENT)
+            places: NDArray[Any] = lists[0] if lists else all_there
             for other in lists[1:]:
                 places = np.intersect1d(places, other, assume_unique=True)
             parts.append(segment.first + places.astype(np.int64))

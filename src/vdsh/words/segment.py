@@ -104,7 +104,7 @@ class Postings(NamedTuple):
     def arrays(self) -> list[NDArray[Any]]:
         """Give what is written, the widest first, so that all is aligned."""
         sizes = np.diff(self.offsets).astype(np.uint32)
-        arrays = [self.hashes, sizes, self.places, self.lengths, self.counts]
+        arrays: list[NDArray[Any]] = [self.hashes, sizes, self.places, self.lengths, self.counts]
         return sorted(arrays, key=lambda array: -array.itemsize)
 
 

@@ -9,7 +9,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from secrets import randbits
 from threading import Lock
 from typing import NamedTuple
@@ -27,6 +27,7 @@ LANGUAGE = "language"  # there, too: settled when the first document is written
 BATCH = 2000  # documents that are indexed at a time when it is made anew
 LONG_BATCH = 32 * 2**20  # characters that end a batch sooner
 JOINED = 8  # neighbours of a size, at least
+LARGEST = 2**26  # bytes of a joined segment: long documents have many passages
 MOST_DELETED = 0.25  # of a segment, before it is written anew
 
 
@@ -37,6 +38,7 @@ class SegmentRow(NamedTuple):
     first: int
     span: int
     docs: int
+    n_bytes: int
     gone: int = 0
 
     @property
@@ -259,7 +261,7 @@ def _add_tombstones(connection: sqlite3.Connection, row: SegmentRow, places: byt
 def _list_rows(connection: sqlite3.Connection) -> list[SegmentRow]:
     """List the segments, in the order of their documents; raise where they cannot be ours."""
     query = (
-        "SELECT segment, first, span, docs, IFNULL(LENGTH(places), 0) "
+        "SELECT segment, first, span, docs, LENGTH(data), IFNULL(LENGTH(places), 0) "
         "FROM words LEFT JOIN word_tombstones USING (segment) ORDER BY first"
     )
     rows = [SegmentRow(*row) for row in connection.execute(query)]
@@ -320,7 +322,12 @@ def _choose_to_join(rows: list[SegmentRow]) -> list[SegmentRow]:
     if len(rows) - start < JOINED:
         return []
     for i in range(start, len(rows) - 1):
-        some = [row for row in rows[i:] if row.end - rows[i].first <= MOST]
+        sizes = accumulate(row.n_bytes for row in rows[i:])
+        some = [
+            row
+            for row, size in zip(rows[i:], sizes, strict=True)
+            if row.end - rows[i].first <= MOST and size <= LARGEST
+        ]
         if len(some) > 1:
             return some
     return []
