@@ -199,6 +199,11 @@ class Model:
         return bool(self.embedder) or not self.takes_vectors
 
     @property
+    def needs_vectors(self) -> bool:
+        """Whether documents must come with vectors."""
+        return self.takes_vectors and self.n_bits > 0
+
+    @property
     def has_posterior(self) -> bool:
         """Whether it has a posterior Q(s | d), which says how sure it is of a bit."""
         return isinstance(self.encoder, Network)

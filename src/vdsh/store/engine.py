@@ -214,6 +214,6 @@ class Engine(ABC):
 def no_store(shown: str) -> MissingFileError:
     """Say that there is no store, and how to make one."""
     return MissingFileError(
-        f"No store at '{shown}'. Give a model to make one: open_store(path, hasher), or "
-        f"vdsh index MODEL DOCS --store '{shown}'."
+        f"No store at '{shown}'. To make one: vdsh add '{shown}' PATH (in Python: "
+        "open_store(path))."
     )

@@ -26,7 +26,7 @@ def describe(engine: Engine, meta: Mapping[str, str], model: StoreModel) -> dict
         **{name: facts[name] for name in ("engine", "search", "words") if name in facts},
         "documents": engine.count(None),
         "bits": model.n_bits,
-        "model": {"fingerprint": model.fingerprint},
+        "model": {"fingerprint": model.fingerprint if model.n_bits else ""},
         "fields": sorted(engine.fields()),
         "labels": len(engine.labels()),
         "bytes": facts["bytes"],

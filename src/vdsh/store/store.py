@@ -13,7 +13,7 @@ from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.documents.document import BATCH, in_batches
 from vdsh.errors import InputError, VdshError, WriteError
-from vdsh.model import Model
+from vdsh.model import Model, NotLearnedError
 from vdsh.model.drift import Drift, measure_drift
 from vdsh.search.checks import check_count, check_list
 from vdsh.store.duplicates import find_duplicates
@@ -231,6 +231,8 @@ class Store(Access, Verbs):
             to 1. About one in 500 pairs that are just so similar is missed, and fewer of those
             that are more so; what is found is always so similar.
         """
+        if radius is not None and not self._model.n_bits:
+            raise NotLearnedError
         return find_duplicates(self.entries(), self.texts, similarity, radius)
 
     def index_fields(
@@ -275,6 +277,8 @@ class Store(Access, Verbs):
         recent : int, optional
             Of the store's documents only so many, those that were written last.
         """
+        if not self._model.n_bits:
+            raise NotLearnedError
         if recent is not None:
             if documents is not None:
                 raise InputError("Give documents, or recent for those of the store, and not both.")

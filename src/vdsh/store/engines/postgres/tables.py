@@ -153,7 +153,7 @@ def take_turns(cursor: Any, tables: Tables) -> None:
 
 def bit_type(n_bits: int) -> SQL:
     """Give the type of a code."""
-    return SQL(f"bit({int(n_bits)})")
+    return SQL(f"bit({int(n_bits)})" if n_bits else "bit varying")  # which may be empty
 
 
 def _distance(vector: Vector | None, n_bits: int) -> Composed:

@@ -69,7 +69,7 @@ class Sqlite(Engine):
         """Return what the store says about itself; an empty dict where it is not made yet."""
         meta = self._database.meta()
         if not meta and not self._may_create:
-            raise FolderError(f"The store '{self.shown}' was never finished. Give it a model.")
+            raise FolderError(f"The store '{self.shown}' was never finished. Add documents: vdsh add '{self.shown}' PATH.")
         return self._note(meta)
 
     def create(self, meta: Mapping[str, str], model: Model) -> dict[str, str]:
