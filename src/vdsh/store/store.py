@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from html import escape
+from importlib import import_module
 from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -344,6 +345,45 @@ class Store(Access, Verbs):
             count = partial(engine.count, None)
             reindex(engine.models, count, model, restart=restart, progress=progress)
         self._follow(model)
+
+    def learn(
+        self,
+        *,
+        bits: int = 128,
+        labels: bool = False,
+        model: "TextHasher | Model | str | os.PathLike[str] | None" = None,
+        method: str | None = None,
+        random_state: int = 0,
+        progress: bool = True,
+    ) -> None:
+        """Learn a model from the store's own documents, and answer by words and codes from then on.
+
+        Searches and writers go on meanwhile, and one transaction switches; see `reindex`. Where it
+        is interrupted, the store answers as before.
+
+        Parameters
+        ----------
+        bits : int, default=128
+        labels : bool, default=False
+            Learn from the documents' labels too.
+        model : TextHasher, Model or path of a model folder, optional
+            Take this one, and learn nothing.
+        method : str, optional
+            A method of `TextHasher`; the best one by default.
+        random_state : int, default=0
+        progress : bool, default=True
+            Draw bars.
+        """
+        from vdsh.progress import counting_bar
+
+        if model is None:
+            # What learns uses stores, so it is asked for by name.
+            fitting = import_module("vdsh.fitting")
+            how = {"method": method, "random_state": random_state, "progress": progress}
+            model = fitting.fit_store(self, bits, labels=labels, **how)
+        with counting_bar("encoding", self.count(), enabled=progress) as bar:
+            step = partial(bar.advance, bar.task_ids[0])
+            self.reindex(model, restart=True, progress=step)
 
     def interrupt(self) -> None:
         """Make a call of another thread give up soon, where the engine can; it raises then."""
