@@ -81,7 +81,7 @@ def test_an_id_may_be_very_long(store):
 
 def test_looking_for_a_store_makes_no_folder(folder):
     with pytest.raises(MissingFileError, match="No store at"):
-        open_store(folder)
+        open_store(folder, create=False)
     assert not folder.exists()
 
 
@@ -284,7 +284,7 @@ def test_making_a_store_can_be_interrupted(folder, fitted):
     folder.mkdir()
     (folder / "store.sqlite").touch()
     with pytest.raises(FolderError, match="was never finished"):
-        open_store(folder)
+        open_store(folder, create=False)
     with open_store(folder, fitted) as store:
         store.upsert([doc("a")])
         assert store.count() == 1

@@ -18,7 +18,6 @@ from vdsh.scale.training import Lesson, fit_on_ray
 from vdsh.store import Store
 
 MOST_COMPARED = 10_000  # texts that are encoded with both models
-LEAST_LEARNED = 50  # documents: of fewer, words say more
 MOST_LEARNED = 100_000  # documents of a store; of more, a random sample
 
 
@@ -97,11 +96,6 @@ def fit_store(
 ) -> Model:
     """Learn a model from the documents of a store, which stays as it is; see `Store.learn`."""
     n_documents = store.count()
-    if n_documents < LEAST_LEARNED:
-        raise InputError(
-            f"Codes are learned from {LEAST_LEARNED} documents or more, and the store holds "
-            f"{n_documents:,}. It answers by words."
-        )
     hasher = TextHasher(method or default_method(labels), n_bits, random_state=random_state)
     hasher.check_settings()
     documents = store.sample(MOST_LEARNED)

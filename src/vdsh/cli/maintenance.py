@@ -74,7 +74,10 @@ def backup(
     from vdsh.progress import show_progress
     from vdsh.store import open_store
 
-    with open_store(store, create=False) as opened, show_progress("pages", enabled=not quiet) as show:
+    with (
+        open_store(store, create=False) as opened,
+        show_progress("pages", enabled=not quiet) as show,
+    ):
         opened.back_up(file, force=force, progress=show)
     size = os.path.getsize(file)
     line = f"Wrote {file}, {size:,} bytes. To restore it: vdsh restore {file} STORE"

@@ -20,7 +20,7 @@ class ModelChangedError(EngineError):
     """The store has got another model: codes must be made anew."""
 
 
-FORMAT = 3  # of what a store says about itself, and of its tables
+FORMAT = 4  # of what a store says about itself, and of its tables
 # Of a store in a folder, and of its backup: the database, and what may lie beside it.
 PARTS = ("store.sqlite", "map.safetensors", "examples.txt")
 CHANGED = "The store got another model meanwhile. Open it again."
@@ -65,6 +65,19 @@ class Maintenance(Protocol):
         """Write one state of the store into an empty folder, whatever others write meanwhile."""
 
 
+class KeyValues(Protocol):
+    """Short texts by key, beside the documents: what a store remembers for those who use it."""
+
+    def under(self, prefix: str) -> dict[str, str]:
+        """Read all values whose keys begin with a prefix, which ends in a slash, without it."""
+
+    def write(self, prefix: str, values: Mapping[str, str]) -> None:
+        """Write values under a prefix; those of the same keys are replaced."""
+
+    def remove(self, keys: Sequence[str]) -> None:
+        """Remove values by their whole keys."""
+
+
 class Engine(ABC):
     """A place for documents and codes. Calls come one at a time, but for `interrupt`.
 
@@ -79,6 +92,8 @@ class Engine(ABC):
         Which tool of the engine's own makes copies of it and gives back space.
     models : Models
         The models that are kept inside.
+    values : KeyValues
+        What the store remembers.
     filters : FilterIndexes or None
         None where there are no indexes for filters.
     maintenance : Maintenance or None
@@ -89,6 +104,7 @@ class Engine(ABC):
     read_only: bool = False
     own_tool: str = ""
     models: Models
+    values: KeyValues
     filters: FilterIndexes | None = None
     maintenance: Maintenance | None = None
 

@@ -50,6 +50,8 @@ from vdsh.store.where import Filter
 if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
 
+LEAST_LEARNED = 50  # documents: of fewer, words say more
+
 
 class Store(Access, Verbs):
     """Documents under string ids, with their codes; searched by text or code.
@@ -83,6 +85,29 @@ class Store(Access, Verbs):
             return describe_store(self.info())
         except VdshError:
             return f"<pre>{escape(repr(self))}</pre>"
+
+    @property
+    def path(self) -> str:
+        """Its folder, or its URL without a password."""
+        return self._engine.shown
+
+    @property
+    def n_bits(self) -> int:
+        """Length of the codes; 0 where the store has not learned any."""
+        return self._model.n_bits
+
+    def remembered(self, prefix: str) -> dict[str, str]:
+        """Read what `remember` wrote under a prefix that ends in a slash."""
+        return self._ask(lambda engine: engine.values.under(prefix))
+
+    def remember(self, prefix: str, values: Mapping[str, str]) -> None:
+        """Keep short texts by key, beside the documents; those of the same keys are replaced."""
+        self._ask(lambda engine: engine.values.write(prefix, values))
+
+    def forget(self, prefix: str, keys: Iterable[str]) -> None:
+        """Remove what `remember` wrote."""
+        for batch in in_batches([prefix + key for key in keys], BATCH):
+            self._ask(lambda engine, some=batch: engine.values.remove(some))  # type: ignore[misc]
 
     @property
     def model(self) -> Model:
@@ -377,6 +402,11 @@ class Store(Access, Verbs):
         from vdsh.progress import counting_bar
 
         if model is None:
+            if (n_documents := self.count()) < LEAST_LEARNED:
+                raise InputError(
+                    f"Codes are learned from {LEAST_LEARNED} documents or more, and the store "
+                    f"holds {n_documents:,}. It answers as before."
+                )
             # What learns uses stores, so it is asked for by name.
             fitting = import_module("vdsh.fitting")
             how = {"method": method, "random_state": random_state, "progress": progress}

@@ -23,7 +23,7 @@ from vdsh.store.engine import (
     no_store,
 )
 from vdsh.store.engines.milvus.collection import MOST, DocumentCollection, Pairs
-from vdsh.store.engines.milvus.key_values import KeyValues
+from vdsh.store.engines.milvus.key_values import KeyValues, Remembered
 from vdsh.store.engines.milvus.keys import from_key, to_key
 from vdsh.store.engines.milvus.models import COLLECTION, Models, State, read_state
 from vdsh.store.engines.milvus.session import Session
@@ -74,6 +74,7 @@ class Milvus(Engine):
         self._collection = check_name(address.name or address.option("collection", "vdsh"))
         self._session = Session(address, wait=wait)
         self._values = KeyValues(self._session, f"{self._collection}_vdsh")
+        self.values = Remembered(self._values)
         self.models = Models(self._session, self._values, self._stored, self.shown)
         self._facts: Mapping[str, str] = {}  # of the collection that is asked
         self._documents = DocumentCollection(self._session, self._collection, self._check)

@@ -151,7 +151,8 @@ class IndexCache:
             saved = max([state for state, _ in files], default=State(0, 0))
             n_documents = _count(connection)
             lag = sum(now) - sum(saved)
-            if not n_documents or not self.n_bytes or (saved.row and lag <= WORTH_SAVING * n_documents):
+            is_new = not saved.row or lag > WORTH_SAVING * n_documents
+            if not n_documents or not self.n_bytes or not is_new:
                 return
             index = self._follow(connection)
             self._wait_until_empty()  # saving puts the index in order
