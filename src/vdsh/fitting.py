@@ -119,7 +119,7 @@ def fit_store(
 
 def default_method(labels: bool) -> str:
     """Name the method that a store learns with, from labels or without."""
-    return "vdsh-s" if labels else "vdsh"
+    return "vdsh-s" if labels else "linear"
 
 
 def _texts_and_labels(documents: Sequence[Document]) -> tuple[list[str], list[Any] | None]:
