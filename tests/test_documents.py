@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from vdsh.documents import Document, read_documents, source, values
 from vdsh.documents.folder import FoundFile, Skipped, SkippedFilesWarning, find_files
 from vdsh.documents.ignore import Patterns
-from vdsh.documents.values import text_of
+from vdsh.documents.markup import text_of
 from vdsh.errors import InputError, MissingFileError, MissingPackageError, VdshError
 
 DOCUMENTS = [

@@ -101,7 +101,7 @@ class _Walk:
             yield _found(name, root)
             return
         prefix = f"{name}/".lstrip("/")
-        left = [iter([_Folder(root, "")])]
+        left = [self._entries(_Folder(root, ""))]
         while left:
             for item in left[-1]:
                 if isinstance(item, _Folder):

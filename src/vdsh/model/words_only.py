@@ -8,7 +8,8 @@ import numpy as np
 from vdsh.codes import Codes
 from vdsh.errors import InputError
 from vdsh.model.model import Model
-from vdsh.words.query import content_words
+from vdsh.text.stopwords import SMART
+from vdsh.text.tokenizer import tokenize
 
 NO_MODEL = 64 * "0"  # its fingerprint
 
@@ -50,7 +51,7 @@ class WordsOnly(Model):
 
     def unknown_words(self, text: str) -> list[str]:
         """List all words of a text that are not stop words."""
-        return list(content_words(text))
+        return [word for word in dict.fromkeys(tokenize(text)) if word not in SMART]
 
     def counts(self, texts: Sequence[str], vectors: Any = None) -> NoReturn:
         """Raise: there is nothing that could make a code."""
