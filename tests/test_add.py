@@ -209,7 +209,7 @@ def test_searching_a_store_that_is_not_there_makes_none(vdsh, tmp_path):
 
 
 def test_add_learns_and_says_when_to_learn_again(vdsh, tmp_path, monkeypatch):
-    monkeypatch.setattr("vdsh.fitting.default_method", lambda labels: "lsh")
+    monkeypatch.setattr("vdsh.fitting.default_method", lambda: "lsh")
     many(tmp_path / "files")
     assert "Learned codes of 16 bits" in vdsh("add", "store", "files", "--bits", "16").stderr
     assert json.loads(vdsh("info", "store", "--json").stdout)["bits"] == 16

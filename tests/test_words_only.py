@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from fastapi.testclient import TestClient
 
 from engines import doc, ids
 from vdsh import open_store
 from vdsh.errors import MissingFileError, VdshError
+from vdsh.server.app import create_app
 from vdsh.store import copy_store, restore_store
 
 NOTES = [
@@ -111,3 +113,20 @@ def test_opening_to_read_makes_nothing(new_place, tmp_path):
 def test_a_model_that_is_given_is_not_put_under_it_unasked(notes, place, fitted):
     with pytest.raises(VdshError, match="store.learn"):
         open_store(place, fitted)
+
+
+def test_it_is_served(tmp_path):
+    with open_store(tmp_path / "notes") as store:
+        store.upsert(NOTES)
+    with TestClient(create_app(tmp_path / "notes"), base_url="http://127.0.0.1") as client:
+        facts = client.get("/v1/info").json()
+        assert facts["bits"] == 0 and facts["documents"] == 4
+        body = {"text": "signing", "highlight": True}
+        (hit,) = client.post("/v1/search", json=body).json()["hits"]
+        assert hit["id"] == "keys" and hit["marks"]
+        more = client.post("/v1/search", json={"id": "mars"}).json()["hits"]
+        assert [one["id"] for one in more][:2] in (["mars", "copy"], ["copy", "mars"])
+        for path in ("within", "encode", "explain"):
+            body = {"texts": ["red"]} if path == "encode" else {"text": "red"}
+            answer = client.post(f"/v1/{path}", json=body)
+            assert answer.status_code == 422 and UNLEARNED in answer.json()["error"]

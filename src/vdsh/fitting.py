@@ -96,7 +96,8 @@ def fit_store(
 ) -> Model:
     """Learn a model from the documents of a store, which stays as it is; see `Store.learn`."""
     n_documents = store.count()
-    hasher = TextHasher(method or default_method(labels), n_bits, random_state=random_state)
+    method = method or ("vdsh-s" if labels else default_method())
+    hasher = TextHasher(method, n_bits, random_state=random_state)
     hasher.check_settings()
     documents = store.sample(MOST_LEARNED)
     if HASHERS[hasher.model].supervised and all(one.labels is None for one in documents):
@@ -117,9 +118,9 @@ def fit_store(
     return model
 
 
-def default_method(labels: bool) -> str:
-    """Name the method that a store learns with, from labels or without."""
-    return "vdsh-s" if labels else "linear"
+def default_method() -> str:
+    """Name the method that a store learns with where none is asked for."""
+    return "linear"
 
 
 def _texts_and_labels(documents: Sequence[Document]) -> tuple[list[str], list[Any] | None]:
