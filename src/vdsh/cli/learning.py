@@ -156,7 +156,7 @@ def read_stored(store: str | None, start: "Model | None") -> list[str] | None:
         raise InputError("--store belongs to --from: it tells how many codes would change.")
     from vdsh.store import open_store
 
-    with open_store(store) as opened:
+    with open_store(store, create=False) as opened:
         if opened.model.fingerprint != start.fingerprint:
             raise InputError(
                 f"The store '{store}' was made with another model than the one to start from. "

@@ -65,7 +65,7 @@ def command(
         )
     if words == ["-"] and code is None:
         found = 0
-        with open_store(store, device=device) as opened:
+        with open_store(store, create=False, device=device) as opened:
             for lines in options.read_lines():
                 answers = opened.search_many(lines, n, where=filters, rank=rank)
                 for line, hits in zip(lines, answers, strict=True):
@@ -76,7 +76,7 @@ def command(
         query, asked = options.parse_query(words, code), None
     else:
         query, asked = " ".join(words or ()), read_query_vector(vector)
-    with open_store(store, device=device) as opened:
+    with open_store(store, create=False, device=device) as opened:
         if radius is None:
             hits = opened.search(query, n, vector=asked, where=filters, rank=rank)
         elif k is None:

@@ -102,6 +102,16 @@ def read_documents(
     )
 
 
+def holds_records(path: str | os.PathLike[str]) -> bool:
+    """Say whether the name of a file tells that each record in it is a document.
+
+    >>> holds_records("news.csv.gz"), holds_records("notes.txt")
+    (True, False)
+    """
+    ending = Path(os.fspath(path).lower().removesuffix(".gz")).suffix
+    return _ENDINGS.get(ending, "text") != "text"
+
+
 class DocumentReader(Source):
     """An iterable of `Document`; each `iter` starts at the beginning, except on standard input.
 

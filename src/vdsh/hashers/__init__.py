@@ -8,10 +8,12 @@ from vdsh.hashers.baselines.rbm import StackedRBM
 from vdsh.hashers.baselines.selftaught import SelfTaughtHashing
 from vdsh.hashers.baselines.shttm import SHTTM
 from vdsh.hashers.baselines.spectral import SpectralHashing
+from vdsh.hashers.linear import LinearHashing
 from vdsh.hashers.vdsh import VDSH, VDSH_S, VDSH_SP
 from vdsh.hashers.vector_hasher import VectorHasher
 
 HASHERS: dict[str, type[Hasher]] = {
+    "linear": LinearHashing,
     "vdsh": VDSH,
     "vdsh-s": VDSH_S,
     "vdsh-sp": VDSH_SP,
@@ -34,6 +36,7 @@ __all__ = [
     "VDSH_S",
     "VDSH_SP",
     "Hasher",
+    "LinearHashing",
     "SelfTaughtHashing",
     "SpectralHashing",
     "StackedRBM",

@@ -27,7 +27,7 @@ from vdsh.errors import InputError, missing_package
 from vdsh.hashers.thresholds import calibrate
 from vdsh.labels import Labels, read_labels
 from vdsh.metrics.by_threshold import ValidationSearch
-from vdsh.model.encoders import Encoder, Network
+from vdsh.model.encoders import Encoder, Probabilistic
 from vdsh.model.health import bit_health, sample
 from vdsh.model.vectors import check_vectors
 from vdsh.text.counts import Sparse, canonical, inverse_document_frequency, weigh
@@ -285,7 +285,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         self.n_distinct_codes_ = len(set(codes.view(f"V{codes.shape[1]}").ravel().tolist()))
         noise = None
         encoder = self._encoder()
-        if isinstance(encoder, Network):  # a variational model knows how unsure its scores are
+        if isinstance(encoder, Probabilistic):  # it knows how unsure its scores are
             rows = sample(len(scores), _ENOUGH)
             noise = (encoder.posterior(train.inputs[rows]).sigma ** 2).mean(axis=0)
         health = bit_health(scores, bits, noise)

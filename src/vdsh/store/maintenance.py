@@ -27,7 +27,7 @@ def describe(engine: Engine, meta: Mapping[str, str], model: StoreModel) -> dict
         "language": engine.language().name,
         "documents": engine.count(None),
         "bits": model.n_bits,
-        "model": {"fingerprint": model.fingerprint},
+        "model": {"fingerprint": model.fingerprint if model.n_bits else ""},
         "fields": sorted(engine.fields()),
         "labels": len(engine.labels()),
         "bytes": facts["bytes"],

@@ -7,7 +7,7 @@ from typing import Any
 
 from vdsh.codes import Codes
 from vdsh.errors import FolderError, InputError
-from vdsh.model import Model, as_model
+from vdsh.model import Model, WordsOnly, as_model
 from vdsh.model.model import warn_of_empty
 from vdsh.model.vectors import check_vectors
 
@@ -33,6 +33,8 @@ def from_pieces(rows: Iterable[tuple[str, bytes]], fingerprint: str, shown: str)
 
     It must be the one that the store should have.
     """
+    if fingerprint == WordsOnly.fingerprint:
+        return WordsOnly()
     files: dict[str, list[bytes]] = {}
     for name, data in rows:
         files.setdefault(name, []).append(data)

@@ -114,6 +114,9 @@ class ByRelevance:
 
     def wanted(self, best: Sequence[Candidate]) -> Codes:
         """Have the best by words vote, and return the code that is wanted."""
+        if not len(self._chances):  # no codes yet
+            self._knows = True
+            return self.query.code
         voters = sorted(best, key=lambda c: (-c.share, c.id))[:VOTERS]
         if voters and voters[0].share > 0:
             trust = voters[0].share
@@ -126,13 +129,16 @@ class ByRelevance:
 
     def __call__(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the first k, with their distances from the query's own code."""
+        n_bits = len(self._chances)
+        if not n_bits:
+            candidates = [candidate for candidate in candidates if candidate.share > 0]
         if not candidates or not self._knows:
             return []
         codes = _codes(candidates)
         distances = np.bitwise_count(codes ^ self.query.code).sum(axis=1, dtype=int)
-        means = np.round(expected_distances(codes, self._chances), 9) / len(self._chances)
+        means = np.round(expected_distances(codes, self._chances), 9) / max(1, n_bits)
         shares = np.array([candidate.share for candidate in candidates])
-        scores = (shares**2 + WEIGHT * (1 - means)).tolist()
+        scores = (shares**2 + WEIGHT * (1 - means) * bool(n_bits)).tolist()
         self.scores = {c.id: score for c, score in zip(candidates, scores, strict=True)}
         order = sorted(range(len(scores)), key=lambda i: (-scores[i], candidates[i].id))
         return [candidates[i]._replace(distance=int(distances[i])) for i in order[: self._k]]

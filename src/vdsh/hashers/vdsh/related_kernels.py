@@ -1,4 +1,4 @@
-"""Kernels that find related documents: the nearest by cosine, and the most alike of candidates."""
+"""Kernels of related documents: the nearest by cosine, the most alike of candidates, products."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,3 +103,20 @@ def most_like(
             found = min(found + 1, k)
         for entry in range(indptr[row], indptr[row + 1]):
             row_words[indices[entry]] = 0
+
+
+@kernel()
+def add_products(
+    indptr: NDArray[np.int32],
+    indices: NDArray[np.int32],
+    data: Floats,
+    dense: Floats,
+    first: int,
+    out: Floats,
+) -> None:
+    """Add to `out` the rows from `first` on of a sparse matrix times a dense one."""
+    for row in range(len(out)):
+        for entry in range(indptr[first + row], indptr[first + row + 1]):
+            value, column = data[entry], indices[entry]
+            for i in range(dense.shape[1]):
+                out[row, i] += value * dense[column, i]

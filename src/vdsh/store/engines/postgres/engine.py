@@ -14,7 +14,13 @@ from vdsh.model import Model
 from vdsh.store.addresses import Address
 from vdsh.store.engine import Engine, Progress
 from vdsh.store.engines.postgres.filters import FilterIndexes
-from vdsh.store.engines.postgres.models import Models, hold_codes, keep_model, read_facts
+from vdsh.store.engines.postgres.models import (
+    KeyValues,
+    Models,
+    hold_codes,
+    keep_model,
+    read_facts,
+)
 from vdsh.store.engines.postgres.relevant import Counted, Relevant
 from vdsh.store.engines.postgres.rows import to_batch, to_bits, to_code, to_found
 from vdsh.store.engines.postgres.session import NotAllowedError, Session
@@ -45,6 +51,7 @@ class Postgres(Engine):
         self._tables = Tables(address.option("table", "vdsh"))
         self._session = Session(address, wait=wait)
         self.models = Models(self._session, self._tables, self.shown)
+        self.values = KeyValues(self._session, self._tables)
         self.filters = FilterIndexes(self._session, self._tables)
         self._counted = Counted()
         self._language: Language | None = None  # of the words, once it is known

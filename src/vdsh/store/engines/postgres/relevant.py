@@ -134,7 +134,7 @@ class Relevant:
             return self._fetch(ranking(few))
         found = {one.id: one for one in self._best(weighed, n, query)}
         wanted = ranking.wanted(list(found.values()))
-        if not query.phrases:
+        if not query.phrases and len(wanted):
             near = self._nearest(self._cursor, wanted, 4 * n if query.without else n)
             others = [one for one in near if one.document.id not in found]
             others = [one for one in others if self._fits(query, one.document)]

@@ -7,8 +7,8 @@ from vdsh.errors import InputError
 from vdsh.store.engines.postgres.driver import SQL, Composed, Identifier
 
 LONGEST_NAME = 50  # bytes; PostgreSQL cuts names off at 63, and ours get endings
-NAMES = ("documents", "meta", "fields", "models", "totals")
-PARTS = ("", "_meta", "_fields", "_models", "_totals")
+NAMES = ("documents", "meta", "fields", "models", "totals", "key_values")
+PARTS = ("", "_meta", "_fields", "_models", "_totals", "_key_values")
 MEMORY = "1GB"  # at most, while an index is made
 
 # `metadata` is the JSON as it was given, `fields` what filters look at, see `where`; `words` our
@@ -21,6 +21,7 @@ SCHEMA = (
     'CREATE TABLE {fields} (name text COLLATE "C" PRIMARY KEY)',
     "CREATE TABLE {models} (fingerprint text, file text, piece int, data bytea NOT NULL,"
     " PRIMARY KEY (fingerprint, file, piece))",
+    'CREATE TABLE {key_values} (key text COLLATE "C" PRIMARY KEY, value text NOT NULL)',
     "CREATE TABLE {totals} (documents bigint NOT NULL, words bigint NOT NULL)",
     "CREATE INDEX {words} ON {documents} USING gin (words)",
 )
@@ -153,7 +154,7 @@ def take_turns(cursor: Any, tables: Tables) -> None:
 
 def bit_type(n_bits: int) -> SQL:
     """Give the type of a code."""
-    return SQL(f"bit({int(n_bits)})")
+    return SQL(f"bit({int(n_bits)})" if n_bits else "bit varying")  # which may be empty
 
 
 def _distance(vector: Vector | None, n_bits: int) -> Composed:

@@ -40,7 +40,8 @@ class Maintenance:
                 if complaint != "ok":
                     yield f"SQLite says: {complaint}. Restore a backup."
             with cache.showing(connection) as index:
-                yield from _index_problems(connection, index)
+                if cache.n_bytes:
+                    yield from _index_problems(connection, index)
             if missing_entries(connection):
                 yield "The index for filters lacks documents. vdsh compact makes it anew."
             left = pending(connection)

@@ -63,7 +63,7 @@ class Snapshot:
         With a filter, some more of the nearest are tried: a filter that many documents pass is
         answered so. For others there is `nearest_of_all_passing`.
         """
-        if self._filter is None:
+        if self._filter is None or not len(code):
             return to_pairs(index.search(code, k)) if len(index) else []
         n_tried = 16 * k + 64
         while self.few is None and n_tried < min(len(index), MANY_TRIED):
