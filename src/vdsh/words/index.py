@@ -91,6 +91,11 @@ def list_missing(terms: Sequence[Term], df: Numbers) -> list[str]:
     return [word for word in words if word not in found]
 
 
+def with_passage(document: Any, passage: Any) -> Any:
+    """Join what a long document and its best passage answer of a query."""
+    return (document + PASSAGE * passage) / (1 + PASSAGE)
+
+
 def for_length(lengths: NDArray[Any], mean: float) -> NDArray[Any]:
     """Give what BM25 adds to a word's count, by the length of the document."""
     return K1 * (1 - B) + K1 * B / mean * lengths
@@ -209,7 +214,7 @@ class WordIndex:
             best[at[kept]] = values[order[kept]]
             spans[at[kept]] = inside.spans[passages[order[kept]]]
             long = spans[:, 1] > 0
-            scores[long] = (scores[long] + PASSAGE * best[long]) / (1 + PASSAGE)
+            scores[long] = with_passage(scores[long], best[long])
         return segment.first + found.astype(np.int64), scores, spans
 
 

@@ -118,8 +118,7 @@ class Passages(NamedTuple):
     @classmethod
     def of(cls, texts: Sequence[str], language: Language) -> "Passages":
         """Split the long ones of some texts."""
-        spans = [split_text(text) if len(text) > _LONG else [] for text in texts]
-        spans = [some if len(some) > 1 else [] for some in spans]
+        spans = list(map(split, texts))
         pieces = [texts[i][a:b] for i, some in enumerate(spans) for a, b in some]
         parts, shifts = [], [0]
         for some, counted in count_terms(pieces, language, opening=()):
@@ -128,6 +127,12 @@ class Passages(NamedTuple):
         owners = np.repeat(np.arange(len(texts)), list(map(len, spans)))
         flat = np.array([span for some in spans for span in some], np.uint32).reshape(-1, 2)
         return cls(Postings.joined(parts, shifts[:-1]), owners.astype(np.uint16), flat)
+
+
+def split(text: str) -> list[tuple[int, int]]:
+    """Say where the passages of a long text begin and end; a short one has none."""
+    spans = split_text(text) if len(text) > _LONG else []
+    return spans if len(spans) > 1 else []
 
 
 class Segment(NamedTuple):
