@@ -1,7 +1,8 @@
 """A store that lives: a new model under it, killed in the middle, and copies while others write.
 
 Run: VDSH_DATA=path/to/data python benchmarks/bench_living.py [--only large kills_folder
-     kills_postgres kills_milvus] [--documents 1000000] [--kills 200]
+     kills_postgres kills_milvus steps_folder steps_postgres steps_milvus]
+     [--documents 1000000] [--kills 200] [--steps 10000]
 
 Documents are posts of 20 Newsgroups cut to twelve words and numbered. Models are random
 hyperplanes of 32 and 64 bits: what encodes fast leaves least to hide behind.
@@ -10,6 +11,10 @@ hyperplanes of 32 and 64 bits: what encodes fast leaves least to hide behind.
 one looks at the store: `check`, every code against the one model that the store names, a search.
 Then the run is started again and must end with the new model. Batches are of 100 documents, so that
 there are many moments between two transactions.
+
+`steps`: three processes write, delete, search, reindex, compact, back up and restore at once, and in
+a quarter of the rounds one of them is killed (`tests/processes.py`). All that was acknowledged must
+be there, every code its model's, and `check` clean; what is not so is a fault.
 
 `large`: writing all documents with the second model (encoding included) against reindexing a store
 that has them; searches at a fixed rate in another process, before and during; a backup while a
@@ -31,7 +36,8 @@ from pathlib import Path
 import numpy as np
 from common import posts, run, summary, timed
 
-from servers import PostgresServer
+from processes import Processes, save_models
+from servers import MilvusServer, PostgresServer
 from vdsh import Document, TextHasher, open_store
 from vdsh.model import as_model
 from vdsh.store import reindex, restore_store
@@ -156,6 +162,26 @@ def in_child(work):
     return code == 0
 
 
+# -- several processes ----------------------------------------------------------------------------
+
+
+def step(engine, given):
+    """Take many steps with several processes; a fault ends it."""
+    with tempfile.TemporaryDirectory() as folder:
+        servers = {"postgres": PostgresServer, "milvus": lambda: MilvusServer(Path(folder, "db"))}
+        server = servers[engine]() if engine in servers else None
+        place = server.store_url("steps") if server else f"{folder}/store"
+        whole, local = engine != "milvus", engine == "folder"
+        try:
+            with Processes(place, save_models(folder), whole=whole, local=local) as processes:
+                _, seconds = timed(processes.run, given.steps // KILLS[engine])
+        finally:
+            if server:
+                server.remove()
+    names = ("steps", "kills", "refused", "faults")
+    return {name: getattr(processes, name) for name in names} | {"seconds": round(seconds)}
+
+
 # -- many documents -------------------------------------------------------------------------------
 
 
@@ -274,4 +300,5 @@ def documents(n, texts):
 
 if __name__ == "__main__":
     parts = {f"kills_{engine}": partial(kill_often, engine) for engine in KILLS}
-    run({"large": live} | parts, documents=1_000_000, kills=200)
+    parts |= {f"steps_{engine}": partial(step, engine) for engine in KILLS}
+    run({"large": live} | parts, documents=1_000_000, kills=200, steps=10_000)
