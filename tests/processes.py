@@ -21,7 +21,7 @@ WORDS = "orbit rocket shuttle launch moon goal match player season team".split()
 PROCESSES = 3
 ROUNDS = 20  # between two looks at everything
 FORK = multiprocessing.get_context("forkserver")
-FORK.set_forkserver_preload(["vdsh.store.engines.sqlite", "vdsh.store.engines.postgres"])
+FORK.set_forkserver_preload(["__main__", "vdsh.store.engines.sqlite"])
 CHANGES = {"upsert": 9, "delete": 3, "search": 4, "reindex": 2, "compact": 1, "back_up": 1}
 REMOTE = {name: weight for name, weight in CHANGES.items() if name != "back_up"}
 
