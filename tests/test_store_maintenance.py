@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from vdsh import Document, TextHasher, open_store
 from vdsh.cli import app
-from vdsh.errors import FolderError, InputError, OutputExistsError, VdshError, WriteError
+from vdsh.errors import FolderError, InputError, OutputExistsError, WriteError
 from vdsh.store import restore_store
 
 
@@ -136,19 +136,6 @@ def test_a_backup_never_lies_in_the_store(folder, tmp_path):
                 store.back_up(place, force=True)
         assert store.check() == []
     assert not list(tmp_path.rglob("copy.vdsh"))
-
-
-def test_a_full_disk_leaves_no_backup(folder, tmp_path):
-    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with open_store(folder) as store:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, most))
-        try:
-            with pytest.raises(VdshError):
-                store.back_up(tmp_path / "copy.vdsh")
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-        assert [path.name for path in tmp_path.iterdir()] == ["store"]
-        assert store.check() == []
 
 
 def test_nothing_is_replaced_unasked(folder, tmp_path):
@@ -294,8 +281,7 @@ def full_disk(size):
 
 
 @pytest.mark.parametrize("work", ["reindex", "compact", "back_up", "upsert"])
-@pytest.mark.parametrize("size", [5_000, 40_000])
-def test_a_full_disk_is_a_sentence_and_loses_nothing(folder, tmp_path, corpus, work, size):
+def test_a_full_disk_is_a_sentence_and_loses_nothing(folder, tmp_path, corpus, work):
     """#31 B, the leftovers."""
     other = TextHasher("lsh", 32, random_state=1).fit(corpus[0])
     more = [Document(f"new{i}", "orbit moon " * 50) for i in range(500)]
@@ -307,8 +293,9 @@ def test_a_full_disk_is_a_sentence_and_loses_nothing(folder, tmp_path, corpus, w
             "back_up": lambda: store.back_up(tmp_path / "copy.vdsh"),
             "upsert": lambda: store.upsert(more),
         }
-        with full_disk(size), pytest.raises(WriteError, match="free space"):
+        with full_disk(20_000), pytest.raises(WriteError, match="free space"):
             works[work]()
+        assert [path.name for path in tmp_path.iterdir()] == ["store"]
         assert list(store) == before and store.check() == []
         works[work]()
         assert len(store) == len(before) + 500 * (work == "upsert") and store.check() == []
