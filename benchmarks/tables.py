@@ -88,7 +88,14 @@ TABLES: dict[str, Callable[[], str]] = {
     "large": worked.large,
     "kills": Table(
         worked.kills,
-        {"": "{name}", "steps": "{steps:,}", "kills": "{kills}", "faults": "{n_faults}"},
+        {
+            "": "{name}",
+            "kills": "{kills}",
+            "had the old model": "{had_the_old_model_then}",
+            "had the new model": "{had_the_new_model_then}",
+            "two kinds": "{two_kinds_or_failed_checks}",
+            "did not finish": "{runs_that_did_not_finish_when_started_again}",
+        },
     ),
     "drift": worked.drift,
     "learning on": worked.learning_on,

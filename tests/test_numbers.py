@@ -201,7 +201,7 @@ CLAIMS = {
         ("In a test of {} searches [none failed]", of("restart", "searches")),
     ],
     "docs/operations.md": lambda: [
-        ("Of {} processes killed", sum(row["kills"] for row in worked_tables.kills())),
+        ("Of {} runs of `reindex` killed", sum(row["kills"] for row in worked_tables.kills())),
     ],
     "docs/relevance.md": lambda: [
         ("the first ten have {} to {} points more of its topic (VDSH; {} to {} with VDSH-S)",
