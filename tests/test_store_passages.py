@@ -1,4 +1,4 @@
-"""Long documents as passages: deep sentences are found and shown, documents stay documents (#33)."""
+"""Long documents as passages: deep sentences are found and shown (#33)."""
 
 import random
 

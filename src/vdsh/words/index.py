@@ -1,12 +1,12 @@
 """`WordIndex`: segments together, and BM25 of a query's words over all their documents."""
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vdsh.jit import once
 from vdsh.text.languages import Language, fold
 from vdsh.text.tokenizer import hash_plainly
 from vdsh.words.query import Term, WordQuery
@@ -114,14 +114,14 @@ class WordIndex:
         n_words = sum(segment.n_words for segment in segments)
         self._mean_length = max(1, n_words) / max(1, self.n_docs)
 
-    @cached_property
+    @once
     def _lengths(self) -> list[NDArray[Any]]:
-        """What BM25 adds to a word's count, by the length of each document."""
+        """Compute what BM25 adds to a word's count, by the length of each document."""
         return [for_length(one.documents.lengths, self._mean_length) for one in self.segments]
 
-    @cached_property
+    @once
     def _passage_lengths(self) -> list[NDArray[Any]]:
-        """What BM25 adds to a word's count, by the length of each passage."""
+        """Compute what BM25 adds to a word's count, by the length of each passage."""
         lengths = (one.passages.postings.lengths for one in self.segments)
         return [for_length(some, PASSAGE_LENGTH) for some in lengths]
 

@@ -126,7 +126,6 @@ class Relevant:
         *,
         narrow: bool,
     ) -> None:
-        cursor.connection.execute(SETTINGS)
         self._cursor = cursor
         self._tables = tables
         self._condition = condition
