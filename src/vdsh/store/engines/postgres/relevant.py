@@ -286,7 +286,7 @@ class Relevant:
 
         `of`: "passages" returns those, whatever the condition.
         """
-        code, mean = ("id", PASSAGE_LENGTH) if of else ("code", weighed.mean_length)
+        code, mean = ("first", PASSAGE_LENGTH) if of else ("code", weighed.mean_length)
         names, score = _score(weighed, mean)
         text, parameters = Sql("true") if of else self._condition
         query = f"""
