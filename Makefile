@@ -17,7 +17,7 @@ install: $(INSTALLED)  ## set up .venv with everything
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt pip
-	$(BIN)/python -m pip install --quiet -c constraints.txt --editable '.[train,parquet,plots,server,milvus,postgres,export,ray]' --group dev
+	$(BIN)/python -m pip install --quiet -c constraints.txt --editable '.[train,parquet,plots,server,mcp,milvus,postgres,export,ray]' --group dev
 	@touch $@ $(FOR_DEMO)
 
 $(FOR_DEMO): pyproject.toml constraints.txt
@@ -57,7 +57,7 @@ docs: $(INSTALLED)  ## write docs/api.md and docs/cli.md from docstrings and hel
 
 bench: $(INSTALLED)  ## measure again what the documentation claims (VDSH_DATA names the corpora)
 	$(BIN)/python -m pip install --quiet -c constraints.txt --group bench
-	for name in startup text training search scaling store words filters engines duplicates server restart chaos living explain memory learning_on drift; do \
+	for name in startup text training search scaling store words filters engines duplicates server mcp restart chaos living explain memory learning_on drift; do \
 		$(BIN)/python benchmarks/bench_$$name.py || exit 1; done
 	$(BIN)/python benchmarks/tables.py
 

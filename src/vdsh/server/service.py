@@ -33,7 +33,11 @@ def service_of(request: Request) -> Service:
     """Return the store that a request asks, by the name in its path, else the first."""
     state = request.app.state
     service: Service = state.services.get(request.scope.get("store"), state.service)
-    token: Token | None = request.scope.get("token")
+    return of_token(service, request.scope.get("token"))
+
+
+def of_token(service: Service, token: Token | None) -> Service:
+    """Return a store as the owner of a token may use it."""
     if service.writable and token is not None and not token.may_write:
         sentence = f"The token '{token.name}' is for reading. Ask with one that may write."
         return service._replace(refusal=sentence)
