@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/.installed
 FOR_DEMO := $(VENV)/.installed-for-demo
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test slow lint format docs smoke bench clean
+.PHONY: help install demo test slow lint format docs site smoke bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -54,6 +54,14 @@ format: $(INSTALLED)  ## rewrite files in our style
 
 docs: $(INSTALLED)  ## write docs/api.md and docs/cli.md from docstrings and help texts
 	$(BIN)/python docs/make_references.py
+
+site: $(INSTALLED)  ## build the documentation site into build/site; a broken link is an error
+	$(BIN)/python -m pip install --quiet -c constraints.txt --group docs
+	rm -rf build/pages && mkdir -p build/pages/results build/pages/benchmarks
+	cp -r README.md CHANGELOG.md SECURITY.md CITATION.cff docs examples build/pages
+	cp -r results/*.md results/*.png results/tuning build/pages/results
+	cp -r benchmarks/results build/pages/benchmarks
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 bench: $(INSTALLED)  ## measure again what the documentation claims (VDSH_DATA names the corpora)
 	$(BIN)/python -m pip install --quiet -c constraints.txt --group bench
