@@ -1,6 +1,8 @@
 # `make` lists the targets. Everything runs in .venv, which `make install` sets up.
 PYTHON ?= python3
-VENV ?= .venv
+# Another Python has an environment of its own: make test PYTHON=python3.13
+VERSION := $(if $(filter-out python3,$(PYTHON)),$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'))
+VENV ?= $(if $(VERSION),build/venv-$(VERSION),.venv)
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 # What the demo needs is a fifth of everything.

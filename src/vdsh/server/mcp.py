@@ -16,7 +16,7 @@ from vdsh.errors import VdshError
 from vdsh.server.bodies import name_limits
 from vdsh.server.errors import find_status, without_paths
 from vdsh.server.json_routes import complaint, failure, with_new_model
-from vdsh.server.mcp_tools import TOOLS, Answer, Services
+from vdsh.server.mcp_tools import TOOLS, WRITING, Answer, Services
 from vdsh.server.service import of_token
 
 INSTRUCTIONS = (
@@ -48,8 +48,8 @@ def make_server(services: Services) -> Any:
         failed = fields is None
         return types.CallToolResult(content=content, structured_content=fields, is_error=failed)
 
-    about: Any = {"version": __version__, "instructions": INSTRUCTIONS}
-    return Server("vdsh", on_list_tools=list_tools, on_call_tool=call_tool, **about)
+    handlers: Any = {"on_list_tools": list_tools, "on_call_tool": call_tool}
+    return Server("vdsh", version=__version__, instructions=INSTRUCTIONS, **handlers)
 
 
 def _describe(services: Services) -> list[Any]:
@@ -60,22 +60,22 @@ def _describe(services: Services) -> list[Any]:
     return [
         types.Tool(
             name=name,
-            description=tool.run.__doc__,
-            input_schema=name_limits(tool.body.model_json_schema(), limits),
-            annotations=types.ToolAnnotations(read_only_hint=not tool.writes),
+            description=run.__doc__,
+            input_schema=name_limits(run.__annotations__["body"].model_json_schema(), limits),
+            annotations=types.ToolAnnotations(read_only_hint=name not in WRITING),
         )
-        for name, tool in TOOLS.items()
-        if writable or not tool.writes
+        for name, run in TOOLS.items()
+        if writable or name not in WRITING
     ]
 
 
 async def _call(name: str, arguments: dict[str, Any], services: Services) -> Answer:
     """Run a tool; what goes wrong is a sentence, without fields."""
-    limits, tool = next(iter(services.values())).limits, TOOLS[name]
+    limits, run = next(iter(services.values())).limits, TOOLS[name]
     try:
-        body = tool.body.model_validate(arguments, context=limits)
+        body = run.__annotations__["body"].model_validate(arguments, context=limits)
         async with asyncio.timeout(limits.seconds):
-            return await with_new_model(lambda: tool.run(body, services))
+            return await with_new_model(lambda: run(body, services))
     except ValidationError as error:
         said = complaint(error.errors(include_url=False)[0])
         return said.replace("See /docs for", "The tool's schema has"), None

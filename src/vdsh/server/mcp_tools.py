@@ -1,8 +1,8 @@
 """The tools of assistants: what each takes, does and answers. `mcp` speaks the protocol."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from itertools import islice
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import orjson
 from pydantic import Field
@@ -64,10 +64,7 @@ class _Delete(_Asking):
 
 
 async def search(body: _Search, services: Services) -> Answer:
-    """Find the documents that answer a question best, by their words and by what they are about.
-
-    Answers ids with the best passage of each; `get` has the whole text.
-    """
+    """Find the documents that fit best, by words and topic: ids with a passage; then use `get`."""
     return await _find(Query(text=body.query), body, services)
 
 
@@ -91,10 +88,7 @@ async def get(body: _Get, services: Services) -> Answer:
 
 
 async def list_stores(body: Body, services: Services) -> Answer:
-    """List the stores: their names, how many documents they hold, fields and labels to filter by.
-
-    A filter is {"label": NAME}, {"FIELD": VALUE} or {"FIELD": {">=": VALUE}}.
-    """
+    """List the stores: names, numbers of documents, fields and labels to filter by."""
     found = [{"name": name} | await one.pool.call(_describe) for name, one in services.items()]
     line = "{name}: {documents:,} documents. Fields: {fields}. Labels: {labels}."
     return "\n".join(line.format(**one) for one in found), {"stores": found}
@@ -102,34 +96,22 @@ async def list_stores(body: Body, services: Services) -> Answer:
 
 async def add(body: _Add, services: Services) -> Answer:
     """Write documents; one whose id is there already replaces the old one."""
-    service = _chosen(body, services, writes=True)
-    written = await service.pool.call(lambda store: write(store, *body.read()))
+    written = await _chosen(body, services, writes=True).pool.call(
+        lambda store: write(store, *body.read())
+    )
     return f"{written:,} documents were written.", {"written": written}
 
 
 async def delete(body: _Delete, services: Services) -> Answer:
     """Delete documents by their ids."""
-    service = _chosen(body, services, writes=True)
-    deleted = await service.pool.call(lambda store: store.delete(body.ids))
+    deleted = await _chosen(body, services, writes=True).pool.call(
+        lambda store: store.delete(body.ids)
+    )
     return f"{deleted:,} documents were deleted.", {"deleted": deleted}
 
 
-class Tool(NamedTuple):
-    """A tool: what it takes, what it does, and whether it changes documents."""
-
-    body: type[Body]
-    run: Callable[[Any, Services], Awaitable[Answer]]
-    writes: bool = False
-
-
-TOOLS = {
-    "search": Tool(_Search, search),
-    "get": Tool(_Get, get),
-    "more_like_this": Tool(_Like, more_like_this),
-    "list_stores": Tool(Body, list_stores),
-    "add": Tool(_Add, add, writes=True),
-    "delete": Tool(_Delete, delete, writes=True),
-}
+TOOLS = {run.__name__: run for run in (search, get, more_like_this, list_stores, add, delete)}
+WRITING = ("add", "delete")
 
 
 def _chosen(body: _Asking, services: Services, *, writes: bool = False) -> Service:
