@@ -16,8 +16,8 @@ def command(stores: Stores, names: Names = None, writable: Writable = False) -> 
     import signal
 
     check_packages(("mcp", *PACKAGES), extra="mcp")
-    from vdsh.server.app import make_services
     from vdsh.server.mcp import serve_stdio
+    from vdsh.server.service import make_services
     from vdsh.server.stores import name_stores
 
     services = make_services(name_stores(stores, names or []), writable=writable)

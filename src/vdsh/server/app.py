@@ -28,8 +28,7 @@ from vdsh.server.guard import Guard
 from vdsh.server.limits import Limits
 from vdsh.server.mcp import McpEndpoint
 from vdsh.server.metrics import Metrics
-from vdsh.server.pool import StorePool
-from vdsh.server.service import READ_ONLY, Service
+from vdsh.server.service import make_services
 from vdsh.server.stores import NAME, ByName, name_stores
 from vdsh.server.tokens import Tokens, one_token
 from vdsh.store import Store
@@ -107,21 +106,6 @@ def _named(store: Source | Mapping[str, Source]) -> dict[str, Source]:
     if not store:
         raise InputError("There is no store to serve.")
     return dict(store)
-
-
-def make_services(
-    stores: Mapping[str, Source],
-    limits: Limits | None = None,
-    *,
-    writable: bool = False,
-    device: str = "cpu",
-) -> dict[str, Service]:
-    """Make what routes and tools use of each store; it is opened when first asked."""
-    names, refusal = tuple(stores), None if writable else READ_ONLY
-    return {
-        name: Service(StorePool(store, device=device), limits or Limits(), refusal, name, names)
-        for name, store in stores.items()
-    }
 
 
 class _PageFiles(StaticFiles):

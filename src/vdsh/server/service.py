@@ -1,5 +1,7 @@
 """What the routes of an application share."""
 
+import os
+from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
 from fastapi import Depends, Request
@@ -7,6 +9,7 @@ from fastapi import Depends, Request
 from vdsh.server.limits import Limits
 from vdsh.server.pool import StorePool
 from vdsh.server.tokens import Token
+from vdsh.store import Store
 
 READ_ONLY = "This service only reads. Start it with --writable to change documents."
 
@@ -27,6 +30,21 @@ class Service(NamedTuple):
     def writable(self) -> bool:
         """Whether the one who asks may change documents."""
         return self.refusal is None
+
+
+def make_services(
+    stores: Mapping[str, str | os.PathLike[str] | Store],
+    limits: Limits | None = None,
+    *,
+    writable: bool = False,
+    device: str = "cpu",
+) -> dict[str, Service]:
+    """Make what routes and tools use of each store; it is opened when first asked."""
+    names, refusal = tuple(stores), None if writable else READ_ONLY
+    return {
+        name: Service(StorePool(store, device=device), limits or Limits(), refusal, name, names)
+        for name, store in stores.items()
+    }
 
 
 def service_of(request: Request) -> Service:
