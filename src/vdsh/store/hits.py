@@ -16,6 +16,7 @@ _MOST_SHOWN = 8  # words in a sentence
 WIDTH = 100  # where there is no terminal
 _LEAST = 40  # places for a passage; where there are fewer, it has a line of its own
 _GAP = "  "
+RELATED = "Related, without these words:"
 
 
 class ParsedQuery(NamedTuple):
@@ -102,9 +103,11 @@ class Hit(NamedTuple):
     code : str
         Its code in hex.
     score : float or None
-        By words and code together, from 0 to 1.25, where hits were ranked so.
+        By words and code together, from 0 to 1, where hits were ranked so.
     words : tuple of str
         The query's words that the document has, where hits were ranked so.
+    related : bool
+        Whether it has no word of the query, or a score of less than half the best.
     """
 
     id: str
@@ -116,6 +119,7 @@ class Hit(NamedTuple):
     code: str = ""
     score: float | None = None
     words: tuple[str, ...] = ()
+    related: bool = False
 
     def __repr__(self) -> str:
         score = "" if self.score is None else f"score={self.score:.3f}, "
@@ -149,7 +153,7 @@ class Hit(NamedTuple):
         if self.expected is None:
             del fields["expected"]
         if self.score is None:
-            del fields["score"], fields["words"]
+            del fields["score"], fields["words"], fields["related"]
         return fields
 
 
@@ -266,6 +270,7 @@ def table(
 ) -> list[list[Fragment]]:
     """Lay hits out in lines: score or distance, id, labels where there are some, best passage.
 
+    Those that are only related come last, below a line that says so.
     `width`: places in a line. `words`: what to mark; by default the words of the query that each
     hit is known to have.
     """
@@ -276,9 +281,13 @@ def table(
         indent = max((len(_number(hit)) for hit in hits), default=0) + len(_GAP)
         starts = [f"{start.rstrip()}\n{' ' * indent}" for start in starts]
         room = max(_LEAST, width - indent)
-    return [
+    lines = [
         [Fragment(start), *hit.pieces(room, words)] for hit, start in zip(hits, starts, strict=True)
     ]
+    pairs = list(zip(hits, lines, strict=True))
+    related = [line for hit, line in pairs if hit.related]
+    heading = [[Fragment(RELATED)]] if related else []
+    return [line for hit, line in pairs if not hit.related] + heading + related
 
 
 def html(hits: Sequence[Hit]) -> str:

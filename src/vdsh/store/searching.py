@@ -126,12 +126,23 @@ def check_filter(engine: Engine, *, where: Filter | None) -> None:
 
 
 def search(
-    engine: Engine, *, query: ParsedQuery, k: int, where: Filter | None, rank: str | None
+    engine: Engine,
+    *,
+    query: ParsedQuery,
+    k: int,
+    where: Filter | None,
+    rank: str | None,
+    strict: bool = False,
 ) -> Hits:
     """Find the k best documents."""
     tree, rank = to_tree(engine, where), rank_of(query, rank)
+    if strict and rank != "relevance":
+        raise InputError(
+            "strict leaves out documents without the query's words, so it needs a text ranked by "
+            f'relevance. Got rank="{rank}".'
+        )
     if rank == "relevance":
-        return _by_relevance(engine, query, k, tree)
+        return _by_relevance(engine, ByRelevance(query, k, strict=strict), tree)
     if query.empty:
         return _nothing(engine, query, tree)
     if rank == "distance" or query.chances is None:
@@ -182,13 +193,13 @@ def index_fields(
         engine.filters.make(names, progress)
 
 
-def _by_relevance(engine: Engine, query: ParsedQuery, k: int, where: Tree | None) -> Hits:
-    ranking = ByRelevance(query, k)
+def _by_relevance(engine: Engine, ranking: ByRelevance, where: Tree | None) -> Hits:
+    query = ranking.query
     with bar("indexing words") as progress:
         found = engine.relevant(ranking, where, progress)
     having = words_in([one.document.text for one in found], ranking.words.words)
     hits = [
-        to_hit(one)._replace(score=ranking.scores[one.document.id], words=tuple(words))
+        to_hit(one)._replace(words=tuple(words), **ranking.scores[one.document.id]._asdict())
         for one, words in zip(found, having, strict=True)
     ]
     unknown = [word for word in query.unknown if word in set(ranking.missing)]
