@@ -14,8 +14,6 @@ import hashlib
 import tempfile
 import warnings
 from collections.abc import Callable
-from pathlib import Path
-from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
@@ -25,11 +23,13 @@ from relevance_tasks import LANGUAGES, SEVEN, TASKS, Task, load, long_documents
 from vdsh import Document, TextHasher, open_store
 from vdsh.embed import embed
 from vdsh.paper.settings import METHOD
+from vdsh.text.tokenizer import tokenize
 
 NEAREST = 100  # kept of each ranking
 TIMED = 200  # queries that are asked one at a time
 BITS = 128
 KEPT = ROOT / "build" / "relevance"
+SHOWN = 0.7  # of a sentence's words, in the passage that is shown
 
 
 class Contender(NamedTuple):
@@ -38,7 +38,6 @@ class Contender(NamedTuple):
     name: str
     ask: Callable[[list[str]], list]
     code_bytes: int = 0  # a document, beside its words
-    batch: int = 10_000  # queries at a time
 
 
 def measure(given):
@@ -132,18 +131,15 @@ def unit(some):
 
 def judge(task: Task, contender: Contender) -> dict:
     """Measure the rankings of all queries, and the time of some that are asked alone."""
-    start = perf_counter()
     found = contender.ask(task.queries)
     seconds = times(lambda query: contender.ask([query]), task.queries[:TIMED])
-    del start
     values = {}
     if any(task.judged):
         pairs = list(zip(found, task.judged, strict=True))
         values["ndcg_10"] = np.mean([ndcg(rows, judged) for rows, judged in pairs])
         values["mrr_10"] = np.mean([reciprocal(rows, judged) for rows, judged in pairs])
-        values["precision_10"] = np.mean([
-            sum(judged.get(row, 0) > 0 for row in rows[:10]) / 10 for rows, judged in pairs
-        ])
+        good = [sum(judged.get(int(row), 0) > 0 for row in rows[:10]) for rows, judged in pairs]
+        values["precision_10"] = np.mean(good) / 10
         values["recall_100"] = np.mean([recall(rows, judged) for rows, judged in pairs])
     if any(task.query_labels):
         alike = [[not wanted.isdisjoint(task.labels[row]) for row in rows[:10]]
@@ -183,3 +179,31 @@ def mean_of_seven(rows: list[dict]) -> list[dict]:
         }
         found += [{"ranking": ranking, "collections": len(some)} | means] if some else []
     return found
+
+
+# -- sentences deep in long documents -------------------------------------------------------------
+
+
+def deep(given):
+    """Ask for sentences of the second half of long documents: which are found, and which shown."""
+    warnings.simplefilter("ignore")
+    texts, asked = long_documents(20 if given.quick else 200)
+    task = Task(texts, [sentence for _, sentence in asked], [{row: 1} for row, _ in asked])
+    places, shown = [], []
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        open_store(f"{folder}/s", fitted(task, quick=given.quick)) as store,
+    ):
+        store.upsert(Document(f"{row:06}", text) for row, text in enumerate(texts))
+        for (row, sentence), hits in zip(asked, store.search_many(task.queries), strict=True):
+            places.append(reciprocal([int(hit.id) for hit in hits], {row: 1}))
+            right = [hit.passage() for hit in hits if int(hit.id) == row]
+            wanted = set(tokenize(sentence))
+            has = [len(wanted & set(tokenize(passage))) / len(wanted) for passage in right]
+            shown.append(any(share >= SHOWN for share in has))
+    facts = {"documents": len(texts), "queries": len(asked)}
+    return facts | {"mrr_10": np.mean(places).round(4), "shown": np.mean(shown).round(4)}
+
+
+if __name__ == "__main__":
+    run({"contenders": measure, "deep": deep}, embed=str, tasks=str)

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import re
+import sysconfig
 from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
@@ -13,11 +14,13 @@ import numpy as np
 from vdsh.datasets.newsgroups import keep_headers
 from vdsh.datasets.reuters import most_frequent
 from vdsh.documents import Document, read_documents
+from vdsh.text.stopwords import SMART
 from vdsh.text.tokenizer import tokenize
 
 QUERIES = Path(__file__).parent / "relevance" / "snippets.json"
-N_QUERIES = 1000  # to choose the rule with, and as many to test it
+N_QUERIES = 1000  # to choose the rule with, as was done once, and as many to test it
 SEVEN = ("cacm", "cranfield", "med", "nfcorpus", "scifact", "squad-dev", "trecqa")
+KINDS = (".txt", ".md", ".rst", "LICENSE", "copyright")  # of documentation
 LANGUAGES = {"xquad-de": "german", "xquad-ru": "russian", "xquad-zh": ""}  # others are English
 
 
@@ -69,9 +72,10 @@ def collection(name: str) -> Task:
 
 
 def titled(texts: list[str], titles: list[str], labels: list) -> Task:
-    """Ask for documents by their titles: those that have one, of two words or more."""
-    able = [i for i, title in enumerate(titles) if len(tokenize(title)) > 1 and texts[i].strip()]
-    rows = np.random.RandomState(0).permutation(able)[:N_QUERIES].tolist()
+    """Ask for documents by their titles: those that have one, and words left without it."""
+    has_words = [any(word not in SMART for word in tokenize(title)) for title in titles]
+    able = [i for i, text in enumerate(texts) if has_words[i] and text.strip()]
+    rows = np.random.RandomState(0).permutation(able)[N_QUERIES : 2 * N_QUERIES].tolist()
     asked = [labels[i] for i in rows]
     return Task(texts, [titles[i] for i in rows], [{i: 1} for i in rows], labels, asked)
 
@@ -126,6 +130,28 @@ def snippets_judged() -> Task:
     asked = json.loads(QUERIES.read_text())["queries"]
     judged = [{places[id]: 1 for id in one["relevant"]} for one in asked]
     return Task([d.text for d in documents], [one["query"] for one in asked], judged)
+
+
+def long_documents(n: int) -> tuple[list[str], list[tuple[int, str]]]:
+    """Read the documentation that is installed here, and draw sentences of the long ones.
+
+    Each is of the second half of a document above 5,000 words, and in no other document.
+    """
+    folders = (*(sysconfig.get_path(name) for name in ("purelib", "stdlib")), "/usr/share/doc")
+    found = [file for folder in folders for file in Path(folder).rglob("*")
+             if file.suffix in KINDS or file.name in KINDS]  # fmt: skip
+    files = [file for file in sorted(found) if 2000 < file.stat().st_size < 2**21]
+    texts = sorted({file.read_text(errors="replace") for file in files})
+    flat = [" ".join(text.split()) for text in texts]
+    rng, asked = np.random.RandomState(0), dict[str, int]()
+    long = [i for i, text in enumerate(flat) if text.count(" ") > 5000]
+    while len(asked) < n:
+        row = int(rng.choice(long))
+        sentences = re.split(r"(?<=[.!?]) ", flat[row][len(flat[row]) // 2 :])
+        some = sentences[rng.randint(len(sentences))]
+        if 8 <= some.count(" ") <= 25 and sum(some in text for text in flat) == 1:
+            asked[some] = row
+    return texts, [(row, sentence) for sentence, row in asked.items()]
 
 
 TASKS = {

@@ -71,9 +71,7 @@ def command(
         found = 0
         with open_store(store, device=device) as opened:
             for lines in options.read_lines():
-                answers = opened.search_many(
-                    lines, n, where=filters, rank=rank, strict=strict
-                )
+                answers = opened.search_many(lines, n, where=filters, rank=rank, strict=strict)
                 for line, hits in zip(lines, answers, strict=True):
                     output.print_answer(line, hits, as_json=as_json)
                     found += len(hits)
@@ -84,9 +82,7 @@ def command(
         query, asked = " ".join(words or ()), read_query_vector(vector)
     with open_store(store, device=device) as opened:
         if radius is None:
-            hits = opened.search(
-                query, n, vector=asked, where=filters, rank=rank, strict=strict
-            )
+            hits = opened.search(query, n, vector=asked, where=filters, rank=rank, strict=strict)
         elif k is None:
             hits = opened.within(query, radius, where=filters)
         else:

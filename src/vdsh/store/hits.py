@@ -284,10 +284,8 @@ def table(
     lines = [
         [Fragment(start), *hit.pieces(room, words)] for hit, start in zip(hits, starts, strict=True)
     ]
-    pairs = list(zip(hits, lines, strict=True))
-    related = [line for hit, line in pairs if hit.related]
-    heading = [[Fragment(RELATED)]] if related else []
-    return [line for hit, line in pairs if not hit.related] + heading + related
+    at = next((i for i, hit in enumerate(hits) if hit.related), len(lines))
+    return lines if at == len(lines) else [*lines[:at], [Fragment(RELATED)], *lines[at:]]
 
 
 def html(hits: Sequence[Hit]) -> str:

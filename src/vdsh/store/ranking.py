@@ -87,6 +87,8 @@ class Scored(NamedTuple):
 class ByRelevance:
     """Chooses the k candidates with the highest score of words and codes, ties by id.
 
+    Those that are only related come last: that costs no relevant hit (`docs/relevance.md`).
+
     The best by words vote on the code that is wanted. A document gains by what it answers of the
     words, and by how far its code is expected to agree with that code, beyond chance.
 
@@ -146,9 +148,9 @@ class ByRelevance:
         related = (shares == 0) | (scores < FAR * scores.max())
         found = map(Scored, scores.tolist(), related.tolist())
         self.scores = {c.id: one for c, one in zip(candidates, found, strict=True)}
-        order = sorted(range(len(scores)), key=lambda i: (-scores[i], candidates[i].id))
-        kept = [i for i in order if not (self.strict and related[i])]
-        return [candidates[i]._replace(distance=int(distances[i])) for i in kept[: self._k]]
+        kept = np.flatnonzero(~related).tolist() if self.strict else range(len(scores))
+        order = sorted(kept, key=lambda i: (related[i], -scores[i], candidates[i].id))
+        return [candidates[i]._replace(distance=int(distances[i])) for i in order[: self._k]]
 
     def _join(self, shares: Scores, distances: Scores) -> Scores:
         """Score candidates: the square root makes a whole match with the wanted code a 1.
