@@ -118,7 +118,8 @@ def peers(given):
     data, n = posts(given.quick), given.documents // 5
     texts = cut(data.train.texts, n, 40)
     asked = [document.text.partition("\n")[0].lower() for document in read("reuters")[:QUERIES]]
-    hasher = TextHasher("vdsh", n_bits=128, random_state=0).fit(data.train.texts)
+    settings = {"epochs": 1} if given.quick else {}
+    hasher = TextHasher("vdsh", n_bits=128, random_state=0, **settings).fit(data.train.texts)
     rows, size = [], sum(len(text.encode()) for text in texts)
     for name, fill in {"ours": partial(ours, hasher), "tantivy": tantivy_, "bm25s": bm25s_,
                        "FTS5 porter": fts5_porter}.items():  # fmt: skip
