@@ -19,11 +19,10 @@ from pathlib import Path
 
 import numpy as np
 from common import bytes_of, cut, line, posts, run, summary, timed, times
-from relevance_tasks import read
+from relevance_tasks import content_words, read
 
 from vdsh import Document, TextHasher
 from vdsh.store import open_store
-from vdsh.words.query import content_words
 
 QUERIES = 200
 BEST = "SELECT rowid FROM t WHERE t MATCH ? ORDER BY rank LIMIT 100"

@@ -71,10 +71,13 @@ def collection(name: str) -> Task:
     return Task(texts, [row["text"] for row in asked], list(judged.values()))
 
 
+def content_words(text: str) -> list[str]:
+    return [word for word in tokenize(text) if word not in SMART]
+
+
 def titled(texts: list[str], titles: list[str], labels: list) -> Task:
     """Ask for documents by their titles: those that have one, and words left without it."""
-    has_words = [any(word not in SMART for word in tokenize(title)) for title in titles]
-    able = [i for i, text in enumerate(texts) if has_words[i] and text.strip()]
+    able = [i for i, text in enumerate(texts) if content_words(titles[i]) and text.strip()]
     rows = np.random.RandomState(0).permutation(able)[N_QUERIES : 2 * N_QUERIES].tolist()
     asked = [labels[i] for i in rows]
     return Task(texts, [titles[i] for i in rows], [{i: 1} for i in rows], labels, asked)

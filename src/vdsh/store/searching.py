@@ -143,7 +143,7 @@ def search(
             f'relevance. Got rank="{rank}".'
         )
     if rank == "relevance":
-        return _by_relevance(engine, ByRelevance(query, k, strict=strict), tree)
+        return _by_relevance(engine, query, partial(ByRelevance, k=k, strict=strict), tree)
     if query.empty:
         return _nothing(engine, query, tree)
     if rank == "distance" or query.chances is None:
@@ -194,13 +194,15 @@ def index_fields(
         engine.filters.make(names, progress)
 
 
-def _by_relevance(engine: Engine, ranking: ByRelevance, where: Tree | None) -> Hits:
-    query = ranking.query
+def _by_relevance(
+    engine: Engine, query: ParsedQuery, rank: Callable[..., ByRelevance], where: Tree | None
+) -> Hits:
+    ranking = rank(query)
     with bar("indexing words") as progress:
         found = engine.relevant(ranking, where, progress)
     meant = _find_meant(engine, ranking)
     if meant:
-        ranking = ByRelevance(query._replace(words=ranking.words.corrected(meant)), k)
+        ranking = rank(query._replace(words=ranking.words.corrected(meant)))
         found = engine.relevant(ranking, where)
     language = engine.language()
     asked = [term.word for term in ranking.words.terms(language)]
