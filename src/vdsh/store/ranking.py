@@ -90,10 +90,9 @@ class Scored(NamedTuple):
 class ByRelevance:
     """Chooses the k candidates with the highest score of words and codes, ties by id.
 
-    Those that are only related come last: that costs no relevant hit (`docs/relevance.md`).
-
     The best by words vote on the code that is wanted. A document gains by what it answers of the
     words, and by how far its code is expected to agree with that code, beyond chance.
+    What is only related comes last.
 
     Parameters
     ----------

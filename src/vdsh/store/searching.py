@@ -138,10 +138,7 @@ def search(
     """Find the k best documents."""
     tree, rank = to_tree(engine, where), rank_of(query, rank)
     if strict and rank != "relevance":
-        raise InputError(
-            "strict leaves out documents without the query's words, so it needs a text ranked by "
-            f'relevance. Got rank="{rank}".'
-        )
+        raise InputError(f"strict needs a text ranked by relevance. Got rank {rank!r}.")
     if rank == "relevance":
         return _by_relevance(engine, query, partial(ByRelevance, k=k, strict=strict), tree)
     if query.empty:
