@@ -17,7 +17,7 @@ install: $(INSTALLED)  ## set up .venv with everything
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt pip
-	$(BIN)/python -m pip install --quiet -c constraints.txt --editable '.[train,parquet,plots,server,milvus,postgres,export,ray]' --group dev
+	$(BIN)/python -m pip install --quiet -c constraints.txt --editable '.[train,parquet,files,plots,server,milvus,postgres,export,ray]' --group dev
 	@touch $@ $(FOR_DEMO)
 
 $(FOR_DEMO): pyproject.toml constraints.txt

@@ -6,6 +6,7 @@ import io
 import json
 import shutil
 import sqlite3
+import zipfile
 import zlib
 from contextlib import closing, suppress
 from pathlib import Path
@@ -19,6 +20,8 @@ from safetensors.numpy import load, save
 from vdsh import TextHasher
 from vdsh.datasets.formats import read_vectors
 from vdsh.documents import Document, read_documents
+from vdsh.documents.readers import read_file
+from vdsh.documents.split import place_of, split_text
 from vdsh.search import HammingIndex
 from vdsh.search.index_file import FORMAT, MAGIC, map_arrays, write_arrays
 from vdsh.server.tokens import read_tokens
@@ -121,6 +124,69 @@ class Tokens:
         known = read_tokens(str(folder / "tokens"))
         assert known is not None and known.known, "a file that lets nobody in"
         assert known.find(b"Bearer ") is None, "no token at all lets in"
+
+
+class Files:
+    """A file of a folder: a page, a notebook, a PDF, a Word document."""
+
+    KINDS = ("html", "md", "ipynb", "pdf", "docx")
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        texts = TEXTS[:3]
+        pages = [f"<title>{t}</title><nav>x</nav><h2>{t}</h2><pre>{t}</pre>" for t in texts]
+        cells = {"cells": [{"source": [text]} for text in texts]}
+        self.valid = {
+            "html": lambda: "".join(pages).encode(),
+            "md": lambda: f"---\ntitle: x\n---\n{'# '.join(texts)}".encode(),
+            "ipynb": lambda: json.dumps(cells).encode(),
+            "pdf": lambda: make_pdf(texts),
+            "docx": lambda: make_docx(texts),
+        }[kind]()
+
+    def write(self, folder: Path, rng: Random) -> None:
+        data = mutants.of_bytes(self.valid, rng)
+        if self.kind == "docx" and rng.random() < 0.5:  # damage behind good check sums
+            data = make_docx([mutants.of_bytes(b"some words", rng).decode(errors="replace")])
+        packed = rng.random() < 0.1
+        path = folder / f"x.{self.kind}{'.gz' * packed}"
+        path.write_bytes(gzip.compress(data, 1) if packed else data)
+        self.path = path
+
+    def use(self, folder: Path, rng: Random) -> None:
+        text, title = read_file(self.path)
+        spans = split_text(text)
+        assert not spans or spans[-1][1] == len(text), "passages that lose the end"
+        place_of(text, rng.randrange(len(text) + 1))
+        f"{text}{title}".encode()
+
+
+def make_pdf(pages: list[str]) -> bytes:
+    """Make a small PDF with a line a page."""
+    kids = " ".join(f"{4 + 2 * number} 0 R" for number in range(len(pages)))
+    parts = ["<</Type/Catalog/Pages 2 0 R>>", f"<</Type/Pages/Kids[{kids}]/Count {len(pages)}>>"]
+    parts += ["<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"]
+    for number, words in enumerate(pages):
+        fonts = "/Resources<</Font<</F1 3 0 R>>>>/MediaBox[0 0 300 300]"
+        parts += [f"<</Type/Page/Parent 2 0 R{fonts}/Contents {5 + 2 * number} 0 R>>"]
+        drawn = f"BT /F1 12 Tf 20 200 Td ({words}) Tj ET" if words else ""
+        parts += [f"<</Length {len(drawn)}>>stream\n{drawn}\nendstream"]
+    out, places = "%PDF-1.4\n", []
+    for number, part in enumerate(parts, 1):
+        places.append(f"{len(out):010} 00000 n \n")
+        out += f"{number} 0 obj\n{part}\nendobj\n"
+    table = f"xref\n0 {len(parts) + 1}\n0000000000 65535 f \n{''.join(places)}"
+    trailer = f"trailer<</Root 1 0 R/Size {len(parts) + 1}>>"
+    return f"{out}{table}{trailer}\nstartxref\n{len(out)}\n%%EOF".encode()
+
+
+def make_docx(paragraphs: list[str], declared: str = "") -> bytes:
+    """Make a Word document of nothing but text."""
+    body = "".join(f"<w:p><w:r><w:t>{words}</w:t></w:r></w:p>" for words in paragraphs)
+    with zipfile.ZipFile(out := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as file:
+        xml = f"{declared}<w:document><w:body>{body}</w:body></w:document>"
+        file.writestr("word/document.xml", xml.encode(errors="replace"))
+    return out.getvalue()
 
 
 class Vectors:
@@ -348,6 +414,7 @@ def targets(scratch: Path, models: list[str]) -> dict[str, Any]:
     return {
         **{kind: Documents(kind) for kind in ("jsonl", "csv", "tsv", "text")},
         "parquet": Parquet(),
+        **{kind: Files(kind) for kind in Files.KINDS},
         "svm": Vectors(),
         "tokens": Tokens(),
         "model": Model(models, scratch),
