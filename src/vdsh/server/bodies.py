@@ -164,6 +164,9 @@ Rank = Annotated[
         "is expected, since the model knows how sure it is of each bit of a text."
     ),
 ]
+Strict = Annotated[
+    bool, Field(description="Leave out hits that are only related; see `related` of a hit.")
+]
 Label = Annotated[str, Field(max_length=1000)]
 Where = Annotated[
     Annotated[dict[str, Any], AfterValidator(_check_filter)] | None,
@@ -216,6 +219,7 @@ class SearchBody(Query):
     k: K = 10
     where: Where = None
     rank: Rank = None
+    strict: Strict = False
     highlight: Highlight = False
 
 
@@ -228,6 +232,7 @@ class SearchManyBody(Body):
     ] = 10
     where: Where = None
     rank: Rank = None
+    strict: Strict = False
 
     @model_validator(mode="after")
     def _check_total(self, info: ValidationInfo) -> Self:
