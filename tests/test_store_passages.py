@@ -46,7 +46,7 @@ def store(request, new_place):
 def test_a_sentence_deep_in_a_long_document_is_found_and_shown(store):
     hit = store.search("turquoise walrus repaired observatory winter")[0]
     assert hit.id == "long"
-    assert SENTENCE in hit.text[slice(*hit.span)]
+    assert SENTENCE in hit.text[slice(*hit.section)]
     assert "turquoise walrus" in hit.passage()
     assert hit.place == "Repairs"
     assert hit.as_fields()["place"] == "Repairs"
@@ -64,7 +64,7 @@ def test_passages_go_with_their_document(store):
     assert [hit.id for hit in store.search("turquoise walrus")] == ["scattered"]
     store.upsert([Document("long", "A short note on a walrus.")])
     hit = next(hit for hit in store.search("walrus") if hit.id == "long")
-    assert (hit.span, hit.passage()) == ((0, 0), "A short note on a walrus.")
+    assert (hit.section, hit.passage()) == ((0, 0), "A short note on a walrus.")
 
 
 def test_phrases_filters_and_exclusion_work_inside_passages(store):
@@ -80,7 +80,7 @@ def test_engines_score_passages_alike(new_place):
         with open_store(new_place(engine)) as store:
             store.upsert(DOCUMENTS)
             hits = store.search("turquoise walrus repaired the observatory")
-            found.append([(hit.id, round(hit.score, 9), hit.span) for hit in hits])
+            found.append([(hit.id, round(hit.score, 9), hit.section) for hit in hits])
     assert all(one == found[0] for one in found)
 
 
@@ -96,7 +96,7 @@ def test_the_title_does_not_shift_the_passage(tmp_path):
     with open_store(tmp_path / "store") as store:
         store.upsert([Document("notes/long.md", LONG, None, {"title": "A title of some words"})])
         hit = store.search("turquoise walrus repaired")[0]
-        assert SENTENCE in hit.text[slice(*hit.span)]
+        assert SENTENCE in hit.text[slice(*hit.section)]
         first = store.search("title words")[0]
         assert first.id == "notes/long.md"
-        assert 0 <= first.span[0] <= first.span[1] <= len(LONG)
+        assert 0 <= first.section[0] <= first.section[1] <= len(LONG)

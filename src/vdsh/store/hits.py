@@ -111,7 +111,7 @@ class Hit(NamedTuple):
         By words and code together, from 0 to 1, where hits were ranked so.
     words : tuple of str
         Words of the document that are forms of the query's, where hits were ranked so.
-    span : tuple of (int, int)
+    section : tuple of (int, int)
         Where the best passage of a long text begins and ends, in characters; (0, 0) for others.
     related : bool
         Whether it has no word of the query, or a score of less than half the best.
@@ -126,7 +126,7 @@ class Hit(NamedTuple):
     code: str = ""
     score: float | None = None
     words: tuple[str, ...] = ()
-    span: tuple[int, int] = (0, 0)
+    section: tuple[int, int] = (0, 0)
     related: bool = False
 
     def __repr__(self) -> str:
@@ -153,7 +153,7 @@ class Hit(NamedTuple):
 
     def pieces(self, width: int = LENGTH, words: Collection[str] | None = None) -> list[Fragment]:
         """Return the passage in pieces, each with whether it is a word of the query."""
-        wanted, (start, stop) = self.words if words is None else words, self.span
+        wanted, (start, stop) = self.words if words is None else words, self.section
         if not stop:
             return show_passage(self.text, wanted, width)
         shown = show_passage(self.text[start:stop], wanted, width)
@@ -164,7 +164,7 @@ class Hit(NamedTuple):
     def place(self) -> str:
         """Where in its text the best passage is: the headings above it, or its page."""
         found = [text for text, marked in self.pieces() if marked]
-        start, stop = self.span
+        start, stop = self.section
         at = self.text.find(found[0], start, stop or None) if found else start
         return place_of(self.text, max(at, start))
 
@@ -175,8 +175,8 @@ class Hit(NamedTuple):
             del fields["expected"]
         if self.score is None:
             del fields["score"], fields["words"], fields["related"]
-        if not self.span[1]:
-            del fields["span"]
+        if not self.section[1]:
+            del fields["section"]
         if place := self.place:
             fields["place"] = place
         return fields
@@ -190,7 +190,7 @@ def to_hit(found: Found) -> Hit:
     if not stop:
         return hit
     head = len(searched_text(document.id, text, metadata)) - len(text)
-    return hit._replace(span=(max(0, start - head), max(0, stop - head)))
+    return hit._replace(section=(max(0, start - head), max(0, stop - head)))
 
 
 def to_document(hit: Hit) -> Document:
