@@ -5,13 +5,19 @@ from contextlib import suppress
 from typing import Any
 
 from vdsh.evaluation import find_faults, measure_quality
-from vdsh.hashers import VectorHasher
+from vdsh.hashers import VectorHasher, default_method
 from vdsh.model.health import count_changes, sample
 from vdsh.pipeline import TextHasher
 from vdsh.progress import progress_bar, training_bar
 from vdsh.scale.cluster import Machines
 from vdsh.scale.training import Lesson, fit_on_ray
 
+__all__ = ["WITHOUT_TORCH", "default_method", "fit_from", "fit_texts", "fit_vectors"]
+
+WITHOUT_TORCH = (
+    "This is the linear method, because torch is not installed; with it (pip install "
+    "'vdsh[train]') a network trains on from here, which improves short codes most."
+)
 MOST_COMPARED = 10_000  # texts that are encoded with both models
 
 

@@ -131,10 +131,9 @@ def describe(report: "Report") -> str:
     if report.kl is not None:
         parts.append(f"KL {report.kl:.1f}")
     if report.validation is not None:
-        precision = report.selects_on == "precision"
-        parts.append(
-            f"P@100 {report.validation:.3f}" if precision else f"bound {report.validation:.1f}"
-        )
+        name = {"precision": "P@100", "halves": "halves"}.get(report.selects_on)
+        score = report.validation
+        parts.append(f"bound {score:.1f}" if name is None else f"{name} {score:.3f}")
     return "  ".join(parts)
 
 

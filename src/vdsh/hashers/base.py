@@ -55,7 +55,8 @@ class Report(NamedTuple):
     kl: float | None = None
     # The newest validation score, see `selects_on`; None before the first.
     validation: float | None = None
-    selects_on: str = ""  # "precision", "bound" or "" when there is no validation data
+    # "precision", "halves", "bound" or "" when there is no validation data.
+    selects_on: str = ""
     unit: str = "epoch"  # what `epoch` counts: "epoch", "bit", "layer", ...
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from scipy.sparse import csr_array, vstack
 from torch import Tensor
 
 from vdsh.codes import FIXED
@@ -13,21 +14,28 @@ from vdsh.hashers.vdsh.batches import MOST_DENSE, SparseBatch, sparse_batches
 from vdsh.hashers.vdsh.defaults import are_many
 from vdsh.hashers.vdsh.epochs import Documents, in_order
 from vdsh.hashers.vdsh.network import Network
-from vdsh.hashers.vdsh.objective import Weights, lower_bound
+from vdsh.hashers.vdsh.objective import lower_bound, weights_of
 from vdsh.labels import Labels
 from vdsh.metrics.by_threshold import MOST_DOCUMENTS, MOST_QUERIES, choose_k
-from vdsh.metrics.ranking import Tally, precision_at
+from vdsh.metrics.ranking import Tally, ndcg_at, precision_at
 from vdsh.model.health import sample
+from vdsh.text.counts import halves, weigh
 
 if TYPE_CHECKING:
     from vdsh.hashers.vdsh import VDSH
 
 
 _ENCODE = 1024  # documents at a time on a CPU
+_OTHERS = 2_000  # training documents that halves are hidden among
 
 
 class Judge:
-    """Scores the network on validation data: precision where labels allow it, else the bound."""
+    """Scores the network on validation data: precision where labels allow it, else halves.
+
+    Halves: one half of a validation document looks for the other one, which lies among those of
+    the others and 2,000 training documents (nDCG: 1 where it always comes first). Documents of one
+    word have no halves; there the bound decides.
+    """
 
     def __init__(self, hasher: "VDSH", kind: str, train: Documents, queries: Documents) -> None:
         self.hasher, self.kind = hasher, kind
@@ -35,9 +43,14 @@ class Judge:
         # Cut once, not after every epoch.
         self.queries = list(_batches(queries))
         self.n_queries = queries.n_docs
+        if kind == "bound":
+            return
+        self.train = list(_batches(train))
         if kind == "precision":
-            self.train = list(_batches(train))
             self.relevant = queries.labels @ train.labels.T > 0  # (n_queries, n_docs)
+        else:
+            shape = queries.n_docs, train.n_docs
+            self.relevant = torch.eye(*shape, dtype=torch.bool, device=train.device)
 
     @classmethod
     def choose(
@@ -47,9 +60,16 @@ class Judge:
         if validation is None:
             return None
         enough = all(_are_known(part.labels) for part in (train, validation))
-        kind = "precision" if hasher.selection == "precision" and enough else "bound"
-        database = _subset(train, MOST_DOCUMENTS, kind)
+        kind = hasher.selection if enough or hasher.selection == "bound" else "halves"
+        database = _subset(train, MOST_DOCUMENTS if enough else _OTHERS, kind)
         queries = _subset(validation, MOST_QUERIES, kind)
+        if kind == "halves":
+            one, two = halves(queries.counts)
+            if one.shape[0]:
+                hidden = csr_array(vstack([two, database.counts], format="csr"))
+                database, queries = (_weighed(hasher, each) for each in (hidden, one))
+            else:
+                kind = "bound"
         parts = (Documents(part, hasher.target, device) for part in (database, queries))
         return cls(hasher, kind, *parts)
 
@@ -65,21 +85,28 @@ class Judge:
         return max(self._precision(name, database, queries) for name in names)
 
     def _precision(self, threshold: str, database: Tensor, queries: Tensor) -> float:
-        """Let validation documents search the training documents."""
+        """Let validation documents search the training documents, or halves the other ones."""
         cut = _median(database) if threshold == "median" else torch.zeros_like(database[0])
         found = count(queries > cut, database > cut, self.relevant)
-        return float(precision_at(tally(found.cpu()), self.k).mean())
+        counts = tally(found.cpu())
+        if self.kind == "halves":
+            return float(ndcg_at(counts, len(database)).mean())
+        return float(precision_at(counts, self.k).mean())
 
     def _bound(self, network: Network, seed: int) -> float:
         """Compute the lower bound per validation document, with the same noise every time."""
         generator = torch.Generator(network.W1.device).manual_seed(seed)
         bound = lower_bound(self.hasher)
-        weights = Weights(self.hasher.kl_weight_, float(getattr(self.hasher, "label_weight", 0)))
+        weights = weights_of(self.hasher, self.hasher.kl_weight_)
         total = torch.zeros((), dtype=torch.float64, device=network.W1.device)
         for batch in self.queries:
             noise = network.noise(len(batch.known), 1, generator)
             total += bound(network, batch, network.hidden(batch), weights, noise).value.sum()
         return float(total / self.n_queries)
+
+
+def _weighed(hasher: "VDSH", counts: csr_array) -> Examples:
+    return Examples(weigh(counts, hasher.weighting, getattr(hasher, "idf_", None)), counts, None)
 
 
 def _are_known(labels: Labels | None) -> bool:
