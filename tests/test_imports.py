@@ -77,7 +77,7 @@ def test_training_does_not_load_the_compiler_of_torch(docs, tmp_path):
         (["--model", "vdsh"], "Run: pip install 'vdsh[train]'", 1),
         (
             [],
-            "linear method, because torch is not installed; with it (pip install 'vdsh[train]')",
+            "because torch is not installed; with it (pip install 'vdsh[train]')",
             0,
         ),
     ],
