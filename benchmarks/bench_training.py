@@ -11,7 +11,7 @@ import statistics
 import torch
 from common import posts, run, timed
 
-from vdsh.hashers import VDSH, VDSH_S
+from vdsh.hashers import VDSH, VDSH_S, LinearHashing
 from vdsh.paper.settings import paper_settings
 from vdsh.text import BagOfWords
 
@@ -19,6 +19,9 @@ from vdsh.text import BagOfWords
 def on_cpu(given):
     """Fit from texts to thresholds with the defaults."""
     data, found = posts(given.quick), {}
+    for n_bits in (32, 128):
+        hasher = LinearHashing(n_bits, random_state=0)
+        found[f"linear, {n_bits} bits"] = {"seconds": round(timed(fit_texts, hasher, data)[1], 1)}
     for kind in (VDSH, VDSH_S):
         hasher = kind(32, random_state=0, device="cpu")
         seconds = timed(fit_texts, hasher, data)[1]
