@@ -271,21 +271,14 @@ def test_bit_probabilities_agree_with_draws_from_the_posterior(corpus_):
 
 
 @pytest.mark.parametrize(
-    ("labelled", "selection", "chosen"),
-    [
-        (1.0, "precision", "precision"),
-        (1.0, "bound", "bound"),
-        (0.5, "precision", "precision"),
-        (0.2, "precision", "halves"),
-        (0.0, "precision", "halves"),
-        (0.0, "bound", "bound"),
-    ],
+    ("labelled", "chosen"),
+    [(1.0, "precision"), (0.5, "precision"), (0.2, "halves"), (0.0, "halves")],
 )
-def test_the_best_epoch_is_chosen_on_validation(labelled, selection, chosen, corpus_):
+def test_the_best_epoch_is_chosen_on_validation(labelled, chosen, corpus_):
     X = corpus_.counts
     labels = some_labels(labelled)
     y, y_validation = (labels[:60], labels[60:]) if labelled else (None, None)
-    hasher = VDSH(8, random_state=0, selection=selection, **QUICK)
+    hasher = VDSH(8, random_state=0, **QUICK)
     hasher.fit(X[:60], y, validation=(X[60:], y_validation))
     scores = [epoch["validation"] for epoch in hasher.history_]
     assert hasher.selected_on_ == chosen
@@ -388,7 +381,8 @@ def test_interruption_in_the_first_epoch_is_not_swallowed(corpus_):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"selection": "test"}, 'selection must be "precision" or "bound". Got \'test\''),
+        ({"schedule": "test"}, 'schedule must be "linear" or "constant". Got \'test\''),
+        ({"n_samples": -1}, "n_samples must be 0 or more. Got -1"),
         ({"log_variance": "big"}, "log_variance must be"),
         ({"start": "good"}, "start must be"),
         ({"schedule": "daily"}, "schedule must be"),

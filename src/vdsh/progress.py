@@ -131,9 +131,8 @@ def describe(report: "Report") -> str:
     if report.kl is not None:
         parts.append(f"KL {report.kl:.1f}")
     if report.validation is not None:
-        name = {"precision": "P@100", "halves": "halves"}.get(report.selects_on)
-        score = report.validation
-        parts.append(f"bound {score:.1f}" if name is None else f"{name} {score:.3f}")
+        name = "P@100" if report.selects_on == "precision" else report.selects_on
+        parts.append(f"{name} {report.validation:.3f}")
     return "  ".join(parts)
 
 

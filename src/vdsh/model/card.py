@@ -203,12 +203,9 @@ def _selection(model: Described) -> str:
             f"precision on the validation documents{when}: {score:.3f} (share of the 100 nearest "
             "training documents, or of the nearest tenth, with a label in common)"
         )
-    by = f"lower bound of the validation documents, {score:.1f} nats each"
-    if kind == "halves":
-        by = f"halves of validation documents that find the other half, nDCG {score:.3f}"
     return (
-        "how good the codes are was not measured (`vdsh fit` does); the epoch was chosen by the "
-        + by
+        "how good the codes are was not measured (`vdsh fit` does); the epoch was chosen by how "
+        f"well halves of validation documents find the other half, nDCG {score:.3f}"
     )
 
 

@@ -48,11 +48,9 @@ class VDSH(Hasher):
         of documents, or 100,000 over the number where labels lead; from 3 to 20. Below 32 bits up
         to twice as many; half as many where it learns on from a trained model.
     patience : int, default=10
-        Stop after so many epochs without a better validation score.
-    selection : {"precision", "bound"}, default="precision"
-        What the validation data measures: precision at 100 or the lower bound. Where fewer than
-        three in ten training or validation documents have labels, precision is replaced by how well
-        one half of a validation document finds the other. The linear start is looked at too.
+        Stop after so many epochs without a better validation score: precision at 100, or where
+        fewer than three in ten training or validation documents have labels, how well one half of
+        a validation document finds the other. The linear start has a score too.
     batch_size : int, optional
         By default 200, more for a large corpus: as many as make 800 batches of it, up to 1,000.
     start : {"linear", "random"}, default="linear"
@@ -111,7 +109,7 @@ class VDSH(Hasher):
     best_epoch_ : int
         The epoch the weights come from; 0 is the linear start.
     selected_on_ : str
-        What chose it: "precision", "halves", "bound", or "" without validation data.
+        What chose it: "precision", "halves", or "" without validation data.
     interrupted_ : bool
         Whether training was stopped by hand.
     """
@@ -125,7 +123,6 @@ class VDSH(Hasher):
     decoder_size: int = 200
     epochs: int | None = None
     patience: int = 10
-    selection: str = "precision"
     batch_size: int | None = None
     start: str = "linear"
     learning_rate: float | None = None
@@ -192,7 +189,6 @@ class VDSH(Hasher):
 
     def _check_settings(self) -> None:
         choices = {
-            "selection": ("precision", "bound"),
             "log_variance": ("bounded", "free"),
             "target": ("binary", "counts"),
             "start": ("linear", "random"),

@@ -39,7 +39,7 @@ class Trained(NamedTuple):
     # For each epoch its loss, divergence and validation score; the first row is the start.
     history: list[dict[str, float | None]]
     best_epoch: int  # 0 is the start
-    selected_on: str  # "precision", "halves", "bound" or ""
+    selected_on: str  # "precision", "halves" or ""
     interrupted: bool  # whether the user stopped training
 
 
@@ -97,7 +97,7 @@ def _train(
     n_epochs = hasher.epochs_
     begun = None  # the score of a linear start; weights by chance are not looked at
     if judge and hasher.start == "linear":
-        begun = processes.agree(lambda: judge.score(network, seed))
+        begun = processes.agree(lambda: judge.score(network))
     history: list[dict[str, float | None]] = [{"loss": None, "kl": None, "validation": begun}]
 
     def show(number: int, done: float) -> None:
@@ -120,7 +120,7 @@ def _train(
                 )
             score = float(number)
             if judge:
-                score = processes.agree(lambda: judge.score(network, seed))
+                score = processes.agree(lambda: judge.score(network))
             history.append({"loss": loss, "kl": kl, "validation": score if judge else None})
             if score > best.score or (score == best.score and not best.epoch):
                 best = _Best(score, number, _copy(network))
@@ -131,7 +131,8 @@ def _train(
             if number - best.epoch >= hasher.patience:
                 break
     except KeyboardInterrupt:
-        if len(history) == 1 or processes.size > 1:
+        unlearned = len(history) == 1 or (begun is None and not best.epoch)
+        if unlearned or processes.size > 1:
             raise
         interrupted = True
         warnings.warn(
