@@ -381,7 +381,6 @@ def test_interruption_in_the_first_epoch_is_not_swallowed(corpus_):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"schedule": "test"}, 'schedule must be "linear" or "constant". Got \'test\''),
         ({"n_samples": -1}, "n_samples must be 0 or more. Got -1"),
         ({"log_variance": "big"}, "log_variance must be"),
         ({"start": "good"}, "start must be"),
