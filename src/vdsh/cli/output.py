@@ -123,16 +123,19 @@ def _print_table(hits: "Hits", query: "str | Codes") -> None:
     from vdsh.store.hits import WIDTH, table
 
     width = get_terminal_size((WIDTH, 0)).columns
-    for line in table(hits, width, _words(query)):
+    for line in table(hits, width, _words(hits, query)):
         typer.echo("".join(typer.style(t, bold=True) if on else t for t, on in line))
 
 
 def _fields(hits: "Hits", query: "str | Codes") -> list[dict[str, Any]]:
-    words = _words(query)
+    words = _words(hits, query)
     return [hit.as_fields() | {"passage": hit.passage(words=words)} for hit in hits]
 
 
-def _words(query: "str | Codes") -> Collection[str]:
-    from vdsh.words.query import content_words
+def _words(hits: "Hits", query: "str | Codes") -> Collection[str] | None:
+    """Say which words to mark: those that each hit was found by, or the query's."""
+    from vdsh.text import SMART, tokenize
 
-    return content_words(query) if isinstance(query, str) else ()
+    if any(hit.score is not None for hit in hits):
+        return None
+    return [w for w in tokenize(query) if w not in SMART] if isinstance(query, str) else ()

@@ -13,10 +13,11 @@ from vdsh.codes import Codes, unpack
 from vdsh.explain.results import TextExplanation
 from vdsh.explain.texts import Pushes, all_pushes, put_together
 from vdsh.model import Model, as_model
-from vdsh.text.stopwords import SMART
+from vdsh.text.languages import NONE, Language, fold
+from vdsh.text.languages import language as find_stems
 from vdsh.text.tokenizer import Span, find_spans
 from vdsh.words.passages import LONGEST, best_start, cut_passage
-from vdsh.words.query import content_words
+from vdsh.words.query import plain_query
 
 if TYPE_CHECKING:
     from vdsh.codes import Bits
@@ -55,6 +56,7 @@ def highlight(
     code: Codes,
     query: str | None = None,
     phrases: Phrases = (),
+    language: str = NONE,
 ) -> Highlights:
     """Choose the passage and the words to mark in each of the texts that a query found.
 
@@ -66,8 +68,10 @@ def highlight(
         Its text, where there is one.
     phrases : sequence of sequences of str
         Words of the query that belong together: the passage is where they are.
+    language : str, default="none"
+        Of the words, so that other forms of the query's words are marked too.
     """
-    made = Highlighter(as_model(hasher), code, query or "", phrases)
+    made = Highlighter(as_model(hasher), code, query or "", phrases, find_stems(language))
     shown = [one for some in portions(texts) for one in made.show(some)]
     return Highlights(made.explain(), shown)
 
@@ -93,10 +97,13 @@ def portions(texts: Sequence[str]) -> Iterator[list[str]]:
 class Highlighter:
     """Shows texts that one query found, some at a time; see `highlight`."""
 
-    def __init__(self, model: Model, code: Codes, query: str, phrases: Phrases) -> None:
+    def __init__(
+        self, model: Model, code: Codes, query: str, phrases: Phrases, language: Language
+    ) -> None:
         self.model = model
         self.phrases = phrases
-        self.wanted = content_words(query[:LONGEST])
+        self.language = language
+        self.wanted = {term.term for term in plain_query(query[:LONGEST]).terms(language)}
         self.bits = unpack(code[None])[0]
         # A model of vectors knows no words: those of the query are marked.
         self.counts = None if model.takes_vectors else model.counts([query])
@@ -110,13 +117,40 @@ class Highlighter:
     def show(self, texts: Sequence[str]) -> list[Highlight]:
         """Choose the passage and the words to mark in each text, as `portions` gives them."""
         if self.counts is None:
-            return [_show(text, {}, self.wanted, self.phrases) for text in texts]
+            return [self._show(text, {}) for text in texts]
         words = self.model.counts(texts)
         found = all_pushes(self.model, words, most=MOST_TRIED, always=self.counts.indices)
         return [
-            _show(text, _weigh(self.model, pushed, self.bits), self.wanted, self.phrases)
+            self._show(text, _weigh(self.model, pushed, self.bits))
             for text, pushed in zip(texts, found, strict=True)
         ]
+
+    def _show(self, text: str, weights: dict[str, float]) -> Highlight:
+        """Mark the words with the largest weights; the query's own words come before all others."""
+        spans = find_spans(text, shortest=1)
+        tokens = list({span.token for span in spans})
+        stems = zip(tokens, self.language.stems(tokens), strict=True)
+        own = {token for token, stem in stems if stem in self.wanted}
+        weights = weights | {word: 1 + weights.get(word, 0.0) for word in own}
+        heaviest = set(sorted(weights, key=lambda word: (-weights[word], word))[:MOST_WORDS])
+        chosen = [span for span in spans if span.token in heaviest][:MOST_MARKS]
+        typed = self._of_phrases(spans) or [span for span in spans if span.token in own]
+        typed = typed[:MOST_MARKS]
+        weights = dict.fromkeys(own, 1.0) if typed else weights
+        passage = cut_passage(text, best_start(typed or chosen, weights))
+        return Highlight(passage, _to_marks(chosen, own))
+
+    def _of_phrases(self, spans: Sequence[Span]) -> list[Span]:
+        """Find where the words of phrases follow each other, stop words left out of them."""
+        tokens = [fold(span.token) for span in spans]
+        places: set[int] = set()
+        for phrase in self.phrases:
+            wanted = [fold(word) for word in phrase]
+            for i in range(len(tokens) - len(wanted) + 1):
+                if tokens[i : i + len(wanted)] == wanted:
+                    places.update(range(i, i + len(wanted)))
+        stops = self.language.stop_words
+        return [spans[i] for i in sorted(places) if tokens[i] not in stops]
 
 
 def _weigh(model: Model, found: Pushes, bits: "Bits") -> dict[str, float]:
@@ -127,33 +161,11 @@ def _weigh(model: Model, found: Pushes, bits: "Bits") -> dict[str, float]:
     return {model.words[term]: share for term, share in pairs if share >= LEAST}
 
 
-def _show(
-    text: str, weights: dict[str, float], wanted: Collection[str], phrases: Phrases
-) -> Highlight:
-    """Mark the words with the largest weights; the query's own words come before all others."""
-    spans = find_spans(text)
-    own = {span.token for span in spans if span.token in wanted}
-    weights = weights | {word: 1 + weights.get(word, 0.0) for word in own}
-    heaviest = set(sorted(weights, key=lambda word: (-weights[word], word))[:MOST_WORDS])
-    chosen = [span for span in spans if span.token in heaviest][:MOST_MARKS]
+def _to_marks(spans: Sequence[Span], own: Collection[str]) -> list[tuple[int, int, bool]]:
     marks: list[tuple[int, int, bool]] = []
-    for start, stop, word in chosen:
+    for start, stop, word in spans:
         if marks and start < marks[-1][1]:  # pairs of ideographs overlap
             marks[-1] = (marks[-1][0], stop, marks[-1][2] or word in own)
         else:
             marks.append((start, stop, word in own))
-    typed = _of_phrases(spans, phrases) or [span for span in spans if span.token in own]
-    typed = typed[:MOST_MARKS]
-    weights = dict.fromkeys(own, 1.0) if typed else weights
-    return Highlight(cut_passage(text, best_start(typed or chosen, weights)), marks)
-
-
-def _of_phrases(spans: Sequence[Span], phrases: Phrases) -> list[Span]:
-    """Find where the words of phrases follow each other, stop words left out of what is found."""
-    tokens = [span.token for span in spans]
-    places: set[int] = set()
-    for phrase in phrases:
-        for i in range(len(tokens) - len(phrase) + 1):
-            if tokens[i : i + len(phrase)] == list(phrase):
-                places.update(range(i, i + len(phrase)))
-    return [spans[i] for i in sorted(places) if tokens[i] not in SMART]
+    return marks

@@ -24,6 +24,7 @@ from vdsh.store import Hit, Hits, Store
 from vdsh.store.engine import ModelChangedError
 from vdsh.store.hits import ParsedQuery, Within, to_document
 from vdsh.store.ranking import choose_rank
+from vdsh.text.languages import language
 from vdsh.words.passages import DOTS, one_line
 
 if TYPE_CHECKING:
@@ -148,7 +149,9 @@ async def highlighted(asked: Asked, hits: Sequence[Hit], pool: StorePool) -> dic
     model, text, shown = pool.model, asked.text, []
     if model.n_bits != 8 * len(asked.code):
         raise ModelChangedError("The model of the store changed during the request. Send it again.")
-    made = await pool.compute(lambda: Highlighter(model, asked.code, text or "", asked.phrases))
+    spoken = language(await pool.call(lambda store: store.language))
+    parts = (model, asked.code, text or "", asked.phrases, spoken)
+    made = await pool.compute(lambda: Highlighter(*parts))
     for some in portions([hit.text for hit in hits]):
         shown += await pool.compute(partial(made.show, some))
     answer: dict[str, Any] = {

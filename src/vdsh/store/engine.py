@@ -13,6 +13,7 @@ from vdsh.store.ranking import ByRelevance, reorder
 from vdsh.store.reindex import Models
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
+from vdsh.text.languages import NONE, Language, language
 from vdsh.words import WordQuery
 
 
@@ -148,7 +149,15 @@ class Engine(ABC):
         Where there is no word index, the nearest by code are put in order. `progress` is called
         where a damaged one has to be made anew.
         """
-        return reorder(self.nearest(ranking.query, NEAREST, where), ranking)
+        return reorder(self.nearest(ranking.query, NEAREST, where), ranking, self.language())
+
+    def language(self) -> Language:
+        """Return the language of the words, which the first documents settle."""
+        return language(self.meta().get("language", NONE))
+
+    def meant(self, word: str, *, unfinished: bool = False) -> list[str]:
+        """List words of documents that a mistyped or unfinished one may be; best first."""
+        return []
 
     @abstractmethod
     def within(

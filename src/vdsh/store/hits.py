@@ -179,9 +179,13 @@ class Hits(list[Hit]):
     by_words : bool
         Whether words were looked for too.
 
+    meant : mapping of str to str, optional
+        Words that no document has, with those that were looked for instead.
+
     Attributes
     ----------
     unknown : list of str
+    meant : dict of str to str
     warning : str or None
         A sentence for the person who asked; None where every word was known.
     """
@@ -193,10 +197,13 @@ class Hits(list[Hit]):
         *,
         empty: bool = False,
         by_words: bool = False,
+        meant: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(hits)
-        self.unknown = list(unknown)
-        self.warning = _describe_unknown(self.unknown, empty=empty, by_words=by_words)
+        self.meant = dict(meant or {})
+        self.unknown = [word for word in unknown if word not in self.meant]
+        about = _describe_unknown(self.unknown, empty=empty, by_words=by_words)
+        self.warning = " ".join(filter(None, [_describe_meant(self.meant), about])) or None
 
     def __repr__(self) -> str:
         width = get_terminal_size((WIDTH, 0)).columns
@@ -211,7 +218,8 @@ class Hits(list[Hit]):
         """Give the JSON fields about unknown words; none where every word was known."""
         if self.warning is None:
             return {}
-        return {"unknown": self.unknown, "warning": self.warning}
+        meant = {"meant": self.meant} if self.meant else {}
+        return {"unknown": self.unknown, **meant, "warning": self.warning}
 
 
 class Within(NamedTuple):
@@ -235,6 +243,18 @@ class Duplicates(NamedTuple):
 
     keep: str
     others: list[tuple[str, int, float]]
+
+
+def _describe_meant(meant: Mapping[str, str]) -> str:
+    """Say which words were looked for instead of others.
+
+    >>> _describe_meant({"serach": "search"})
+    "Did you mean 'search'? No document has 'serach'."
+    """
+    if not meant:
+        return ""
+    words, typed = (", ".join(f"'{word}'" for word in some) for some in (meant.values(), meant))
+    return f"Did you mean {words}? No document has {typed}."
 
 
 def _describe_unknown(words: list[str], *, empty: bool, by_words: bool = False) -> str | None:

@@ -24,6 +24,7 @@ def describe(engine: Engine, meta: Mapping[str, str], model: StoreModel) -> dict
     return {
         "path": engine.shown,
         **{name: facts[name] for name in ("engine", "search", "words") if name in facts},
+        "language": engine.language().name,
         "documents": engine.count(None),
         "bits": model.n_bits,
         "model": {"fingerprint": model.fingerprint},

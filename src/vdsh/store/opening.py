@@ -33,6 +33,7 @@ META = {
     "n_bits": "|".join(str(n) for n in range(8, MAX_BITS + 1, 8)),
     "fingerprint": "[0-9a-f]{64}",
     "previous": "([0-9a-f]{64})?",
+    "language": "[a-z]{0,30}",
 }
 MOST_ABOUT = 10_000  # bytes
 _BROKEN = (

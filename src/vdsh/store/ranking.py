@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 
 from vdsh.codes import Codes, Scores, expected_distances, pack, unpack
+from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.store.hits import Candidate, Found, ParsedQuery, choose_from
+from vdsh.store.rows import searched_text
+from vdsh.text.languages import Language, fold
 from vdsh.text.tokenizer import tokenize
 from vdsh.words import Segment, WordIndex, WordQuery
 from vdsh.words.query import plain_query
@@ -135,14 +138,15 @@ class ByRelevance:
         return [candidates[i]._replace(distance=int(distances[i])) for i in order[: self._k]]
 
 
-def reorder(found: Sequence[Found], ranking: ByRelevance) -> list[Found]:
+def reorder(found: Sequence[Found], ranking: ByRelevance, language: Language) -> list[Found]:
     """Rank documents that were fetched, as if there were no others."""
-    texts = [one.document.text for one in found]
-    matches = WordIndex([Segment.of(texts)]).match(ranking.words.words)
+    texts = [words_text(one.document) for one in found]
+    matches = WordIndex([Segment.of(texts, language)], language).match(ranking.words)
     ranking.missing = matches.missing
     shares = matches.of(np.arange(len(found))).tolist()
     by_id = {one.document.id: share for one, share in zip(found, shares, strict=True)}
-    fitting = [one for one in found if fits(ranking.words, one.document.text)]
+    pairs = zip(found, texts, strict=True)
+    fitting = [one for one, text in pairs if fits(ranking.words, text, language)]
 
     def choose(near: list[Candidate]) -> list[Candidate]:
         candidates = [candidate._replace(share=by_id[candidate.id]) for candidate in near]
@@ -152,27 +156,38 @@ def reorder(found: Sequence[Found], ranking: ByRelevance) -> list[Found]:
     return choose_from(fitting, choose)
 
 
-def fits(query: WordQuery, text: str) -> bool:
-    """Say whether a text has all phrases of a query, and nothing that is to be left out."""
+def words_text(document: Document) -> str:
+    """Give what the words of a document are taken from."""
+    return searched_text(document.id, document.text, document.metadata)
+
+
+def fits(query: WordQuery, text: str, language: Language) -> bool:
+    """Say whether a text has all phrases of a query, and nothing that is to be left out.
+
+    A phrase is compared as it stands, but for case and accents; a single word that is to be left
+    out, by its stem.
+    """
     if not query.phrases and not query.without:
         return True
-    tokens = tokenize(text)
-    return all(_has(tokens, phrase) for phrase in query.phrases) and not any(
-        _has(tokens, phrase) for phrase in query.without
-    )
+    tokens = [fold(token) for token in tokenize(text, shortest=1)]
+    stems = set(language.stems(list(set(tokens)))) if query.without else set()
+    for some in query.without:
+        if stems.issuperset(language.stems(some)) if len(some) == 1 else _has(tokens, some):
+            return False
+    return all(_has(tokens, phrase) for phrase in query.phrases)
 
 
 def keep_fitting(
-    found: Sequence[Found], words: WordQuery, limit: int | None
+    found: Sequence[Found], words: WordQuery, limit: int | None, language: Language
 ) -> tuple[list[Found], int]:
     """Return the first documents that fit a query, of those that were fetched, and count all."""
-    fitting = [one for one in found if fits(words, one.document.text)]
+    fitting = [one for one in found if fits(words, words_text(one.document), language)]
     return fitting[:limit], len(fitting)
 
 
 def _has(tokens: list[str], phrase: Sequence[str]) -> bool:
-    first, n = phrase[0], len(phrase)
-    wanted = list(phrase)
+    wanted = [fold(word) for word in phrase]
+    first, n = wanted[0], len(wanted)
     places = (i for i, token in enumerate(tokens) if token == first)
     return any(tokens[i : i + n] == wanted for i in places)
 

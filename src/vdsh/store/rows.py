@@ -1,7 +1,8 @@
 """Documents as rows of the table, checked on the way in."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -16,6 +17,9 @@ from vdsh.search.id_kinds import show
 
 _ADVICE = "Restore a copy, or index the documents into a new store."
 COLUMNS = "id, text, labels, metadata, code"
+
+_NAME = re.compile(r"[^\W\d_]{3}.*(?<!\d)$", re.DOTALL)
+_ENDING = re.compile(r"\.[A-Za-z]\w{0,4}$")  # of a file
 
 Row = tuple[str, str, str | None, str, bytes]  # id, text, labels, metadata, code
 
@@ -57,6 +61,21 @@ def to_rows(
         rows[document.id] = (document.id, document.text, labels, metadata, code)
         kept[document.id] = document
     return Rows(list(rows.values()), fields, list(kept.values()), fingerprint, size)
+
+
+def searched_text(id: str, text: str, metadata: Mapping[str, Any]) -> str:
+    r"""Give what the words of a document are taken from: title, name and text.
+
+    Its name is its id where that is a name: not a number, nor that of a line in a file.
+
+    >>> searched_text("howto/keys.md", "Rotate them.", {"title": "Signing"})
+    'Signing\nhowto/keys\nRotate them.'
+    """
+    title = metadata.get("title")
+    parts = [title] if isinstance(title, str) and not text.lstrip("# \n").startswith(title) else []
+    if _NAME.search(id):
+        parts.append(_ENDING.sub("", id))
+    return "\n".join([*parts, text])
 
 
 def check_given_codes(codes: Any, documents: Iterable[Document], n_bits: int) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 AGAIN = 10  # times that a store may get another model while it is asked
 MANY = 20_000  # documents; fewer take less than two seconds
+MOST_CORRECTED = 5  # words of a query
 
 T = TypeVar("T")
 
@@ -186,13 +187,29 @@ def _by_relevance(engine: Engine, query: ParsedQuery, k: int, where: Tree | None
     ranking = ByRelevance(query, k)
     with bar("indexing words") as progress:
         found = engine.relevant(ranking, where, progress)
-    having = words_in([one.document.text for one in found], ranking.words.words)
+    meant = _find_meant(engine, ranking)
+    if meant:
+        ranking = ByRelevance(query._replace(words=ranking.words.corrected(meant)), k)
+        found = engine.relevant(ranking, where)
+    language = engine.language()
+    asked = [term.word for term in ranking.words.terms(language)]
+    having = words_in([one.document.text for one in found], asked, language)
     hits = [
         to_hit(one)._replace(score=ranking.scores[one.document.id], words=tuple(words))
         for one, words in zip(found, having, strict=True)
     ]
     unknown = [word for word in query.unknown if word in set(ranking.missing)]
-    return Hits(hits, unknown, empty=query.empty and not found, by_words=True)
+    return Hits(hits, unknown, empty=query.empty and not found, by_words=True, meant=meant)
+
+
+def _find_meant(engine: Engine, ranking: ByRelevance) -> dict[str, str]:
+    """Find what words that no document has were meant to be, where documents have that."""
+    meant: dict[str, str] = {}
+    for word in ranking.missing[:MOST_CORRECTED]:
+        unfinished = ranking.words.unfinished and word == list(ranking.words.words)[-1]
+        if others := engine.meant(word, unfinished=unfinished):
+            meant[word] = others[0]
+    return meant
 
 
 def _nothing(engine: Engine, query: ParsedQuery, where: Tree | None) -> Hits:

@@ -88,6 +88,11 @@ class Store(Access, Verbs):
         """The model that makes the codes, loaded when first used."""
         return self._retry(lambda: self._model.model)
 
+    @property
+    def language(self) -> str:
+        """The language of its words, which the first documents settle; "none" has no stems."""
+        return self._ask_once(lambda engine: engine.language().name)
+
     def upsert(
         self,
         documents: Iterable[Document],

@@ -5,7 +5,8 @@ The rules, in any language:
 - Text is normalised (NFC) and lower-cased; a word is a run of letters, digits and combining marks.
 - An apostrophe between letters belongs to the word ("don't", a SMART stop word); a final "'s"
   is cut off. Everything else, the underscore included, separates words.
-- Words of one character, or of more than `LONGEST` (100), are dropped: nobody writes those.
+- Words of more than `LONGEST` (100) characters are dropped: nobody writes those. Models also leave
+  out words of one character, which the word index has.
 - Han, Hiragana, Katakana, Thai, Lao, Burmese and Khmer are written without spaces: a run of them
   gives its overlapping pairs of characters, a lone one gives itself. Marks, and the vowels after a
   Thai or Lao consonant, count with their letter. Hangul has spaces and follows the first rule.
@@ -56,8 +57,8 @@ class Tokens(NamedTuple):
     documents: NDArray[np.int64]
 
 
-def tokenize(text: str) -> list[str]:
-    """Split a text into its tokens, stop words included.
+def tokenize(text: str, *, shortest: int = 2) -> list[str]:
+    """Split a text into its tokens, stop words included, of so many characters at least.
 
     >>> tokenize("The shuttle's crew didn't see Caf\u00e9 42!")
     ['the', 'shuttle', 'crew', "didn't", 'see', 'caf\u00e9', '42']
@@ -65,17 +66,17 @@ def tokenize(text: str) -> list[str]:
     ['\u5bc6\u7801', '\u7801\u5b66', '\U0001f600']
     """
     text = normalize(text)
-    return [text[start:stop] for start, stop in find_plainly(text)]
+    return [text[start:stop] for start, stop in find_plainly(text, shortest)]
 
 
-def find_plainly(text: str) -> list[tuple[int, int]]:
+def find_plainly(text: str, shortest: int = 2) -> list[tuple[int, int]]:
     """Find where the tokens of a text are, which is normalised already, without kernels."""
     found: list[tuple[int, int]] = []
     for match in _TOKEN.finditer(text.translate(_LETTERS)):
         (start, stop), kind = match.span(), match[0][0]
         if kind == "w":
             stop -= 1 if text[stop - 1] == "'" else 2 * text.endswith("'s", start, stop)
-            found += [(start, stop)] if 1 < stop - start <= LONGEST else []
+            found += [(start, stop)] if shortest <= stop - start <= LONGEST else []
         elif kind in "im":
             ends = [start + unit.end() for unit in _UNIT.finditer(match[0])]
             pairs = zip([start, *ends[:-2]], ends[1:], strict=False)
@@ -190,7 +191,7 @@ class Span(NamedTuple):
     token: str
 
 
-def find_spans(text: str) -> list[Span]:
+def find_spans(text: str, *, shortest: int = 2) -> list[Span]:
     """Find the tokens of a text, as `tokenize` does, and where they are.
 
     >>> find_spans("The Caf\u00e9's crew")[1]
@@ -198,7 +199,7 @@ def find_spans(text: str) -> list[Span]:
     """
     whole = normalize(text)
     places = _places(text, whole)
-    return [Span(places[i], places[j], whole[i:j]) for i, j in find_plainly(whole)]
+    return [Span(places[i], places[j], whole[i:j]) for i, j in find_plainly(whole, shortest)]
 
 
 def _places(text: str, whole: str) -> Sequence[int]:

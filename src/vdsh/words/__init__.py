@@ -1,7 +1,15 @@
 """Words: which documents have which, how well a document answers a query, and where it does."""
 
 from vdsh.words.index import Matches, WordIndex
-from vdsh.words.query import WordQuery, read_query
+from vdsh.words.query import Term, WordQuery, read_query
 from vdsh.words.segment import DamagedWordsError, Segment
 
-__all__ = ["DamagedWordsError", "Matches", "Segment", "WordIndex", "WordQuery", "read_query"]
+__all__ = [
+    "DamagedWordsError",
+    "Matches",
+    "Segment",
+    "Term",
+    "WordIndex",
+    "WordQuery",
+    "read_query",
+]

@@ -1,19 +1,22 @@
 """`WordIndex`: segments together, and BM25 of a query's words over all their documents."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vdsh.text.languages import Language, fold
 from vdsh.text.tokenizer import hash_plainly
-from vdsh.words.segment import Segment
+from vdsh.words.query import Term, WordQuery
+from vdsh.words.segment import ABSENT, Segment
+from vdsh.words.vocabulary import begin_with, nearest_words
 
 K1, B = 1.2, 0.75  # as SQLite's FTS5 has them
 LEAST_IDF = 1e-6  # of a word that half of the documents have
-MOST_WORDS = 32  # of a query; of more, the most telling
-MOST_REPEATS = 2  # a word that the query repeats counts twice
+MOST_TERMS = 32  # of a query; of more, the most telling
+MOST_MEANT = 3  # words that a mistyped or unfinished one may be
 FEW = 16  # entries are sorted where there are so many times as many documents
 
 Numbers = NDArray[np.int64]
@@ -49,23 +52,28 @@ class Matches(NamedTuple):
         return self.numbers[best[np.argsort(-self.shares[best], kind="stable")]]
 
 
-def weigh(repeats: Sequence[int], df: Numbers, n_docs: int) -> tuple[Numbers, NDArray[np.float64]]:
-    """Choose the most telling words of a query, and say what each can give a document at most.
+def weigh(terms: Sequence[Term], df: Numbers, n_docs: int) -> tuple[Numbers, NDArray[np.float64]]:
+    """Choose the most telling terms of a query, and say what each can give a document at most.
 
     Parameters
     ----------
-    repeats : sequence of int
-        How often the query has each word.
-    df : ndarray of int64 of shape (n_words,)
-        Documents that have it; a word that none has is not chosen.
+    terms : sequence of Term
+    df : ndarray of int64 of shape (n_terms,)
+        Documents that have it; a term that none has is not chosen.
     n_docs : int
     """
     idf = np.maximum(np.log((n_docs - df + 0.5) / (df + 0.5)), LEAST_IDF)
-    times = np.array(repeats, np.int64)
-    order = np.argsort(-times * idf, kind="stable")
-    chosen = order[df[order] > 0][:MOST_WORDS]
-    weights = np.minimum(times, MOST_REPEATS)[chosen] * idf[chosen]
-    return chosen, (K1 + 1) * weights
+    weights = np.array([term.weight for term in terms]) * idf
+    order = np.argsort(-weights, kind="stable")
+    chosen = order[df[order] > 0][:MOST_TERMS]
+    return chosen, (K1 + 1) * weights[chosen]
+
+
+def list_missing(terms: Sequence[Term], df: Numbers) -> list[str]:
+    """List the words of a query that no document has in any form."""
+    found = {term.word for term, n in zip(terms, df, strict=True) if n}
+    words = dict.fromkeys(term.word for term in terms if not term.term.startswith("="))
+    return [word for word in words if word not in found]
 
 
 def for_length(lengths: NDArray[Any], mean: float) -> NDArray[Any]:
@@ -76,11 +84,12 @@ def for_length(lengths: NDArray[Any], mean: float) -> NDArray[Any]:
 class WordIndex:
     """An inverted index: which documents have which words.
 
-    `segments`: in the order of their documents.
+    `segments`: in the order of their documents. `language`: of their words.
     """
 
-    def __init__(self, segments: Sequence[Segment]) -> None:
+    def __init__(self, segments: Sequence[Segment], language: Language) -> None:
         self.segments = segments
+        self.language = language
         self.n_docs = sum(segment.n_docs for segment in segments)
         n_words = sum(segment.n_words for segment in segments)
         self._mean_length = max(1, n_words) / max(1, self.n_docs)
@@ -90,39 +99,60 @@ class WordIndex:
         """What BM25 adds to a word's count, by the length of each document."""
         return [for_length(segment.lengths, self._mean_length) for segment in self.segments]
 
-    def match(self, words: Mapping[str, int], among: Numbers | None = None) -> Matches:
-        """Score the documents that have words of a query, given how often it has each.
+    def match(self, query: WordQuery, among: Numbers | None = None) -> Matches:
+        """Score the documents that have words of a query.
 
         With `among`, numbers in order, others are passed over; their words count as ever.
         """
-        names = sorted(words)
-        hashes = hash_plainly(names)
-        found = [_find(segment, hashes) for segment in self.segments]
-        df = sum((stops - starts for starts, stops in found), np.zeros(len(names), np.int64))
-        df = np.minimum(df, self.n_docs)  # a hostile piece may have more entries than documents
-        missing = [name for name, n in zip(names, df, strict=True) if not n]
-        chosen, weights = weigh([words[name] for name in names], df, self.n_docs)
+        terms = sorted(query.terms(self.language))
+        found, df = self._look_up([term.term for term in terms])
+        chosen, weights = weigh(terms, df, self.n_docs)
         parts = [
             self._score(i, starts[chosen], stops[chosen], weights, among)
             for i, (starts, stops) in enumerate(found)
         ]
         numbers = np.concatenate([np.zeros(0, np.int64), *(part[0] for part in parts)])
         scores = np.concatenate([np.zeros(0), *(part[1] for part in parts)])
-        return Matches(numbers, scores / max(weights.sum(), LEAST_IDF), missing)
+        shares = scores / max(weights.sum(), LEAST_IDF)
+        return Matches(numbers, shares, list_missing(terms, df))
 
     def having(self, words: Sequence[str]) -> Numbers:
-        """Return the documents that have all of some words, in order."""
-        hashes = hash_plainly(sorted(set(words)))
+        """Return the documents that have all of some words, in any form, in order.
+
+        Stop words are not in the index: of these alone, all documents may be some.
+        """
+        content = [word for word in words if word not in self.language.stop_words]
+        hashes = hash_plainly(sorted(set(self.language.stems(content))))
         parts = [np.zeros(0, np.int64)]
         for segment in self.segments:
             starts, stops = _find(segment, hashes)
             lists = [segment.places[i:j] for i, j in zip(starts, stops, strict=True)]
             lists.sort(key=len)
-            places = lists[0]
+            places = lists[0] if lists else np.flatnonzero(segment.lengths != ABSENT)
             for other in lists[1:]:
                 places = np.intersect1d(places, other, assume_unique=True)
             parts.append(segment.first + places.astype(np.int64))
         return np.concatenate(parts)
+
+    def meant(self, word: str, *, unfinished: bool = False) -> list[str]:
+        """List words that a mistyped or unfinished one may be, which most documents have first."""
+        form = fold(word)
+        vocabularies = [segment.vocabulary for segment in self.segments]
+        if unfinished:
+            found = {other for one in vocabularies for other in begin_with(one, form)}
+        else:
+            found = set(nearest_words(vocabularies, form))
+        names = sorted(found)
+        _, df = self._look_up(self.language.stems(names))
+        order = np.argsort(-df, kind="stable")
+        return [names[i] for i in order[:MOST_MEANT] if df[i]]
+
+    def _look_up(self, terms: Sequence[str]) -> tuple[list[tuple[Numbers, Numbers]], Numbers]:
+        """Tell where the entries of terms are in each segment, and how many documents have them."""
+        hashes = hash_plainly(terms)
+        found = [_find(segment, hashes) for segment in self.segments]
+        df = sum((stops - starts for starts, stops in found), np.zeros(len(terms), np.int64))
+        return found, np.minimum(df, self.n_docs)  # a hostile one may have more than documents
 
     def _score(
         self,

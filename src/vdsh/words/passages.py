@@ -3,13 +3,15 @@
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from vdsh.jit import compiled
-from vdsh.text.tokenizer import Span, find_spans, find_tokens, hash_plainly, tokenize
+from vdsh.text.languages import Language
+from vdsh.text.tokenizer import Span, find_spans, find_tokens, tokenize
 
 LENGTH = 240  # characters of a passage, about two lines
 LONGEST = 50_000  # characters of a text that are looked at
@@ -29,22 +31,36 @@ class Passage(NamedTuple):
     marks: list[tuple[int, int]]  # where words begin and end, in order
 
 
-def words_in(texts: Sequence[str], words: Iterable[str]) -> list[list[str]]:
-    """List for each text those of some words that it has, in their order."""
-    wanted = list(words)
-    if not wanted:
-        return [[] for _ in texts]
+def words_in(texts: Sequence[str], words: Collection[str], language: Language) -> list[list[str]]:
+    """List for each text the words, as it has them, that are forms of some words, in order."""
+    stems = set(language.stems(list(words)))
+    letters = {stem[:1] for stem in stems} | {word[:1] for word in words}
+    found: dict[str, str] = {}  # words that may be forms, with their stems
+    listed = []
+    for tokens in _tokenize(texts, letters) if stems else [[] for _ in texts]:
+        new = [token for token in tokens if token not in found]
+        found.update(zip(new, language.stems(new), strict=True))
+        listed.append([token for token in tokens if found[token] in stems])
+    return listed
+
+
+def _tokenize(texts: Sequence[str], letters: Collection[str]) -> Iterator[list[str]]:
+    """Give the different words of each text that begin with some letters, or none of ASCII."""
     if not compiled(_PLAIN * sum(map(len, texts))):
-        found = [set(tokenize(text)) for text in texts]
-        return [[word for word in wanted if word in some] for some in found]
-    tokens, hashes = find_tokens(texts), hash_plainly(wanted)
-    order = np.argsort(hashes)
-    at = order[np.minimum(np.searchsorted(hashes[order], tokens.hashes), len(wanted) - 1)]
-    at[hashes[at] != tokens.hashes] = -1
-    return [
-        [wanted[i] for i in np.unique(at[first:last]).tolist() if i >= 0]
-        for first, last in zip(tokens.documents, tokens.documents[1:], strict=False)
-    ]
+        for text in texts:
+            tokens = dict.fromkeys(tokenize(text, shortest=1))
+            yield [token for token in tokens if token[0] in letters or not token[0].isascii()]
+        return
+    found = find_tokens(texts, shortest=1)
+    first = np.zeros(256, bool)
+    first[128:] = True
+    first[[ord(letter) for letter in letters if letter.isascii()]] = True
+    may_be = first[found.data[found.starts]]
+    data = found.data.tobytes()
+    for i, j in pairwise(found.documents.tolist()):
+        at = i + np.flatnonzero(may_be[i:j])
+        spans = zip(found.starts[at].tolist(), found.stops[at].tolist(), strict=True)
+        yield [word.decode() for word in dict.fromkeys(data[a:b] for a, b in spans)]
 
 
 def find_passage(text: str, words: Collection[str], length: int = LENGTH) -> Passage:
@@ -53,7 +69,7 @@ def find_passage(text: str, words: Collection[str], length: int = LENGTH) -> Pas
     >>> find_passage("The probe sent pictures of Mars.", {"mars"}).marks
     [(27, 31)]
     """
-    spans = [span for span in find_spans(text[:LONGEST]) if span.token in words]
+    spans = [span for span in find_spans(text[:LONGEST], shortest=1) if span.token in words]
     start, stop = cut_passage(text, best_start(spans, dict.fromkeys(words, 1.0), length), length)
     return Passage(start, stop, [(a, b) for a, b, _ in spans if start <= a and b <= stop])
 

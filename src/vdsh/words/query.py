@@ -2,35 +2,80 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from vdsh.text.stopwords import SMART
+from vdsh.text.languages import Language
 from vdsh.text.tokenizer import tokenize
+from vdsh.words.counting import find_parts
+from vdsh.words.lexicon import exact_term
 
 MOST_TYPED = 32  # words; what is longer was not typed but pasted, and nothing in it is a sign
 _SIGNS = re.compile(r'(?<!\S)(-?)"([^"]*)"|(?<!\S)-(?=[^\s-])(\S+)')
 _QUOTES = str.maketrans("\u201c\u201d\u201e\u00ab\u00bb", '"""""')
 
 
+class Term(NamedTuple):
+    """What the word index is asked for."""
+
+    term: str
+    word: str  # of the query
+    weight: float  # beside other terms
+
+
+EXACT = 0.15  # weight of the very word, beside its stem
+MOST_EXACT = 16  # words of a query that are looked for as they stand
+MOST_REPEATS = 2  # a word that the query repeats counts twice
+
+
 class WordQuery(NamedTuple):
-    """A query as words."""
+    """A query as words, before it is known which language they are in."""
 
     text: str  # the query without what is to be left out: what its code is made of
-    words: dict[str, int]  # how often it has each word that is not a stop word
+    words: dict[str, int]  # how often it has each word
+    names: Sequence[str] = ()  # words that signs join, such as foo.bar
     # What was in quotes: words that a document must have, one after the other.
     phrases: Sequence[Sequence[str]] = ()
     without: Sequence[Sequence[str]] = ()  # words, or phrases, that a document must not have
+    unfinished: bool = False  # whether its last word may still be typed
+
+    def corrected(self, meant: Mapping[str, str]) -> "WordQuery":
+        """Put other words in the place of some."""
+        words = Counter[str]()
+        for word, n in self.words.items():
+            words[meant.get(word, word)] += n
+        return self._replace(words=dict(words), unfinished=False)
+
+    def terms(self, language: Language) -> list[Term]:
+        """Give the terms to look for."""
+        words = {w: n for w, n in self.words.items() if w not in language.stop_words}
+        stems = dict(zip(words, language.stems(list(words)), strict=True))
+        terms: dict[str, Term] = {}
+        for word, repeats in words.items():
+            n = min(repeats, MOST_REPEATS)
+            exact = exact_term(word, stems[word], language) if len(words) <= MOST_EXACT else None
+            _add(terms, Term(stems[word], word, n * (1 - EXACT if exact else 1)))
+            if exact:
+                _add(terms, Term(exact, word, n * EXACT))
+        for name in self.names:
+            _add(terms, Term(f"={name}", name, 1.0))
+        return list(terms.values())
+
+
+def _add(terms: dict[str, Term], term: Term) -> None:
+    before = terms.get(term.term)
+    most = MOST_REPEATS * (EXACT if term.weight < 0.5 else 1)
+    weight = min(term.weight + (before.weight if before else 0), most)
+    terms[term.term] = (before or term)._replace(weight=weight)
 
 
 def read_query(text: str) -> WordQuery:
     """Read a query as a person types it.
 
-    A phrase of stop words alone is not in the index, so it asks for nothing. Long texts, and those
-    of several lines, are documents: quotes and dashes in them mean nothing.
+    Long texts, and those of several lines, are documents: quotes and dashes in them mean nothing.
 
     >>> read_query('mars "red planet" -rover')
-    WordQuery(text='mars red planet', words={'mars': 1, 'red': 1, 'planet': 1}, \
+    WordQuery(text='mars red planet', words={'mars': 1, 'red': 1, 'planet': 1}, names=(), \
 phrases=[['red', 'planet']], without=[['rover']])
     """
     text = text.translate(_QUOTES) if len(text) < 100 * MOST_TYPED else text
@@ -43,12 +88,11 @@ phrases=[['red', 'planet']], without=[['rover']])
 
     def take(match: re.Match[str]) -> str:
         dash, phrase, word = match.groups()
-        tokens = tokenize(word if phrase is None else phrase)
-        searched = any(token not in SMART for token in tokens)
+        tokens = tokenize(word if phrase is None else phrase, shortest=1)
         if phrase is None or dash:
-            without.extend([tokens] if searched else [])
+            without.extend([tokens] if tokens else [])
             return " "
-        phrases.extend([tokens] if searched else [])
+        phrases.extend([tokens] if tokens else [])
         return f" {phrase} "  # what is typed right behind it is a word of its own
 
     left = " ".join(_SIGNS.sub(take, text).split())
@@ -57,9 +101,6 @@ phrases=[['red', 'planet']], without=[['rover']])
 
 def plain_query(text: str) -> WordQuery:
     """Take a text as it is, whatever signs are in it."""
-    return WordQuery(text, content_words(text))
-
-
-def content_words(text: str) -> dict[str, int]:
-    """Count the words of a text that are not stop words."""
-    return dict(Counter(word for word in tokenize(text) if word not in SMART))
+    parts = find_parts(text)
+    words = Counter([*parts.tokens, *(piece for _, piece in parts.pieces)])
+    return WordQuery(text, dict(words), tuple(dict.fromkeys(name for _, name in parts.names)))

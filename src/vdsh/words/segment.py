@@ -8,7 +8,6 @@ and then a document is found that lacks a word.
 import struct
 import zlib
 from collections.abc import Sequence
-from functools import cache
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -16,17 +15,16 @@ from numpy.typing import NDArray
 
 from vdsh.errors import FolderError
 from vdsh.jit import compiled
-from vdsh.text.stopwords import SMART
-from vdsh.text.tokenizer import hash_plainly, tokenize
-from vdsh.text.word_counter import over_blocks
-from vdsh.words.counting import weigh_places
+from vdsh.text.languages import Language
+from vdsh.words.counting import Counted, count_terms
+from vdsh.words.vocabulary import join_words
 
 MOST = 1 << 16  # documents
 ABSENT = MOST - 1  # the length of a document that is not there
-# Sign, check sum, documents, words, entries; and what numpy needs to search without a copy.
-_HEADER = struct.Struct("<4sIIII4x")
-_SIGN = b"vdw2"  # the first one counted all words alike
-_PLAIN = 1e-6  # seconds a character without kernels
+# Sign, check sum, documents, terms, entries, bytes of the vocabulary.
+_HEADER = struct.Struct("<4sIIIII")
+_SIGN = b"vdw3"
+_PLAIN = 1e-7  # seconds an entry without kernels
 
 
 class DamagedWordsError(FolderError):
@@ -49,6 +47,7 @@ class Segment(NamedTuple):
     # (n_docs,): the sum of each document's words, 65,534 at most; `ABSENT` for one that is not
     # there.
     lengths: NDArray[np.uint16]
+    vocabulary: bytes  # its words, see `vocabulary`
 
     @property
     def n_docs(self) -> int:
@@ -61,27 +60,17 @@ class Segment(NamedTuple):
         return int(self.lengths[self.lengths != ABSENT].sum(dtype=np.int64))
 
     @classmethod
-    def of(cls, texts: Sequence[str], first: int = 0) -> Self:
-        """Count the words of texts, 65,536 at most; stop words are left out."""
+    def of(cls, texts: Sequence[str], language: Language, first: int = 0) -> Self:
+        """Count the terms of texts, 65,536 at most."""
         if len(texts) > MOST:
             raise ValueError(f"a segment has at most {MOST:,} documents, not {len(texts):,}")
-        hashes, places = _hashed_words(texts)
-        weights = weigh_places(np.bincount(places, minlength=len(texts)))
-        lengths = np.bincount(places, weights, minlength=len(texts)).clip(max=ABSENT - 1)
-        order = np.argsort(hashes, kind="stable")
-        hashes, places = hashes[order], places[order]
-        new_word = np.diff(hashes, prepend=hashes[:1] ^ np.uint64(1)) != 0
-        starts = np.flatnonzero(new_word | (np.diff(places, prepend=-1) != 0))
-        counts = np.add.reduceat(weights[order], starts) if len(starts) else starts
-        firsts = np.flatnonzero(new_word[starts])
-        return cls(
-            first,
-            hashes[starts][firsts],
-            np.append(firsts, len(starts)),
-            places[starts].astype(np.uint16),
-            np.minimum(counts, 255).astype(np.uint8),
-            lengths.astype(np.uint16),
-        )
+        segments = []
+        for some, counted in count_terms(texts, language):
+            lengths = counted.lengths.clip(max=ABSENT - 1).astype(np.uint16)
+            entries = _in_term_order(counted)
+            segments.append(cls(first, counted.hashes, *entries, lengths, counted.vocabulary))
+            first += len(some)
+        return segments[0] if len(segments) == 1 else cls.joined(segments)
 
     @classmethod
     def joined(cls, segments: Sequence["Segment"]) -> Self:
@@ -105,6 +94,7 @@ class Segment(NamedTuple):
             np.concatenate(places)[entries],
             np.concatenate([segment.counts for segment in segments])[entries],
             lengths,
+            join_words(word for one in segments for word in one.vocabulary.split(b"\n")),
         )
 
     def at(self, numbers: NDArray[np.int64]) -> "Segment":
@@ -133,17 +123,17 @@ class Segment(NamedTuple):
         """Give the bytes that `from_bytes` reads."""
         sizes = np.diff(self.offsets).astype(np.uint32)
         arrays = (self.hashes, sizes, self.places, self.lengths, self.counts)
-        body = b"".join(array.tobytes() for array in arrays)
-        shape = len(self.lengths), len(self.hashes), len(self.places)
+        body = b"".join([*(array.tobytes() for array in arrays), self.vocabulary])
+        shape = len(self.lengths), len(self.hashes), len(self.places), len(self.vocabulary)
         return _HEADER.pack(_SIGN, _check_sum(body, self.first), *shape) + body
 
     @classmethod
     def from_bytes(cls, data: bytes, first: int) -> Self:
         """Read a segment; raise where the bytes are not as they were written."""
         try:
-            sign, check, n_docs, n_words, n_entries = _HEADER.unpack_from(data)
+            sign, check, n_docs, n_words, n_entries, n_bytes = _HEADER.unpack_from(data)
             body = memoryview(data)[_HEADER.size :]
-            size = 12 * n_words + 3 * n_entries + 2 * n_docs
+            size = 12 * n_words + 3 * n_entries + 2 * n_docs + n_bytes
             if sign != _SIGN or len(body) != size or _check_sum(body, first) != check:
                 raise ValueError("not as it was written")
         except (struct.error, TypeError, ValueError) as error:
@@ -157,7 +147,8 @@ class Segment(NamedTuple):
         offsets = np.append(0, np.cumsum(sizes, dtype=np.int64))
         if offsets[-1] != n_entries or places.max(initial=0) >= max(1, n_docs):
             raise DamagedWordsError("The word index is damaged (its entries are of no documents).")
-        return cls(first, hashes, offsets, places, counts, lengths)
+        vocabulary = bytes(body[size - n_bytes :])
+        return cls(first, hashes, offsets, places, counts, lengths, vocabulary)
 
 
 def _check_sum(body: bytes | memoryview, first: int) -> int:
@@ -165,24 +156,20 @@ def _check_sum(body: bytes | memoryview, first: int) -> int:
     return zlib.crc32(body, first & 0xFFFFFFFF)
 
 
-def _hashed_words(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Give the hashes of all words that are not stop words, and the texts they are of."""
-    if texts and compiled(_PLAIN * sum(map(len, texts))):
-        parts = over_blocks(texts, lambda tokens: (tokens.hashes, np.diff(tokens.documents)))
-        hashes, sizes = (np.concatenate(part) for part in zip(*parts, strict=True))
-    else:
-        found = [tokenize(text) for text in texts]
-        hashes = hash_plainly([token for tokens in found for token in tokens])
-        sizes = np.array([len(tokens) for tokens in found], np.int64)
-    stops = _stop_hashes()
-    at = np.minimum(np.searchsorted(stops, hashes), len(stops) - 1)
-    kept = stops[at] != hashes
-    return hashes[kept], np.repeat(np.arange(len(texts)), sizes)[kept]
+def _in_term_order(
+    counted: Counted,
+) -> tuple[NDArray[np.int64], NDArray[np.uint16], NDArray[np.uint8]]:
+    """Order entries by their terms, then by document: offsets, documents, counts."""
+    numbers, counts, ends = counted.numbers, counted.counts, counted.ends
+    if compiled(_PLAIN * len(numbers)):
+        from vdsh.words.term_kernels import in_term_order
 
-
-@cache
-def _stop_hashes() -> NDArray[np.uint64]:
-    return np.sort(hash_plainly(sorted(SMART)))
+        return in_term_order(len(counted.hashes), numbers, counts, ends)
+    places = np.repeat(np.arange(len(ends) - 1), np.diff(ends)).astype(np.uint16)
+    order = np.argsort(numbers, kind="stable")
+    sizes = np.bincount(numbers, minlength=len(counted.hashes))
+    few = np.minimum(counts[order], 255).astype(np.uint8)
+    return np.append(0, np.cumsum(sizes)), places[order], few
 
 
 def _ranges(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -38,14 +38,15 @@ from vdsh.store.engines.milvus.tables import (
 )
 from vdsh.store.engines.milvus.where import Expression, quoted, to_expression, with_partial
 from vdsh.store.hits import Choose, Found, ParsedQuery, choose_from
-from vdsh.store.ranking import ByRelevance, keep_fitting, reorder
+from vdsh.store.ranking import ByRelevance, keep_fitting, reorder, words_text
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree, matches
+from vdsh.text.languages import Language, find_language, language
 from vdsh.words import WordQuery
 
 MANY_DOCUMENTS = 1000  # fetched at a time
 TRIES = 5  # to read a document that others replace
-MOST_WORDS = 1000  # of a query
+MOST_TERMS = 1000  # of a query
 BY_WORDS = f"all words (Milvus BM25): the {NEAREST:,} best and the {NEAREST:,} nearest, re-ordered"
 FIELDS = ["id", "code", "document", "pieces"]
 
@@ -117,7 +118,8 @@ class Milvus(Engine):
 
     def write(self, rows: Rows) -> None:
         """Write rows: names and pieces first, then the documents in one message where they fit."""
-        words = to_words([row[1] for row in rows.rows])
+        texts = [words_text(document) for document in rows.documents]
+        words = to_words(texts, self._settle_language(texts))
         entries = list(map(to_entry, rows.rows, rows.documents, words))
         self._values.add_names("field/", rows.fields)
         labels = {label for row in rows.rows if row[2] for label in json.loads(row[2])}
@@ -136,6 +138,14 @@ class Milvus(Engine):
 
         self.models.write(rows.fingerprint, rows.n_bytes, upsert)
         self._values.remove(replaced)
+
+    def _settle_language(self, texts: Sequence[str]) -> Language:
+        """Return the language of the words; of the first texts, where there are no others."""
+        if "language" not in self._facts and "language" not in self.meta():
+            name = find_language(texts)
+            self._values.write("meta/", {"language": name})
+            self._facts = {**self._facts, "language": name}
+        return language(self._facts["language"])
 
     def remove(self, ids: Sequence[str]) -> int:
         """Delete documents; return how many were there."""
@@ -187,12 +197,14 @@ class Milvus(Engine):
     ) -> list[Found]:
         """Put the best by words, as Milvus finds them, and the nearest by code in order."""
         found = {one.document.id: one for one in self.nearest(ranking.query, NEAREST, where)}
-        words = " ".join(list(ranking.words.words)[:MOST_WORDS])
+        spoken = self.language()
+        terms = dict.fromkeys(term.term for term in ranking.words.terms(spoken))
+        words = " ".join([term for term in terms if term[0] != "="][:MOST_TERMS])
         if words and (found or self.count(None)):  # none have no mean length
             keys = self._documents.by_words(words, NEAREST, self._expression(where).text)
             new = [(0, key) for key in keys if from_key(key) not in found]
             found |= {one.document.id: one for one in self._found(new, where)}
-        return reorder(list(found.values()), ranking)
+        return reorder(list(found.values()), ranking, spoken)
 
     def within(
         self,
@@ -209,7 +221,9 @@ class Milvus(Engine):
         if expression.exact and words is None:
             return self._found(pairs[:limit], where), len(pairs)
         found = self._found(pairs, where)
-        return keep_fitting(found, words, limit) if words else (found[:limit], len(found))
+        if words is None:
+            return found[:limit], len(found)
+        return keep_fitting(found, words, limit, self.language())
 
     def page(self, after: str, size: int, of: str | None = None) -> list[Found]:
         """Return the documents with the lowest ids above `after`."""

@@ -28,7 +28,7 @@ from vdsh.store.engine import check_model
 from vdsh.store.engines.milvus.collection import DocumentCollection
 from vdsh.store.engines.milvus.key_values import KeyValues
 from vdsh.store.engines.milvus.session import Session
-from vdsh.store.engines.milvus.tables import chunks, documents_schema, to_words
+from vdsh.store.engines.milvus.tables import chunks, documents_schema
 from vdsh.store.hits import Found
 from vdsh.store.model import from_pieces
 from vdsh.store.reindex import PREVIOUS, Unencoded, check_begun, check_own, encode_rest
@@ -37,8 +37,9 @@ MANY = 1000  # documents of up to 64 KB in an answer
 COMPARED = 4000  # ids and versions that are compared at a time
 PAUSE = 0.1  # seconds
 COLLECTION = "collection"
+LANGUAGE = "language"  # a key under meta/, written with the first document
 NOW, NEXT, CLOSING = "now", "next", "closing"  # keys under meta/, with a number behind
-KEPT = ["id", "version", "code", "document", "pieces", "fields"]
+KEPT = ["id", "version", "code", "document", "pieces", "fields", "words"]
 
 Row = Mapping[str, Any]
 Read = Callable[[Sequence[Row]], dict[str, Found]]
@@ -64,7 +65,9 @@ def read_state(values: KeyValues) -> State:
     ahead = f"{number + 1:06}"
     begun, _, run = found.get(f"{NEXT}/{ahead}", "").partition(" ")
     closing = bool(begun) and f"{CLOSING}/{ahead}" in found
-    return State(json.loads(found[newest]), number, begun or None, run, closing)
+    facts = json.loads(found[newest])
+    facts |= {key: found[key] for key in (LANGUAGE,) if key in found}
+    return State(facts, number, begun or None, run, closing)
 
 
 class Models:
@@ -163,10 +166,7 @@ class Models:
 
     def put_codes(self, fingerprint: str, batch: Sequence[Unencoded], codes: Codes) -> None:
         """Copy documents with new codes."""
-        words = to_words([one.text for one in batch])
-        entries = [
-            _copy(one.key, code, text) for one, code, text in zip(batch, codes, words, strict=True)
-        ]
+        entries = [_copy(one.key, code) for one, code in zip(batch, codes, strict=True)]
         self._check_own()
         for part in chunks(entries):
             self._new.call("upsert", part)
@@ -256,8 +256,8 @@ def _these(keys: Sequence[str]) -> str:
     return "id in [" + ", ".join([f'"{key}"' for key in keys]) + "]"
 
 
-def _copy(row: Row, code: Codes, words: str) -> dict[str, Any]:
+def _copy(row: Row, code: Codes) -> dict[str, Any]:
     fields = row["fields"]
     if not isinstance(fields, str):
         fields = orjson.dumps(fields).decode()
-    return {**row, "fields": fields, "code": code.tobytes(), "words": words}
+    return {**row, "fields": fields, "code": code.tobytes()}

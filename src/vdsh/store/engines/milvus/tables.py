@@ -11,7 +11,7 @@ import json
 import re
 import uuid
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -26,7 +26,8 @@ from vdsh.store.engines.milvus.keys import from_key, to_key
 from vdsh.store.engines.milvus.where import fields_of
 from vdsh.store.model import to_pieces
 from vdsh.store.rows import Row
-from vdsh.words.counting import Counted, count_blocks, document_words, worth_counting
+from vdsh.text.languages import Language
+from vdsh.words.counting import Counted, count_terms
 
 LONGEST = 65_535  # bytes of a text in Milvus
 PIECE = 16_000  # characters of a piece: at most 64,000 bytes
@@ -109,33 +110,32 @@ def to_entry(row: Row, document: Document, words: str) -> Entry:
     return Entry(values, pieces, "partial" in fields)
 
 
-def to_words(texts: Sequence[str]) -> list[str]:
-    """Write the words of each text with spaces between; of a long one each once, as many as fit.
+def to_words(texts: Sequence[str], language: Language) -> list[str]:
+    """Write the stems of each text with spaces between, as many as fit.
 
-    >>> to_words(["The moon"])
+    >>> from vdsh.text.languages import language
+    >>> to_words(["The moons"], language("english"))
     ['. moon moon moon moon']
     """
-    if not worth_counting(texts):
-        return [_words(document_words(text)) for text in texts]
-    return [words for some in count_blocks(texts) for words in _block_words(*some)]
+    return [
+        words
+        for _, counted in count_terms(texts, language, named=True)
+        for words in _written(counted)
+    ]
 
 
-def _block_words(texts: Sequence[str], counted: Counted) -> Iterator[str]:
-    pairs = zip(counted.numbers, counted.counts, strict=True)
-    parts = [" ".join([counted.words[i]] * n) for i, n in pairs]
-    for text, (i, j) in zip(texts, pairwise(counted.ends), strict=True):
-        written = " ".join([".", *parts[i:j]])
-        yield written if len(written) <= LONGEST // 4 else _words(document_words(text))
-
-
-def _words(counts: Mapping[str, int]) -> str:
-    repeated = (word for word, n in counts.items() for _ in range(n - 1))
-    words = [".", *counts, *repeated]  # Milvus fails where no document has any word
-    written = " ".join(words)
-    if len(written) > LONGEST // 4 and len(written.encode()) > LONGEST:
-        ends = list(accumulate(len(word.encode()) + 1 for word in words))
-        written = " ".join(words[: bisect_right(ends, LONGEST)])
-    return written
+def _written(counted: Counted) -> Iterator[str]:
+    numbers, counts = counted.numbers.tolist(), counted.counts.tolist()
+    for i, j in pairwise(counted.ends.tolist()):
+        pairs = zip(numbers[i:j], counts[i:j], strict=True)
+        stems = [(counted.terms[k], n) for k, n in pairs if counted.terms[k][0] != "="]
+        repeated = (stem for stem, n in stems for _ in range(n - 1))
+        words = [".", *(stem for stem, _ in stems), *repeated]  # Milvus fails where there are none
+        written = " ".join(words)
+        if len(written) > LONGEST // 4 and len(written.encode()) > LONGEST:
+            ends = list(accumulate(len(word.encode()) + 1 for word in words))
+            written = " ".join(words[: bisect_right(ends, LONGEST)])
+        yield written
 
 
 def piece_keys(name: str) -> list[str]:

@@ -21,9 +21,10 @@ from vdsh.store.engines.postgres.session import NotAllowedError, Session
 from vdsh.store.engines.postgres.tables import Tables, Vector, take_turns
 from vdsh.store.engines.postgres.where import Sql, escape, to_sql, unescape
 from vdsh.store.hits import Choose, Found, ParsedQuery, choose_from
-from vdsh.store.ranking import ByRelevance, keep_fitting
+from vdsh.store.ranking import ByRelevance, keep_fitting, words_text
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
+from vdsh.text.languages import NONE, Language, find_language, language
 from vdsh.words import WordQuery
 
 LEAST_VERSION = 14_00_00  # bit_count came with it
@@ -46,6 +47,7 @@ class Postgres(Engine):
         self.models = Models(self._session, self._tables, self.shown)
         self.filters = FilterIndexes(self._session, self._tables)
         self._counted = Counted()
+        self._language: Language | None = None  # of the words, once it is known
         try:
             self._version, self._vector = self._look_at_server()
         except BaseException:
@@ -85,7 +87,9 @@ class Postgres(Engine):
 
     def write(self, rows: Rows) -> None:
         """Write rows and the names of their fields in one transaction."""
-        batch, made_by = to_batch(rows), (rows.fingerprint, rows.n_bytes)
+        texts = [words_text(document) for document in rows.documents]
+        batch = to_batch(rows, texts, self._settle_language(texts))
+        made_by = rows.fingerprint, rows.n_bytes
         names = sorted(escape(name) for name in rows.fields)
 
         def work(cursor: Any) -> None:
@@ -94,6 +98,18 @@ class Postgres(Engine):
             cursor.execute(self._tables.note_fields(), (names,))
 
         self._session.run(work)
+
+    def _settle_language(self, texts: Sequence[str]) -> Language:
+        """Return the language of the words; of the first texts, where there are no others."""
+        if self._language is None:
+            note = "INSERT INTO {meta} VALUES ('language', %s) ON CONFLICT DO NOTHING"
+
+            def work(cursor: Any) -> str:
+                cursor.execute(self._tables.sql(note), (find_language(texts),))
+                return self._read_meta(cursor)["language"]
+
+            self._language = language(self._session.run(work))
+        return self._language
 
     def remove(self, ids: Sequence[str]) -> int:
         """Delete documents; return how many were there."""
@@ -134,7 +150,8 @@ class Postgres(Engine):
             attempt = copy(ranking)  # which learns from what it sees
             condition = self._condition(where)
             narrow = condition != to_sql(where)
-            parts = (cursor, self._tables, condition, nearest, self._counted)
+            spoken = language(self._read_meta(cursor).get("language", NONE))
+            parts = (cursor, self._tables, condition, nearest, self._counted, spoken)
             relevant = Relevant(*parts, narrow=narrow)
             hold_codes(cursor, self._tables, ranking.query.fingerprint)
             return relevant.find(attempt), attempt
@@ -160,7 +177,7 @@ class Postgres(Engine):
         rows = self._run(query, lambda cursor: search(cursor, more=(radius, most)))
         found = [to_found(row) for *row, _ in rows]
         if words is not None:
-            return keep_fitting(found, words, limit)
+            return keep_fitting(found, words, limit, self.language())
         return found, rows[0][-1] if rows else 0
 
     def page(self, after: str, size: int, of: str | None = None) -> list[Found]:

@@ -13,14 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Codes
+from vdsh.documents import Document
 from vdsh.store.engines.postgres.rows import COUNT, all_of, any_of, quote, to_code, to_found
 from vdsh.store.engines.postgres.tables import Tables
 from vdsh.store.engines.postgres.where import Sql, escape, unescape
 from vdsh.store.hits import Candidate, Found
-from vdsh.store.ranking import ByRelevance, fits
-from vdsh.text.stopwords import SMART
+from vdsh.store.ranking import ByRelevance, fits, words_text
+from vdsh.text.languages import Language
 from vdsh.words import WordQuery
-from vdsh.words.index import K1, LEAST_IDF, MOST_WORDS, B, for_length, weigh
+from vdsh.words.index import K1, LEAST_IDF, MOST_TERMS, B, for_length, list_missing, weigh
 
 MOST_TIES = 1000  # documents that match as well as the last of the best
 MOST_TRIED = 10_000  # of the best by words, where phrases may refuse some
@@ -98,6 +99,8 @@ class Relevant:
         Gives the n nearest to a code, in a transaction.
     counted : Counted
         What was counted before.
+    language : Language
+        Of the words.
     """
 
     def __init__(
@@ -107,6 +110,7 @@ class Relevant:
         condition: Sql,
         nearest: Nearest,
         counted: Counted,
+        language: Language,
         *,
         narrow: bool,
     ) -> None:
@@ -116,6 +120,7 @@ class Relevant:
         self._condition = condition
         self._nearest = nearest
         self._counted = counted
+        self._language = language
         self._narrow = narrow
         self._known: dict[str, int] = {}
 
@@ -132,7 +137,7 @@ class Relevant:
         if not query.phrases:
             near = self._nearest(self._cursor, wanted, 4 * n if query.without else n)
             others = [one for one in near if one.document.id not in found]
-            others = [one for one in others if fits(query, one.document.text)]
+            others = [one for one in others if self._fits(query, one.document)]
             found |= {one.id: one for one in self._with_shares(others, weighed)}
         return self._fetch(ranking(list(found.values())))
 
@@ -141,20 +146,19 @@ class Relevant:
         n_docs, n_words, state = self._ask(TOTALS)[0]
         self._known = self._counted.of(str(state))
         n_docs, n_words = int(n_docs or 0), int(n_words or 0)
-        asked = ranking.words.words
-        names = sorted(asked)
-        repeats = [asked[name] for name in names]
-        limit = FIRST_COUNTED if len(names) > MOST_WORDS else None
+        terms = sorted(ranking.words.terms(self._language))
+        names = [term.term for term in terms]
+        limit = FIRST_COUNTED if len(names) > MOST_TERMS else None
         df = self._count(names, limit)
         sure = np.full(len(df), limit is None) | (df != limit)
         while True:
-            chosen, weights = weigh(repeats, df, max(n_docs, int(df.max(initial=0))))
+            chosen, weights = weigh(terms, df, max(n_docs, int(df.max(initial=0))))
             unsure = chosen[~sure[chosen]]
             if not len(unsure):
                 break
             df[unsure] = self._count([names[i] for i in unsure], None)
             sure[unsure] = True
-        ranking.missing = [name for name, n in zip(names, df, strict=True) if not n]
+        ranking.missing = list_missing(terms, df)
         words = [names[i] for i in chosen]
         mean = max(1, n_words) / max(1, n_docs)
         return Weighed(words, df[chosen].tolist(), weights, mean)
@@ -182,7 +186,7 @@ class Relevant:
         """Return the n best by words, with those that tie with the last."""
         if not weighed.words:
             return []
-        without = [some[0] for some in query.without if len(some) == 1]
+        without = self._language.stems([some[0] for some in query.without if len(some) == 1])
         if query.phrases or len(without) < len(query.without):
             return self._best_fitting(weighed, n, query, without)
         order = np.argsort(-weighed.weights, kind="stable")
@@ -212,18 +216,25 @@ class Relevant:
         self, weighed: Weighed, n: int, query: WordQuery, without: Sequence[str]
     ) -> list[Candidate]:
         """Return the best that have all phrases, and none that is to be left out."""
-        needed = {word for phrase in query.phrases for word in phrase if word not in SMART}
+        stops = self._language.stop_words
+        words = {word for phrase in query.phrases for word in phrase if word not in stops}
+        needed = sorted(set(self._language.stems(sorted(words))))
         asked = f"({any_of(weighed.words)})"
-        asked = " & ".join(filter(None, [asked, all_of(sorted(needed), without)]))
+        asked = " & ".join(filter(None, [asked, all_of(needed, without)]))
         found: list[Candidate] = []
         best = self._by_words(asked, weighed, MOST_TRIED)
         start, size = 0, max(n, 500)
         while start < len(best) and len(found) < n:
             some = best[start : start + size]
-            texts = dict(self._ask_ids("SELECT id, text", [one.id for one in some]))
-            found += [one for one in some if fits(query, unescape(texts[escape(one.id)]))]
+            rows = self._ask_ids("SELECT {columns}", [one.id for one in some])
+            read = [to_found(row).document for row in rows]
+            kept = {one.id for one in read if self._fits(query, one)}
+            found += [one for one in some if one.id in kept]
             start, size = start + size, 4 * size
         return found
+
+    def _fits(self, query: WordQuery, document: Document) -> bool:
+        return fits(query, words_text(document), self._language)
 
     def _by_words(self, asked: str, weighed: Weighed, limit: int) -> list[Candidate]:
         """Return the documents with the highest scores that a tsquery finds, ties by id."""

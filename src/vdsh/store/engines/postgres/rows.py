@@ -1,8 +1,9 @@
 """Documents as rows of PostgreSQL: as JSON, with the words that its text search has; read back."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 
 import orjson
@@ -13,7 +14,8 @@ from vdsh.search.id_kinds import show
 from vdsh.store.engines.postgres.where import escape, fields_json, unescape
 from vdsh.store.hits import Found
 from vdsh.store.rows import Rows
-from vdsh.words.counting import Counted, count_blocks, document_words, worth_counting
+from vdsh.text.languages import Language
+from vdsh.words.counting import Counted, count_terms
 from vdsh.words.segment import ABSENT
 
 MOST_COUNTED = 255  # of a word, as in the word index of a folder; PostgreSQL keeps 256 positions
@@ -31,32 +33,28 @@ _POSITIONS += [":" + ",".join(map(str, range(1, n + 1))) for n in range(2, MOST_
 LONGEST_ID = 2600  # bytes; an entry of a PostgreSQL index holds 2,704
 
 
-def to_vectors(texts: Sequence[str]) -> list[tuple[str, int]]:
-    """Write the words of each text as a tsvector, and count them; stop words are left out.
+def to_vectors(texts: Sequence[str], language: Language) -> list[tuple[str, int]]:
+    """Write the terms of each text as a tsvector, and count its words.
 
-    >>> to_vectors(["The moon"])
+    >>> from vdsh.text.languages import language
+    >>> to_vectors(["The moon"], language("english"))
     [("'moon':1,2,3,4", 4)]
     """
-    if not worth_counting(texts):
-        return [_vector(document_words(text)) for text in texts]
-    return [vector for some in count_blocks(texts) for vector in _vectors(*some)]
+    return [
+        vector
+        for _, counted in count_terms(texts, language, named=True)
+        for vector in _vectors(counted)
+    ]
 
 
-def _vectors(texts: Sequence[str], counted: Counted) -> Iterator[tuple[str, int]]:
-    quoted = [quote(word) for word in counted.words]
-    pairs = zip(counted.numbers, counted.counts, strict=True)
-    parts = [quoted[i] if n == 1 else quoted[i] + _positions(n) for i, n in pairs]
-    for text, (i, j) in zip(texts, pairwise(counted.ends), strict=True):
-        if j - i <= ALWAYS_FIT:
-            yield " ".join(parts[i:j]), min(sum(counted.counts[i:j]), LONGEST)
-        else:  # the first words of a text are kept
-            yield _vector(document_words(text))
-
-
-def _vector(counts: Mapping[str, int]) -> tuple[str, int]:
-    kept = counts if len(counts) <= ALWAYS_FIT else _first_that_fit(counts)
-    parts = [quote(word) + _positions(n) for word, n in kept.items()]
-    return " ".join(parts), min(sum(counts.values()), LONGEST)
+def _vectors(counted: Counted) -> Iterator[tuple[str, int]]:
+    quoted = [quote(term) for term in counted.terms]
+    lengths = counted.lengths.clip(max=LONGEST).tolist()
+    numbers, counts = counted.numbers.tolist(), counted.counts.tolist()
+    for (i, j), length in zip(pairwise(counted.ends.tolist()), lengths, strict=True):
+        pairs = zip(numbers[i:j], counts[i:j], strict=True)
+        parts = [quoted[number] + _positions(n) for number, n in pairs]
+        yield " ".join(parts if j - i <= ALWAYS_FIT else _first_that_fit(parts)), length
 
 
 def _positions(n: int) -> str:
@@ -84,21 +82,16 @@ def all_of(words: Iterable[str], without: Iterable[str] = ()) -> str:
     return " & ".join([*map(quote, words), *(f"!{quote(word)}" for word in without)])
 
 
-def _first_that_fit(counts: Mapping[str, int]) -> Mapping[str, int]:
-    kept: dict[str, int] = {}
-    size = 0
-    for word, n in counts.items():
-        size += len(word.encode()) + 4 + 2 * min(n, MOST_COUNTED)
-        if size > MOST_BYTES:
-            break
-        kept[word] = n
-    return kept
+def _first_that_fit(parts: Sequence[str]) -> Sequence[str]:
+    """Return the first terms of a text that a tsvector has room for."""
+    sizes = accumulate(len(part.encode()) + 4 for part in parts)
+    return parts[: bisect_right(list(sizes), MOST_BYTES)]
 
 
-def to_batch(rows: Rows) -> str:
+def to_batch(rows: Rows, texts: Sequence[str], language: Language) -> str:
     """Write rows as JSON, in the order of ids: so writers lock rows in the same order."""
     values = []
-    vectors = to_vectors([row[1] for row in rows.rows])
+    vectors = to_vectors(texts, language)
     for i in sorted(range(len(rows.rows)), key=lambda i: rows.rows[i][0]):
         id, text, labels, metadata, code = rows.rows[i]
         _check_id_length(id)

@@ -24,13 +24,15 @@ from vdsh.store.engines.sqlite.words import (
     begin_anew,
     create_words,
     index_pending,
+    language_of,
     pending,
     remove_words,
 )
 from vdsh.store.hits import Choose, Found, ParsedQuery
 from vdsh.store.ranking import ByRelevance
-from vdsh.store.rows import COLUMNS, Rows, read_labels
+from vdsh.store.rows import COLUMNS, Rows, read_labels, searched_text
 from vdsh.store.where import Tree
+from vdsh.text.languages import Language
 from vdsh.words import DamagedWordsError, Segment, WordQuery
 
 ALL_WORDS = "all words (BM25)"
@@ -58,6 +60,7 @@ class Sqlite(Engine):
         self._cache: IndexCache | None = None
         self._words: Words | None = None  # stay when codes change
         self._known_fields: set[str] = set()
+        self._language: Language | None = None  # of the words, once it is known
         self._codes = ""  # which codes the cache is of: `switch` gives the store others
         self._database = Database(folder, shown, wait=wait)
         self.read_only = self._database.read_only
@@ -93,13 +96,18 @@ class Sqlite(Engine):
     def write(self, rows: Rows) -> None:
         """Write rows and the names of their fields in one transaction."""
         new = rows.fields - self._known_fields
-        words = Segment.of([row[1] for row in rows.rows])
+        texts = [searched_text(one.id, one.text, one.metadata) for one in rows.documents]
+        spoken = self._language
+        words = Segment.of(texts, spoken) if spoken else None  # or it is settled first
         with self._changing() as connection:
             check_model(read_meta(connection), rows.fingerprint, rows.n_bytes)
             _delete(connection, [row[0] for row in rows.rows])
             connection.executemany(INSERT, rows.rows)
             if rows.rows:  # their rows follow each other, up to the newest
                 first = current_state(connection).row - len(rows.rows) + 1
+                self._language = language_of(connection, texts)
+                if words is None or self._language is not spoken:
+                    words = Segment.of(texts, self._language)
                 add_words(connection, words._replace(first=first))
                 filters.add_entries(connection, first, first + len(rows.rows) - 1)
             names = [(name,) for name in sorted(new)]
@@ -178,6 +186,13 @@ class Sqlite(Engine):
                 words = cache.words.showing(connection)
                 candidates = find_candidates(snapshot, index, words, ranking)
             return snapshot.fetch([(one.id, one.distance) for one in ranking(candidates)])
+
+    def meant(self, word: str, *, unfinished: bool = False) -> list[str]:
+        """List words of documents that a mistyped or unfinished one may be."""
+        cache = self._need_cache()
+        with suppress(DamagedWordsError), self._database.reading() as connection:
+            return cache.words.showing(connection).meant(word, unfinished=unfinished)
+        return []
 
     def within(
         self,

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from vdsh.search import HammingIndex
 from vdsh.store.engines.sqlite.snapshot import MANY_TRIED, Pairs, Snapshot
 from vdsh.store.hits import Candidate
-from vdsh.store.ranking import ByRelevance, fits
+from vdsh.store.ranking import ByRelevance, fits, words_text
 from vdsh.store.rows import check_code
-from vdsh.text.stopwords import SMART
+from vdsh.text.languages import Language
 from vdsh.words import Matches, WordIndex, WordQuery
 
 MOST_TIES = 1000  # documents that match as well as the last of the best
@@ -25,16 +25,15 @@ def find_candidates(
     """Find the best by words, and the nearest to the code that those want."""
     query, n = ranking.words, ranking.n_candidates
     few = None if snapshot.few is None else _numbers(snapshot.few)
-    matches = words.match(query.words, few)
+    matches = words.match(query, few)
     ranking.missing = matches.missing
     if few is not None:
         return _of_few(snapshot, words, ranking, few, matches)
     left_out = _any_of(words.having(some) for some in query.without if len(some) == 1)
     matches = matches.only(~_among(matches.numbers, left_out))
     for phrase in query.phrases:
-        having = words.having([word for word in phrase if word not in SMART])
-        matches = matches.only(_among(matches.numbers, having))
-    best = _best_by_words(snapshot, matches, n, query)
+        matches = matches.only(_among(matches.numbers, words.having(phrase)))
+    best = _best_by_words(snapshot, matches, n, query, words.language)
     wanted = ranking.wanted(best)
     if query.phrases or not len(index):
         return best
@@ -46,7 +45,7 @@ def find_candidates(
     found = {one.id: one for one in _near(snapshot, others, matches, left_out)}
     if any(len(some) > 1 for some in query.without):
         rows = snapshot.rows_of(list(found))
-        fitting = _fitting(snapshot, [row for row, _, _ in rows], query)
+        fitting = _fitting(snapshot, [row for row, _, _ in rows], query, words.language)
         found = {id: found[id] for row, id, _ in rows if row in fitting}
     return list((found | known).values())
 
@@ -57,18 +56,16 @@ def fitting(snapshot: Snapshot, words: WordIndex | None, pairs: Pairs, query: Wo
     Texts are read of documents that have the words, or of all that are near: of the fewer.
     Where there is no word index, all that are near are read.
     """
-    asks = bool(query.phrases)
-    named = [
-        [word for word in some if word not in SMART] for some in query.phrases or query.without
-    ]
+    asks, language = bool(query.phrases), snapshot.language
+    named = [list(some) for some in query.phrases or query.without]
     if words is not None:
         having = words.having(sum(named, [])) if asks else _any_of(map(words.having, named))
     if words is None or len(having) > len(pairs):
         found = [one.document for one in snapshot.look_up([id for id, _ in pairs])]
-        kept = {one.id for one in found if fits(query, one.text)}
+        kept = {one.id for one in found if fits(query, words_text(one), language)}
         return [pair for pair in pairs if pair[0] in kept]
-    rows = snapshot.rows("id, text", having.tolist())
-    told = {id for _, id, text in rows if fits(query, text) == asks}  # to keep, or to leave out
+    texts = snapshot.texts(having.tolist())
+    told = {id for _, id, text in texts if fits(query, text, language) == asks}  # to keep or not
     return [pair for pair in pairs if (pair[0] in told) == asks]
 
 
@@ -80,9 +77,9 @@ def _of_few(
     for some in query.without:
         few = few[~_among(few, words.having(some))] if len(some) == 1 else few
     for phrase in query.phrases:
-        few = few[_among(few, words.having([word for word in phrase if word not in SMART]))]
+        few = few[_among(few, words.having(phrase))]
     if query.phrases or any(len(some) > 1 for some in query.without):
-        few = _fitting(snapshot, few.tolist(), query)
+        few = _fitting(snapshot, few.tolist(), query, words.language)
     known = {row: (id, code) for row, id, code in snapshot.few or ()}
     pairs = zip(few.tolist(), matches.of(few).tolist(), strict=True)
     candidates = [
@@ -93,7 +90,7 @@ def _of_few(
 
 
 def _best_by_words(
-    snapshot: Snapshot, matches: Matches, n: int, query: WordQuery
+    snapshot: Snapshot, matches: Matches, n: int, query: WordQuery, language: Language
 ) -> list[Candidate]:
     signs = bool(query.phrases) or any(len(some) > 1 for some in query.without)
     if not signs and not snapshot.is_filtered:
@@ -103,13 +100,13 @@ def _best_by_words(
     while start < len(order) and len(found) < n:
         some = order[start : start + size]
         if signs:
-            some = some[_among(some, _fitting(snapshot, some.tolist(), query))]
+            some = some[_among(some, _fitting(snapshot, some.tolist(), query, language))]
         found += _candidates(snapshot, matches, some)
         start, size = start + size, 4 * size
     if len(found) < n and len(order) < len(matches.numbers) and snapshot.is_filtered:
         passing = matches.only(_among(matches.numbers, np.sort(snapshot.all_rows())))
         if len(passing.numbers) < len(matches.numbers):
-            return _best_by_words(snapshot, passing, n, query)
+            return _best_by_words(snapshot, passing, n, query, language)
     return found
 
 
@@ -131,10 +128,12 @@ def _near(
     ]
 
 
-def _fitting(snapshot: Snapshot, numbers: Sequence[int], query: WordQuery) -> Numbers:
+def _fitting(
+    snapshot: Snapshot, numbers: Sequence[int], query: WordQuery, language: Language
+) -> Numbers:
     """Return the rows whose texts have all phrases, and none that is to be left out."""
-    rows = snapshot.rows("text", numbers)
-    return np.sort(_numbers([row for row in rows if fits(query, row[1])]))
+    rows = snapshot.texts(numbers)
+    return np.sort(_numbers([row for row in rows if fits(query, row[2], language)]))
 
 
 def _numbers(rows: Sequence[Sequence[object]]) -> Numbers:

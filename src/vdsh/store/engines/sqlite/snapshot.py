@@ -11,9 +11,18 @@ from vdsh.search import HammingIndex
 from vdsh.search.id_kinds import show
 from vdsh.store.engines.sqlite.filters import Narrowing, Numbers
 from vdsh.store.engines.sqlite.where import Sql, to_sql
+from vdsh.store.engines.sqlite.words import language_of
 from vdsh.store.hits import Candidate, Choose, Found
-from vdsh.store.rows import COLUMNS, check_code, read_codes, to_document
+from vdsh.store.rows import (
+    COLUMNS,
+    check_code,
+    read_codes,
+    read_metadata,
+    searched_text,
+    to_document,
+)
 from vdsh.store.where import Tree
+from vdsh.text.languages import Language
 
 PER_STATEMENT = 500  # ids looked up at a time
 LONGEST = 900_000  # characters of a condition; SQLite takes a million
@@ -97,6 +106,16 @@ class Snapshot:
     def rows(self, columns: str, numbers: Sequence[int]) -> list[Any]:
         """Look up columns of those rows that match, in the order of their numbers."""
         return self._look_up(f"row, {columns}", numbers, self._filter, by="row")
+
+    def texts(self, numbers: Sequence[int]) -> list[tuple[int, str, str]]:
+        """Look up row, id and what words are taken from, of those rows that match."""
+        rows = self.rows("id, text, metadata", numbers)
+        return [(row, id, searched_text(id, text, read_metadata(m))) for row, id, text, m in rows]
+
+    @property
+    def language(self) -> Language:
+        """The language of the words."""
+        return language_of(self._connection)
 
     def rows_of(self, ids: Sequence[str]) -> list[Any]:
         """Look up row, id and code of documents."""

@@ -17,10 +17,13 @@ from typing import NamedTuple
 import numpy as np
 
 from vdsh.store.engines.sqlite.schema import WORDS
+from vdsh.store.rows import read_metadata, searched_text
+from vdsh.text.languages import NONE, Language, find_language, language
 from vdsh.words import DamagedWordsError, Segment, WordIndex
 from vdsh.words.segment import MOST
 
 KEY = "words"  # in the table `meta`: the row up to which an index made anew has come, and the last
+LANGUAGE = "language"  # there, too: settled when the first document is written
 BATCH = 2000  # documents that are indexed at a time when it is made anew
 LONG_BATCH = 32 * 2**20  # characters that end a batch sooner
 JOINED = 8  # neighbours of a size, at least
@@ -60,6 +63,15 @@ class Pending(NamedTuple):
     def n_left(self) -> int:
         """How many rows are left, at most."""
         return max(0, self.last - self.done)
+
+
+def language_of(connection: sqlite3.Connection, texts: Sequence[str] = ()) -> Language:
+    """Return the language of a store's words; of texts, where it is to be settled."""
+    found = connection.execute("SELECT value FROM meta WHERE key = ?", (LANGUAGE,)).fetchone()
+    if found is None and texts:
+        found = (find_language(texts),)
+        connection.execute("INSERT INTO meta VALUES (?, ?)", (LANGUAGE, *found))
+    return language(found[0] if found else NONE)
 
 
 def create_words(connection: sqlite3.Connection) -> None:
@@ -102,7 +114,8 @@ def index_pending(connection: sqlite3.Connection) -> Pending:
     _set_pending(connection, Pending(rows[-1][0] if rows else left.last, left.last))
     if rows:
         numbers = np.array([row for row, _ in rows], np.int64)
-        add_words(connection, Segment.of([text for _, text in rows]).at(numbers))
+        texts = [text for _, text in rows]
+        add_words(connection, Segment.of(texts, language_of(connection, texts)).at(numbers))
     return pending(connection) or Pending(0, 0)
 
 
@@ -149,10 +162,11 @@ class Words:
         """
         try:
             left, rows = pending(connection), _list_rows(connection)
+            spoken = language_of(connection)
             if left is None or left.n_left:
                 raise DamagedWordsError("The word index is not finished.")
             with self._lock:
-                return self._follow(connection, rows)
+                return self._follow(connection, rows, spoken)
         except (DamagedWordsError, sqlite3.DatabaseError) as error:
             self.forget()
             if _is_damage(error):
@@ -164,12 +178,14 @@ class Words:
         with self._lock:
             self._read, self._index = {}, None
 
-    def _follow(self, connection: sqlite3.Connection, rows: list[SegmentRow]) -> WordIndex:
+    def _follow(
+        self, connection: sqlite3.Connection, rows: list[SegmentRow], spoken: Language
+    ) -> WordIndex:
         _check_newest(connection, rows)
         if self._index is None or rows != list(self._read):
             known, is_new = self._read, self._index is None
             self._read = {r: known.get(r) or _read_segment(connection, r) for r in rows}
-            self._index = WordIndex(list(self._read.values()))
+            self._index = WordIndex(list(self._read.values()), spoken)
             if is_new:
                 _check_count(connection, self._index)
         return self._index
@@ -209,13 +225,16 @@ def _is_damage(error: Exception) -> bool:
 
 def _next_documents(connection: sqlite3.Connection, left: Pending) -> list[tuple[int, str]]:
     """Read the rows and texts of some documents that are not indexed yet."""
-    query = "SELECT row, text FROM documents WHERE row > ? AND row <= ? ORDER BY row LIMIT ?"
+    query = (
+        "SELECT row, id, text, metadata FROM documents WHERE row > ? AND row <= ? "
+        "ORDER BY row LIMIT ?"
+    )
     rows: list[tuple[int, str]] = []
     size = 0
-    for row, text in connection.execute(query, (*left, BATCH)):
+    for row, id, text, metadata in connection.execute(query, (*left, BATCH)):
         if rows and (row >= rows[0][0] + MOST or size > LONG_BATCH):
             break
-        rows.append((row, str(text)))
+        rows.append((row, searched_text(str(id), str(text), read_metadata(metadata))))
         size += len(rows[-1][1])
     return rows
 

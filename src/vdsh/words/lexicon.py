@@ -1,0 +1,101 @@
+"""What words become in the index, remembered: most words of new documents were met before."""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import accumulate
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.text.languages import Language, fold
+from vdsh.words.vocabulary import is_kept
+
+MOST = 300_000  # words that are remembered
+
+Hashes = NDArray[np.uint64]
+
+
+class Known(NamedTuple):
+    """What some words become."""
+
+    stems: Hashes  # of their stems, as terms
+    exacts: Hashes  # of themselves, as terms; 0 where their stems say as much
+    stops: NDArray[np.bool_]
+    forms: list[bytes]  # as a vocabulary has them; empty where it does not
+
+
+class Lexicon:
+    """The words of a language that were met, with their terms.
+
+    Attributes
+    ----------
+    terms : dict of int to str
+        Terms by their hashes.
+    """
+
+    def __init__(self, language: Language) -> None:
+        self._language = language
+        self._lock = Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._rows: dict[int, int] = {}
+        none = np.zeros(0, np.uint64)
+        self._known = Known(none, none, np.zeros(0, bool), [])
+        self.terms: dict[int, str] = {}
+
+    def look_up(self, hashes: Hashes, words: Callable[[Sequence[int]], list[str]]) -> Known:
+        """Say what words become, given their hashes; `words` gives those of some places."""
+        with self._lock:
+            if len(self._rows) > MOST:
+                self._forget()
+            values = hashes.tolist()
+            new = [i for i, value in enumerate(values) if value not in self._rows]
+            if new:
+                self._add([values[i] for i in new], words(new))
+            rows = np.array([self._rows[value] for value in values], np.int64)
+            stems, exacts, stops, forms = self._known
+        return Known(stems[rows], exacts[rows], stops[rows], [forms[i] for i in rows.tolist()])
+
+    def _add(self, values: list[int], words: list[str]) -> None:
+        language, first = self._language, len(self._rows)
+        self._rows.update((value, first + i) for i, value in enumerate(values))
+        stems = language.stems(words)
+        exacts = [exact_term(word, stem, language) for word, stem in zip(words, stems, strict=True)]
+        stem_hashes, exact_hashes = hash_terms(stems), hash_terms([term or "" for term in exacts])
+        exact_hashes[[term is None for term in exacts]] = 0
+        for hashes, terms in ((stem_hashes, stems), (exact_hashes, exacts)):
+            pairs = zip(hashes.tolist(), terms, strict=True)
+            self.terms.update((value, term) for value, term in pairs if term)
+        stops = np.array([word in language.stop_words for word in words])
+        forms = [word.encode() if is_kept(word) else b"" for word in map(fold, words)]
+        old = self._known
+        self._known = Known(
+            np.append(old.stems, stem_hashes),
+            np.append(old.exacts, exact_hashes),
+            np.append(old.stops, stops),
+            old.forms + forms,
+        )
+
+
+@lru_cache(maxsize=8)
+def lexicon_of(language: Language) -> Lexicon:
+    """Return the lexicon of a language, which all in this process share."""
+    return Lexicon(language)
+
+
+def exact_term(word: str, stem: str, language: Language) -> str | None:
+    """Give the term of the very word; None where its stem says as much."""
+    form = fold(word)
+    return None if form == stem or word in language.stop_words else f"={form}"
+
+
+def hash_terms(terms: Sequence[str]) -> Hashes:
+    """Hash terms with kernels."""
+    from vdsh.words.term_kernels import hash_all
+
+    pieces = [term.encode(errors="replace") for term in terms]
+    offsets = np.array([0, *accumulate(map(len, pieces))], np.int64)
+    return hash_all(np.frombuffer(b"".join(pieces), np.uint8), offsets)

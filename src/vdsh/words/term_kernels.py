@@ -1,0 +1,291 @@
+"""Kernels of the word index: parts of identifiers, counts of terms, entries in order of terms."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.jit import kernel
+from vdsh.text.token_kernels import hash_bytes
+from vdsh.text.tokenizer import FNV_OFFSET, FNV_PRIME
+
+Bytes = NDArray[np.uint8]
+Numbers = NDArray[np.int64]
+Hashes = NDArray[np.uint64]
+Terms = NDArray[np.int32]
+
+_EXACT = np.uint64(ord("="))  # begins a term that is a word as it stands
+
+
+@kernel()
+def to_lower(data: Bytes) -> Bytes:
+    """Write ASCII letters in lower case."""
+    lower = np.empty_like(data)
+    for i in range(len(data)):
+        lower[i] = data[i] + 32 if 65 <= data[i] <= 90 else data[i]
+    return lower
+
+
+@kernel()
+def _is_upper(byte: int) -> bool:
+    return 65 <= byte <= 90
+
+
+@kernel()
+def _is_lower(byte: int) -> bool:
+    return 97 <= byte <= 122
+
+
+@kernel()
+def _is_joint(byte: int) -> bool:
+    """Say whether a sign joins words to one name: any of # & + - . / : @ _ and a backslash."""
+    return 45 <= byte <= 47 or byte in (35, 38, 43, 58, 64, 92, 95)
+
+
+@kernel()
+def _hump(data: Bytes, i: int, start: int, stop: int) -> bool:
+    """Say whether a new word begins inside a token, as in textHasher and HTMLParser."""
+    if i <= start or i >= stop or not _is_upper(data[i]):
+        return False
+    if not _is_upper(data[i - 1]):
+        return True
+    return i + 2 < stop and _is_lower(data[i + 1]) and _is_lower(data[i + 2])
+
+
+@kernel()
+def find_parts(
+    cased: Bytes,
+    lower: Bytes,
+    offsets: Numbers,
+    starts: Numbers,
+    stops: Numbers,
+    documents: Numbers,
+    longest: int,
+    spans: NDArray[np.int64],
+    hashes: Hashes,
+) -> int:
+    """Find the pieces of words such as textHasher, and names such as foo.bar; return how many.
+
+    Of each that there is room for, `spans` gets its token, start, stop, and 1 for a whole name.
+    """
+    n = 0
+    for doc in range(len(documents) - 1):
+        token = documents[doc]
+        while token < documents[doc + 1]:
+            last = token
+            stop = stops[last]
+            while True:
+                n = _add_humps(cased, lower, starts[last], stops[last], last, n, spans, hashes)
+                stop = stops[last]
+                if last + 1 >= documents[doc + 1]:
+                    break
+                gap = starts[last + 1] - stop
+                joined = 1 <= gap <= 3
+                for i in range(stop, stop + gap if joined else stop):
+                    joined = joined and _is_joint(lower[i])
+                if not joined:
+                    break
+                last += 1
+            end = stop
+            if stop < offsets[doc + 1] and lower[stop] == 35:  # C#
+                end += 1
+            elif stop + 1 < offsets[doc + 1] and lower[stop] == 43 and lower[stop + 1] == 43:
+                end += 2
+            whole = last > token or end > stop
+            if whole and end - starts[token] <= longest:
+                if n < len(hashes):
+                    spans[n, 0], spans[n, 1], spans[n, 2], spans[n, 3] = last, starts[token], end, 1
+                    value = (FNV_OFFSET ^ _EXACT) * FNV_PRIME
+                    for i in range(starts[token], end):
+                        value = (value ^ np.uint64(lower[i])) * FNV_PRIME
+                    hashes[n] = value
+                n += 1
+            token = last + 1
+    return n
+
+
+@kernel()
+def _add_humps(
+    cased: Bytes,
+    lower: Bytes,
+    start: int,
+    stop: int,
+    token: int,
+    n: int,
+    spans: NDArray[np.int64],
+    hashes: Hashes,
+) -> int:
+    first, found = start, False
+    for i in range(start + 1, stop + 1):
+        if i < stop and not _hump(cased, i, start, stop):
+            continue
+        found = found or i < stop
+        if found and i - first > 1:
+            if n < len(hashes):
+                spans[n, 0], spans[n, 1], spans[n, 2], spans[n, 3] = token, first, i, 0
+                hashes[n] = hash_bytes(lower, first, i)
+            n += 1
+        first = i
+    return n
+
+
+@kernel()
+def number_words(hashes: Hashes) -> tuple[Terms, Numbers]:
+    """Give the different words numbers; return each token's word, and the first token of each."""
+    size = 1024
+    slots, words = np.full(size, -1, np.int32), np.empty(len(hashes), np.int32)
+    firsts = np.empty(len(hashes), np.int64)
+    n = 0
+    for token in range(len(hashes)):
+        value = hashes[token]
+        slot = np.int64((value ^ (value >> np.uint64(32))) & np.uint64(size - 1))
+        while slots[slot] >= 0 and hashes[firsts[slots[slot]]] != value:
+            slot = (slot + 1) & (size - 1)
+        if slots[slot] < 0:
+            slots[slot], firsts[n] = n, token
+            n += 1
+            if 2 * n > size:
+                size *= 4
+                slots = np.full(size, -1, np.int32)
+                for word in range(n):
+                    value = hashes[firsts[word]]
+                    at = np.int64((value ^ (value >> np.uint64(32))) & np.uint64(size - 1))
+                    while slots[at] >= 0:
+                        at = (at + 1) & (size - 1)
+                    slots[at] = word
+            words[token] = n - 1
+        else:
+            words[token] = slots[slot]
+    return words, firsts[:n].copy()
+
+
+@kernel()
+def count_terms(
+    documents: Numbers,
+    stems: Terms,
+    exacts: Terms,
+    owners: Numbers,
+    parts: Terms,
+    n_terms: int,
+    opening: NDArray[np.int64],
+) -> tuple[Terms, NDArray[np.int32], Numbers, Numbers]:
+    """Count the terms of each document, in their order of appearance, and its length.
+
+    Parameters
+    ----------
+    documents : int64 ndarray of shape (n_docs + 1,)
+        Where the tokens of each document begin.
+    stems, exacts : int32 ndarrays of shape (n_tokens,)
+        Terms of each token; -1 for a stop word, and for the exact term of a token that is its own
+        stem.
+    owners, parts : ndarrays of shape (n_parts,)
+        Tokens, ascending, and their further terms.
+    n_terms : int
+    opening : int64 ndarray of shape (n, 2)
+        The first so many words count so much more.
+    """
+    capacity = 2 * len(stems) + len(parts)
+    numbers, counts = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
+    ends, lengths = np.zeros(len(documents), np.int64), np.zeros(len(documents) - 1, np.int64)
+    seen = np.full(n_terms, -1, np.int64)
+    n, part = 0, 0
+    for doc in range(len(documents) - 1):
+        begin, place = n, 0
+        for token in range(documents[doc], documents[doc + 1]):
+            weight = 1
+            if stems[token] >= 0:
+                for i in range(len(opening)):
+                    weight += opening[i, 1] if place < opening[i, 0] else 0
+                place += 1
+                lengths[doc] += weight
+                n = _add(numbers, counts, seen, begin, n, stems[token], weight)
+            if exacts[token] >= 0:
+                n = _add(numbers, counts, seen, begin, n, exacts[token], weight)
+            while part < len(parts) and owners[part] == token:
+                n = _add(numbers, counts, seen, begin, n, parts[part], weight)
+                part += 1
+        ends[doc + 1] = n
+    return numbers[:n].copy(), counts[:n].copy(), ends, lengths
+
+
+@kernel()
+def _add(
+    numbers: Terms, counts: Terms, seen: Numbers, begin: int, n: int, term: int, weight: int
+) -> int:
+    at = seen[term]
+    if at >= begin:
+        counts[at] += weight
+        return n
+    seen[term], numbers[n], counts[n] = n, term, weight
+    return n + 1
+
+
+@kernel()
+def in_term_order(
+    n_terms: int, numbers: Terms, counts: Terms, ends: Numbers
+) -> tuple[Numbers, NDArray[np.uint16], NDArray[np.uint8]]:
+    """Order entries by their terms, then by document: offsets, documents, counts."""
+    offsets = np.zeros(n_terms + 1, np.int64)
+    for i in range(len(numbers)):
+        offsets[numbers[i] + 1] += 1
+    for i in range(n_terms):
+        offsets[i + 1] += offsets[i]
+    at = offsets[:-1].copy()
+    places, few = np.empty(len(numbers), np.uint16), np.empty(len(numbers), np.uint8)
+    for doc in range(len(ends) - 1):
+        for i in range(ends[doc], ends[doc + 1]):
+            term = numbers[i]
+            places[at[term]] = doc
+            few[at[term]] = min(counts[i], 255)
+            at[term] += 1
+    return offsets, places, few
+
+
+@kernel()
+def hash_all(data: Bytes, offsets: Numbers) -> Hashes:
+    """Hash words that are laid end to end."""
+    hashes = np.empty(len(offsets) - 1, np.uint64)
+    for i in range(len(hashes)):
+        hashes[i] = hash_bytes(data, offsets[i], offsets[i + 1])
+    return hashes
+
+
+@kernel()
+def within_edits(data: Bytes, word: Bytes, most: int) -> NDArray[np.int64]:
+    """Find words of a vocabulary that few edits make of a word: where they lie, and the edits."""
+    found = np.empty((1000, 3), np.int64)
+    rows = np.empty((3, 128), np.int64)
+    n, start = 0, 0
+    while start < len(data) and n < len(found):
+        stop = start
+        while stop < len(data) and data[stop] != 10:
+            stop += 1
+        if stop - start < 128 and abs(stop - start - len(word)) <= most:
+            edits = _count_edits(data, start, stop, word, most, rows)
+            if edits <= most:
+                found[n, 0], found[n, 1], found[n, 2] = start, stop, edits
+                n += 1
+        start = stop + 1
+    return found[:n].copy()
+
+
+@kernel()
+def _count_edits(
+    data: Bytes, start: int, stop: int, word: Bytes, most: int, rows: NDArray[np.int64]
+) -> int:
+    """Count edits, letters that are swapped as one; see `vocabulary.count_edits`."""
+    size = stop - start
+    for j in range(size + 1):
+        rows[0, j] = j
+    for i in range(1, len(word) + 1):
+        now, last, before = i % 3, (i + 2) % 3, (i + 1) % 3
+        rows[now, 0], least = i, i
+        for j in range(1, size + 1):
+            one = data[start + j - 1]
+            cost = min(rows[last, j] + 1, rows[now, j - 1] + 1)
+            cost = min(cost, rows[last, j - 1] + (word[i - 1] != one))
+            if i > 1 and j > 1 and word[i - 1] == data[start + j - 2] and word[i - 2] == one:
+                cost = min(cost, rows[before, j - 2] + 1)
+            rows[now, j] = cost
+            least = min(least, cost)
+        if least > most:
+            return most + 1
+    return rows[len(word) % 3, size]  # type: ignore[no-any-return]

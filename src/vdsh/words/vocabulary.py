@@ -1,0 +1,119 @@
+"""The words of a segment, for those that are mistyped or not finished yet.
+
+A vocabulary is the words in order, with line breaks between them, as UTF-8: so it is searched where
+it lies, by bisection, and takes no memory but its own.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from vdsh.jit import compiled
+
+SHORTEST, LONGEST = 2, 40  # characters of a word that is kept
+_UNSPACED = "\u2e80"  # from here on: scripts that are written without spaces
+_PLAIN = 1e-6  # seconds a byte without kernels
+
+
+class Edits(NamedTuple):
+    """How a word may have been mistyped: by so many edits at most, with that many letters."""
+
+    letters: int
+    edits: int
+
+
+# One edit from four letters on, two from eight on. The first letter is taken as right: it mostly
+# is, and other words need not be looked at.
+RULES = (Edits(8, 2), Edits(4, 1))
+
+
+def to_vocabulary(words: Iterable[str]) -> bytes:
+    r"""Write words as a vocabulary.
+
+    >>> to_vocabulary({"moon", "mars", "3"})
+    b'mars\nmoon'
+    """
+    return join_words(word.encode(errors="replace") for word in words if is_kept(word))
+
+
+def is_kept(word: str) -> bool:
+    """Say whether a vocabulary has a word: not numbers, nor pairs of ideographs."""
+    return SHORTEST <= len(word) <= LONGEST and word[0].isalpha() and word[0] < _UNSPACED
+
+
+def join_words(words: Iterable[bytes]) -> bytes:
+    """Write words of several vocabularies as one."""
+    return b"\n".join(sorted({*words} - {b""}))
+
+
+def begin_with(vocabulary: bytes, prefix: str) -> Iterator[str]:
+    """Give the words that begin with some letters, in order."""
+    wanted = prefix.encode(errors="replace")
+    at = _first_from(vocabulary, wanted)
+    while vocabulary.startswith(wanted, at):
+        end = vocabulary.find(b"\n", at)
+        yield vocabulary[at : end if end >= 0 else None].decode()
+        if end < 0:
+            return
+        at = end + 1
+
+
+def nearest_words(vocabularies: Iterable[bytes], word: str) -> dict[str, int]:
+    """Find words that may be meant by a mistyped one, with the number of edits: the fewest."""
+    most = next((rule.edits for rule in RULES if len(word) >= rule.letters), 0)
+    found: dict[str, int] = {}
+    for vocabulary in vocabularies if most else ():
+        found |= _within_edits(vocabulary, word, most)
+    fewest = min(found.values(), default=0)
+    return {other: edits for other, edits in found.items() if edits == fewest}
+
+
+def _within_edits(vocabulary: bytes, word: str, most: int) -> dict[str, int]:
+    start = _first_from(vocabulary, word[0].encode())
+    stop = _first_from(vocabulary, chr(ord(word[0]) + 1).encode())
+    if word.isascii() and compiled(_PLAIN * (stop - start)):
+        from vdsh.words.term_kernels import within_edits
+
+        data, wanted = (np.frombuffer(some, np.uint8) for some in (vocabulary, word.encode()))
+        rows = within_edits(data[start:stop], wanted, most).tolist()
+        return {vocabulary[start + i : start + j].decode(): edits for i, j, edits in rows}
+    others = [one for one in begin_with(vocabulary, word[0]) if abs(len(one) - len(word)) <= most]
+    counts = {other: count_edits(word, other, most) for other in others}
+    return {other: edits for other, edits in counts.items() if edits <= most}
+
+
+def count_edits(word: str, other: str, most: int) -> int:
+    """Count letters to insert, leave out, replace or swap with the next, up to most + 1.
+
+    >>> count_edits("serach", "search", 2)
+    1
+    """
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(word, 1):
+        new = [i]
+        for j, one in enumerate(other, 1):
+            cost = min(row[j] + 1, new[j - 1] + 1, row[j - 1] + (letter != one))
+            if i > 1 and j > 1 and letter == other[j - 2] and word[i - 2] == one:
+                cost = min(cost, before[j - 2] + 1)
+            new.append(cost)
+        if min(new) > most:
+            return most + 1
+        before, row = row, new
+    return row[-1]
+
+
+def _first_from(vocabulary: bytes, wanted: bytes) -> int:
+    """Return where the first word lies that is not before another one."""
+    low, high = 0, len(vocabulary)
+    while low < high:
+        middle = vocabulary.rfind(b"\n", 0, (low + high) // 2) + 1
+        middle = max(middle, low)
+        end = vocabulary.find(b"\n", middle)
+        end = len(vocabulary) if end < 0 else end
+        if vocabulary[middle:end] < wanted:
+            low = end + 1
+        else:
+            high = middle
+    return min(low, len(vocabulary))
