@@ -7,6 +7,7 @@ where they are about one topic, and say too little for LSA.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,7 +161,7 @@ def top_eigenvectors(matrix: csr_array, n: int, *, steps: int, every: int) -> tu
     return values, V @ turn
 
 
-def multiplier(matrix: csr_array | Floats) -> Callable[[Floats], Floats]:
+def multiplier(matrix: Any) -> Callable[[Floats], Floats]:
     """Give the function that multiplies a matrix with a dense one, on all cores.
 
     Blocks are always the same, so the result does not depend on the number of threads.
@@ -169,7 +170,7 @@ def multiplier(matrix: csr_array | Floats) -> Callable[[Floats], Floats]:
 
     if isinstance(matrix, np.ndarray):
         return lambda dense: matrix @ dense
-    parts = csr_array(matrix, dtype=np.float32)
+    parts = csr_array(matrix).astype(np.float32)
     n_rows = matrix.shape[0]
 
     def multiply(dense: Floats) -> Floats:
