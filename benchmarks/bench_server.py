@@ -22,9 +22,9 @@ from pathlib import Path
 
 import numpy as np
 from common import cut, line, posts, run, serving, timed
+from relevance_tasks import content_words
 
 from vdsh import Document, TextHasher, open_store
-from vdsh.words.query import content_words
 
 WORKERS = 2
 CONNECTIONS = 16

@@ -6,6 +6,7 @@ import io
 import json
 import shutil
 import sqlite3
+import tarfile
 import zipfile
 import zlib
 from contextlib import closing, suppress
@@ -15,9 +16,10 @@ from typing import Any
 
 import mutants
 import numpy as np
+import orjson
 from safetensors.numpy import load, save
 
-from vdsh import TextHasher
+from vdsh import TextHasher, corpus_map
 from vdsh.datasets.formats import read_vectors
 from vdsh.documents import Document, read_documents
 from vdsh.documents.readers import read_file
@@ -25,7 +27,8 @@ from vdsh.documents.split import place_of, split_text
 from vdsh.search import HammingIndex
 from vdsh.search.index_file import FORMAT, MAGIC, map_arrays, write_arrays
 from vdsh.server.tokens import read_tokens
-from vdsh.store import open_store
+from vdsh.store import open_store, restore_store
+from vdsh.store.maintenance import ABOUT
 from vdsh.words import Segment
 
 WORDS = "orbit rocket shuttle launch moon crew goal match player season team coach".split()
@@ -405,12 +408,87 @@ class Store:
             store.search(self.code)
 
 
+class Backup:
+    """A backup: its bytes, its members, or the store inside."""
+
+    def __init__(self, store: Store, scratch: Path) -> None:
+        self.store = store
+        with open_store(store.valid) as opened:
+            opened.back_up(scratch / "backup.vdsh")
+        self.valid = (scratch / "backup.vdsh").read_bytes()
+
+    def write(self, folder: Path, rng: Random) -> None:
+        n = rng.choice((2048, len(self.valid)))  # heads of members lie in the beginning
+        data = mutants.of_bytes(self.valid[:n], rng) + self.valid[n:]
+        if rng.random() < 0.3:
+            self.store.write(folder / "inside", rng)
+            data = self._packed(folder / "inside" / "store.sqlite", rng)
+            shutil.rmtree(folder / "inside")
+        (folder / "backup").write_bytes(data)
+
+    def _packed(self, database: Path, rng: Random) -> bytes:
+        about = {"vdsh": "backup", "parts": ["store.sqlite"]}
+        text = mutants.of_json(about, rng) if rng.random() < 0.3 else json.dumps(about)
+        parts = [(ABOUT, text.encode(errors="replace")), ("store.sqlite", database.read_bytes())]
+        parts += [(rng.choice(("map.safetensors", "../up", "/tmp/x")), b"x")] * (rng.random() < 0.3)
+        with tarfile.open(fileobj=(file := io.BytesIO()), mode="w") as archive:
+            for name, data in parts:
+                member = tarfile.TarInfo(name)
+                member.size = len(data)
+                member.type = b"0" if rng.random() < 0.9 else rng.choice(tarfile.SUPPORTED_TYPES)
+                archive.addfile(member, io.BytesIO(data))
+        return file.getvalue()
+
+    def use(self, folder: Path, rng: Random) -> None:
+        with restore_store(folder / "backup", folder / "restored") as store:
+            store.search("orbit moon")
+
+
+class Map:
+    """A map of a store: bytes, names and facts, arrays; placed on and answered as a page does."""
+
+    def __init__(self, scratch: Path) -> None:
+        rng, n = np.random.default_rng(0), 12
+        arrays = [rng.uniform(-1, 1, (n, m)).astype(np.float32) for m in (2, 16)]
+        names = [f"d{i}" for i in range(n)]
+        facts = {"documents": n, "seed": 0, "fingerprint": "f" * 64}
+        label = np.array([-1, 0, 1] * 4, np.int32)
+        corpus_map.save(
+            scratch / "map", corpus_map.CorpusMap(names, names, *arrays, label, ["a", "b"], facts)
+        )
+        self.valid, self.facts = (scratch / "map").read_bytes(), facts
+        self.arrays = load(self.valid)
+
+    def write(self, folder: Path, rng: Random) -> None:
+        arrays, facts, kind = dict(self.arrays), json.dumps(self.facts), rng.randrange(4)
+        if kind == 0:
+            name = rng.choice(sorted(arrays))
+            arrays[name] = mutants.of_array(arrays[name], rng)
+        elif kind == 1:
+            names = json.loads(arrays["names"].tobytes())
+            text = mutants.of_json(names, rng).encode(errors="surrogatepass")
+            arrays["names"] = np.frombuffer(text, np.uint8)
+        elif kind == 2:
+            facts = mutants.of_json(self.facts, rng).encode(errors="replace").decode()
+        data = save(arrays, {"format": "1", "facts": facts})
+        (folder / "map").write_bytes(mutants.of_bytes(data, rng) if kind == 3 else data)
+
+    def use(self, folder: Path, rng: Random) -> None:
+        found = corpus_map.load(folder / "map")
+        found.point("d1")
+        if len(found):
+            place = found.place(np.zeros(found.scores.shape[1], np.float32))
+            assert np.isfinite(place).all(), "a place that is no number"
+        orjson.dumps([found.ids, found.titles, found.labels, found.points.tolist(), found.facts])
+
+
 def _check_scores(hits: Any) -> None:
     assert np.isfinite([hit.score for hit in hits]).all(), "a score that is no number"
 
 
 def targets(scratch: Path, models: list[str]) -> dict[str, Any]:
     """Make every target; `scratch` is a folder for valid files."""
+    store = Store(scratch)
     return {
         **{kind: Documents(kind) for kind in ("jsonl", "csv", "tsv", "text")},
         "parquet": Parquet(),
@@ -419,7 +497,9 @@ def targets(scratch: Path, models: list[str]) -> dict[str, Any]:
         "tokens": Tokens(),
         "model": Model(models, scratch),
         "index": Index(scratch),
-        "store": Store(scratch),
+        "store": store,
+        "backup": Backup(store, scratch),
+        "map": Map(scratch),
     }
 
 

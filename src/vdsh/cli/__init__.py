@@ -17,7 +17,7 @@ from vdsh.cli import options
 from vdsh.errors import VdshError
 
 GROUPS = {  # in the order of `vdsh --help`, 20 verbs at most
-    "Daily": "add search serve learn info delete demo".split(),
+    "Daily": "add search serve mcp learn info delete demo".split(),
     "Maintenance": "check backup restore compact reindex drift duplicates copy".split(),
     "Models kept apart": ["fit", "index"],
     "Research": ["reproduce", "research"],

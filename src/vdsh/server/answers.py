@@ -72,7 +72,7 @@ StoredDocument = described(Document, name="StoredDocument", code=(str, ...))
 FoundDocument = described(
     Hit,
     name="FoundDocument",
-    optional=("expected", "score", "words"),
+    optional=("expected", "score", "words", "related"),
     title=_may_have(str),
     passage=_may_have(str, "The best stretch of the text, in one line."),
     span=_may_have(

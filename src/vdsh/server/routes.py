@@ -72,7 +72,9 @@ async def search(body: SearchBody, service: ServiceDep) -> Json:
     asked = await read_query(body, body.rank, service.pool)
 
     def work(store: Store) -> Hits:
-        return store.search(asked.query, k=body.k, where=body.where, rank=asked.rank)
+        return store.search(
+            asked.query, k=body.k, where=body.where, rank=asked.rank, strict=body.strict
+        )
 
     hits = await service.pool.call(work)
     return Json(await tell(asked, hits, service.pool, highlight=body.highlight))
@@ -84,7 +86,7 @@ async def search_many(body: SearchManyBody, service: ServiceDep) -> Json:
     pool, rank = service.pool, choose_rank(body.rank, is_text=True)
 
     def work(query: ParsedQuery, store: Store) -> Hits:
-        return store.search(query, k=body.k, where=body.where, rank=rank)
+        return store.search(query, k=body.k, where=body.where, rank=rank, strict=body.strict)
 
     found = []
     # One after the other: those who ask for little are answered in between.

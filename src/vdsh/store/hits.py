@@ -16,6 +16,7 @@ _MOST_SHOWN = 8  # words in a sentence
 WIDTH = 100  # where there is no terminal
 _LEAST = 40  # places for a passage; where there are fewer, it has a line of its own
 _GAP = "  "
+RELATED = "Related, without these words:"
 
 
 class ParsedQuery(NamedTuple):
@@ -102,9 +103,11 @@ class Hit(NamedTuple):
     code : str
         Its code in hex.
     score : float or None
-        By words and code together, from 0 to 1.25, where hits were ranked so.
+        By words and code together, from 0 to 1, where hits were ranked so.
     words : tuple of str
         The query's words that the document has, where hits were ranked so.
+    related : bool
+        Whether it has no word of the query, or a score of less than half the best.
     """
 
     id: str
@@ -116,6 +119,7 @@ class Hit(NamedTuple):
     code: str = ""
     score: float | None = None
     words: tuple[str, ...] = ()
+    related: bool = False
 
     def __repr__(self) -> str:
         score = "" if self.score is None else f"score={self.score:.3f}, "
@@ -149,7 +153,7 @@ class Hit(NamedTuple):
         if self.expected is None:
             del fields["expected"]
         if self.score is None:
-            del fields["score"], fields["words"]
+            del fields["score"], fields["words"], fields["related"]
         return fields
 
 
@@ -286,6 +290,7 @@ def table(
 ) -> list[list[Fragment]]:
     """Lay hits out in lines: score or distance, id, labels where there are some, best passage.
 
+    Those that are only related come last, below a line that says so.
     `width`: places in a line. `words`: what to mark; by default the words of the query that each
     hit is known to have.
     """
@@ -296,9 +301,11 @@ def table(
         indent = max((len(_number(hit)) for hit in hits), default=0) + len(_GAP)
         starts = [f"{start.rstrip()}\n{' ' * indent}" for start in starts]
         room = max(_LEAST, width - indent)
-    return [
+    lines = [
         [Fragment(start), *hit.pieces(room, words)] for hit, start in zip(hits, starts, strict=True)
     ]
+    at = next((i for i, hit in enumerate(hits) if hit.related), len(lines))
+    return lines if at == len(lines) else [*lines[:at], [Fragment(RELATED)], *lines[at:]]
 
 
 def html(hits: Sequence[Hit]) -> str:

@@ -194,10 +194,11 @@ class Store(Access, Verbs):
         *,
         where: Filter | None = None,
         rank: str | None = None,
+        strict: bool = False,
     ) -> list[Hits]:
         """Search for several texts or codes; texts are encoded together. See `search`."""
         check_list("queries", queries)
-        ask = partial(search, k=check_count("k", k, 1), where=where, rank=rank)
+        ask = partial(search, k=check_count("k", k, 1), where=where, rank=rank, strict=strict)
 
         def work() -> list[Hits]:
             read = read_queries(self._model, queries, rank)
