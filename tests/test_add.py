@@ -91,6 +91,14 @@ def test_records_of_a_table_are_documents_and_go_with_their_rows(store, tmp_path
     assert store.get("1").metadata == {"year": 2022}
 
 
+def test_of_records_with_one_id_the_last_stays(store, tmp_path):
+    table = tmp_path / "news.csv"
+    table.write_text("id,text\n1,red moon\n1,green cheese\n")
+    for expected in ((1, 0, 0, 0), (0, 0, 0, 1)):
+        assert counts(add_files(store, [table])) == expected
+        assert store.get("1").text == "green cheese"
+
+
 def test_an_empty_folder_removes_nothing(store, notes):
     """As where a disk is not mounted."""
     add_files(store, [notes])

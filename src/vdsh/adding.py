@@ -124,10 +124,9 @@ class _Run:
         known = self.store.remembered(f"in/{name}/")
         by_record = os.path.isfile(path) and (holds_records(path) or self.reading.get("format"))
         items = self._new_records(path, known) if by_record else self._files(path, known)
-        n_skipped = sum(map(len, self.skipped.values()))
         seen = self._write(name, items, known)
         left = [] if self.keep else self._vanished(known, seen)
-        if left and not seen and n_skipped == sum(map(len, self.skipped.values())):
+        if left and not seen:
             raise InputError(
                 f"'{path}' is empty, so the {len(left):,} documents that it had are kept. Is its "
                 "disk there? If they are to go: vdsh delete."
@@ -184,20 +183,25 @@ class _Run:
     def _records(self, path: str) -> Iterator[Document]:
         return iter(read_documents(path, **self.reading))
 
-    def _write(self, name: str, items: Iterator[_Item], known: Mapping[str, str]) -> set[str]:
-        """Write what is new, batch by batch, each before its marks; return all ids."""
+    def _write(self, name: str, items: Iterator[_Item], known: dict[str, str]) -> set[str]:
+        """Write what is new, batch by batch, each before its marks; return all ids.
+
+        Of several records with one id the last stays, as `known` says then.
+        """
         seen: set[str] = set()
-        for batch in _batches(items):
-            new = {item.id: item.document for item in batch if item.document is not None}
+        for some in _batches(items):
+            batch = {item.id: item for item in some}
+            new = {id: item.document for id, item in batch.items() if item.document is not None}
+            marks = {id: item.mark for id, item in batch.items() if known.get(id) != item.mark}
             self.store.upsert(new.values())
-            if name:
-                marks = {one.id: one.mark for one in batch if known.get(one.id) != one.mark}
-                if marks:
-                    self.store.remember(f"in/{name}/", marks)
-            self.changed += sum(id in known for id in new)
-            self.added += sum(id not in known and id not in seen for id in new)
+            if name and marks:
+                self.store.remember(f"in/{name}/", marks)
+            n_changed = sum(id in known for id in new)
+            self.changed += n_changed
+            self.added += len(new) - n_changed
             self.unchanged += len(batch) - len(new)
-            seen.update(item.id for item in batch)
+            known.update(marks)
+            seen.update(batch)
             self.progress(self.added + self.changed + self.unchanged)
         return seen
 

@@ -7,7 +7,7 @@ from typing import Any
 from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.evaluation import find_faults, measure_quality
-from vdsh.hashers import HASHERS, VectorHasher
+from vdsh.hashers import HASHERS, VectorHasher, default_method
 from vdsh.model import Model
 from vdsh.model.health import count_changes, sample
 from vdsh.model.profile import hold_out
@@ -17,7 +17,14 @@ from vdsh.scale.cluster import Machines
 from vdsh.scale.training import Lesson, fit_on_ray
 from vdsh.store import Store
 
+__all__ = ["WITHOUT_TORCH", "default_method", "fit_from", "fit_store", "fit_texts", "fit_vectors"]
+
+WITHOUT_TORCH = (
+    "This is the linear method, because torch is not installed; with it (pip install "
+    "'vdsh[train]') a network trains on from here, which improves short codes most."
+)
 MOST_COMPARED = 10_000  # texts that are encoded with both models
+LONG = 64  # bits
 MOST_LEARNED = 100_000  # documents of a store; of more, a random sample
 
 
@@ -96,7 +103,8 @@ def fit_store(
 ) -> Model:
     """Learn a model from the documents of a store, which stays as it is; see `Store.learn`."""
     n_documents = store.count()
-    method = method or ("vdsh-s" if labels else default_method())
+    if method is None:  # of long codes the network improves little, and takes minutes
+        method = "vdsh-s" if labels else "linear" if n_bits >= LONG else default_method()
     hasher = TextHasher(method, n_bits, random_state=random_state)
     hasher.check_settings()
     documents = store.sample(MOST_LEARNED)
@@ -116,11 +124,6 @@ def fit_store(
     if sampled_from and model.profile is not None:  # the other documents are no newer
         model.profile = model.profile.with_seen(one.text for one in store)
     return model
-
-
-def default_method() -> str:
-    """Name the method that a store learns with where none is asked for."""
-    return "linear"
 
 
 def _texts_and_labels(documents: Sequence[Document]) -> tuple[list[str], list[Any] | None]:

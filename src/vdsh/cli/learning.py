@@ -76,6 +76,7 @@ def make_hasher(
 ) -> "TextHasher":
     """Make a hasher with the settings that were given; the others are those of `start`."""
     from vdsh.codes import check_n_bits
+    from vdsh.hashers import default_method
     from vdsh.paper.settings import paper_settings
     from vdsh.pipeline import TextHasher
 
@@ -91,7 +92,8 @@ def make_hasher(
         model, bits = start.name, start.n_bits
         passed = ("model", "n_bits", "random_state", "epochs", "device")
         settings = {name: value for name, value in start.given.items() if name not in passed}
-    model, bits = model or "vdsh", check_n_bits(32 if bits is None else bits)
+    model = model or ("vdsh" if preset == "paper" else default_method())
+    bits = check_n_bits(32 if bits is None else bits)
     settings |= paper_settings(model) if preset == "paper" else {}
     hasher = TextHasher(model, bits, random_state=seed, **(settings | given))
     hasher.check_settings()

@@ -1,5 +1,7 @@
 """The hashing methods, by the name that `TextHasher` and the command line use."""
 
+from importlib.util import find_spec
+
 from vdsh.hashers.base import Hasher
 from vdsh.hashers.baselines.itq import ITQ
 from vdsh.hashers.baselines.ksh import KSH
@@ -26,6 +28,18 @@ HASHERS: dict[str, type[Hasher]] = {
     "itq": ITQ,
 }
 
+
+def default_method(labels: bool = False) -> str:
+    """Name the method to learn with where none is asked for: "vdsh", or "linear" without torch.
+
+    Labels change nothing: codes that sort by class are worse to search by typed words.
+    """
+    try:
+        return "vdsh" if find_spec("torch") else "linear"
+    except ImportError:
+        return "linear"
+
+
 __all__ = [
     "HASHERS",
     "ITQ",
@@ -41,4 +55,5 @@ __all__ = [
     "SpectralHashing",
     "StackedRBM",
     "VectorHasher",
+    "default_method",
 ]

@@ -144,8 +144,7 @@ class ByRelevance:
 
     def __call__(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the first k, with their distances from the query's own code."""
-        n_bits = len(self._chances)
-        if not n_bits:
+        if not len(self._chances):
             candidates = [candidate for candidate in candidates if candidate.share > 0]
         if not candidates or not self._knows:
             return []

@@ -150,8 +150,9 @@ def halves(counts: "csr_array") -> "tuple[csr_array, csr_array]":
 
     Documents too short for two halves are left out.
     """
-    ends = np.cumsum(counts.data)
-    second = ends // 2 - (ends - counts.data) // 2
+    ends = np.cumsum(counts.data, dtype=np.float64)
+    second = np.minimum(ends // 2 - (ends - counts.data) // 2, counts.data)  # some are fractions
+    second = second.astype(counts.data.dtype)
     cut = [
         to_csr(Counts(part, counts.indices, counts.indptr, counts.shape))
         for part in (counts.data - second, second)

@@ -57,14 +57,15 @@ def start_linear(
         turned so that signs stay, as far as the new ones allow.
     """
     n_bits, device = network.W3.shape[1], network.W1.device
-    m = min(n_bits, len(network.b1) // 2)  # coordinates
-    if not m or not targets.shape[1]:
+    n_pairs = len(network.b1) // 2
+    if not n_pairs or not targets.shape[1]:
         return
+    most = min(_COORDINATES, targets.shape[1], n_pairs)
+    mixed = n_bits < _SHORT and n_bits < most
+    m = most if mixed else min(n_bits, n_pairs)  # coordinates
     rows = sample(inputs.shape[0], MOST_TO_REGRESS)
     kept = None if before is None else signs(before[rows])
-    some, mixed = targets[rows], m == n_bits < _SHORT
-    if mixed:
-        m = max(n_bits, min(_COORDINATES, targets.shape[1], len(network.b1) // 2))
+    some = targets[rows]
     aims = main_coordinates(some, m) if mixed else turn(some, n_bits, seed, kept)[:, :m]
     found = linear_map(inputs[rows], aims)
     W, b = (torch.as_tensor(part, device=device) for part in found[:2])

@@ -7,6 +7,7 @@ where they are about one topic, and say too little for LSA.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from vdsh.jit import available_threads, in_threads
 from vdsh.model.health import sample
 
 _TOPICS, _WORD_VECTORS, _GIVEN = 56, 32, 64  # dimensions at most; the last of vectors
-_MOST_TO_LEARN, _MOST_TERMS = 50_000, 10_000  # documents, and terms that have vectors
+_MOST_TO_LEARN, _MOST_TERMS = 50_000, 5_000  # documents, and terms that have vectors
 _MORE = 10  # axes that are looked for, so that those taken are exact
 _PASSES = 4  # over the documents, to find the axes of LSA
 _BLOCK, _ROWS = 500, 512  # terms, and rows of a matrix, that are a task
@@ -77,14 +78,14 @@ def _word_vectors(words: csr_array) -> Floats:
 
     The axes are those of the positive pointwise mutual information of terms (O. Levy and
     Y. Goldberg, "Neural word embedding as implicit matrix factorization", NIPS 2014), of the
-    10,000 most frequent; a rarer term has the vector 0.
+    5,000 most frequent; a rarer term has the vector 0. (Of 10,000, places were no better.)
     """
     some = words[sample(words.shape[0], _MOST_TO_LEARN)]
     frequency = np.bincount(some.indices, minlength=words.shape[1])
     terms = np.sort(np.argsort(-frequency, kind="stable")[:_MOST_TERMS])
     together = _information(csr_array(some[:, terms]))
     vectors = np.zeros((words.shape[1], _dimensions(some, _WORD_VECTORS)), np.float32)
-    values, axes = top_eigenvectors(together, vectors.shape[1] + _MORE, steps=7, every=1)
+    values, axes = top_eigenvectors(together, vectors.shape[1] + _MORE, steps=5, every=1)
     vectors[terms] = axes[:, np.argsort(-np.abs(values))[: vectors.shape[1]]]
     return vectors
 
@@ -160,7 +161,7 @@ def top_eigenvectors(matrix: csr_array, n: int, *, steps: int, every: int) -> tu
     return values, V @ turn
 
 
-def multiplier(matrix: csr_array | Floats) -> Callable[[Floats], Floats]:
+def multiplier(matrix: Any) -> Callable[[Floats], Floats]:
     """Give the function that multiplies a matrix with a dense one, on all cores.
 
     Blocks are always the same, so the result does not depend on the number of threads.
@@ -169,7 +170,7 @@ def multiplier(matrix: csr_array | Floats) -> Callable[[Floats], Floats]:
 
     if isinstance(matrix, np.ndarray):
         return lambda dense: matrix @ dense
-    parts = csr_array(matrix, dtype=np.float32)
+    parts = csr_array(matrix).astype(np.float32)
     n_rows = matrix.shape[0]
 
     def multiply(dense: Floats) -> Floats:

@@ -21,7 +21,7 @@ _ENTRIES = 20_000  # of the inverted index that a document looks at: its heavies
 _JOINED, _MOST_JOINED = 10, 20  # nearest documents that a graph joins each document with
 _HUBNESS = np.float32(0.15)  # share of its likeness to its nearest by which a hub is joined less
 _ROUNDS = 2  # graphs: the second knows the places that the first gave
-_HOPS, _STEPS = 24, 100  # dimensions of these places, and steps of the walk that finds them
+_HOPS, _STEPS = 24, 40  # dimensions of these places, and steps of the walk that finds them
 _TAUGHT = np.float32(2)  # weight of walks, and of the place in all, where vectors were given
 _BLOCK = 1024  # documents a task
 
