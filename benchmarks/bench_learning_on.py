@@ -53,7 +53,7 @@ def judge(model, half, data, seconds):
     train, test = ((part.texts, part.labels) for part in (data.train, data.test))
     return {
         "seconds": round(seconds, 1),
-        "epochs": len(model.learned["history_"]),
+        "epochs": len(model.learned["history_"]) - 1,
         "precision_at_100": round(measure_quality(model, train, test).values["codes"], 4),
         "bits_changed": round(
             count_changes(half.encode(data.test.texts), model.encode(data.test.texts)).bits, 4

@@ -1,137 +1,209 @@
-"""Words and codes together: what a store finds by both, by codes, by BM25, and by MiniLM.
+"""What a store finds by words and codes, beside BM25, BM25 with stems, and MiniLM.
 
-    VDSH_DATA=path/to/data python benchmarks/bench_relevance.py [--processes 6]
-        [--embed sentence-transformers:all-MiniLM-L6-v2]
+    VDSH_DATA=path/to/data python benchmarks/bench_relevance.py [--embed sentence-transformers:NAME]
+        [--tasks cacm,med] [--only deep]
 
-Each model learns the documents of a task, as `vdsh fit` does with a tenth of them held out, and a
-store of them answers the queries in each of its ways; `vdsh` sees no labels. The tasks are in
-`relevance_tasks.py`. Beside it bm25s, and vectors by cosine where there is a model to embed with.
+A model of 128 bits learns the documents of each task without labels, as `vdsh fit` does with a
+tenth of them held out, and a store of them answers the queries. The tasks are in
+`relevance_tasks.py`; with `--tasks` only some, printed and not recorded. Models are kept in
+`build/relevance`, so that another rule can be tried in minutes. `deep` asks for sentences in the
+second half of long documents.
 """
 
-import json
+import hashlib
 import tempfile
 import warnings
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
-from itertools import product
-from multiprocessing import get_context
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
-from common import run
-from relevance_tasks import N_QUERIES, QUERIES, TASKS, content_words, load, read
+from common import ROOT, run, show, times
+from relevance_tasks import LANGUAGES, SEVEN, TASKS, Task, load, long_documents
 
 from vdsh import Document, TextHasher, open_store
 from vdsh.embed import embed
+from vdsh.paper.settings import METHOD
+from vdsh.text.tokenizer import tokenize
 
 NEAREST = 100  # kept of each ranking
-MODELS = (("vdsh", 32), ("vdsh", 64), ("vdsh", 128), ("vdsh-s", 32))
-RANKS = {"distance": "distance", "expected": "expected", "both": "relevance"}
+TIMED = 200  # queries that are asked one at a time
+BITS = 128
+KEPT = ROOT / "build" / "relevance"
+SHOWN = 0.7  # of a sentence's words, in the passage that is shown
+
+
+class Contender(NamedTuple):
+    """A way to rank: `ask` returns the rows of the best documents for each query."""
+
+    name: str
+    ask: Callable[[list[str]], list]
+    code_bytes: int = 0  # a document, beside its words
 
 
 def measure(given):
-    names, models, seeds = list(TASKS), MODELS, range(3)
-    if given.quick:
-        names, models, seeds = ["snippets_judged"], MODELS[:1], range(1)
-    with ProcessPoolExecutor(given.processes, mp_context=get_context("spawn")) as pool:
-        parts = [*pool.map(partial(others, given.embed), names),
-                 *pool.map(partial(ours, given.quick), product(names, models, seeds))]  # fmt: skip
-    return {"rows": [row for part in parts for row in part]}
-
-
-def ours(quick, job):
-    """Train one model; rank the queries of a task in every way."""
-    name, (model, bits), seed = job
     warnings.simplefilter("ignore")
-    task, settings = load(name), {"epochs": 1} if quick else {}
-    order = np.random.RandomState(seed).permutation(len(task.texts))
-    held_out, train = np.split(order, [len(order) // 10])
-    parts = []
-    for rows in (np.sort(train), held_out):
-        labels = [sorted(task.labels[i]) for i in rows] if model == "vdsh-s" else None
-        parts.append(([task.texts[i] for i in rows], labels))
-    hasher = TextHasher(model, bits, random_state=seed, **settings)
-    hasher.fit(*parts[0], validation=parts[1], progress=False)
-    judge = Judge(name)
-    with tempfile.TemporaryDirectory() as folder, open_store(f"{folder}/s", hasher) as store:
+    names = given.tasks.split(",") if given.tasks else ["med"] if given.quick else list(TASKS)
+    rows = []
+    for name in names:
+        task = load(name)
+        with tempfile.TemporaryDirectory() as folder:
+            for contender in contenders(name, task, folder, given):
+                rows.append({"task": name} | judge(task, contender))
+                print(rows[-1], flush=True)
+    if given.tasks:
+        return show({"rows": rows})
+    return {"rows": rows, "mean": mean_of_seven(rows)}
+
+
+def contenders(name, task, folder, given):
+    """Give those of a task, each when the one before was measured."""
+    yield from (words(task, stems) for stems in ("", LANGUAGES.get(name, "english")))
+    if given.embed:
+        yield vectors(task, given.embed)
+    with open_store(f"{folder}/s", fitted(task, quick=given.quick)) as store:
         store.upsert(Document(f"{row:06}", text) for row, text in enumerate(task.texts))
-        found = {way: store.search_many(judge.queries, NEAREST, rank=rank)
-                 for way, rank in RANKS.items()}  # fmt: skip
-    facts = {"model": f"{model} {bits}", "seed": seed}
-    return [
-        {"task": name, "ranking": way, **facts}
-        | judge([[int(hit.id) for hit in hits] for hits in answers])
-        for way, answers in found.items()
-    ]
+        for ranking, rank in (("ours", "relevance"), ("codes", "expected")):
+
+            def ask(queries, rank=rank):
+                answers = store.search_many(queries, NEAREST, rank=rank)
+                return [[int(hit.id) for hit in hits] for hits in answers]
+
+            yield Contender(ranking, ask, BITS // 8)
 
 
-def others(model, name):
-    """Rank by bm25s, and by vectors."""
+def fitted(task: Task, bits: int = BITS, *, quick: bool = False) -> TextHasher:
+    """Learn a model from the documents of a task, or take the one that is kept."""
+    settings = {"epochs": 1} if quick else {}
+    facts = repr((METHOD["vdsh"], bits, settings, task.texts)).encode()
+    folder = KEPT / hashlib.sha256(facts).hexdigest()[:16]
+    if folder.exists():
+        return TextHasher.load(folder)
+    order = np.random.RandomState(0).permutation(len(task.texts))
+    held_out, train = np.split(order, [len(order) // 10])
+    some = [[task.texts[i] for i in np.sort(rows)] for rows in (train, held_out)]
+    hasher = TextHasher("vdsh", bits, random_state=0, **settings)
+    hasher.fit(some[0], validation=(some[1], None), progress=False)
+    hasher.save(folder)
+    return hasher
+
+
+def words(task: Task, stems: str) -> Contender:
+    """Rank by bm25s, with its own stop words and Snowball's stems."""
     import bm25s
+    import Stemmer
 
-    task, judge = load(name), Judge(name)
+    stemmer = Stemmer.Stemmer(stems) if stems else None
+    read = {"stopwords": "en", "stemmer": stemmer, "show_progress": False, "return_ids": False}
     index = bm25s.BM25(k1=1.2, b=0.75)
-    index.index(content_words(task.texts), show_progress=False)
-    asked = [[word for word in words if word in index.vocab_dict]
-             for words in content_words(judge.queries)]  # fmt: skip
-    nothing = np.zeros(len(task.texts))
-    scores = {"BM25 (bm25s)": [index.get_scores(words) if words else nothing for words in asked]}
-    if model:
-        documents, queries = (unit(embed(texts, model)) for texts in (task.texts, judge.queries))
-        scores["MiniLM"] = queries @ documents.T
-    return [
-        {"task": name, "ranking": ranking, "model": "", "seed": None}
-        | judge([np.argsort(-one, kind="stable")[:NEAREST] for one in some])
-        for ranking, some in scores.items()
-    ]
+    index.index(bm25s.tokenize(task.texts, **read), show_progress=False)
+
+    def ask(queries):
+        found = []
+        for some in bm25s.tokenize(queries, **read):
+            known = [word for word in some if word in index.vocab_dict]
+            scores = index.get_scores(known) if known else np.zeros(len(task.texts))
+            found.append(best(scores))
+        return found
+
+    return Contender("BM25 with stems" if stems else "BM25", ask)
 
 
-def unit(vectors):
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+def vectors(task: Task, model: str) -> Contender:
+    """Rank by the cosine of vectors."""
+    documents = unit(embed(task.texts, model))
+
+    def ask(queries):
+        return [best(scores) for scores in unit(embed(queries, model)) @ documents.T]
+
+    return Contender("MiniLM", ask, documents[0].nbytes)
 
 
-class Judge:
-    """Counts what rankings of a task's test queries are worth."""
+def best(scores):
+    return np.argsort(-scores, kind="stable")[:NEAREST]
 
-    def __init__(self, name):
-        task = self.task = load(name)
-        half = slice(N_QUERIES, None) if len(task.queries) > N_QUERIES else slice(None)
-        self.queries, self.answers = task.queries[half], task.answers[half]
-        self.wanted = task.query_labels[half]
-        self.judged = "judged" in name
 
-    def __call__(self, rankings):
-        """Measure rows in order, for each query."""
-        found = {}
-        if any(self.wanted):
-            found["topic_precision_10"] = self._share(
-                [[not wanted.isdisjoint(self.task.labels[row]) for row in rows[:10]]
-                 for rows, wanted in zip(rankings, self.wanted, strict=True)])  # fmt: skip
-        if self.answers[0] >= 0:
-            places = [list(rows).index(answer) + 1 if answer in rows else np.inf
-                      for rows, answer in zip(rankings, self.answers, strict=True)]  # fmt: skip
-            found["mrr_10"] = np.mean([1 / place if place <= 10 else 0 for place in places])
-            found["found_100"] = np.isfinite(places).mean()
-        if self.judged:
-            found |= self._by_hand(rankings)
-        return {name: round(float(value), 4) for name, value in found.items()}
+def unit(some):
+    return some / np.maximum(np.linalg.norm(some, axis=1, keepdims=True), 1e-9)
 
-    def _by_hand(self, rankings):
-        """Judge by the committed judgements: what nobody judged counts as irrelevant."""
-        ids = [document.id for document in read("snippets")]
-        judgements = json.loads(QUERIES.read_text())["queries"]
-        pairs = [([ids[row] for row in rows[:10]], judgement)
-                 for rows, judgement in zip(rankings, judgements, strict=True)]  # fmt: skip
-        good, bad = ([[page in judgement[kind] for page in ten] for ten, judgement in pairs]
-                     for kind in ("relevant", "irrelevant"))  # fmt: skip
-        return {
-            "precision_10": self._share(good),
-            "judged_10": self._share(good) + self._share(bad),
+
+# -- what rankings are worth ----------------------------------------------------------------------
+
+
+def judge(task: Task, contender: Contender) -> dict:
+    """Measure the rankings of all queries, and the time of some that are asked alone."""
+    found = contender.ask(task.queries)
+    seconds = times(lambda query: contender.ask([query]), task.queries[:TIMED])
+    values = {}
+    if any(task.judged):
+        pairs = list(zip(found, task.judged, strict=True))
+        values["ndcg_10"] = np.mean([ndcg(rows, judged) for rows, judged in pairs])
+        values["mrr_10"] = np.mean([reciprocal(rows, judged) for rows, judged in pairs])
+        good = [sum(judged.get(int(row), 0) > 0 for row in rows[:10]) for rows, judged in pairs]
+        values["precision_10"] = np.mean(good) / 10
+        values["recall_100"] = np.mean([recall(rows, judged) for rows, judged in pairs])
+    if any(task.query_labels):
+        alike = [[not wanted.isdisjoint(task.labels[row]) for row in rows[:10]]
+                 for rows, wanted in zip(found, task.query_labels, strict=True)]  # fmt: skip
+        values["topic_precision_10"] = sum(map(sum, alike)) / (10 * len(alike))
+    values["median_ms"] = 1000 * np.median(seconds)
+    rounded = {name: round(float(value), 4) for name, value in values.items()}
+    return {"ranking": contender.name, "code_bytes": contender.code_bytes} | rounded
+
+
+def ndcg(rows, judged: dict, k: int = 10) -> float:
+    """Compute nDCG with linear gain; what nobody judged counts as 0. As trec_eval does."""
+    discounts = 1 / np.log2(np.arange(2, k + 2))
+    gains = [judged.get(int(row), 0) for row in rows[:k]]
+    ideal = sorted(judged.values(), reverse=True)[:k]
+    most = np.dot(ideal, discounts[: len(ideal)])
+    return float(np.dot(gains, discounts[: len(gains)]) / most) if most else 0.0
+
+
+def reciprocal(rows, judged: dict, k: int = 10) -> float:
+    return next((1 / (i + 1) for i, row in enumerate(rows[:k]) if judged.get(int(row), 0) > 0), 0.0)
+
+
+def recall(rows, judged: dict) -> float:
+    wanted = {row for row, grade in judged.items() if grade > 0}
+    return len(wanted.intersection(map(int, rows))) / max(1, len(wanted))
+
+
+def mean_of_seven(rows: list[dict]) -> list[dict]:
+    """Average the judged collections: quality, bytes a document, and time of a query."""
+    found = []
+    for ranking in dict.fromkeys(row["ranking"] for row in rows):
+        some = [row for row in rows if row["ranking"] == ranking and row["task"] in SEVEN]
+        means = {
+            name: round(float(np.mean([row[name] for row in some])), 4)
+            for name in ("ndcg_10", "mrr_10", "recall_100", "code_bytes", "median_ms")
         }
+        found += [{"ranking": ranking, "collections": len(some)} | means] if some else []
+    return found
 
-    @staticmethod
-    def _share(marks):
-        return sum(map(sum, marks)) / (10 * len(marks))
+
+# -- sentences deep in long documents -------------------------------------------------------------
+
+
+def deep(given):
+    """Ask for sentences of the second half of long documents: which are found, and which shown."""
+    warnings.simplefilter("ignore")
+    texts, asked = long_documents(20 if given.quick else 200)
+    task = Task(texts, [sentence for _, sentence in asked], [{row: 1} for row, _ in asked])
+    places, shown = [], []
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        open_store(f"{folder}/s", fitted(task, quick=given.quick)) as store,
+    ):
+        store.upsert(Document(f"{row:06}", text) for row, text in enumerate(texts))
+        for (row, sentence), hits in zip(asked, store.search_many(task.queries), strict=True):
+            places.append(reciprocal([int(hit.id) for hit in hits], {row: 1}))
+            right = [hit.passage() for hit in hits if int(hit.id) == row]
+            wanted = set(tokenize(sentence))
+            has = [len(wanted & set(tokenize(passage))) / len(wanted) for passage in right]
+            shown.append(any(share >= SHOWN for share in has))
+    facts = {"documents": len(texts), "queries": len(asked)}
+    return facts | {"mrr_10": np.mean(places).round(4), "shown": np.mean(shown).round(4)}
 
 
 if __name__ == "__main__":
-    run(measure, processes=1, embed=str)
+    run({"contenders": measure, "deep": deep}, embed=str, tasks=str)

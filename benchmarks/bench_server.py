@@ -22,9 +22,9 @@ from pathlib import Path
 
 import numpy as np
 from common import cut, line, posts, run, serving, timed
+from relevance_tasks import content_words
 
 from vdsh import Document, TextHasher, open_store
-from vdsh.text import SMART, tokenize
 
 WORKERS = 2
 CONNECTIONS = 16
@@ -41,7 +41,7 @@ WANTED = {
 def measure(given):
     data = posts(given.quick)
     texts, lines = data.test.texts, [line(text) for text in data.test.texts]
-    lines = [text for text in lines if len(set(tokenize(text)) - SMART) > 1]
+    lines = [text for text in lines if len(content_words(text)) > 1]
     kinds = {
         "relevance": searches(lines, "relevance"),
         "relevance, whole posts": searches(texts, "relevance"),

@@ -34,13 +34,15 @@ def measure(given):
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([*VDSH, "demo"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
         store, model = (str(Path(folder, "vdsh-demo", name)) for name in ("store", "model"))
+        export = [*VDSH, "research", "export", store, "--to", "model", "--out", model]
+        subprocess.run(export, check=True, stdout=subprocess.DEVNULL)
         text = Path(folder, "text.txt")
         text.write_text(QUERY)
         commands = {
             "import vdsh": [sys.executable, "-c", "import vdsh"],
             "help": [*VDSH, "--help"],
             "search": [*VDSH, "search", store, QUERY],
-            "within": [*VDSH, "within", store, QUERY, "--radius", "2"],
+            "within": [*VDSH, "search", store, QUERY, "--radius", "2"],
             "encode": [*VDSH, "encode", model, str(text)],
             "info": [*VDSH, "info", store],
             "duplicates": [*VDSH, "duplicates", store],

@@ -5,28 +5,29 @@ Run: VDSH_DATA=path/to/data python benchmarks/bench_words.py [--documents 100000
 The model is a 32-bit VDSH of 20 Newsgroups; documents are 22 successive words of its posts, from
 any place. Beside the store stands a table of SQLite's FTS5 with the same words (no content), asked
 for its best 100 by bm25() of the same words: what the store's own word index does in between.
+`--only peers`: a fifth as many documents of 40 words with 128-bit codes, and Reuters titles, beside
+tantivy (en_stem), bm25s (numba, Snowball) and FTS5 (porter), each with the texts where it can.
 """
 
+import re
 import sqlite3
 import tempfile
 from collections import Counter
+from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from common import cut, line, posts, run, summary, timed, times
+from common import bytes_of, cut, line, posts, run, summary, timed, times
+from relevance_tasks import content_words, read
 
 from vdsh import Document, TextHasher
 from vdsh.store import open_store
-from vdsh.text import SMART, tokenize
 
 QUERIES = 200
 BEST = "SELECT rowid FROM t WHERE t MATCH ? ORDER BY rank LIMIT 100"
 TABLE = "CREATE VIRTUAL TABLE t USING fts5(x, content='', tokenize=\"ascii tokenchars ''''\")"
 WANTED = {"documents_per_second": 15_000, "disk_to_texts": 2, "median_ms": 25, "p99_ms": 100}
-
-
-def content_words(text):
-    return {word: 1 for word in tokenize(text) if word not in SMART}
 
 
 def measure(given):
@@ -108,5 +109,99 @@ def ask(store, table, queries):
     return found
 
 
+# -- beside what people would pick ----------------------------------------------------------------
+
+
+def peers(given):
+    """Write the same pieces with each, and ask each the same, one at a time, for ten texts."""
+    data, n = posts(given.quick), given.documents // 5
+    texts = cut(data.train.texts, n, 40)
+    asked = [document.text.partition("\n")[0].lower() for document in read("reuters")[:QUERIES]]
+    settings = {"epochs": 1} if given.quick else {}
+    hasher = TextHasher("vdsh", n_bits=128, random_state=0, **settings).fit(data.train.texts)
+    rows, size = [], sum(len(text.encode()) for text in texts)
+    for name, fill in {"ours": partial(ours, hasher), "tantivy": tantivy_, "bm25s": bm25s_,
+                       "FTS5 porter": fts5_porter}.items():  # fmt: skip
+        with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+            search, seconds = timed(fill, Path(folder), texts, stack)
+            search(asked[0])
+            row = {"name": name, "documents_per_second": round(n / seconds)}
+            row |= {"disk_to_texts": round(bytes_of(Path(folder)) / size, 2)}
+            for kind, some in (pieces(texts, asked) if name == "ours" else {"": asked}).items():
+                told = summary(times(search, some[:QUERIES]))
+                row |= {f"{kind} {key}".strip(): value for key, value in told.items()}
+            rows.append(row)
+    return {"documents": n, "rows": rows, "wanted": {"median_ms": 2, "p99_ms": 20}}
+
+
+def pieces(texts, asked):
+    """Make queries that peers are not asked: with typos, phrases, and common words."""
+    counted = Counter(word for text in texts[:20_000] for word in content_words(text))
+    common, rng = [word for word, _ in counted.most_common(60)], np.random.default_rng(1)
+    drop = [(title, int(rng.integers(1, max(2, len(title) - 1)))) for title in asked]
+    return {
+        "": asked,
+        "typos": [title[:i] + title[i + 1 :] for title, i in drop],
+        "phrases": [f'"{" ".join(text.split()[3:5])}"'.replace('""', '"') for text in texts],
+        "common": [" ".join(rng.choice(common, 3, replace=False)) for _ in asked],
+    }
+
+
+def ours(hasher, folder, texts, stack):
+    store = stack.enter_context(open_store(folder / "s", hasher))
+    store.upsert(Document(f"{i:07d}", text) for i, text in enumerate(texts))
+    return lambda query: store.search(query, k=10)
+
+
+def tantivy_(folder, texts, stack):
+    import tantivy
+
+    schema = tantivy.SchemaBuilder().add_text_field("x", stored=True, tokenizer_name="en_stem")
+    index = tantivy.Index(schema.build(), path=str(folder))
+    writer = index.writer(200_000_000, 1)
+    for text in texts:
+        writer.add_document(tantivy.Document(x=text))
+    writer.commit()
+    writer.wait_merging_threads()
+    index.reload()
+    searcher = index.searcher()
+
+    def search(query):
+        read, _ = index.parse_query_lenient(query, ["x"])
+        return [searcher.doc(place) for _, place in searcher.search(read, 10).hits]
+
+    return search
+
+
+def bm25s_(folder, texts, stack):
+    import bm25s
+    import Stemmer
+
+    how = {"stemmer": Stemmer.Stemmer("english"), "show_progress": False}
+    index = bm25s.BM25(backend="numba", k1=1.2, b=0.75)
+    index.index(bm25s.tokenize(texts, **how), show_progress=False)
+    index.save(folder)
+
+    def search(query):
+        words = bm25s.tokenize([query], **how)
+        return index.retrieve(words, k=10, show_progress=False) if words.vocab else None
+
+    return search
+
+
+def fts5_porter(folder, texts, stack):
+    base = stack.enter_context(closing(sqlite3.connect(folder / "fts5.sqlite")))
+    base.execute("CREATE VIRTUAL TABLE t USING fts5(x, tokenize='porter unicode61')")
+    with base:
+        base.executemany("INSERT INTO t (x) VALUES (?)", ((text,) for text in texts))
+    best = "SELECT x FROM t WHERE t MATCH ? ORDER BY rank LIMIT 10"
+
+    def search(query):
+        words = " OR ".join(f'"{word}"' for word in re.findall(r"\w+", query))
+        return base.execute(best, (words,)).fetchall() if words else []
+
+    return search
+
+
 if __name__ == "__main__":
-    run(measure, documents=1_000_000)
+    run({"": measure, "peers": peers}, documents=1_000_000)

@@ -1,9 +1,11 @@
 """The tasks of `bench_relevance.py`: documents, and queries whose answers are known."""
 
+import gzip
 import json
 import os
 import re
-from functools import cache
+import sysconfig
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,10 +15,13 @@ from vdsh.datasets.newsgroups import keep_headers
 from vdsh.datasets.reuters import most_frequent
 from vdsh.documents import Document, read_documents
 from vdsh.text.stopwords import SMART
-from vdsh.text.tokenizer import find_tokens
+from vdsh.text.tokenizer import tokenize
 
 QUERIES = Path(__file__).parent / "relevance" / "snippets.json"
-N_QUERIES = 1000  # to choose the rule with, and as many to test it
+N_QUERIES = 1000  # to choose the rule with, as was done once, and as many to test it
+SEVEN = ("cacm", "cranfield", "med", "nfcorpus", "scifact", "squad-dev", "trecqa")
+KINDS = (".txt", ".md", ".rst", "LICENSE", "copyright")  # of documentation
+LANGUAGES = {"xquad-de": "german", "xquad-ru": "russian", "xquad-zh": ""}  # others are English
 
 
 class Task(NamedTuple):
@@ -24,45 +29,58 @@ class Task(NamedTuple):
 
     Attributes
     ----------
-    texts, labels : list
-        Of the documents.
+    texts : list of str
     queries : list of str
-        The first half is for choosing, the second for testing.
-    query_labels : list of (set of str)
-    answers : list of int
-        The row of the document that a title belongs to; -1 where there is none.
+        None of them chose the rule, but for those of the seven collections: `docs/relevance.md`.
+    judged : list of (dict of int to int)
+        The grades of some rows, for each query: a title asks for its own text.
+    labels, query_labels : list of (set of str)
+        The topics of documents and queries, where they have some.
     """
 
     texts: list
-    labels: list
     queries: list
-    query_labels: list
-    answers: list
+    judged: list
+    labels: list = ()
+    query_labels: list = ()
+
+
+def data(name: str) -> Path:
+    return Path(os.environ["VDSH_DATA"]) / name
 
 
 def read(name: str) -> list[Document]:
     """Read a corpus as it is."""
-    return list(read_documents(Path(os.environ["VDSH_DATA"]) / name / "documents.jsonl.gz"))
+    return list(read_documents(data(name) / "documents.jsonl.gz"))
 
 
-def content_words(texts: list[str]) -> list[list[str]]:
-    """Split texts into all their words but stop words, known to a model or not."""
-    tokens = find_tokens(texts)
-    data, rows = tokens.data.tobytes(), tokens.documents.tolist()
-    spans = zip(tokens.starts.tolist(), tokens.stops.tolist(), strict=True)
-    words = [data[i:j].decode() for i, j in spans]
-    return [
-        [word for word in words[i:j] if word not in SMART]
-        for i, j in zip(rows[:-1], rows[1:], strict=True)
-    ]
+def collection(name: str) -> Task:
+    """Read one of the judged test collections; a title is the first line of its document."""
+    folder = data("ir") / name
+    rows, asked = (
+        [json.loads(line) for line in gzip.open(folder / f"{part}.jsonl.gz", "rt")]
+        for part in ("corpus", "queries")
+    )
+    places = {row["id"]: i for i, row in enumerate(rows)}
+    judged = {row["id"]: {} for row in asked}
+    for line in (folder / "qrels.tsv").read_text().splitlines()[1:]:
+        query, document, grade = line.split("\t")
+        if query in judged and document in places:
+            judged[query][places[document]] = int(grade)
+    texts = [f"{row['title']}\n{row['text']}".strip() for row in rows]
+    return Task(texts, [row["text"] for row in asked], list(judged.values()))
+
+
+def content_words(text: str) -> list[str]:
+    return [word for word in tokenize(text) if word not in SMART]
 
 
 def titled(texts: list[str], titles: list[str], labels: list) -> Task:
     """Ask for documents by their titles: those that have one, and words left without it."""
-    words = content_words(titles)
-    able = [i for i in range(len(texts)) if words[i] and texts[i].strip()]
-    rows = np.random.RandomState(0).permutation(able)[: 2 * N_QUERIES].tolist()
-    return Task(texts, labels, [titles[i] for i in rows], [labels[i] for i in rows], rows)
+    able = [i for i, text in enumerate(texts) if content_words(titles[i]) and text.strip()]
+    rows = np.random.RandomState(0).permutation(able)[N_QUERIES : 2 * N_QUERIES].tolist()
+    asked = [labels[i] for i in rows]
+    return Task(texts, [titles[i] for i in rows], [{i: 1} for i in rows], labels, asked)
 
 
 def reuters_titles() -> Task:
@@ -86,14 +104,13 @@ def newsgroups_titles() -> Task:
 
 
 def held_out(documents: list[Document]) -> Task:
-    """Ask with documents themselves: a tenth to choose and a tenth to test, 1,000 at most each."""
+    """Ask with a tenth of the documents themselves, 1,000 at most."""
     order = np.random.RandomState(0).permutation(len(documents))
     tenth = len(order) // 10
-    rows = [*order[:tenth][:N_QUERIES], *order[tenth : 2 * tenth][:N_QUERIES]]
-    texts = lambda rows: [documents[i].text for i in rows]  # noqa: E731
-    labels = lambda rows: [set(documents[i].labels) for i in rows]  # noqa: E731
-    rest = order[2 * tenth :]
-    return Task(texts(rest), labels(rest), texts(rows), labels(rows), [-1] * len(rows))
+    asked = [documents[i] for i in order[tenth : 2 * tenth][:N_QUERIES]]
+    rest = [documents[i] for i in order[2 * tenth :]]
+    topics = [[set(document.labels) for document in some] for some in (rest, asked)]
+    return Task([d.text for d in rest], [d.text for d in asked], [{}] * len(asked), *topics)
 
 
 def reuters_documents() -> Task:
@@ -110,23 +127,44 @@ def snippets_documents() -> Task:
 
 
 def snippets_judged() -> Task:
-    """Ask as a person would; the answers were judged by hand."""
+    """Ask as a person would; the answers were judged by hand, and what was not is wrong."""
     documents = read("snippets")
-    queries = [judgement["query"] for judgement in json.loads(QUERIES.read_text())["queries"]]
-    texts, labels = [d.text for d in documents], [set(d.labels) for d in documents]
-    return Task(texts, labels, queries, [set()] * len(queries), [-1] * len(queries))
+    places = {document.id: i for i, document in enumerate(documents)}
+    asked = json.loads(QUERIES.read_text())["queries"]
+    judged = [{places[id]: 1 for id in one["relevant"]} for one in asked]
+    return Task([d.text for d in documents], [one["query"] for one in asked], judged)
+
+
+def long_documents(n: int) -> tuple[list[str], list[tuple[int, str]]]:
+    """Read the documentation that is installed here, and draw sentences of the long ones.
+
+    Each is of the second half of a document above 5,000 words, and in no other document.
+    """
+    folders = (*(sysconfig.get_path(name) for name in ("purelib", "stdlib")), "/usr/share/doc")
+    found = [file for folder in folders for file in Path(folder).rglob("*")
+             if file.suffix in KINDS or file.name in KINDS]  # fmt: skip
+    files = [file for file in sorted(found) if 2000 < file.stat().st_size < 2**21]
+    texts = sorted({file.read_text(errors="replace") for file in files})
+    flat = [" ".join(text.split()) for text in texts]
+    rng, asked = np.random.RandomState(0), dict[str, int]()
+    long = [i for i, text in enumerate(flat) if text.count(" ") > 5000]
+    while len(asked) < n:
+        row = int(rng.choice(long))
+        sentences = re.split(r"(?<=[.!?]) ", flat[row][len(flat[row]) // 2 :])
+        some = sentences[rng.randint(len(sentences))]
+        if 8 <= some.count(" ") <= 25 and sum(some in text for text in flat) == 1:
+            asked[some] = row
+    return texts, [(row, sentence) for sentence, row in asked.items()]
 
 
 TASKS = {
-    task.__name__: task
-    for task in (
-        reuters_titles,
-        newsgroups_titles,
-        reuters_documents,
-        newsgroups_documents,
-        snippets_documents,
-        snippets_judged,
-    )
+    **{name: partial(collection, name) for name in (*SEVEN, *LANGUAGES)},
+    "reuters_titles": reuters_titles,
+    "newsgroups_titles": newsgroups_titles,
+    "reuters_documents": reuters_documents,
+    "newsgroups_documents": newsgroups_documents,
+    "snippets_documents": snippets_documents,
+    "snippets_judged": snippets_judged,
 }
 
 

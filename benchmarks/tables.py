@@ -132,6 +132,16 @@ TABLES: dict[str, Callable[[], str]] = {
         },
         tight=True,
     ),
+    "contenders": Table(
+        lambda: read("relevance_contenders")["mean"],
+        {
+            "ranking": "{ranking}",
+            "nDCG@10": "{ndcg_10:.3f}",
+            "MRR@10": "{mrr_10:.3f}",
+            "bytes a document, beside words": "{code_bytes:,.0f}",
+            "a query": "{median_ms:two} ms",
+        },
+    ),
     "titles": worked.titles,
     "documents": worked.whole_documents,
     "million": Table(

@@ -176,7 +176,7 @@ def fits(query, text, language="english"):
 
 
 def slow_scores(documents, query, chances, passes=lambda name: True, language="english"):
-    """Score all documents that may be found.
+    """Say of all documents that may be found whether they are only related, and their scores.
 
     `documents` maps an id to a text and a code, `query` is a `WordQuery`, `chances` the model's,
     or None where it knows no word of the query.
@@ -199,20 +199,27 @@ def slow_scores(documents, query, chances, passes=lambda name: True, language="e
     if chances is None:
         return {}
     chances = np.asarray(chances, float)
-    return {
-        name: shares[name] ** 2 + 0.25 * (1 - np.abs(bits[name] - chances).mean())
+    agreed = {name: max(0, 1 - 2 * np.abs(bits[name] - chances).mean()) for name in allowed}
+    nearest = max(agreed.values(), default=0)
+    best = max((shares[name] for name in allowed), default=0) or nearest
+    scores = {
+        name: np.sqrt((shares[name] ** 2 + 0.6 * best**2 * agreed[name] / (nearest or 1)) / 1.6)
         for name in allowed
+    }
+    least = round(max(scores.values(), default=0), 9) / 2
+    return {
+        name: (not shares[name] or round(score, 9) < least, score) for name, score in scores.items()
     }
 
 
 def assert_best(hits, expected, k):
-    """Hits are the k best of all scores, in order, ties by id."""
-    best = sorted(expected.values(), reverse=True)[:k]
-    assert [hit.score for hit in hits] == pytest.approx(best, abs=1e-9)
-    assert {hit.id: hit.score for hit in hits} == pytest.approx(
-        {hit.id: expected[hit.id] for hit in hits}, abs=1e-9
-    )
-    assert [*hits] == sorted(hits, key=lambda hit: (-hit.score, hit.id))
+    """Hits are the k best of all, those that are only related last, in order, ties by id."""
+    best = sorted((related, -score) for related, score in expected.values())[:k]
+    assert [-hit.score for hit in hits] == pytest.approx([score for _, score in best], abs=1e-9)
+    for hit in hits:
+        related, score = expected[hit.id]
+        assert (hit.related, hit.score) == (related, pytest.approx(score, abs=1e-9))
+    assert [*hits] == sorted(hits, key=lambda hit: (hit.related, -hit.score, hit.id))
 
 
 def chances_of(model, text):

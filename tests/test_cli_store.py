@@ -39,6 +39,17 @@ def test_search_shows_score_id_labels_and_passage(vdsh, store):
     assert all(line.split()[0].isdecimal() for line in nearest)
 
 
+def test_related_hits_stand_below_a_line_and_strict_leaves_them_out(vdsh, store):  # 33
+    query = ("search", store, "rocket", "-k", 80)
+    hits = [json.loads(line) for line in vdsh(*query, "--json").stdout.splitlines()]
+    with_words = [hit for hit in hits if not hit["related"]]
+    assert 0 < len(with_words) < len(hits) == 80
+    lines = vdsh(*query).stdout.splitlines()
+    assert lines.index("Related, without these words:") == len(with_words) and len(lines) == 81
+    strict = vdsh(*query, "--strict", "--json").stdout.splitlines()
+    assert [json.loads(line) for line in strict] == with_words
+
+
 @pytest.mark.parametrize("options", [[], ["--radius", 2]])
 def test_words_need_no_quotes(options, vdsh, store):  # 18
     joined = vdsh("search", store, "rocket moon", "--json", *options).stdout
@@ -176,7 +187,18 @@ def test_search_filters_and_prints_json(vdsh, store):
     found = [json.loads(line) for line in result.stdout.splitlines()]
     assert len(found) == 3
     assert all(hit["labels"] == ["sport"] and hit["metadata"]["year"] >= 2000 for hit in found)
-    fields = {"id", "distance", "text", "labels", "metadata", "code", "score", "words", "passage"}
+    fields = {
+        "id",
+        "distance",
+        "text",
+        "labels",
+        "metadata",
+        "code",
+        "score",
+        "words",
+        "related",
+        "passage",
+    }
     assert set(found[0]) == fields
 
 

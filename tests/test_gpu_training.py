@@ -63,7 +63,7 @@ def test_the_same_seed_gives_the_same_weights_recorded_or_not(kind, settings, co
 @pytest.mark.parametrize("kind", [VDSH, VDSH_S])
 def test_it_learns_as_on_a_cpu(kind, corpus):
     found = [fitted(kind, corpus, device=device) for device in ("cuda", "cpu")]
-    scores = [max(epoch["validation"] for epoch in hasher.history_) for hasher in found]
+    scores = [max(epoch["validation"] for epoch in hasher.history_[1:]) for hasher in found]
     assert min(scores) > 0.9
     assert scores[0] == pytest.approx(scores[1], abs=0.03)
 
@@ -71,7 +71,7 @@ def test_it_learns_as_on_a_cpu(kind, corpus):
 def test_epochs_are_judged_as_codes_are(corpus):
     X, y = corpus
     hasher = fitted(VDSH, corpus)
-    said = hasher.history_[hasher.best_epoch_ - 1]["validation"]
+    said = hasher.history_[hasher.best_epoch_]["validation"]
     names = sorted(set(y))
     matrix = np.array([[label == name for name in names] for label in y], np.uint8)
     codes = hasher.encode(X)

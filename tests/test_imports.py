@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from vdsh import Document, open_store
 
 
@@ -69,8 +71,20 @@ def test_training_does_not_load_the_compiler_of_torch(docs, tmp_path):
     assert "torch._dynamo" not in loaded
 
 
-def test_training_without_torch_says_what_to_install(docs):
-    code = (
+@pytest.mark.parametrize(
+    ("named", "said", "code"),
+    [
+        (["--model", "vdsh"], "Run: pip install 'vdsh[train]'", 1),
+        (
+            [],
+            "because torch is not installed; with it (pip install 'vdsh[train]')",
+            0,
+        ),
+    ],
+)
+def test_training_without_torch_says_what_to_install(named, said, code, docs, tmp_path):
+    given = ["vdsh", "fit", str(docs), "--out", str(tmp_path / "model"), "--bits", "8", *named]
+    script = (
         "import sys\n"
         "class NoTorch:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
@@ -78,11 +92,11 @@ def test_training_without_torch_says_what_to_install(docs):
         "            raise ModuleNotFoundError('No module named torch', name='torch')\n"
         "sys.meta_path.insert(0, NoTorch())\n"
         "from vdsh.cli import main\n"
-        f"sys.argv = ['vdsh', 'fit', {str(docs)!r}, '--out', 'never']\n"
+        f"sys.argv = {given!r}\n"
         "main()"
     )
     result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
-    assert result.returncode == 1
-    assert "Run: pip install 'vdsh[train]'" in result.stderr
+    assert result.returncode == code, result.stderr
+    assert said in result.stderr

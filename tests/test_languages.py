@@ -245,7 +245,7 @@ def test_the_command_line_takes_a_language(vdsh, model_folder, docs):
 
 @pytest.fixture
 def typed(folder, fitted):
-    with open_store(folder, fitted) as store:
+    with open_store(folder, fitted, language="english") as store:
         fill(store, ["optimizers of a compiler", "starboard engines", "café au lait", "moon orbit"])
         yield store
 

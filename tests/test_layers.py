@@ -41,6 +41,7 @@ paper           tables and figures
 corpus_map      the map of a store
 scale           many machines
 fitting         learning a model, and measuring it
+adding          files into a store, as they change
 server          HTTP and the page
 cli             a file a verb or a few
 """

@@ -161,6 +161,7 @@ def test_files_of_the_page_are_compressed_and_asked_for_again(service, name):
         urlopen(Request(f"{service}/page/{name}", headers=given | {"If-None-Match": tag}))
 
 
+@pytest.mark.slow
 def test_the_demo_serves_what_an_earlier_demo_left(fitted, tmp_path):
     with open_store(tmp_path / "demo" / "store", fitted) as opened:
         opened.upsert(map(Document, "abcdef", toy_corpus()[0]))
@@ -190,14 +191,14 @@ def test_a_search_shows_hits_with_labels_and_words_that_matter(visit):
 def test_hits_are_ranked_by_relevance_and_say_why(visit):
     page = visit("/?q=moon+orbit+and+crew")
     page.locator("#status", has_text="The 10 best documents").wait_for()
-    scores = [int(text) for text in page.locator(".hit .far b").all_inner_texts()]
-    assert scores == sorted(scores, reverse=True) and 0 < scores[0] <= 100
+    scores = [float(text) for text in page.locator(".hit .far b").all_inner_texts()]
+    assert scores == sorted(scores, reverse=True) and 0 < scores[0] <= 1
     first = page.locator(".hit").first
     assert "has moon, orbit, crew" in first.inner_text()
     differing = first.locator(".bit.differs").count()
     assert f"{differing} of 16 bits differ" in first.inner_text()
     assert page.get_by_role("button", name="Relevance").get_attribute("aria-pressed") == "true"
-    assert "Score, of 100: how much of your words" in page.locator("#key").inner_text()
+    assert "Score, from 0 to 1: how much of your words" in page.locator("#key").inner_text()
     page.get_by_role("button", name="Distance").click()
     page.locator("#status", has_text="The 10 nearest documents").wait_for()
     assert "rank=distance" in page.url and "Score" not in page.locator("#key").inner_text()

@@ -56,7 +56,7 @@ def test_validation_texts_may_come_with_or_without_labels(corpus):
     hasher = TextHasher("vdsh", 8, random_state=0, **QUICK)
     hasher.fit(texts[:60], labels[:60], validation=(texts[60:], labels[60:]))
     assert hasher.hasher_.selected_on_ == "precision"
-    assert hasher.fit(texts[:60], validation=texts[60:]).hasher_.selected_on_ == "bound"
+    assert hasher.fit(texts[:60], validation=texts[60:]).hasher_.selected_on_ == "halves"
 
 
 def test_texts_without_known_words_get_one_code_and_a_counted_warning(fitted):

@@ -63,6 +63,16 @@ def test_words_that_the_model_does_not_know_are_found(texts, query, first, words
     assert hits[0].score > 0.3
 
 
+def test_documents_without_the_words_are_only_related_and_come_last(texts):  # 33
+    hits = texts.search("red mars", k=9)
+    assert [hit.related for hit in hits] == sorted(not hit.words for hit in hits)
+    assert all(0 <= hit.score <= 1 for hit in hits)
+    strict = texts.search("red mars", k=9, strict=True)
+    assert set(ids(strict)) == {"rover", "planet"} == {hit.id for hit in hits if not hit.related}
+    with pytest.raises(ValueError, match="needs a text ranked by relevance"):
+        texts.search("red mars", rank="distance", strict=True)
+
+
 def test_words_find_what_is_far_by_code(store, monkeypatch):
     monkeypatch.setattr("vdsh.store.engines.milvus.engine.NEAREST", 20)
     moon = int.from_bytes(store.model.encode(["moon"])[0].tobytes())

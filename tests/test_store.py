@@ -664,9 +664,9 @@ def test_ids_must_be_strings(years):
 
 def test_no_store_there(place):
     with pytest.raises(MissingFileError, match="No store at"):
-        open_store(place)
+        open_store(place, create=False)
     with pytest.raises(MissingFileError, match="No store at"):  # the first try left nothing
-        open_store(place)
+        open_store(place, create=False)
 
 
 def test_a_closed_store_says_so(years):

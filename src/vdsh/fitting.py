@@ -1,18 +1,31 @@
-"""Learn a model and measure it: from texts, on from a trained model, or from vectors."""
+"""Learn a model and measure it: from texts or a store's, on from a model, or from vectors."""
 
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from vdsh.documents import Document
+from vdsh.errors import InputError
 from vdsh.evaluation import find_faults, measure_quality
-from vdsh.hashers import VectorHasher
+from vdsh.hashers import HASHERS, VectorHasher, default_method
+from vdsh.model import Model
 from vdsh.model.health import count_changes, sample
+from vdsh.model.profile import hold_out
 from vdsh.pipeline import TextHasher
 from vdsh.progress import progress_bar, training_bar
 from vdsh.scale.cluster import Machines
 from vdsh.scale.training import Lesson, fit_on_ray
+from vdsh.store import Store
 
+__all__ = ["WITHOUT_TORCH", "default_method", "fit_from", "fit_store", "fit_texts", "fit_vectors"]
+
+WITHOUT_TORCH = (
+    "This is the linear method, because torch is not installed; with it (pip install "
+    "'vdsh[train]') a network trains on from here, which improves short codes most."
+)
 MOST_COMPARED = 10_000  # texts that are encoded with both models
+LONG = 64  # bits
+MOST_LEARNED = 100_000  # documents of a store; of more, a random sample
 
 
 def fit_texts(
@@ -77,6 +90,46 @@ def fit_from(
         started = {**training["started"], "store": store, "changes": changes._asdict()}
         hasher.model_.training = {**training, "started": started}
     return hasher
+
+
+def fit_store(
+    store: Store,
+    n_bits: int = 128,
+    *,
+    labels: bool = False,
+    method: str | None = None,
+    random_state: int = 0,
+    progress: bool = True,
+) -> Model:
+    """Learn a model from the documents of a store, which stays as it is; see `Store.learn`."""
+    n_documents = store.count()
+    if method is None:  # of long codes the network improves little, and takes minutes
+        method = "vdsh-s" if labels else "linear" if n_bits >= LONG else default_method()
+    hasher = TextHasher(method, n_bits, random_state=random_state)
+    hasher.check_settings()
+    documents = store.sample(MOST_LEARNED)
+    if HASHERS[hasher.model].supervised and all(one.labels is None for one in documents):
+        raise InputError("No document of the store has labels to learn from. Leave out labels.")
+    train, held_out = hold_out(len(documents), random_state)
+    lesson = Lesson(
+        hasher,
+        _texts_and_labels([documents[i] for i in train]),
+        _texts_and_labels([documents[i] for i in held_out]) if held_out else None,
+        "documents of the store",
+    )
+    sampled_from = None if n_documents <= len(documents) else n_documents
+    model = fit_texts(lesson, sampled_from=sampled_from, progress=progress).model_
+    if model.learned.get("interrupted_"):
+        raise KeyboardInterrupt
+    if sampled_from and model.profile is not None:  # the other documents are no newer
+        model.profile = model.profile.with_seen(one.text for one in store)
+    return model
+
+
+def _texts_and_labels(documents: Sequence[Document]) -> tuple[list[str], list[Any] | None]:
+    labels = [document.labels for document in documents]
+    known = any(label is not None for label in labels)
+    return [document.text for document in documents], labels if known else None
 
 
 def fit_vectors(

@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vdsh.codes import Bits, Codes, unpack
 from vdsh.errors import InputError, suggest
-from vdsh.hashers import HASHERS, Hasher
+from vdsh.hashers import HASHERS, Hasher, default_method
 from vdsh.hashers.base import Progress
 from vdsh.hashers.vdsh.warm_start import WarmStart
 from vdsh.model import Model, as_model
@@ -40,8 +41,9 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    model : str, default="vdsh"
-        The method: a name in `vdsh.hashers.HASHERS`.
+    model : str, optional
+        The method: a name in `vdsh.hashers.HASHERS`. By default "vdsh"; "linear" where torch is
+        not installed.
     n_bits : int, default=32
         Length of the codes.
     random_state : int, RandomState or None
@@ -67,9 +69,14 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
     """
 
     def __init__(
-        self, model: str = "vdsh", n_bits: int = 32, *, random_state: Any = None, **settings: Any
+        self,
+        model: str | None = None,
+        n_bits: int = 32,
+        *,
+        random_state: Any = None,
+        **settings: Any,
     ) -> None:
-        self.model = model
+        self.model = default_method() if model is None else model
         self.n_bits = n_bits
         self.random_state = random_state
         self.settings = settings
@@ -172,6 +179,12 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
             | ({} if begin is None else {"started": _about_start(begin)})
         )
         self.model_.profile = make_profile(self.model_, texts, validation, begin)
+        if hasher.n_distinct_codes_ == 1:
+            warnings.warn(
+                f"All {counts.shape[0]:,} documents have the same code: they have the same words, "
+                "or too few. Give documents that differ.",
+                stacklevel=2,
+            )
         warn_of_bits(hasher.n_bits, hasher.unused_bits_, hasher.duplicated_bits_, counts.shape[0])
         return self
 

@@ -131,10 +131,8 @@ def describe(report: "Report") -> str:
     if report.kl is not None:
         parts.append(f"KL {report.kl:.1f}")
     if report.validation is not None:
-        precision = report.selects_on == "precision"
-        parts.append(
-            f"P@100 {report.validation:.3f}" if precision else f"bound {report.validation:.1f}"
-        )
+        name = "P@100" if report.selects_on == "precision" else report.selects_on
+        parts.append(f"{name} {report.validation:.3f}")
     return "  ".join(parts)
 
 

@@ -17,8 +17,9 @@ from vdsh.cli import options
 from vdsh.errors import VdshError
 
 GROUPS = {  # in the order of `vdsh --help`, 20 verbs at most
-    "Daily": "search index fit info serve delete demo".split(),
+    "Daily": "add search serve mcp learn info delete demo".split(),
     "Maintenance": "check backup restore compact reindex drift duplicates copy".split(),
+    "Models kept apart": ["fit", "index"],
     "Research": ["reproduce", "research"],
 }
 # Of `vdsh research`; as a verb by itself, each is understood too, and not listed.
@@ -27,6 +28,7 @@ VERBS = [name for names in GROUPS.values() for name in names] + RESEARCH
 HOMES = dict.fromkeys("check backup restore compact reindex drift copy".split(), "maintenance")
 HOMES |= {"explain": "explain", "sample": "explain"}  # files of several verbs
 HOMES |= dict.fromkeys(("export", "map", "recalibrate"), "research")
+HOMES |= dict.fromkeys(("add", "learn"), "add")
 HOMES |= dict.fromkeys(("delete", "duplicates"), "cleanup")
 _ASKING = ("search", "info", "duplicates")
 
@@ -47,8 +49,8 @@ def make_app(verbs: Iterable[str] = VERBS) -> typer.Typer:
     """Put the command line together; a tenth of a second is saved where one verb is enough."""
     app = _group(
         "vdsh",
-        "Turn texts into compact binary codes that keep meaning, and search them.",
-        "Example: vdsh fit news.jsonl --model vdsh-s --bits 32 --out news-model",
+        "Search texts by words and by meaning: each becomes a compact binary code.",
+        "Example: vdsh add notes ~/notes, then: vdsh search notes some words",
         cls=_Grouped,
         add_completion=verbs is VERBS,  # asked for before a verb is named
     )

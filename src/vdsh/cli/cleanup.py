@@ -49,7 +49,7 @@ def duplicates(
     if null and not keep:
         raise InputError("--null is for the ids of --keep first.")
     n_groups = n_others = 0
-    with open_store(store) as opened, progress_bar(enabled=not quiet) as bar:
+    with open_store(store, create=False) as opened, progress_bar(enabled=not quiet) as bar:
         bar.add_task("comparing", total=None)
         for group in opened.duplicates(radius, similarity=similarity):
             n_groups += 1
@@ -111,7 +111,7 @@ def delete(
     from_stdin = ids == ["-"]
     if from_stdin:  # to the end: nothing is deleted before it is known how much
         ids = _read_ids(null=null, as_json=as_json)
-    with open_store(store) as opened:
+    with open_store(store, create=False) as opened:
         if not yes:
             _check_amount(opened, sorted(set(ids)), from_stdin)
         deleted, left = opened.delete(ids), opened.count()

@@ -4,7 +4,6 @@ import shutil
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-from warnings import catch_warnings, simplefilter
 
 import typer
 
@@ -12,21 +11,16 @@ from vdsh.cli import options
 from vdsh.cli.output import print_answer, print_values, say
 
 if TYPE_CHECKING:
-    from vdsh.datasets import Dataset
     from vdsh.documents import Document
-    from vdsh.pipeline import TextHasher
-    from vdsh.store import Hits, Store
+    from vdsh.store import Hits
 
 EXAMPLE = "Example: vdsh demo --out my-demo"
-# Enough documents to learn from, few enough for three minutes on two cores.
-_AREAS, _EACH = 24, 400
-_SETTINGS: dict[str, Any] = {"epochs": 12, "patience": 3}
 _QUERIES = ("how to sort a list", "gradient descent optimizer", "read a csv file")
 _ON_THE_MAP = 5000  # documents; half a minute on two cores
 
 
 def command(
-    out: Annotated[str, typer.Option(help="Folder for model, store and documents.")] = "vdsh-demo",
+    out: Annotated[str, typer.Option(help="Folder for store and documents.")] = "vdsh-demo",
     seed: Annotated[int, typer.Option(help="The same seed gives the same codes.")] = 0,
     serve: Annotated[
         bool, typer.Option("--serve", help="Then serve the page; an existing demo is used.")
@@ -35,7 +29,7 @@ def command(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Train on the docstrings of the installed packages and search them."""
+    """Add the docstrings of the installed packages to a store, learn from them and search."""
     if serve:
         from vdsh.cli.serve import check_packages
 
@@ -58,108 +52,61 @@ def _serve(store: str, seed: int, port: int, *, quiet: bool) -> None:
 
 
 def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
-    """Go the whole way from texts to searches."""
-    from vdsh.datasets.base import random_split
+    """Go the whole way from texts to searches, as `vdsh add` does."""
+    from vdsh.adding import add_files
     from vdsh.datasets.formats import write_stories
-    from vdsh.persistence import check_free
+    from vdsh.model.card import describe_measure
+    from vdsh.progress import show_progress
+    from vdsh.server import examples
+    from vdsh.store import open_store
 
     started = time.monotonic()
-    model = Path(out) / "model"
-    check_free(model, force=True)
-    documents, few = _collect(quiet=quiet)
-    data = random_split("docstrings", few, seed, "docstrings of the installed packages")
-    areas = sorted({area for document in few for area in document.labels or ()})
-    if not as_json:
-        typer.echo(
-            f"{len(documents):,} docstrings of installed packages. Learning from {len(few):,} of "
-            f"them, in {len(areas)} areas such as "
-            f"{', '.join(areas[:: max(1, len(areas) // 4)][:4])}."
-        )
-    hasher = _train(data, seed, quiet=quiet)
-    if (profile := hasher.model_.profile) is not None:  # the other docstrings are no newer
-        hasher.model_.profile = profile.with_seen(one.text for one in documents)
-    hasher.save(model, force=True)
-    corpus = write_stories(Path(out), few)
-    quality = _measure(hasher, data)
-    with _make_store(Path(out) / "store", hasher, documents, quiet=quiet) as store:
+    path = Path(out, "store")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    corpus = write_stories(Path(out), _collect(quiet=quiet))
+    if (path / "store.sqlite").exists():
+        shutil.rmtree(path)
+    with open_store(path) as store:
+        with show_progress("adding", enabled=not quiet) as show:
+            found = add_files(store, [corpus], progress=show)
+        if not as_json:
+            typer.echo(
+                f"Added {found.added:,} docstrings of installed packages; words find them now. "
+                "Learning codes from them."
+            )
+        store.learn(random_state=seed, progress=not quiet)
+        examples.write(path, list(_QUERIES))
         searches = dict(zip(_QUERIES, store.search_many(_QUERIES, k=3), strict=True))
+        quality, n_bits = store.model.training["quality"], store.n_bits
     seconds = time.monotonic() - started
     if as_json:
-        facts = {"model": str(model), "documents": str(corpus), "store": f"{out}/store"}
+        facts = {"store": str(path), "documents": str(corpus), "quality": quality}
         shown = [{"query": query, "hits": _summary(hits)} for query, hits in searches.items()]
-        found = {"precision_at_100": quality, "searches": shown, "seconds": round(seconds)}
-        say(facts | found, as_json=True)
+        say(facts | {"searches": shown, "seconds": round(seconds)}, as_json=True)
         return
-    typer.echo("\nPrecision at 100 on held-out documents (are of the same area as the query):")
-    print_values(quality, hasher.n_bits)
-    typer.echo(f"\nWords and codes together, over all {len(documents):,}:\n")
+    typer.echo(f"\n{describe_measure(quality)}:")
+    print_values(quality["values"], n_bits)
+    typer.echo(f"\nWords and codes together, over all {found.added:,}:\n")
     for query, hits in searches.items():
         print_answer(query, hits, as_json=False)
     place = "" if out == "vdsh-demo" else f" --out {out}"
     typer.echo(
-        f"Done in {seconds:.0f} s. Model, store and documents are in {out}. Try next:\n"
-        f"  vdsh search {out}/store probability density of a distribution\n"
+        f"Done in {seconds:.0f} s. Store and documents are in {out}. Try next:\n"
+        f"  vdsh search {path} probability density of a distribution\n"
         f"  vdsh demo --serve{place}   # the page: search, bits, a map\n"
-        f"  vdsh duplicates {out}/store\n"
-        f"  vdsh research encode {model} {corpus} | head\n"
-        f"  cat {model}/README.md\n"
-        "  vdsh fit YOUR.jsonl --out your-model"
+        f"  vdsh duplicates {path}\n"
+        "  vdsh add notes YOUR_FOLDER"
     )
 
 
-def _collect(*, quiet: bool) -> "tuple[list[Document], list[Document]]":
-    """Read the docstrings of everything that has a public name, and choose some to learn from."""
+def _collect(*, quiet: bool) -> "list[Document]":
+    """Read the docstrings of everything that has a public name."""
     from vdsh.datasets import docstrings
     from vdsh.progress import show_progress
 
     with show_progress("reading source files", enabled=not quiet) as show:
         found = docstrings.collect(progress=show)
-    public = [one for one in found if "._" not in one.id.removeprefix(one.metadata["module"])]
-    return public, docstrings.choose(public, areas=_AREAS, each=_EACH)
-
-
-def _train(data: "Dataset", seed: int, *, quiet: bool) -> "TextHasher":
-    from vdsh.pipeline import TextHasher
-
-    hasher = TextHasher("vdsh", n_bits=32, random_state=seed, **_SETTINGS)
-    return hasher.fit(
-        data.train.texts or (),
-        data.train.labels,
-        validation=(data.validation.texts or (), data.validation.labels),
-        progress=not quiet,
-        source=data.note,
-    )
-
-
-def _measure(hasher: "TextHasher", data: "Dataset") -> dict[str, float]:
-    """Measure precision at 100 of the test documents searching the training documents."""
-    from vdsh.evaluation import measure_codes
-
-    assert data.train.texts is not None and data.test.texts is not None
-    model = hasher.model_
-    documents = model.counts(data.train.texts).to_csr(), data.train.labels
-    queries = model.counts(data.test.texts).to_csr(), data.test.labels
-    found = measure_codes(model, queries, documents, k=100)
-    return {name: round(value, 4) for name, value in found.values.items()}
-
-
-def _make_store(
-    path: Path, hasher: "TextHasher", documents: "list[Document]", *, quiet: bool
-) -> "Store":
-    """Put all documents into a new store; an older demo's is replaced."""
-    from vdsh.model.model import EmptyDocumentWarning
-    from vdsh.progress import show_progress
-    from vdsh.server import examples
-    from vdsh.store import open_store
-
-    if (path / "store.sqlite").exists():
-        shutil.rmtree(path)
-    store = open_store(path, hasher)
-    with show_progress("indexing", len(documents), enabled=not quiet) as show, catch_warnings():
-        simplefilter("ignore", EmptyDocumentWarning)  # two in 38,000 are no news
-        store.upsert(documents, progress=show)
-    examples.write(path, list(_QUERIES))
-    return store
+    return [one for one in found if "._" not in one.id.removeprefix(one.metadata["module"])]
 
 
 def _summary(hits: "Hits") -> list[dict[str, Any]]:

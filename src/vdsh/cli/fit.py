@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 EXAMPLE = "Example: vdsh fit news.jsonl --model vdsh-s --bits 32 --out news-model"
 _MODELS = (
-    "vdsh, vdsh-s (learns from labels), vdsh-sp; or a baseline: "
-    "lsh, sph, sth, rbm, itq, ksh, shttm."
+    "vdsh, vdsh-s (learns from labels), vdsh-sp, linear (seconds, without torch); or a baseline: "
+    "lsh, sph, sth, rbm, itq, ksh, shttm.  [default: vdsh; linear without torch]"
 )
 _MODEL, _DATA, _WARM, _VECTORS = "Model", "What it learns from", "Warm start", "Vectors"
 
@@ -53,7 +53,7 @@ def _option(panel: str, help: str, *names: str, **more: Any) -> Any:
 def command(
     out: Annotated[str, typer.Option(help="Folder to write the model to.", show_default=False)],
     docs: options.OptionalDocs = None,
-    model: Annotated[str | None, _option(_MODEL, f"{_MODELS}  [default: vdsh]")] = None,
+    model: Annotated[str | None, _option(_MODEL, _MODELS)] = None,
     bits: Annotated[
         int | None,
         _option(_MODEL, "Length of the codes, a multiple of 8.  [default: 32]"),
@@ -132,7 +132,7 @@ def command(
     from vdsh.cli.vectors import check_embedder, fit_model
     from vdsh.codes import check_n_bits
     from vdsh.errors import InputError
-    from vdsh.fitting import fit_from, fit_texts
+    from vdsh.fitting import WITHOUT_TORCH, fit_from, fit_texts
     from vdsh.model import Model
     from vdsh.persistence import check_free
     from vdsh.scale.cluster import Machines
@@ -198,6 +198,8 @@ def command(
     hasher.save(out, force=force)
     fitted = hasher.model_
     _print_result(fitted, out, as_json=as_json)
+    if fitted.name == "linear" and model is None and begin is None:
+        typer.echo(WITHOUT_TORCH, err=True)
     for warning in fitted.training["quality"]["warnings"]:
         typer.echo(f"Warning: {warning}", err=True)
     if fitted.learned.get("interrupted_"):
@@ -225,12 +227,12 @@ def _print_result(model: "Model", out: str, *, as_json: bool) -> None:
     from vdsh.model.card import describe_measure
 
     facts, learned = model.training, model.learned
-    best, n_epochs = learned.get("best_epoch_"), len(learned.get("history_", ()))
+    best, n_epochs = learned.get("best_epoch_"), len(learned.get("history_", ())) - 1
     if as_json:
         epochs = {}
         if best is not None:
             more = {name: learned[f"{name}_"] for name in ("interrupted", "selected_on")}
-            epochs = {"best_epoch": best, "epochs": n_epochs} | more | learned["history_"][best - 1]
+            epochs = {"best_epoch": best, "epochs": n_epochs} | more | learned["history_"][best]
         say({"model": out, **epochs, **facts}, as_json=True)
         return
     kept = "" if best is None else f"; kept epoch {best} of {n_epochs}"

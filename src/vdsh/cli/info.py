@@ -30,7 +30,7 @@ def command(
     if Path(source, MANIFEST).is_file():
         facts = _about_model(source)
     else:
-        with open_store(source) as opened:
+        with open_store(source, create=False) as opened:
             facts = opened.info()
     say(facts, *aligned(_lines(facts)), as_json=as_json)
 

@@ -76,6 +76,7 @@ def make_hasher(
 ) -> "TextHasher":
     """Make a hasher with the settings that were given; the others are those of `start`."""
     from vdsh.codes import check_n_bits
+    from vdsh.hashers import default_method
     from vdsh.paper.settings import paper_settings
     from vdsh.pipeline import TextHasher
 
@@ -91,7 +92,8 @@ def make_hasher(
         model, bits = start.name, start.n_bits
         passed = ("model", "n_bits", "random_state", "epochs", "device")
         settings = {name: value for name, value in start.given.items() if name not in passed}
-    model, bits = model or "vdsh", check_n_bits(32 if bits is None else bits)
+    model = model or ("vdsh" if preset == "paper" else default_method())
+    bits = check_n_bits(32 if bits is None else bits)
     settings |= paper_settings(model) if preset == "paper" else {}
     hasher = TextHasher(model, bits, random_state=seed, **(settings | given))
     hasher.check_settings()
@@ -102,7 +104,7 @@ def check_documents(
     documents: "list[Document]", hasher: "TextHasher", reading: options.Reading
 ) -> None:
     """Raise where labels are needed and there are none; warn of texts that look like HTML."""
-    from vdsh.documents.values import looks_like_html
+    from vdsh.documents.markup import looks_like_html
     from vdsh.hashers import HASHERS
 
     if HASHERS[hasher.model].supervised and all(each.labels is None for each in documents):
@@ -156,7 +158,7 @@ def read_stored(store: str | None, start: "Model | None") -> list[str] | None:
         raise InputError("--store belongs to --from: it tells how many codes would change.")
     from vdsh.store import open_store
 
-    with open_store(store) as opened:
+    with open_store(store, create=False) as opened:
         if opened.model.fingerprint != start.fingerprint:
             raise InputError(
                 f"The store '{store}' was made with another model than the one to start from. "

@@ -37,7 +37,7 @@ def check(store: options.Store, as_json: options.Json = False) -> None:
     """
     from vdsh.store import open_store
 
-    with open_store(store) as opened:
+    with open_store(store, create=False) as opened:
         found, n_documents = opened.check(), opened.count()
     lines = found or [f"All is well: {n_documents:,} documents."]
     say({"documents": n_documents, "problems": found}, *lines, as_json=as_json)
@@ -52,7 +52,7 @@ def compact(store: options.Store, as_json: options.Json = False) -> None:
     """
     from vdsh.store import open_store, without_password
 
-    with open_store(store) as opened:
+    with open_store(store, create=False) as opened:
         before = opened.info()["bytes"]
         opened.compact()
         after = opened.info()["bytes"]
@@ -74,7 +74,10 @@ def backup(
     from vdsh.progress import show_progress
     from vdsh.store import open_store
 
-    with open_store(store) as opened, show_progress("pages", enabled=not quiet) as show:
+    with (
+        open_store(store, create=False) as opened,
+        show_progress("pages", enabled=not quiet) as show,
+    ):
         opened.back_up(file, force=force, progress=show)
     size = os.path.getsize(file)
     line = f"Wrote {file}, {size:,} bytes. To restore it: vdsh restore {file} STORE"
@@ -120,7 +123,7 @@ def copy(
     from vdsh.store import copy_store, open_store, without_password
 
     with (
-        open_store(source) as opened,
+        open_store(source, create=False) as opened,
         open_store(target, opened.model) as other,
         show_progress("copying", opened.count(), enabled=not quiet) as show,
     ):
@@ -160,7 +163,7 @@ def reindex(
         raise InputError("Give a model with --model, or --back for the one before.")
     new = None if model is None else Model.load(model)
     shown = without_password(store)
-    with open_store(store) as opened:
+    with open_store(store, create=False) as opened:
         facts: dict[str, Any] = {"store": shown, "documents": opened.count()}
         if dry_run:
             texts = [document.text for document in next(opened.documents(SAMPLE), [])]
@@ -214,7 +217,7 @@ def drift(
     from vdsh.progress import reading_bar
     from vdsh.store import open_store
 
-    with open_store(store) as opened:
+    with open_store(store, create=False) as opened:
         if docs is None:
             found = opened.drift(recent=recent)
         else:

@@ -31,7 +31,10 @@ def report(
     from vdsh.store import open_store
 
     given = read_queries(queries, qrels, **_options(reading))
-    with open_store(store) as opened, progress_bar(MofNCompleteColumn(), enabled=not quiet) as bar:
+    with (
+        open_store(store, create=False) as opened,
+        progress_bar(MofNCompleteColumn(), enabled=not quiet) as bar,
+    ):
         tasks: dict[str, Any] = {}
 
         def show(what: str, done: int, total: int) -> None:

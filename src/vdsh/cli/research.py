@@ -62,7 +62,7 @@ def _export_model(source: str, to: str, out: str, *, force: bool, as_json: bool)
     if Path(source, MANIFEST).is_file():
         model = Model.load(source)
     else:
-        with open_store(source) as store:
+        with open_store(source, create=False) as store:
             model = store.model
     if to == "model":
         model.save(out, force=force)
@@ -86,7 +86,7 @@ def _export_codes(
             f"--to must be one of {', '.join([*FORMATS, 'model', 'onnx'])}. Got '{to}'."
         )
     with (
-        open_store(source) as store,
+        open_store(source, create=False) as store,
         show_progress("exporting", store.count(), enabled=not quiet) as show,
     ):
         done = export_codes(store, to, out, force=force, progress=show)
@@ -122,7 +122,7 @@ def make_map(store: str, *, limit: int, seed: int, quiet: bool) -> "tuple[Corpus
     from vdsh.store import open_store
 
     with (
-        open_store(store) as opened,
+        open_store(store, create=False) as opened,
         counting_bar("reading documents", 0, enabled=not quiet) as bar,
     ):
 

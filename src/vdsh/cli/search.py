@@ -42,6 +42,9 @@ def command(
             show_default=False,
         ),
     ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Leave out hits that are only related.")
+    ] = False,
     device: options.Device = "cpu",
     as_json: options.Json = False,
 ) -> None:
@@ -55,9 +58,10 @@ def command(
     from vdsh.store.filters import parse_where
 
     filters, n = parse_where(where or []), 10 if k is None else k
-    if radius is not None and (rank or vector is not None or words == ["-"]):
+    if radius is not None and (rank or strict or vector is not None or words == ["-"]):
         raise InputError(
-            "--radius takes words or --code; leave out --rank, --vector and standard input."
+            "--radius takes words or --code; leave out --rank, --strict, --vector and standard "
+            "input."
         )
     if vector is not None and (code is not None or words == ["-"]):
         raise InputError(
@@ -65,9 +69,9 @@ def command(
         )
     if words == ["-"] and code is None:
         found = 0
-        with open_store(store, device=device) as opened:
+        with open_store(store, create=False, device=device) as opened:
             for lines in options.read_lines():
-                answers = opened.search_many(lines, n, where=filters, rank=rank)
+                answers = opened.search_many(lines, n, where=filters, rank=rank, strict=strict)
                 for line, hits in zip(lines, answers, strict=True):
                     output.print_answer(line, hits, as_json=as_json)
                     found += len(hits)
@@ -76,9 +80,9 @@ def command(
         query, asked = options.parse_query(words, code), None
     else:
         query, asked = " ".join(words or ()), read_query_vector(vector)
-    with open_store(store, device=device) as opened:
+    with open_store(store, create=False, device=device) as opened:
         if radius is None:
-            hits = opened.search(query, n, vector=asked, where=filters, rank=rank)
+            hits = opened.search(query, n, vector=asked, where=filters, rank=rank, strict=strict)
         elif k is None:
             hits = opened.within(query, radius, where=filters)
         else:

@@ -89,12 +89,14 @@ class Client(Verbs):
         vector: Any = None,
         where: Filter | None = None,
         rank: str | None = None,
+        strict: bool = False,
     ) -> Hits:
         """Find the k best documents for a text, or the k nearest to a code or a vector.
 
         See `Store.search`.
         """
-        asked: dict[str, Any] = {"k": check_count("k", k, 1), "where": where, "rank": rank}
+        k = check_count("k", k, 1)
+        asked = _given({"k": k, "where": where, "rank": rank, "strict": strict or None})
         if vector is not None:
             asked["vector"] = to_list(vector)
         return read_hits(self._post("search", query_fields(query) | asked))
@@ -106,11 +108,12 @@ class Client(Verbs):
         *,
         where: Filter | None = None,
         rank: str | None = None,
+        strict: bool = False,
     ) -> list[Hits]:
         """Search for several texts or codes; texts are sent and encoded together."""
         check_list("queries", queries)
         k, texts = check_count("k", k, 1), [query for query in queries if isinstance(query, str)]
-        asked = _given({"k": k, "where": where, "rank": rank})
+        asked = _given({"k": k, "where": where, "rank": rank, "strict": strict or None})
         most = max(1, self._limits["k"] // k) if texts else 1
         found: list[Any] = []
         for answer in self._send("search_many", "texts", map(to_json, texts), most, asked):
@@ -119,7 +122,7 @@ class Client(Verbs):
         return [
             read_hits(next(answers))
             if isinstance(query, str)
-            else self.search(query, k, where=where, rank=rank)
+            else self.search(query, k, where=where, rank=rank, strict=strict)
             for query in queries
         ]
 

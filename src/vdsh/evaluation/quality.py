@@ -19,6 +19,7 @@ from vdsh.model.health import sample
 from vdsh.model.profile import take
 from vdsh.pipeline import TextHasher
 from vdsh.store import open_store
+from vdsh.text.counts import halves
 
 MOST_QUERIES, MOST_DOCUMENTS = 1_000, 20_000  # of more, a fixed sample is looked at: seconds
 LEAST_LABELLED = 20  # queries; the precision of fewer is mostly chance
@@ -129,16 +130,10 @@ def hide_halves(counts: csr_array, others: csr_array) -> tuple[Counted, Counted]
     A document's occurrences of words go to one half and the other by turns. Those too short for
     two halves are left out. The labels say which halves belong together.
     """
-    ends = np.cumsum(counts.data)
-    second = ends // 2 - (ends - counts.data) // 2
-    halves = [
-        csr_array((part, counts.indices, counts.indptr), shape=counts.shape)
-        for part in (counts.data - second, second)
-    ]
-    whole = np.flatnonzero(np.logical_and(*(half.sum(axis=1) > 0 for half in halves)))
-    one, two = (_without_zeros(half[whole]) for half in halves)
-    same = np.eye(len(whole), dtype=np.uint8)
-    nothing = np.zeros((others.shape[0], len(whole)), np.uint8)
+    one, two = halves(counts)
+    n = one.shape[0]
+    same = np.eye(n, dtype=np.uint8)
+    nothing = np.zeros((others.shape[0], n), np.uint8)
     hidden = csr_array(vstack([two, others], format="csr"))
     return (one, same), (hidden, np.concatenate([same, nothing]))
 
@@ -184,8 +179,3 @@ def _labelled(part: Texts) -> NDArray[np.intp]:
 def _count(model: Model, part: Texts, rows: NDArray[np.intp]) -> Counted:
     texts, labels = (take(each, rows) for each in part)
     return model.counts(list(texts)), labels
-
-
-def _without_zeros(counts: csr_array) -> csr_array:
-    counts.eliminate_zeros()
-    return counts

@@ -10,7 +10,7 @@ from vdsh.codes import Bits, Scores, binarize
 from vdsh.errors import InputError
 from vdsh.explain.effects import decoder_effects, encoder_effects
 from vdsh.explain.results import BitExplanation, Word, check_n_words, strongest
-from vdsh.model import Model, as_model
+from vdsh.model import Model, NotLearnedError, as_model
 from vdsh.model.encoders import normal_cdf
 from vdsh.model.health import bit_health, entropy
 from vdsh.text.counts import Sparse
@@ -35,6 +35,8 @@ def explain_bits(
     """
     check_n_words(n_words)
     model = as_model(hasher)
+    if not model.n_bits:
+        raise NotLearnedError
     if model.takes_vectors:
         raise InputError("This model hashes vectors and knows no words to explain bits with.")
     state = _trained(model) if texts is None else _measured(model, texts)

@@ -33,7 +33,7 @@ def export_encoder(
     Parameters
     ----------
     hasher : TextHasher or Model
-        Of one of the models vdsh, vdsh-s, vdsh-sp, lsh, itq, sth, shttm.
+        Of one of the models linear, vdsh, vdsh-s, vdsh-sp, lsh, itq, sth, shttm.
     path : path
     force : bool, default=False
         Replace a file that is there.
@@ -121,7 +121,7 @@ class _Graph:
             return self._linear(inputs, encoder.W, encoder.b)
         raise InputError(
             f"The model '{self._model.name}' cannot be written as ONNX. "
-            "The models vdsh, vdsh-s, vdsh-sp, lsh, itq, sth and shttm can."
+            "The models linear, vdsh, vdsh-s, vdsh-sp, lsh, itq, sth and shttm can."
         )
 
     def _linear(self, inputs: str, W: Any, b: Any) -> str:

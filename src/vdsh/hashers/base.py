@@ -27,7 +27,7 @@ from vdsh.errors import InputError, missing_package
 from vdsh.hashers.thresholds import calibrate
 from vdsh.labels import Labels, read_labels
 from vdsh.metrics.by_threshold import ValidationSearch
-from vdsh.model.encoders import Encoder, Network
+from vdsh.model.encoders import Encoder, Probabilistic
 from vdsh.model.health import bit_health, sample
 from vdsh.model.vectors import check_vectors
 from vdsh.text.counts import Sparse, canonical, inverse_document_frequency, weigh
@@ -55,7 +55,7 @@ class Report(NamedTuple):
     kl: float | None = None
     # The newest validation score, see `selects_on`; None before the first.
     validation: float | None = None
-    selects_on: str = ""  # "precision", "bound" or "" when there is no validation data
+    selects_on: str = ""  # "precision", "halves" or "" when there is no validation data
     unit: str = "epoch"  # what `epoch` counts: "epoch", "bit", "layer", ...
 
 
@@ -285,7 +285,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         self.n_distinct_codes_ = len(set(codes.view(f"V{codes.shape[1]}").ravel().tolist()))
         noise = None
         encoder = self._encoder()
-        if isinstance(encoder, Network):  # a variational model knows how unsure its scores are
+        if isinstance(encoder, Probabilistic):  # it knows how unsure its scores are
             rows = sample(len(scores), _ENOUGH)
             noise = (encoder.posterior(train.inputs[rows]).sigma ** 2).mean(axis=0)
         health = bit_health(scores, bits, noise)

@@ -195,7 +195,7 @@ def _selection(model: Described) -> str:
     learned, kind = model.learned, model.learned.get("selected_on_", "")
     if not kind:
         return "not validated: no documents were held out"
-    score = learned["history_"][learned["best_epoch_"] - 1]["validation"]
+    score = learned["history_"][learned["best_epoch_"]]["validation"]
     if kind == "precision":
         again = "recalibrated" in model.training
         when = "" if model.settings["threshold"] in FIXED and not again else " in training"
@@ -204,15 +204,16 @@ def _selection(model: Described) -> str:
             "training documents, or of the nearest tenth, with a label in common)"
         )
     return (
-        "how good the codes are was not measured (`vdsh fit` does); the epoch was chosen by the "
-        f"lower bound of the validation documents, {score:.1f} nats each"
+        "how good the codes are was not measured (`vdsh fit` does); the epoch was chosen by how "
+        f"well halves of validation documents find the other half, nDCG {score:.3f}"
     )
 
 
 def _epochs(learned: Mapping[str, Any]) -> str:
     if "best_epoch_" not in learned:
         return "all of the training was kept"
-    text = f"weights of epoch {learned['best_epoch_']} of {len(learned['history_'])}"
+    best, n_epochs = learned["best_epoch_"], len(learned["history_"]) - 1
+    text = f"weights of epoch {best} of {n_epochs}" + ("" if best else " (the linear start)")
     return text + (", training was interrupted by hand" if learned["interrupted_"] else "")
 
 

@@ -72,6 +72,27 @@ class Linear(Encoder):
 
 
 @dataclass(frozen=True)
+class Probabilistic(Encoder):
+    """An encoder with a posterior Q(s | d), which says how sure a bit is."""
+
+    @abstractmethod
+    def posterior(self, inputs: Sparse) -> Posterior:
+        """Return mean and standard deviation of Q(s | d)."""
+
+
+@dataclass(frozen=True)
+class Regression(Linear, Probabilistic):
+    """A linear map whose scores have a deviation for each bit: linear hashing."""
+
+    sigma: Floats
+
+    def posterior(self, inputs: Sparse) -> Posterior:
+        """Return mean and standard deviation of Q(s | d)."""
+        mu = self.scores(inputs)
+        return Posterior(mu, np.broadcast_to(self.sigma, mu.shape))
+
+
+@dataclass(frozen=True)
 class Waves(Encoder):
     """Waves along principal components: spectral hashing."""
 
@@ -139,7 +160,7 @@ class Anchors(Encoder):
 
 
 @dataclass(frozen=True)
-class Network(Encoder):
+class Network(Probabilistic):
     """Two ReLU layers and the mean of Q(s | d): the VDSH family (section 3 of the paper).
 
     `W4` and `b4` give the deviation, `W5` to `b6` the private latent vector of VDSH-SP.
@@ -183,6 +204,7 @@ class Network(Encoder):
 
 
 ENCODERS: dict[str, type[Encoder]] = {
+    "linear": Regression,
     "vdsh": Network,
     "vdsh-s": Network,
     "vdsh-sp": Network,

@@ -24,6 +24,7 @@ _VDSH |= {"D_": "bits decoder", "b_decoder_": "decoder"}
 _VDSH_S = _VDSH | {"U_": "bits labels", "b_labels_": "labels"}
 _VDSH_SP = {"W5_": "hidden bits", "b5_": "bits", "W6_": "hidden bits", "b6_": "bits"}
 ARRAYS: dict[str, dict[str, str]] = {
+    "linear": _LINEAR | {"sigma_": "bits"},
     "vdsh": _VDSH,
     "vdsh-s": _VDSH_S,
     "vdsh-sp": _VDSH_S | _VDSH_SP,
@@ -88,6 +89,8 @@ def check_learned(
         sizes["labels"] = len(values["classes_"])
     for key, shape in wanted.items():
         _check_array(key, arrays[key], shape.split(), sizes)
+    if "sigma_" in arrays and not (arrays["sigma_"] > 0).all():
+        raise ValueError("sigma_ holds deviations that are not positive")
     _check_indices(arrays, sizes)
 
 

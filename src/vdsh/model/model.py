@@ -15,7 +15,7 @@ from vdsh.codes import Codes, Scores, binarize, pack, unpack
 from vdsh.embed import embed
 from vdsh.errors import InputError
 from vdsh.model.card import model_card
-from vdsh.model.encoders import ENCODERS, Encoder, Network, Posterior, normal_cdf
+from vdsh.model.encoders import ENCODERS, Encoder, Network, Posterior, Probabilistic, normal_cdf
 from vdsh.model.learned import check_learned
 from vdsh.model.network import Decoder
 from vdsh.model.profile import PREFIX, Profile, read_profile
@@ -199,9 +199,14 @@ class Model:
         return bool(self.embedder) or not self.takes_vectors
 
     @property
+    def needs_vectors(self) -> bool:
+        """Whether documents must come with vectors."""
+        return self.takes_vectors and self.n_bits > 0
+
+    @property
     def has_posterior(self) -> bool:
         """Whether it has a posterior Q(s | d), which says how sure it is of a bit."""
-        return isinstance(self.encoder, Network)
+        return isinstance(self.encoder, Probabilistic)
 
     @property
     def has_private(self) -> bool:
@@ -311,7 +316,7 @@ class Model:
 
     def check_posterior(self) -> None:
         """Raise where it has no posterior."""
-        self._network()
+        self._probabilistic()
 
     def codes_and_chances(self, counts: Sparse) -> tuple[Codes, Scores]:
         """Hash counted documents, and give the probability of each bit being 1.
@@ -327,11 +332,14 @@ class Model:
 
     def posterior_of(self, counts: Sparse) -> Posterior:
         """Return mean and deviation of Q(s | d) for documents that are counted already."""
-        return self._network().posterior(self.weigh(counts))
+        return self._probabilistic().posterior(self.weigh(counts))
 
     def private_posterior_of(self, counts: Sparse) -> Posterior | None:
         """Return mean and deviation of Q(v | d); None for a model without a private vector."""
-        return self._network().private_posterior(self.weigh(counts))
+        network = self._probabilistic()
+        if not isinstance(network, Network):
+            return None
+        return network.private_posterior(self.weigh(counts))
 
     def weigh(self, counts: Sparse) -> Counts:
         """Weigh the terms of counted documents as the encoder wants them."""
@@ -355,11 +363,11 @@ class Model:
                 digest.update(np.ascontiguousarray(value).data)
         return digest.hexdigest()
 
-    def _network(self) -> Network:
-        if not isinstance(self.encoder, Network):
+    def _probabilistic(self) -> Probabilistic:
+        if not isinstance(self.encoder, Probabilistic):
             raise InputError(
                 f"The model '{self.name}' has no posterior: it does not say how sure it is of a "
-                "bit. Use a vdsh model."
+                "bit. Use linear or a vdsh model."
             )
         return self.encoder
 

@@ -123,7 +123,8 @@ def run(
     for settings in _untried(cell, tried, learned_from):
         trial = fit(cell, data, settings, device=device, progress=progress)
         # Our models choose their epoch on validation and keep the preset's threshold.
-        for threshold in (trial.hasher.threshold,) if cell.model in PAPER else FIXED:
+        own = cell.model in PAPER or cell.preset == "best"
+        for threshold in (trial.hasher.threshold,) if own else FIXED:
             score = _mean(_precision(evaluate(trial, data, "validation", threshold)))
             if score > max((one["validation"] for one in tried), default=-1.0):
                 best = trial, threshold

@@ -70,7 +70,8 @@ GRIDS: dict[str, list[dict[str, Any]]] = {
 # The protocol: splits, counts, thresholds and measures. 1: each seed cut the whole corpus anew.
 PROTOCOL = 2
 # Ours, 1: epochs of version 0.1's training.
-METHOD = dict.fromkeys(METHODS, 1) | dict.fromkeys(OURS, 2)
+# 2: the start was not judged, and halves judged no epochs.
+METHOD = dict.fromkeys(METHODS, 1) | dict.fromkeys(OURS, 3) | {"linear": 1}
 
 # Our defaults with one thing changed, to see what each is worth.
 ABLATIONS: dict[str, dict[str, dict[str, Any]]] = {
@@ -82,6 +83,7 @@ ABLATIONS: dict[str, dict[str, dict[str, Any]]] = {
         "full-divergence": {"kl_weight": 1.0},
         "slow-divergence": {"kl_warmup": 5000},
         "small-batches": {"batch_size": 100, "learning_rate": 2e-3},
+        "no-noise-no-divergence": {"n_samples": 0, "kl_weight": 0.0},
         "random-start": {"start": "random"},
         "constant-steps": {"schedule": "constant"},
     },

@@ -72,7 +72,8 @@ StoredDocument = described(Document, name="StoredDocument", code=(str, ...))
 FoundDocument = described(
     Hit,
     name="FoundDocument",
-    optional=("expected", "score", "words"),
+    optional=("expected", "score", "words", "related", "section"),
+    place=_may_have(str, "The headings above the passage, or its page."),
     title=_may_have(str),
     passage=_may_have(str, "The best stretch of the text, in one line."),
     span=_may_have(

@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
 
-from vdsh.documents.document import CONTROL
+from vdsh.documents.document import CONTROL, Document
 from vdsh.errors import InputError
 from vdsh.server.limits import Limits
 from vdsh.store.filters import parse_where
@@ -164,6 +164,9 @@ Rank = Annotated[
         "is expected, since the model knows how sure it is of each bit of a text."
     ),
 ]
+Strict = Annotated[
+    bool, Field(description="Leave out hits that are only related; see `related` of a hit.")
+]
 Label = Annotated[str, Field(max_length=1000)]
 Where = Annotated[
     Annotated[dict[str, Any], AfterValidator(_check_filter)] | None,
@@ -216,6 +219,7 @@ class SearchBody(Query):
     k: K = 10
     where: Where = None
     rank: Rank = None
+    strict: Strict = False
     highlight: Highlight = False
 
 
@@ -228,6 +232,7 @@ class SearchManyBody(Body):
     ] = 10
     where: Where = None
     rank: Rank = None
+    strict: Strict = False
 
     @model_validator(mode="after")
     def _check_total(self, info: ValidationInfo) -> Self:
@@ -317,6 +322,14 @@ class DocumentsBody(Body):
     documents: Annotated[
         list[NewDocument], Field(fail_fast=True), Limited("batch", "The number of documents")
     ]
+
+    def read(self) -> tuple[list[Document], list[list[float] | None]]:
+        """Return the documents, and the vector of each that has one."""
+        documents = [
+            Document(d.id, d.text, None if d.labels is None else tuple(d.labels), d.metadata)
+            for d in self.documents
+        ]
+        return documents, [d.vector for d in self.documents]
 
 
 def name_limits(schema: Any, limits: Limits) -> Any:

@@ -91,7 +91,7 @@ class BulkAnswer(Response):
         self.n_lines += len(lines)
 
         def work(store: Store) -> int:
-            vectors: list[Any] | None = [] if store.model.takes_vectors else None
+            vectors: list[Any] | None = [] if store.model.needs_vectors else None
             return write(store, read_lines(lines, first, limits, vectors), vectors)
 
         try:

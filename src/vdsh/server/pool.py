@@ -243,7 +243,7 @@ class StorePool:
         if isinstance(source, Store):
             handles = [source]
         else:
-            how: Any = {"wait": WAIT, "device": self._device}
+            how: Any = {"create": False, "wait": WAIT, "device": self._device}
             first = open_store(source, **how)
             more = range(self._n_handles - 1)
             handles = [first, *(open_store(source, first.model, **how) for _ in more)]

@@ -72,7 +72,9 @@ async def search(body: SearchBody, service: ServiceDep) -> Json:
     asked = await read_query(body, body.rank, service.pool)
 
     def work(store: Store) -> Hits:
-        return store.search(asked.query, k=body.k, where=body.where, rank=asked.rank)
+        return store.search(
+            asked.query, k=body.k, where=body.where, rank=asked.rank, strict=body.strict
+        )
 
     hits = await service.pool.call(work)
     return Json(await tell(asked, hits, service.pool, highlight=body.highlight))
@@ -84,7 +86,7 @@ async def search_many(body: SearchManyBody, service: ServiceDep) -> Json:
     pool, rank = service.pool, choose_rank(body.rank, is_text=True)
 
     def work(query: ParsedQuery, store: Store) -> Hits:
-        return store.search(query, k=body.k, where=body.where, rank=rank)
+        return store.search(query, k=body.k, where=body.where, rank=rank, strict=body.strict)
 
     found = []
     # One after the other: those who ask for little are answered in between.
@@ -152,11 +154,11 @@ async def highlighted(asked: Asked, hits: Sequence[Hit], pool: StorePool) -> dic
     spoken = language(await pool.call(lambda store: store.language))
     parts = (model, asked.code, text or "", asked.phrases, spoken)
     made = await pool.compute(lambda: Highlighter(*parts))
-    for some in portions([hit.text for hit in hits]):
+    for some in portions([hit.text[slice(*_section(hit))] for hit in hits]):
         shown += await pool.compute(partial(made.show, some))
     answer: dict[str, Any] = {
         "hits": [
-            hit.as_fields() | {"title": _title(hit)} | _shown(hit.text, one)
+            hit.as_fields() | {"title": _title(hit)} | _shown(hit, one)
             for hit, one in zip(hits, shown, strict=True)
         ]
     }
@@ -169,12 +171,19 @@ async def highlighted(asked: Asked, hits: Sequence[Hit], pool: StorePool) -> dic
     return answer
 
 
-def _shown(text: str, shown: "Highlight") -> dict[str, Any]:
+def _shown(hit: Hit, shown: "Highlight") -> dict[str, Any]:
     """Give the passage as `vdsh search --json` does, where it stands, and the marks."""
-    start, stop = shown.passage
+    before, text = _section(hit)[0], hit.text
+    start, stop = (before + at for at in shown.passage)
     line = one_line(text[start:stop])
     passage = f"{DOTS if start else ''}{line}{DOTS if stop < len(text) else ''}"
-    return {"passage": passage, "span": shown.passage, "marks": shown.marks}
+    marks = [(before + first, before + last, own) for first, last, own in shown.marks]
+    return {"passage": passage, "span": (start, stop), "marks": marks}
+
+
+def _section(hit: Hit) -> tuple[int, int]:
+    """Say which part of a text is looked at."""
+    return hit.section if hit.section[1] else (0, len(hit.text))
 
 
 def _title(hit: Hit) -> str:

@@ -135,7 +135,7 @@ def serve(
 
 def _prepare(path: str) -> int:
     """Look whether the store can be opened, before workers do; return how many documents it has."""
-    with open_store(path) as store:
+    with open_store(path, create=False) as store:
         return store.count()
 
 

@@ -21,7 +21,7 @@ class ModelChangedError(EngineError):
     """The store has got another model: codes must be made anew."""
 
 
-FORMAT = 3  # of what a store says about itself, and of its tables
+FORMAT = 4  # of what a store says about itself, and of its tables
 # Of a store in a folder, and of its backup: the database, and what may lie beside it.
 PARTS = ("store.sqlite", "map.safetensors", "examples.txt")
 CHANGED = "The store got another model meanwhile. Open it again."
@@ -66,6 +66,19 @@ class Maintenance(Protocol):
         """Write one state of the store into an empty folder, whatever others write meanwhile."""
 
 
+class KeyValues(Protocol):
+    """Short texts by key, beside the documents: what a store remembers for those who use it."""
+
+    def under(self, prefix: str) -> dict[str, str]:
+        """Read all values whose keys begin with a prefix, which ends in a slash, without it."""
+
+    def write(self, prefix: str, values: Mapping[str, str]) -> None:
+        """Write values under a prefix; those of the same keys are replaced."""
+
+    def remove(self, keys: Sequence[str]) -> None:
+        """Remove values by their whole keys."""
+
+
 class Engine(ABC):
     """A place for documents and codes. Calls come one at a time, but for `interrupt`.
 
@@ -80,6 +93,8 @@ class Engine(ABC):
         Which tool of the engine's own makes copies of it and gives back space.
     models : Models
         The models that are kept inside.
+    values : KeyValues
+        What the store remembers.
     filters : FilterIndexes or None
         None where there are no indexes for filters.
     maintenance : Maintenance or None
@@ -90,6 +105,7 @@ class Engine(ABC):
     read_only: bool = False
     own_tool: str = ""
     models: Models
+    values: KeyValues
     filters: FilterIndexes | None = None
     maintenance: Maintenance | None = None
 
@@ -223,6 +239,6 @@ class Engine(ABC):
 def no_store(shown: str) -> MissingFileError:
     """Say that there is no store, and how to make one."""
     return MissingFileError(
-        f"No store at '{shown}'. Give a model to make one: open_store(path, hasher), or "
-        f"vdsh index MODEL DOCS --store '{shown}'."
+        f"No store at '{shown}'. To make one: vdsh add '{shown}' PATH (in Python: "
+        "open_store(path))."
     )

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from vdsh.codes import Codes, Scores
 from vdsh.documents import Document
+from vdsh.documents.split import place_of
 from vdsh.notebook import html_table
+from vdsh.store.rows import searched_text
 from vdsh.words import WordQuery
 from vdsh.words.passages import DOTS, LENGTH, Fragment, n_cells, one_line, show_passage
 
@@ -16,6 +18,7 @@ _MOST_SHOWN = 8  # words in a sentence
 WIDTH = 100  # where there is no terminal
 _LEAST = 40  # places for a passage; where there are fewer, it has a line of its own
 _GAP = "  "
+RELATED = "Related, without these words:"
 
 
 class ParsedQuery(NamedTuple):
@@ -43,6 +46,8 @@ class Found(NamedTuple):
     document: Document
     code: bytes
     distance: int = 0
+    # Where the best passage of a long text begins and ends, in what words are taken from.
+    span: tuple[int, int] = (0, 0)
 
 
 Page = TypeVar("Page", list[Found], list[tuple[str, bytes]])
@@ -59,6 +64,7 @@ class Candidate(NamedTuple):
     distance: int
     code: bytes
     share: float = 0.0
+    span: tuple[int, int] = (0, 0)  # as in `Found`
 
 
 Choose = Callable[[list[Candidate]], list[Candidate]]  # puts candidates in order, and cuts them
@@ -70,7 +76,7 @@ def choose_from(found: list[Found], choose: Choose | None) -> list[Found]:
         return found
     by_id = {one.document.id: one for one in found}
     near = [Candidate(id, one.distance, one.code) for id, one in by_id.items()]
-    return [by_id[candidate.id] for candidate in choose(near)]
+    return [by_id[one.id]._replace(span=one.span) for one in choose(near)]
 
 
 def pages(read: Callable[[str], Page], last: str) -> Iterator[Page]:
@@ -102,9 +108,13 @@ class Hit(NamedTuple):
     code : str
         Its code in hex.
     score : float or None
-        By words and code together, from 0 to 1.25, where hits were ranked so.
+        By words and code together, from 0 to 1, where hits were ranked so.
     words : tuple of str
-        The query's words that the document has, where hits were ranked so.
+        Words of the document that are forms of the query's, where hits were ranked so.
+    section : tuple of (int, int)
+        Where the best passage of a long text begins and ends, in characters; (0, 0) for others.
+    related : bool
+        Whether it has no word of the query, or a score of less than half the best.
     """
 
     id: str
@@ -116,6 +126,8 @@ class Hit(NamedTuple):
     code: str = ""
     score: float | None = None
     words: tuple[str, ...] = ()
+    section: tuple[int, int] = (0, 0)
+    related: bool = False
 
     def __repr__(self) -> str:
         score = "" if self.score is None else f"score={self.score:.3f}, "
@@ -141,7 +153,20 @@ class Hit(NamedTuple):
 
     def pieces(self, width: int = LENGTH, words: Collection[str] | None = None) -> list[Fragment]:
         """Return the passage in pieces, each with whether it is a word of the query."""
-        return show_passage(self.text, self.words if words is None else words, width)
+        wanted, (start, stop) = self.words if words is None else words, self.section
+        if not stop:
+            return show_passage(self.text, wanted, width)
+        shown = show_passage(self.text[start:stop], wanted, width)
+        before = [Fragment(DOTS)] if start and shown[:1] != [Fragment(DOTS)] else []
+        return [*before, *shown]
+
+    @property
+    def place(self) -> str:
+        """Where in its text the best passage is: the headings above it, or its page."""
+        found = [text for text, marked in self.pieces() if marked]
+        start, stop = self.section
+        at = self.text.find(found[0], start, stop or None) if found else start
+        return place_of(self.text, max(at, start))
 
     def as_fields(self) -> dict[str, Any]:
         """Give the JSON object that command line and server share."""
@@ -149,15 +174,23 @@ class Hit(NamedTuple):
         if self.expected is None:
             del fields["expected"]
         if self.score is None:
-            del fields["score"], fields["words"]
+            del fields["score"], fields["words"], fields["related"]
+        if not self.section[1]:
+            del fields["section"]
+        if place := self.place:
+            fields["place"] = place
         return fields
 
 
 def to_hit(found: Found) -> Hit:
     """Make a hit of what an engine found."""
-    document, code, distance = found
+    document, code, distance, (start, stop) = found
     text, labels, metadata = document.text, document.labels, document.metadata
-    return Hit(document.id, distance, text, labels, metadata, None, code.hex())
+    hit = Hit(document.id, distance, text, labels, metadata, None, code.hex())
+    if not stop:
+        return hit
+    head = len(searched_text(document.id, text, metadata)) - len(text)
+    return hit._replace(section=(max(0, start - head), max(0, stop - head)))
 
 
 def to_document(hit: Hit) -> Document:
@@ -286,6 +319,7 @@ def table(
 ) -> list[list[Fragment]]:
     """Lay hits out in lines: score or distance, id, labels where there are some, best passage.
 
+    Those that are only related come last, below a line that says so.
     `width`: places in a line. `words`: what to mark; by default the words of the query that each
     hit is known to have.
     """
@@ -296,9 +330,11 @@ def table(
         indent = max((len(_number(hit)) for hit in hits), default=0) + len(_GAP)
         starts = [f"{start.rstrip()}\n{' ' * indent}" for start in starts]
         room = max(_LEAST, width - indent)
-    return [
+    lines = [
         [Fragment(start), *hit.pieces(room, words)] for hit, start in zip(hits, starts, strict=True)
     ]
+    at = next((i for i, hit in enumerate(hits) if hit.related), len(lines))
+    return lines if at == len(lines) else [*lines[:at], [Fragment(RELATED)], *lines[at:]]
 
 
 def html(hits: Sequence[Hit]) -> str:

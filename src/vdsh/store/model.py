@@ -2,12 +2,12 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 from vdsh.codes import Codes
 from vdsh.errors import FolderError, InputError
-from vdsh.model import Model, as_model
+from vdsh.jit import once
+from vdsh.model import Model, WordsOnly, as_model
 from vdsh.model.model import warn_of_empty
 from vdsh.model.vectors import check_vectors
 
@@ -33,6 +33,8 @@ def from_pieces(rows: Iterable[tuple[str, bytes]], fingerprint: str, shown: str)
 
     It must be the one that the store should have.
     """
+    if fingerprint == WordsOnly.fingerprint:
+        return WordsOnly()
     files: dict[str, list[bytes]] = {}
     for name, data in rows:
         files.setdefault(name, []).append(data)
@@ -72,9 +74,9 @@ class StoreModel:
         self._given = given if given and given.fingerprint == self.fingerprint else None
         self.n_empty = 0  # texts without a known word, since the last warning
 
-    @cached_property
+    @once
     def model(self) -> Model:
-        """The model, loaded when first used."""
+        """Load the model when it is first used."""
         return self._given or self._load(self.fingerprint)
 
     def encode(self, texts: list[str], vectors: Any = None) -> Codes:

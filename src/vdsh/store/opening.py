@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from vdsh.codes import MAX_BITS
 from vdsh.errors import FolderError, InputError, OutputExistsError
 from vdsh.files import new_folder
-from vdsh.model import Model
+from vdsh.model import Model, WordsOnly
 from vdsh.search.id_kinds import show
 from vdsh.search.index import check_device
 from vdsh.store.addresses import read_address
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 META = {
     "format": "[0-9]{1,9}",
     "uuid": "[0-9a-f]{32}",
-    "n_bits": "|".join(str(n) for n in range(8, MAX_BITS + 1, 8)),
+    "n_bits": "|".join(str(n) for n in range(0, MAX_BITS + 1, 8)),
     "fingerprint": "[0-9a-f]{64}",
     "previous": "([0-9a-f]{64})?",
     "language": "[a-z]{0,30}",
@@ -52,6 +52,7 @@ def open_store(
     path: str | os.PathLike[str],
     hasher: "TextHasher | Model | str | os.PathLike[str] | None" = None,
     *,
+    create: bool = True,
     wait: float = 30.0,
     device: str = "cpu",
     language: str | None = None,
@@ -64,8 +65,10 @@ def open_store(
         The store's folder, `milvus://host:19530/collection`, `milvus-lite:file.db` or
         `postgresql://user:password@host/database?table=name`.
     hasher : TextHasher, Model, path of a model folder, or None
-        The model that makes the codes; None takes the one the store was made with, loaded when
-        a text has to be encoded.
+        The model that makes the codes; None takes the one the store has, loaded when a text has
+        to be encoded. A new store without a model answers by words, until `Store.learn`.
+    create : bool, default=True
+        Whether to make a store where there is none; False raises.
     wait : float, default=30
         Seconds to wait for another process that is writing, or for a server that went away.
     device : str, default="cpu"
@@ -83,14 +86,15 @@ def open_store(
     if language is not None:
         find_stems(language)  # or say which there are
     connect = _connector(os.fspath(path), wait, device)
-    engine = connect(may_create=hasher is not None)
+    engine = connect(may_create=create)
     try:
         given = None if hasher is None else load_model(hasher)
         meta = engine.meta()
         if not meta:
-            if given is None:
+            if not create:
                 raise no_store(engine.shown)
-            meta = engine.create(_new_meta(given, language), given)
+            new = given or WordsOnly()
+            meta = engine.create(_new_meta(new, language), new)
         _check_meta(engine.shown, meta)
         _check_same(engine.shown, meta, given)
         _check_language(engine.shown, meta, language)
@@ -154,6 +158,11 @@ def _check_meta(shown: str, meta: Mapping[str, Any]) -> None:
 def _check_same(shown: str, meta: Mapping[str, str], model: Model | None) -> None:
     """Raise where a model was given whose codes are not those of the store."""
     n_bits, own = int(meta["n_bits"]), meta["fingerprint"]
+    if model is not None and model.n_bits and not n_bits:
+        raise InputError(
+            f"'{shown}' has no model yet, so open it without one. To put this one under it: vdsh "
+            f"learn '{shown}' --model MODEL (in Python: store.learn(model=…))."
+        )
     if model is not None and (given := model.fingerprint) != own:
         raise InputError(
             f"'{shown}' has the codes of another model ({n_bits} bits, {own[:12]}) than the one "
@@ -195,7 +204,7 @@ def restore_store(file: str | os.PathLike[str], path: str | os.PathLike[str]) ->
             raise FolderError(
                 f"'{file}' is not a whole backup of vdsh ({error}). Nothing was restored."
             ) from error
-        with open_store(draft) as store:
+        with open_store(draft, create=False) as store:
             problems = store.check(sample=0)  # who gave codes of their own gets them back
         if problems:
             raise FolderError(f"'{file}' is damaged: {problems[0]} Nothing was restored.")

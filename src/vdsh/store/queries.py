@@ -7,7 +7,7 @@ import numpy as np
 
 from vdsh.codes import Codes
 from vdsh.errors import InputError
-from vdsh.model import Model
+from vdsh.model import Model, NotLearnedError
 from vdsh.store.hits import ParsedQuery
 from vdsh.store.model import StoreModel
 from vdsh.store.ranking import choose_rank
@@ -109,6 +109,8 @@ def _has_vector(query: Any) -> bool:
 
 
 def _check_has_code(model: StoreModel, query: Codes | ParsedQuery | str) -> None:
+    if not model.n_bits:
+        raise NotLearnedError
     is_words = isinstance(query, str) or (isinstance(query, ParsedQuery) and query.empty)
     if is_words and model.model.takes_vectors and not model.model.embedder:
         raise InputError(

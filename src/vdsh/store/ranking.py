@@ -1,7 +1,7 @@
 """Orders other than that of the distance: by the posterior, and by words and codes together."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,8 +19,9 @@ from vdsh.words.query import plain_query
 RANKS = ("relevance", "distance", "expected")
 CANDIDATES = 1000  # at least so many of the nearest are put in order by the posterior
 # The rule of `docs/relevance.md`, chosen there.
-WEIGHT = 0.25  # of codes beside words
+WEIGHT = 0.6  # of the best code, beside the best match of words
 VOTERS, SHARPNESS = 10, 6
+FAR = 0.5  # of the best score: what is below is only related
 LEAST_CANDIDATES = 100  # by words, and as many by code
 
 
@@ -77,17 +78,30 @@ class ByExpectedDistance:
         return sorted(candidates, key=lambda c: (self.expected[c.id], c.distance, c.id))[: self._k]
 
 
+class Scored(NamedTuple):
+    """What a candidate is worth, from 0 to 1, and whether it is only related to the query.
+
+    That is what has none of its words, or a score far below the best.
+    """
+
+    score: float
+    related: bool
+
+
 class ByRelevance:
     """Chooses the k candidates with the highest score of words and codes, ties by id.
 
-    The best by words vote on the code that is wanted; the score is the square of what a document
-    answers of the words, and a quarter of how far its code is expected to agree with that code.
+    The best by words vote on the code that is wanted. A document gains by what it answers of the
+    words, and by how far its code is expected to agree with that code, beyond chance.
+    What is only related comes last.
 
     Parameters
     ----------
     query : ParsedQuery
         Of a text. Where the model knows none of its words, nothing is found unless documents have
         them.
+    strict : bool, default=False
+        Leave out what is only related.
 
     Attributes
     ----------
@@ -95,17 +109,18 @@ class ByRelevance:
         The words of the query.
     n_candidates : int
         How many of the best by words it wants to see, and of the nearest by code.
-    scores : dict of str to float
-        The score of each candidate, by id.
+    scores : dict of str to Scored
+        Of each candidate, by id.
     missing : list of str
         Words of the query that no document has; whoever looks notes them.
     """
 
-    def __init__(self, query: ParsedQuery, k: int) -> None:
+    def __init__(self, query: ParsedQuery, k: int, *, strict: bool = False) -> None:
         self.query = query
+        self.strict = strict
         self.words = query.words or plain_query("")
         self.n_candidates = max(2 * k, LEAST_CANDIDATES)
-        self.scores: dict[str, float] = {}
+        self.scores: dict[str, Scored] = {}
         self.missing: list[str] = []
         self._knows = query.chances is not None and not query.empty
         self._chances = np.full(8 * len(query.code), 0.5)
@@ -115,6 +130,9 @@ class ByRelevance:
 
     def wanted(self, best: Sequence[Candidate]) -> Codes:
         """Have the best by words vote, and return the code that is wanted."""
+        if not len(self._chances):  # no codes yet
+            self._knows = True
+            return self.query.code
         voters = sorted(best, key=lambda c: (-c.share, c.id))[:VOTERS]
         if voters and voters[0].share > 0:
             trust = voters[0].share
@@ -127,16 +145,34 @@ class ByRelevance:
 
     def __call__(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the first k, with their distances from the query's own code."""
+        if not len(self._chances):
+            candidates = [candidate for candidate in candidates if candidate.share > 0]
         if not candidates or not self._knows:
             return []
         codes = _codes(candidates)
         distances = np.bitwise_count(codes ^ self.query.code).sum(axis=1, dtype=int)
-        means = np.round(expected_distances(codes, self._chances), 9) / len(self._chances)
         shares = np.array([candidate.share for candidate in candidates])
-        scores = (shares**2 + WEIGHT * (1 - means)).tolist()
-        self.scores = {c.id: score for c, score in zip(candidates, scores, strict=True)}
-        order = sorted(range(len(scores)), key=lambda i: (-scores[i], candidates[i].id))
+        scores = np.round(self._join(shares, expected_distances(codes, self._chances)), 9)
+        related = (shares == 0) | (scores < FAR * scores.max())
+        found = map(Scored, scores.tolist(), related.tolist())
+        self.scores = {c.id: one for c, one in zip(candidates, found, strict=True)}
+        kept = np.flatnonzero(~related).tolist() if self.strict else range(len(scores))
+        order = sorted(kept, key=lambda i: (related[i], -scores[i], candidates[i].id))
         return [candidates[i]._replace(distance=int(distances[i])) for i in order[: self._k]]
+
+    def _join(self, shares: Scores, distances: Scores) -> Scores:
+        """Score candidates: the square root makes a whole match with the wanted code a 1.
+
+        Thresholds cut bits in halves, so half of them agree by chance.
+        """
+        if not len(self._chances):  # the store has not learned codes
+            return shares
+        agreements = np.maximum(0, 1 - 2 * distances / len(self._chances))
+        nearest = agreements.max()
+        best = shares.max() or nearest  # no document has a word: the code alone says how good
+        codes = WEIGHT * best**2 * agreements / max(nearest, 1e-9)
+        joined: Scores = np.sqrt((shares**2 + codes) / (1 + WEIGHT))
+        return joined
 
 
 def reorder(found: Sequence[Found], ranking: ByRelevance, language: Language) -> list[Found]:
@@ -144,8 +180,10 @@ def reorder(found: Sequence[Found], ranking: ByRelevance, language: Language) ->
     texts = [words_text(one.document) for one in found]
     matches = WordIndex([Segment.of(texts, language)], language).match(ranking.words)
     ranking.missing = matches.missing
-    shares = matches.of(np.arange(len(found))).tolist()
-    by_id = {one.document.id: share for one, share in zip(found, shares, strict=True)}
+    numbers = np.arange(len(found))
+    shares, spans = matches.of(numbers).tolist(), map(tuple, matches.spans_of(numbers).tolist())
+    matched = zip(found, shares, spans, strict=True)
+    by_id = {one.document.id: {"share": share, "span": span} for one, share, span in matched}
     fitting = [
         one
         for one, text, share in zip(found, texts, shares, strict=True)
@@ -153,7 +191,7 @@ def reorder(found: Sequence[Found], ranking: ByRelevance, language: Language) ->
     ]
 
     def choose(near: list[Candidate]) -> list[Candidate]:
-        candidates = [candidate._replace(share=by_id[candidate.id]) for candidate in near]
+        candidates = [candidate._replace(**by_id[candidate.id]) for candidate in near]
         ranking.wanted(candidates)
         return ranking(candidates)
 

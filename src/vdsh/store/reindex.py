@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from vdsh.codes import Codes
 from vdsh.errors import InputError
-from vdsh.model import Model
+from vdsh.model import Model, WordsOnly
 
 BATCH = 2000  # documents
 PASSES = 3  # at most, over what others have written meanwhile; then they have to wait
@@ -126,7 +126,7 @@ def check_own(shown: str, begun: str | None, fingerprint: str) -> None:
 
 def check_previous(shown: str, known: str | None) -> str:
     """Return the fingerprint of the model that the store had before."""
-    if known is None:
+    if known in (None, WordsOnly.fingerprint):
         raise InputError(
             f"'{shown}' has no earlier model: it never had one, or was compacted since."
         )

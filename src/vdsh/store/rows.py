@@ -13,6 +13,7 @@ from vdsh.documents import Document
 from vdsh.documents.document import check_characters
 from vdsh.documents.values import DEPTH, is_too_deep
 from vdsh.errors import FolderError, InputError
+from vdsh.model import NotLearnedError
 from vdsh.search.id_kinds import show
 
 _ADVICE = "Restore a copy, or index the documents into a new store."
@@ -86,6 +87,8 @@ def check_given_codes(codes: Any, documents: Iterable[Document], n_bits: int) ->
             "codes must be a uint8 array of shape (n_docs, n_bytes). "
             f"Got {kind or type(codes).__name__} of shape {shape}."
         )
+    if shape[1] and not n_bits:
+        raise NotLearnedError
     if 8 * shape[1] != n_bits:
         raise InputError(
             f"This store holds {n_bits}-bit codes but the new ones have {8 * shape[1]}. "

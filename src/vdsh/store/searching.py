@@ -127,12 +127,20 @@ def check_filter(engine: Engine, *, where: Filter | None) -> None:
 
 
 def search(
-    engine: Engine, *, query: ParsedQuery, k: int, where: Filter | None, rank: str | None
+    engine: Engine,
+    *,
+    query: ParsedQuery,
+    k: int,
+    where: Filter | None,
+    rank: str | None,
+    strict: bool = False,
 ) -> Hits:
     """Find the k best documents."""
     tree, rank = to_tree(engine, where), rank_of(query, rank)
+    if strict and rank != "relevance":
+        raise InputError(f"strict needs a text ranked by relevance. Got rank {rank!r}.")
     if rank == "relevance":
-        return _by_relevance(engine, query, k, tree)
+        return _by_relevance(engine, query, partial(ByRelevance, k=k, strict=strict), tree)
     if query.empty:
         return _nothing(engine, query, tree)
     if rank == "distance" or query.chances is None:
@@ -183,19 +191,21 @@ def index_fields(
         engine.filters.make(names, progress)
 
 
-def _by_relevance(engine: Engine, query: ParsedQuery, k: int, where: Tree | None) -> Hits:
-    ranking = ByRelevance(query, k)
+def _by_relevance(
+    engine: Engine, query: ParsedQuery, rank: Callable[..., ByRelevance], where: Tree | None
+) -> Hits:
+    ranking = rank(query)
     with bar("indexing words") as progress:
         found = engine.relevant(ranking, where, progress)
     meant = _find_meant(engine, ranking)
     if meant:
-        ranking = ByRelevance(query._replace(words=ranking.words.corrected(meant)), k)
+        ranking = rank(query._replace(words=ranking.words.corrected(meant)))
         found = engine.relevant(ranking, where)
     language = engine.language()
     asked = [term.word for term in ranking.words.terms(language)]
     having = words_in([one.document.text for one in found], asked, language)
     hits = [
-        to_hit(one)._replace(score=ranking.scores[one.document.id], words=tuple(words))
+        to_hit(one)._replace(words=tuple(words), **ranking.scores[one.document.id]._asdict())
         for one, words in zip(found, having, strict=True)
     ]
     unknown = [word for word in query.unknown if word in set(ranking.missing)]

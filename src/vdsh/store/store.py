@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from html import escape
+from importlib import import_module
 from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.documents.document import BATCH, in_batches
 from vdsh.errors import InputError, VdshError, WriteError
-from vdsh.model import Model
+from vdsh.model import Model, NotLearnedError
 from vdsh.model.drift import Drift, measure_drift
 from vdsh.search.checks import check_count, check_list
 from vdsh.store.duplicates import find_duplicates
@@ -49,6 +50,8 @@ from vdsh.store.where import Filter
 if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
 
+LEAST_LEARNED = 50  # documents: of fewer, words say more
+
 
 class Store(Access, Verbs):
     """Documents under string ids, with their codes; searched by text or code.
@@ -82,6 +85,29 @@ class Store(Access, Verbs):
             return describe_store(self.info())
         except VdshError:
             return f"<pre>{escape(repr(self))}</pre>"
+
+    @property
+    def path(self) -> str:
+        """Its folder, or its URL without a password."""
+        return self._engine.shown
+
+    @property
+    def n_bits(self) -> int:
+        """Length of the codes; 0 where the store has not learned any."""
+        return self._model.n_bits
+
+    def remembered(self, prefix: str) -> dict[str, str]:
+        """Read what `remember` wrote under a prefix that ends in a slash."""
+        return self._ask(lambda engine: engine.values.under(prefix))
+
+    def remember(self, prefix: str, values: Mapping[str, str]) -> None:
+        """Keep short texts by key, beside the documents; those of the same keys are replaced."""
+        self._ask(lambda engine: engine.values.write(prefix, values))
+
+    def forget(self, prefix: str, keys: Iterable[str]) -> None:
+        """Remove what `remember` wrote."""
+        for batch in in_batches([prefix + key for key in keys], BATCH):
+            self._ask(lambda engine, some=batch: engine.values.remove(some))  # type: ignore[misc]
 
     @property
     def model(self) -> Model:
@@ -168,10 +194,11 @@ class Store(Access, Verbs):
         *,
         where: Filter | None = None,
         rank: str | None = None,
+        strict: bool = False,
     ) -> list[Hits]:
         """Search for several texts or codes; texts are encoded together. See `search`."""
         check_list("queries", queries)
-        ask = partial(search, k=check_count("k", k, 1), where=where, rank=rank)
+        ask = partial(search, k=check_count("k", k, 1), where=where, rank=rank, strict=strict)
 
         def work() -> list[Hits]:
             read = read_queries(self._model, queries, rank)
@@ -236,6 +263,8 @@ class Store(Access, Verbs):
             to 1. About one in 500 pairs that are just so similar is missed, and fewer of those
             that are more so; what is found is always so similar.
         """
+        if radius is not None and not self._model.n_bits:
+            raise NotLearnedError
         return find_duplicates(self.entries(), self.texts, similarity, radius)
 
     def index_fields(
@@ -280,6 +309,8 @@ class Store(Access, Verbs):
         recent : int, optional
             Of the store's documents only so many, those that were written last.
         """
+        if not self._model.n_bits:
+            raise NotLearnedError
         if recent is not None:
             if documents is not None:
                 raise InputError("Give documents, or recent for those of the store, and not both.")
@@ -345,6 +376,50 @@ class Store(Access, Verbs):
             count = partial(engine.count, None)
             reindex(engine.models, count, model, restart=restart, progress=progress)
         self._follow(model)
+
+    def learn(
+        self,
+        *,
+        bits: int = 128,
+        labels: bool = False,
+        model: "TextHasher | Model | str | os.PathLike[str] | None" = None,
+        method: str | None = None,
+        random_state: int = 0,
+        progress: bool = True,
+    ) -> None:
+        """Learn a model from the store's own documents, and answer by words and codes from then on.
+
+        Searches and writers go on meanwhile, and one transaction switches; see `reindex`. Where it
+        is interrupted, the store answers as before.
+
+        Parameters
+        ----------
+        bits : int, default=128
+        labels : bool, default=False
+            Learn from the documents' labels too.
+        model : TextHasher, Model or path of a model folder, optional
+            Take this one, and learn nothing.
+        method : str, optional
+            A method of `TextHasher`; the best one by default.
+        random_state : int, default=0
+        progress : bool, default=True
+            Draw bars.
+        """
+        from vdsh.progress import counting_bar
+
+        if model is None:
+            if (n_documents := self.count()) < LEAST_LEARNED:
+                raise InputError(
+                    f"Codes are learned from {LEAST_LEARNED} documents or more, and the store "
+                    f"holds {n_documents:,}. It answers as before."
+                )
+            # What learns uses stores, so it is asked for by name.
+            fitting = import_module("vdsh.fitting")
+            how = {"method": method, "random_state": random_state, "progress": progress}
+            model = fitting.fit_store(self, bits, labels=labels, **how)
+        with counting_bar("encoding", self.count(), enabled=progress) as bar:
+            step = partial(bar.advance, bar.task_ids[0])
+            self.reindex(model, restart=True, progress=step)
 
     def interrupt(self) -> None:
         """Make a call of another thread give up soon, where the engine can; it raises then."""

@@ -33,6 +33,7 @@ class Verbs(ABC):
         *,
         where: Filter | None = None,
         rank: str | None = None,
+        strict: bool = False,
     ) -> list[Hits]:
         """Search for several texts or codes; texts are encoded together. See `search`."""
 
@@ -72,6 +73,7 @@ class Verbs(ABC):
         vector: Any = None,
         where: Filter | None = None,
         rank: str | None = None,
+        strict: bool = False,
     ) -> Hits:
         """Find the k best documents for a text, or the k nearest to a code or a vector.
 
@@ -92,6 +94,9 @@ class Verbs(ABC):
             that of the codes. "expected", the default for a vector, re-orders the nearest
             documents (4k of them, 1000 at least) by the expected distance: the query keeps how
             sure each of its bits is. It needs a vector, or a text and a model with a posterior.
+        strict : bool, default=False
+            Leave out hits that are only `related`: documents without any word of the text, or with
+            a score of less than half the best.
 
         Returns
         -------
@@ -101,4 +106,4 @@ class Verbs(ABC):
             known finds nothing, and `warning` says so.
         """
         asked = query if vector is None else VectorQuery(vector, query)
-        return self.search_many([asked], k, where=where, rank=rank)[0]
+        return self.search_many([asked], k, where=where, rank=rank, strict=strict)[0]

@@ -143,3 +143,22 @@ def canonical(counts: "csr_array") -> "csr_array":
     counts.data[np.abs(counts.data) <= _NOTHING] = 0
     counts.eliminate_zeros()
     return counts
+
+
+def halves(counts: "csr_array") -> "tuple[csr_array, csr_array]":
+    """Cut documents into halves: occurrences of words go to one and the other by turns.
+
+    Documents too short for two halves are left out.
+    """
+    ends = np.cumsum(counts.data, dtype=np.float64)
+    second = np.minimum(ends // 2 - (ends - counts.data) // 2, counts.data)  # some are fractions
+    second = second.astype(counts.data.dtype)
+    cut = [
+        to_csr(Counts(part, counts.indices, counts.indptr, counts.shape))
+        for part in (counts.data - second, second)
+    ]
+    whole = np.flatnonzero(np.logical_and(*(half.sum(axis=1) > 0 for half in cut)))
+    one, two = (half[whole] for half in cut)
+    one.eliminate_zeros()
+    two.eliminate_zeros()
+    return one, two

@@ -23,7 +23,8 @@ from vdsh.text.tokenizer import LONGEST, character_classes, find_plainly, hash_p
 from vdsh.words.lexicon import exact_term, lexicon_of
 from vdsh.words.vocabulary import join_words, to_vocabulary
 
-OPENING = ((8, 2), (24, 1))  # the first so many words count so much more
+Opening = tuple[tuple[int, int], ...]
+OPENING: Opening = ((8, 2), (24, 1))  # the first so many words count so much more
 _BLOCK, _LONG_BLOCK = 2000, 8_000_000  # texts, and characters, that are counted at a time
 _PLAIN = 1e-6  # seconds a character without kernels
 _HUMP = re.compile("(?<=[A-Z])(?=[A-Z][a-z]{2})|(?<=[^A-Z])(?=[A-Z])")
@@ -56,7 +57,11 @@ class Parts(NamedTuple):
 
 
 def count_terms(
-    texts: Sequence[str], language: Language, *, named: bool = False
+    texts: Sequence[str],
+    language: Language,
+    *,
+    named: bool = False,
+    opening: Opening = OPENING,
 ) -> Iterator[tuple[Sequence[str], Counted]]:
     """Count the terms of texts, some at a time; give those texts and their terms.
 
@@ -65,10 +70,10 @@ def count_terms(
     first = size = 0
     for i, text in enumerate(texts):
         if i - first == _BLOCK or (i > first and size + len(text) > _LONG_BLOCK):
-            yield texts[first:i], _count(texts[first:i], language, named)
+            yield texts[first:i], _count(texts[first:i], language, named, opening)
             first, size = i, 0
         size += len(text)
-    yield texts[first:], _count(texts[first:], language, named)
+    yield texts[first:], _count(texts[first:], language, named, opening)
 
 
 def find_parts(text: str) -> Parts:
@@ -108,19 +113,19 @@ def _humps(word: str) -> list[str]:
     return [piece for piece in pieces if len(piece.encode(errors="replace")) > 1]
 
 
-def _count(texts: Sequence[str], language: Language, named: bool) -> Counted:
+def _count(texts: Sequence[str], language: Language, named: bool, opening: Opening) -> Counted:
     if texts and compiled(_PLAIN * sum(map(len, texts))):
-        return _count_compiled(texts, language, named)
-    return _count_plainly(texts, language)
+        return _count_compiled(texts, language, named, opening)
+    return _count_plainly(texts, language, opening)
 
 
-def _count_plainly(texts: Sequence[str], language: Language) -> Counted:
+def _count_plainly(texts: Sequence[str], language: Language, opening: Opening) -> Counted:
     found: list[dict[str, int]] = []
     lengths, words = [], set[str]()
     for text in texts:
         parts, counts = find_parts(text), dict[str, int]()
         content = [word not in language.stop_words for word in parts.tokens]
-        weights = _weigh(content)
+        weights = _weigh(content, opening)
         for term, token in _terms(parts, language):
             counts[term] = counts.get(term, 0) + weights[token]
         found.append(counts)
@@ -159,16 +164,18 @@ def _terms(parts: Parts, language: Language) -> Iterator[tuple[str, int]]:
         yield from [(term, number) for term in more.get(number, ())]
 
 
-def _weigh(content: Sequence[bool]) -> list[int]:
+def _weigh(content: Sequence[bool], opening: Opening) -> list[int]:
     weights, place = [], 0
     for is_content in content:
-        more = sum(more for first, more in OPENING if place < first) if is_content else 0
+        more = sum(more for first, more in opening if place < first) if is_content else 0
         weights.append(1 + more)
         place += is_content
     return weights
 
 
-def _count_compiled(texts: Sequence[str], language: Language, named: bool) -> Counted:
+def _count_compiled(
+    texts: Sequence[str], language: Language, named: bool, opening: Opening
+) -> Counted:
     from vdsh.text.token_kernels import find_tokens
     from vdsh.words import term_kernels as kernels
 
@@ -212,7 +219,7 @@ def _count_compiled(texts: Sequence[str], language: Language, named: bool) -> Co
         np.ascontiguousarray(owners),
         part_terms,
         len(terms),
-        np.array(OPENING, np.int64),
+        np.array(opening, np.int64).reshape(-1, 2),
     )
     vocabulary = join_words(known.forms[i] for i in np.flatnonzero(is_word & ~known.stops).tolist())
     names: list[str] = []

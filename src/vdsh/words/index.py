@@ -1,21 +1,23 @@
 """`WordIndex`: segments together, and BM25 of a query's words over all their documents."""
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vdsh.jit import once
 from vdsh.text.languages import Language, fold
 from vdsh.text.tokenizer import hash_plainly
 from vdsh.words.query import Term, WordQuery
-from vdsh.words.segment import ABSENT, Segment
+from vdsh.words.segment import ABSENT, Postings, Segment
 from vdsh.words.vocabulary import begin_with, nearest_words
 
 K1, B = 1.2, 0.75  # as SQLite's FTS5 has them
 LEAST_IDF = 1e-6  # of a word that half of the documents have
 MOST_TERMS = 32  # of a query; of more, the most telling
+PASSAGE = 0.5  # weight of the best passage of a long document, beside all of it
+PASSAGE_LENGTH = 110  # words of a passage that are not stop words, about
 MOST_MEANT = 3  # words that a mistyped or unfinished one may be
 FEW = 16  # entries are sorted where there are so many times as many documents
 
@@ -30,6 +32,17 @@ class Matches(NamedTuple):
     # 1.
     shares: NDArray[np.float64]
     missing: list[str]  # words that no document has
+    # (n_found, 2): where the best passage begins and ends; 0 where a document has none.
+    spans: NDArray[np.uint32]
+
+    def spans_of(self, numbers: Numbers) -> NDArray[np.uint32]:
+        """Give the best passages of some documents."""
+        at = np.searchsorted(self.numbers, numbers)
+        spans = np.zeros((len(numbers), 2), np.uint32)
+        there = np.flatnonzero(at < len(self.numbers))
+        there = there[self.numbers[at[there]] == numbers[there]]
+        spans[there] = self.spans[at[there]]
+        return spans
 
     def of(self, numbers: Numbers) -> NDArray[np.float64]:
         """Give the shares of some documents; 0 for those that have none of the words."""
@@ -40,7 +53,9 @@ class Matches(NamedTuple):
 
     def only(self, kept: NDArray[np.bool_]) -> "Matches":
         """Leave some documents out."""
-        return self._replace(numbers=self.numbers[kept], shares=self.shares[kept])
+        return self._replace(
+            numbers=self.numbers[kept], shares=self.shares[kept], spans=self.spans[kept]
+        )
 
     def in_order(self, n: int) -> Numbers:
         """Return the n best documents, best first, with all that tie with the last of them."""
@@ -76,6 +91,11 @@ def list_missing(terms: Sequence[Term], df: Numbers) -> list[str]:
     return [word for word in words if word not in found]
 
 
+def with_passage(document: Any, passage: Any) -> Any:
+    """Join what a long document and its best passage answer of a query."""
+    return (document + PASSAGE * passage) / (1 + PASSAGE)
+
+
 def for_length(lengths: NDArray[Any], mean: float) -> NDArray[Any]:
     """Give what BM25 adds to a word's count, by the length of the document."""
     return K1 * (1 - B) + K1 * B / mean * lengths
@@ -94,10 +114,16 @@ class WordIndex:
         n_words = sum(segment.n_words for segment in segments)
         self._mean_length = max(1, n_words) / max(1, self.n_docs)
 
-    @cached_property
+    @once
     def _lengths(self) -> list[NDArray[Any]]:
-        """What BM25 adds to a word's count, by the length of each document."""
-        return [for_length(segment.lengths, self._mean_length) for segment in self.segments]
+        """Compute what BM25 adds to a word's count, by the length of each document."""
+        return [for_length(one.documents.lengths, self._mean_length) for one in self.segments]
+
+    @once
+    def _passage_lengths(self) -> list[NDArray[Any]]:
+        """Compute what BM25 adds to a word's count, by the length of each passage."""
+        lengths = (one.passages.postings.lengths for one in self.segments)
+        return [for_length(some, PASSAGE_LENGTH) for some in lengths]
 
     def match(self, query: WordQuery, among: Numbers | None = None) -> Matches:
         """Score the documents that have words of a query.
@@ -105,16 +131,17 @@ class WordIndex:
         With `among`, numbers in order, others are passed over; their words count as ever.
         """
         terms = sorted(query.terms(self.language))
-        found, df = self._look_up([term.term for term in terms])
+        hashes, found, df = self._look_up([term.term for term in terms])
         chosen, weights = weigh(terms, df, self.n_docs)
         parts = [
-            self._score(i, starts[chosen], stops[chosen], weights, among)
+            self._score(i, starts[chosen], stops[chosen], hashes[chosen], weights, among)
             for i, (starts, stops) in enumerate(found)
         ]
         numbers = np.concatenate([np.zeros(0, np.int64), *(part[0] for part in parts)])
         scores = np.concatenate([np.zeros(0), *(part[1] for part in parts)])
+        spans = np.concatenate([np.zeros((0, 2), np.uint32), *(part[2] for part in parts)])
         shares = scores / max(weights.sum(), LEAST_IDF)
-        return Matches(numbers, shares, list_missing(terms, df))
+        return Matches(numbers, shares, list_missing(terms, df), spans)
 
     def having(self, words: Sequence[str]) -> Numbers:
         """Return the documents that have all of some words, in any form, in order.
@@ -125,10 +152,12 @@ class WordIndex:
         hashes = hash_plainly(sorted(set(self.language.stems(content))))
         parts = [np.zeros(0, np.int64)]
         for segment in self.segments:
-            starts, stops = _find(segment, hashes)
-            lists = [segment.places[i:j] for i, j in zip(starts, stops, strict=True)]
+            postings = segment.documents
+            starts, stops = postings.find(hashes)
+            lists = [postings.places[i:j] for i, j in zip(starts, stops, strict=True)]
             lists.sort(key=len)
-            places = lists[0] if lists else np.flatnonzero(segment.lengths != ABSENT)
+            all_there = np.flatnonzero(postings.lengths != ABSENT)
+            places: NDArray[Any] = lists[0] if lists else all_there
             for other in lists[1:]:
                 places = np.intersect1d(places, other, assume_unique=True)
             parts.append(segment.first + places.astype(np.int64))
@@ -143,62 +172,79 @@ class WordIndex:
         else:
             found = set(nearest_words(vocabularies, form))
         names = sorted(found)
-        _, df = self._look_up(self.language.stems(names))
+        _, _, df = self._look_up(self.language.stems(names))
         order = np.argsort(-df, kind="stable")
         return [names[i] for i in order[:MOST_MEANT] if df[i]]
 
-    def _look_up(self, terms: Sequence[str]) -> tuple[list[tuple[Numbers, Numbers]], Numbers]:
+    def _look_up(
+        self, terms: Sequence[str]
+    ) -> tuple[NDArray[np.uint64], list[tuple[Numbers, Numbers]], Numbers]:
         """Tell where the entries of terms are in each segment, and how many documents have them."""
         hashes = hash_plainly(terms)
-        found = [_find(segment, hashes) for segment in self.segments]
+        found = [segment.documents.find(hashes) for segment in self.segments]
         df = sum((stops - starts for starts, stops in found), np.zeros(len(terms), np.int64))
-        return found, np.minimum(df, self.n_docs)  # a hostile one may have more than documents
+        return hashes, found, np.minimum(df, self.n_docs)  # a hostile one may have more
 
     def _score(
         self,
         i: int,
         starts: Numbers,
         stops: Numbers,
+        hashes: NDArray[np.uint64],
         weights: NDArray[np.float64],
         among: Numbers | None,
-    ) -> tuple[Numbers, NDArray[Any]]:
-        segment, spans = self.segments[i], list(map(slice, starts, stops))
-        entries = spans if among is None else _of_some(segment, spans, among)
-        parts = [segment.places[some] for some in entries]
-        if not any(map(len, parts)):
-            return np.zeros(0, np.int64), np.zeros(0)
-        places = np.concatenate(parts)
-        counts = np.concatenate([segment.counts[some] for some in entries])
-        weighed = np.repeat(weights, [len(part) for part in parts])
-        values = weighed * (counts / (counts + self._lengths[i][places]))
-        if FEW * len(places) < len(segment.lengths):
-            few, positions = np.unique(places, return_inverse=True)
-            scores = np.bincount(positions, values)
-            return segment.first + few.astype(np.int64), scores
-        scores = np.bincount(places, values)
-        found = np.flatnonzero(scores)
-        return segment.first + found, scores[found]
+    ) -> tuple[Numbers, NDArray[Any], NDArray[np.uint32]]:
+        """Score the documents of a segment: their numbers, scores and best passages."""
+        segment, slices = self.segments[i], list(map(slice, starts, stops))
+        entries: list[Any] = slices
+        if among is not None:
+            entries = _of_some(segment.documents, slices, among - segment.first)
+        found, scores = _add_up(segment.documents, entries, weights, self._lengths[i])
+        spans = np.zeros((len(found), 2), np.uint32)
+        inside = segment.passages
+        if len(found) and len(inside.owners):
+            entries = list(map(slice, *inside.postings.find(hashes)))
+            lengths = self._passage_lengths[i]
+            passages, values = _add_up(inside.postings, entries, weights, lengths)
+            order = np.lexsort((-passages, values))  # the best of a document is its last
+            owners = inside.owners[passages[order]]
+            at = np.searchsorted(found, owners)
+            kept = np.flatnonzero(found[np.minimum(at, len(found) - 1)] == owners)
+            best = np.zeros(len(found))
+            best[at[kept]] = values[order[kept]]
+            spans[at[kept]] = inside.spans[passages[order[kept]]]
+            long = spans[:, 1] > 0
+            scores[long] = with_passage(scores[long], best[long])
+        return segment.first + found.astype(np.int64), scores, spans
 
 
-def _of_some(segment: Segment, spans: Sequence[slice], among: Numbers) -> list[Any]:
+def _add_up(
+    postings: Postings, entries: Sequence[Any], weights: NDArray[np.float64], lengths: NDArray[Any]
+) -> tuple[Numbers, NDArray[Any]]:
+    """Add up BM25 of entries of terms: which texts have some, in order, and their scores."""
+    parts = [postings.places[some] for some in entries]
+    if not any(map(len, parts)):
+        return np.zeros(0, np.int64), np.zeros(0)
+    places = np.concatenate(parts)
+    counts = np.concatenate([postings.counts[some] for some in entries])
+    weighed = np.repeat(weights, [len(part) for part in parts])
+    values = weighed * (counts / (counts + lengths[places]))
+    if FEW * len(places) < len(postings.lengths):
+        few, positions = np.unique(places, return_inverse=True)
+        return few.astype(np.int64), np.bincount(positions, values)
+    scores = np.bincount(places, values)
+    found = np.flatnonzero(scores)
+    return found, scores[found]
+
+
+def _of_some(postings: Postings, slices: Sequence[slice], among: Numbers) -> list[Any]:
     """Tell which entries of words are of some documents."""
-    ends = segment.first, segment.first + len(segment.lengths)
-    first, last = np.searchsorted(among, ends)
-    wanted = (among[first:last] - segment.first).astype(segment.places.dtype)
+    first, last = np.searchsorted(among, (0, len(postings.lengths)))
+    wanted = among[first:last].astype(postings.places.dtype)
     entries = []
-    for span in spans:
-        places = segment.places[span]
+    for span in slices:
+        places = postings.places[span]
         at = np.searchsorted(places, wanted)
         there = at[at < len(places)]
         entries.append(span.start + there[places[there] == wanted[: len(there)]])
     return entries
-
-
-def _find(segment: Segment, hashes: NDArray[np.uint64]) -> tuple[Numbers, Numbers]:
-    """Tell where the entries of words begin and end; nowhere for those it has not."""
-    if not len(segment.hashes):
-        return np.zeros(len(hashes), np.int64), np.zeros(len(hashes), np.int64)
-    at = np.minimum(np.searchsorted(segment.hashes, hashes), len(segment.hashes) - 1)
-    there = segment.hashes[at] == hashes
-    starts = np.where(there, segment.offsets[at], 0)
-    return starts, np.where(there, segment.offsets[at + 1], 0)

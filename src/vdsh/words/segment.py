@@ -8,11 +8,13 @@ and then a document is found that lacks a word.
 import struct
 import zlib
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vdsh.documents.split import split_text
 from vdsh.errors import FolderError
 from vdsh.jit import compiled
 from vdsh.text.languages import Language
@@ -21,79 +23,163 @@ from vdsh.words.vocabulary import join_words
 
 MOST = 1 << 16  # documents
 ABSENT = MOST - 1  # the length of a document that is not there
-# Sign, check sum, documents, terms, entries, bytes of the vocabulary.
-_HEADER = struct.Struct("<4sIIIII")
+# Sign, check sum; documents, terms and entries, those of passages, bytes of the vocabulary.
+_HEADER = struct.Struct("<4sI7I4x")
 _SIGN = b"vdw3"
 _PLAIN = 1e-7  # seconds an entry without kernels
+_LONG = 600  # characters: shorter texts have too few words for passages
 
 
 class DamagedWordsError(FolderError):
     """Bytes that are no segment."""
 
 
-class Segment(NamedTuple):
-    """Which documents have which words.
+class Postings(NamedTuple):
+    """Which texts have which terms.
 
-    Word j has the entries from `offsets[j]` to `offsets[j + 1]`, in the order of the documents.
+    Term j has the entries from `offsets[j]` to `offsets[j + 1]`, in the order of the texts.
     """
 
-    first: int  # the number of the first document
-    hashes: NDArray[np.uint64]  # (n_words,): its words, in order
-    offsets: NDArray[np.int64]  # (n_words + 1,)
-    places: NDArray[np.uint16]  # (n_entries,): documents, counted from the first
-    # (n_entries,): how much of the word the document has, 255 at most: more than once in its
-    # opening.
+    hashes: NDArray[np.uint64]  # (n_terms,): its terms, in order
+    offsets: NDArray[np.int64]  # (n_terms + 1,)
+    places: NDArray[np.uint16 | np.uint32]  # (n_entries,): texts, counted from the first
+    # (n_entries,): how much of the term the text has, 255 at most: more than once in its opening.
     counts: NDArray[np.uint8]
-    # (n_docs,): the sum of each document's words, 65,534 at most; `ABSENT` for one that is not
-    # there.
+    # (n_texts,): the sum of each text's words, 65,534 at most; `ABSENT` for one that is not there.
     lengths: NDArray[np.uint16]
-    vocabulary: bytes  # its words, see `vocabulary`
-
-    @property
-    def n_docs(self) -> int:
-        """How many documents are there."""
-        return int(np.count_nonzero(self.lengths != ABSENT))
-
-    @property
-    def n_words(self) -> int:
-        """How much all words of all documents count together."""
-        return int(self.lengths[self.lengths != ABSENT].sum(dtype=np.int64))
 
     @classmethod
-    def of(cls, texts: Sequence[str], language: Language, first: int = 0) -> Self:
-        """Count the terms of texts, 65,536 at most."""
-        if len(texts) > MOST:
-            raise ValueError(f"a segment has at most {MOST:,} documents, not {len(texts):,}")
-        segments = []
-        for some, counted in count_terms(texts, language):
-            lengths = counted.lengths.clip(max=ABSENT - 1).astype(np.uint16)
-            entries = _in_term_order(counted)
-            segments.append(cls(first, counted.hashes, *entries, lengths, counted.vocabulary))
-            first += len(some)
-        return segments[0] if len(segments) == 1 else cls.joined(segments)
+    def of(cls, counted: Counted, kind: type[np.unsignedinteger[Any]]) -> "Postings":
+        """Order what was counted by terms."""
+        lengths = counted.lengths.clip(max=ABSENT - 1).astype(np.uint16)
+        offsets, places, counts = _in_term_order(counted)
+        return cls(counted.hashes, offsets, places.astype(kind), counts, lengths)
 
     @classmethod
-    def joined(cls, segments: Sequence["Segment"]) -> Self:
-        """Make one segment of several, in the order of their documents, with gaps between them."""
-        first = segments[0].first
-        shifts = [segment.first - first for segment in segments]
-        lengths = np.full(shifts[-1] + len(segments[-1].lengths), ABSENT, np.uint16)
-        for segment, shift in zip(segments, shifts, strict=True):
-            lengths[shift : shift + len(segment.lengths)] = segment.lengths
-        hashes = np.concatenate([segment.hashes for segment in segments])
-        sizes = np.concatenate([np.diff(segment.offsets) for segment in segments])
-        places = [s.places + np.uint16(shift) for s, shift in zip(segments, shifts, strict=True)]
+    def joined(cls, parts: Sequence["Postings"], shifts: Sequence[int]) -> "Postings":
+        """Make one of several, in the order of their texts; `shifts` are their first places."""
+        lengths = np.full(shifts[-1] + len(parts[-1].lengths), ABSENT, np.uint16)
+        for part, shift in zip(parts, shifts, strict=True):
+            lengths[shift : shift + len(part.lengths)] = part.lengths
+        hashes = np.concatenate([part.hashes for part in parts])
+        sizes = np.concatenate([np.diff(part.offsets) for part in parts])
+        pairs = zip(parts, shifts, strict=True)
+        places = [part.places + part.places.dtype.type(shift) for part, shift in pairs]
         order = np.argsort(hashes, kind="stable")
         entries = _ranges((np.cumsum(sizes) - sizes)[order], sizes[order])
         firsts = np.flatnonzero(np.diff(hashes[order], prepend=~hashes[order][:1]))
         ends = np.append(0, np.cumsum(sizes[order]))
         return cls(
-            first,
             hashes[order][firsts],
             np.append(ends[firsts], ends[-1]),
             np.concatenate(places)[entries],
-            np.concatenate([segment.counts for segment in segments])[entries],
+            np.concatenate([part.counts for part in parts])[entries],
             lengths,
+        )
+
+    def without(self, places: NDArray[Any]) -> "Postings":
+        """Leave some texts out."""
+        lengths = self.lengths.copy()
+        lengths[places] = ABSENT
+        stays = lengths[self.places] != ABSENT
+        offsets = np.append(0, np.cumsum(stays))[self.offsets]
+        used = np.diff(offsets) > 0
+        return Postings(
+            self.hashes[used],
+            np.append(offsets[:-1][used], offsets[-1]),
+            self.places[stays],
+            self.counts[stays],
+            lengths,
+        )
+
+    def find(self, hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Tell where the entries of terms begin and end; nowhere for those it has not."""
+        if not len(self.hashes):
+            return np.zeros(len(hashes), np.int64), np.zeros(len(hashes), np.int64)
+        at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+        there = self.hashes[at] == hashes
+        starts = np.where(there, self.offsets[at], 0)
+        return starts, np.where(there, self.offsets[at + 1], 0)
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """Give what is written, the widest first, so that all is aligned."""
+        sizes = np.diff(self.offsets).astype(np.uint32)
+        arrays: list[NDArray[Any]] = [self.hashes, sizes, self.places, self.lengths, self.counts]
+        return sorted(arrays, key=lambda array: -array.itemsize)
+
+
+class Passages(NamedTuple):
+    """The passages of long documents: which terms they have, and where they are."""
+
+    postings: Postings
+    owners: NDArray[np.uint16]  # (n_passages,): documents, counted from the first
+    spans: NDArray[np.uint32]  # (n_passages, 2): where they begin and end, in characters
+
+    @classmethod
+    def of(cls, texts: Sequence[str], language: Language) -> "Passages":
+        """Split the long ones of some texts."""
+        spans = list(map(split, texts))
+        pieces = [texts[i][a:b] for i, some in enumerate(spans) for a, b in some]
+        parts, shifts = [], [0]
+        for some, counted in count_terms(pieces, language, opening=()):
+            parts.append(Postings.of(counted, np.uint32))
+            shifts.append(shifts[-1] + len(some))
+        owners = np.repeat(np.arange(len(texts)), list(map(len, spans)))
+        flat = np.array([span for some in spans for span in some], np.uint32).reshape(-1, 2)
+        return cls(Postings.joined(parts, shifts[:-1]), owners.astype(np.uint16), flat)
+
+
+def split(text: str) -> list[tuple[int, int]]:
+    """Say where the passages of a long text begin and end; a short one has none."""
+    spans = split_text(text) if len(text) > _LONG else []
+    return spans if len(spans) > 1 else []
+
+
+class Segment(NamedTuple):
+    """Which documents have which words, and which passages of the long ones."""
+
+    first: int  # the number of the first document
+    documents: Postings
+    passages: Passages
+    vocabulary: bytes  # their words, see `vocabulary`
+
+    @property
+    def n_docs(self) -> int:
+        """How many documents are there."""
+        return int(np.count_nonzero(self.documents.lengths != ABSENT))
+
+    @property
+    def n_words(self) -> int:
+        """How much all words of all documents count together."""
+        return _sum(self.documents.lengths)
+
+    @classmethod
+    def of(cls, texts: Sequence[str], language: Language, first: int = 0) -> "Segment":
+        """Count the terms of texts, 65,536 at most."""
+        if len(texts) > MOST:
+            raise ValueError(f"a segment has at most {MOST:,} documents, not {len(texts):,}")
+        segments = []
+        for some, counted in count_terms(texts, language):
+            postings, passages = Postings.of(counted, np.uint16), Passages.of(some, language)
+            segments.append(cls(first, postings, passages, counted.vocabulary))
+            first += len(some)
+        return segments[0] if len(segments) == 1 else cls.joined(segments)
+
+    @classmethod
+    def joined(cls, segments: Sequence["Segment"]) -> "Segment":
+        """Make one segment of several, in the order of their documents, with gaps between them."""
+        shifts = [segment.first - segments[0].first for segment in segments]
+        inside = [segment.passages for segment in segments]
+        before = [0, *accumulate(len(one.owners) for one in inside)]
+        owners = [one.owners + np.uint16(n) for one, n in zip(inside, shifts, strict=True)]
+        return cls(
+            segments[0].first,
+            Postings.joined([segment.documents for segment in segments], shifts),
+            Passages(
+                Postings.joined([one.postings for one in inside], before[:-1]),
+                np.concatenate(owners),
+                np.concatenate([one.spans for one in inside]),
+            ),
             join_words(word for one in segments for word in one.vocabulary.split(b"\n")),
         )
 
@@ -101,54 +187,105 @@ class Segment(NamedTuple):
         """Give the documents other numbers, which ascend; there may be gaps."""
         places = (numbers - numbers[0]).astype(np.uint16)
         lengths = np.full(int(places[-1]) + 1, ABSENT, np.uint16)
-        lengths[places] = self.lengths
-        return self._replace(first=int(numbers[0]), places=places[self.places], lengths=lengths)
+        lengths[places] = self.documents.lengths
+        documents = self.documents._replace(places=places[self.documents.places], lengths=lengths)
+        passages = self.passages._replace(owners=places[self.passages.owners])
+        return self._replace(first=int(numbers[0]), documents=documents, passages=passages)
 
     def without(self, places: NDArray[np.uint16]) -> "Segment":
         """Leave some documents out."""
-        lengths = self.lengths.copy()
-        lengths[places] = ABSENT
-        stays = lengths[self.places] != ABSENT
-        offsets = np.append(0, np.cumsum(stays))[self.offsets]
-        used = np.diff(offsets) > 0
-        return self._replace(
-            hashes=self.hashes[used],
-            offsets=np.append(offsets[:-1][used], offsets[-1]),
-            places=self.places[stays],
-            counts=self.counts[stays],
-            lengths=lengths,
-        )
+        documents = self.documents.without(places)
+        gone = np.flatnonzero(documents.lengths[self.passages.owners] == ABSENT)
+        passages = self.passages._replace(postings=self.passages.postings.without(gone))
+        return self._replace(documents=documents, passages=passages)
 
     def to_bytes(self) -> bytes:
         """Give the bytes that `from_bytes` reads."""
-        sizes = np.diff(self.offsets).astype(np.uint32)
-        arrays = (self.hashes, sizes, self.places, self.lengths, self.counts)
+        inside = self.passages
+        arrays = [*inside.postings.arrays(), inside.spans, inside.owners]
+        arrays = sorted([*self.documents.arrays(), *arrays], key=lambda array: -array.itemsize)
         body = b"".join([*(array.tobytes() for array in arrays), self.vocabulary])
-        shape = len(self.lengths), len(self.hashes), len(self.places), len(self.vocabulary)
-        return _HEADER.pack(_SIGN, _check_sum(body, self.first), *shape) + body
+        sizes = [*_shape(self.documents), *_shape(inside.postings), len(self.vocabulary)]
+        return _HEADER.pack(_SIGN, _check_sum(body, self.first), *sizes) + body
 
     @classmethod
-    def from_bytes(cls, data: bytes, first: int) -> Self:
+    def from_bytes(cls, data: bytes, first: int) -> "Segment":
         """Read a segment; raise where the bytes are not as they were written."""
         try:
-            sign, check, n_docs, n_words, n_entries, n_bytes = _HEADER.unpack_from(data)
+            sign, check, *sizes = _HEADER.unpack_from(data)
             body = memoryview(data)[_HEADER.size :]
-            size = 12 * n_words + 3 * n_entries + 2 * n_docs + n_bytes
-            if sign != _SIGN or len(body) != size or _check_sum(body, first) != check:
+            if sign != _SIGN or _check_sum(body, first) != check:
                 raise ValueError("not as it was written")
+            return _read(body, sizes, first)
         except (struct.error, TypeError, ValueError) as error:
             raise DamagedWordsError(f"The word index is damaged ({error}).") from error
-        ends = np.cumsum([8 * n_words, 4 * n_words, 2 * n_entries, 2 * n_docs]).tolist()
-        hashes = np.frombuffer(body, np.uint64, n_words)
-        sizes = np.frombuffer(body, np.uint32, n_words, ends[0])
-        places = np.frombuffer(body, np.uint16, n_entries, ends[1])
-        lengths = np.frombuffer(body, np.uint16, n_docs, ends[2])
-        counts = np.frombuffer(body, np.uint8, n_entries, ends[3])
-        offsets = np.append(0, np.cumsum(sizes, dtype=np.int64))
-        if offsets[-1] != n_entries or places.max(initial=0) >= max(1, n_docs):
-            raise DamagedWordsError("The word index is damaged (its entries are of no documents).")
-        vocabulary = bytes(body[size - n_bytes :])
-        return cls(first, hashes, offsets, places, counts, lengths, vocabulary)
+
+
+def _shape(postings: Postings) -> tuple[int, int, int]:
+    return len(postings.lengths), len(postings.hashes), len(postings.places)
+
+
+def _read(body: memoryview, sizes: Sequence[int], first: int) -> Segment:
+    """Read what `to_bytes` has written behind its header."""
+    n_docs, n_terms, n_entries, n_passages, n_inside, n_entries_inside, n_bytes = sizes
+    kinds: list[tuple[type[np.unsignedinteger[Any]], int]] = [
+        (np.uint64, n_terms),
+        (np.uint64, n_inside),
+        (np.uint32, n_terms),
+        (np.uint32, n_inside),
+        (np.uint32, n_entries_inside),
+        (np.uint32, 2 * n_passages),
+        (np.uint16, n_entries),
+        (np.uint16, n_docs),
+        (np.uint16, n_passages),
+        (np.uint16, n_passages),
+        (np.uint8, n_entries),
+        (np.uint8, n_entries_inside),
+    ]
+    arrays: list[NDArray[Any]] = []
+    at = 0
+    for kind, size in kinds:
+        arrays.append(np.frombuffer(body, kind, size, at))
+        at += arrays[-1].nbytes
+    if len(body) != at + n_bytes:
+        raise ValueError("it is cut short, or goes on")
+    hashes, inside, n, n_in, places_in, spans, places, lengths, lengths_in, owners, counts, few = (
+        arrays
+    )
+    if owners.max(initial=0) >= max(1, n_docs):
+        raise ValueError("passages are of no documents")
+    return Segment(
+        first,
+        _check(
+            Postings(hashes, np.append(0, np.cumsum(n, dtype=np.int64)), places, counts, lengths)
+        ),
+        Passages(
+            _check(
+                Postings(
+                    inside,
+                    np.append(0, np.cumsum(n_in, dtype=np.int64)),
+                    places_in,
+                    few,
+                    lengths_in,
+                )
+            ),
+            owners,
+            spans.reshape(-1, 2),
+        ),
+        bytes(body[at:]),
+    )
+
+
+def _check(postings: Postings) -> Postings:
+    if postings.offsets[-1] != len(postings.places) or (
+        postings.places.max(initial=0) >= max(1, len(postings.lengths))
+    ):
+        raise ValueError("its entries are of no documents")
+    return postings
+
+
+def _sum(lengths: NDArray[np.uint16]) -> int:
+    return int(lengths[lengths != ABSENT].sum(dtype=np.int64))
 
 
 def _check_sum(body: bytes | memoryview, first: int) -> int:
@@ -158,14 +295,14 @@ def _check_sum(body: bytes | memoryview, first: int) -> int:
 
 def _in_term_order(
     counted: Counted,
-) -> tuple[NDArray[np.int64], NDArray[np.uint16], NDArray[np.uint8]]:
+) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint8]]:
     """Order entries by their terms, then by document: offsets, documents, counts."""
     numbers, counts, ends = counted.numbers, counted.counts, counted.ends
     if compiled(_PLAIN * len(numbers)):
         from vdsh.words.term_kernels import in_term_order
 
         return in_term_order(len(counted.hashes), numbers, counts, ends)
-    places = np.repeat(np.arange(len(ends) - 1), np.diff(ends)).astype(np.uint16)
+    places = np.repeat(np.arange(len(ends) - 1), np.diff(ends)).astype(np.uint32)
     order = np.argsort(numbers, kind="stable")
     sizes = np.bincount(numbers, minlength=len(counted.hashes))
     few = np.minimum(counts[order], 255).astype(np.uint8)

@@ -222,7 +222,7 @@ def _add(
 @kernel()
 def in_term_order(
     n_terms: int, numbers: Terms, counts: Terms, ends: Numbers
-) -> tuple[Numbers, NDArray[np.uint16], NDArray[np.uint8]]:
+) -> tuple[Numbers, NDArray[np.uint32], NDArray[np.uint8]]:
     """Order entries by their terms, then by document: offsets, documents, counts."""
     offsets = np.zeros(n_terms + 1, np.int64)
     for i in range(len(numbers)):
@@ -230,7 +230,7 @@ def in_term_order(
     for i in range(n_terms):
         offsets[i + 1] += offsets[i]
     at = offsets[:-1].copy()
-    places, few = np.empty(len(numbers), np.uint16), np.empty(len(numbers), np.uint8)
+    places, few = np.empty(len(numbers), np.uint32), np.empty(len(numbers), np.uint8)
     for doc in range(len(ends) - 1):
         for i in range(ends[doc], ends[doc + 1]):
             term = numbers[i]

@@ -20,11 +20,12 @@ class Defaults(NamedTuple):
 def default_settings(n_docs: int, labelled: float = 0.0, n_bits: int = 32) -> Defaults:
     """Choose for a number of training documents and the share of them that have labels.
 
-    Labels lead where three in ten have them. With fewer, a supervised model learns from words as
-    `VDSH` does, and from the labels there are. The more labels hold the latent space apart, the
-    more weight the divergence may have. Labels are learned in about 500 batches, and need the
-    larger network. Without them, the longer a code, the shorter the steps; 128 bits are so many
-    that no node has to do without the others.
+    Labels lead where half of the documents have them. Where one in ten has, or fewer, a supervised
+    model learns from words as `VDSH` does, and from the labels there are; in between, settings are
+    in between. The more labels hold the latent space apart, the more weight the divergence may
+    have. Labels are learned in about 500 batches, and need the larger network. Without them, the
+    longer a code, the shorter the steps; from 64 bits on fewer nodes are dropped, at 128 none.
+    Two nodes a bit is the least that the linear start needs.
 
     >>> default_settings(10_000)  # doctest: +NORMALIZE_WHITESPACE
     Defaults(hidden_size=500, learning_rate=0.004, dropout=0.2, word_dropout=0.7,
@@ -32,17 +33,27 @@ def default_settings(n_docs: int, labelled: float = 0.0, n_bits: int = 32) -> De
     >>> default_settings(10_000, labelled=0.5)  # doctest: +NORMALIZE_WHITESPACE
     Defaults(hidden_size=1000, learning_rate=0.004, dropout=0.2, word_dropout=0.2,
              neighbor_share=0.0, kl_weight=1.0, batch_size=200, epochs=10)
-    >>> default_settings(10_000, n_bits=128)[1:3]
-    (0.002, 0.0)
+    >>> default_settings(10_000, labelled=0.3)[3:6]
+    (0.45, 0.15, 0.315)
+    >>> [default_settings(10_000, n_bits=n)[:3:2] for n in (96, 128, 1024)]
+    [(500, 0.1), (500, 0.0), (2048, 0.0)]
     """
-    size = _batch_size(n_docs)
-    if are_many(labelled):
-        epochs = _epochs(100_000 / n_docs, n_bits)
-        return Defaults(1000, 4e-3, 0.2, 0.2, 0.0, 2 * round(labelled, 2), size, epochs)
-    rate = 4e-3 * min(1.0, 32 / n_bits) ** 0.5
-    dropout = 0.2 if n_bits < 128 else 0.0
-    epochs = _epochs(1_500 / n_docs**0.5, n_bits)
-    return Defaults(500, rate, dropout, 0.7, 0.3, 0.03, size, epochs)
+    lead = min(max((labelled - 0.1) / 0.4, 0.0), 1.0)
+
+    def between(words: float, labels: float) -> float:
+        return round(words + lead * (labels - words), 12)
+
+    usual = (min(max(3.0, each), 20.0) for each in (1_500 / n_docs**0.5, 100_000 / n_docs))
+    return Defaults(
+        max(int(between(500, 1000)), 2 * n_bits),
+        between(4e-3 * min(1.0, 32 / n_bits) ** 0.5, 4e-3),
+        between(0.2 * min(max(2 - n_bits / 64, 0.0), 1.0), 0.2),
+        between(0.7, 0.2),
+        between(0.3, 0.0),
+        between(0.03, 2 * round(labelled, 2)),
+        _batch_size(n_docs),
+        _epochs(between(*usual), n_bits),
+    )
 
 
 def settle(params: Mapping[str, Any], n_docs: int, labelled: float = 0.0) -> dict[str, Any]:
@@ -56,7 +67,7 @@ def settle(params: Mapping[str, Any], n_docs: int, labelled: float = 0.0) -> dic
 
 
 def are_many(labelled: float) -> bool:
-    """Tell whether this share of labelled documents is enough to lead, and to judge epochs by."""
+    """Tell whether this share of labelled documents is enough to judge epochs by."""
     return labelled >= 0.3
 
 
@@ -70,9 +81,9 @@ def _batch_size(n_docs: int) -> int:
 
 
 def _epochs(usual: float, n_bits: int) -> int:
-    """Keep from 3 to 20 epochs; a quarter of 32 bits takes twice as many to tell as much.
+    """Take more for short codes: a quarter of 32 bits takes twice as many to tell as much.
 
-    >>> [_epochs(10.6, n) for n in (8, 16, 32, 128)], _epochs(0.4, 32), _epochs(90, 32)
-    ([21, 14, 10, 10], 3, 20)
+    >>> [_epochs(10.6, n) for n in (8, 16, 32, 128)]
+    [21, 14, 10, 10]
     """
-    return int(min(max(3.0, usual), 20.0) * max(1.0, 32 / n_bits) ** 0.5)
+    return int(usual * max(1.0, 32 / n_bits) ** 0.5)

@@ -36,22 +36,21 @@ class VDSH(Hasher):
         there are none: 0, or the median with the paper's decoder). By default "sign"; "best" in
         the supervised models. "median" suits the paper's decoder.
     hidden_size : int, optional
-        Nodes in each of the two hidden layers. By default 500; 1,000 in a supervised model where
-        at least three in ten documents have labels; what the trained model has where it learns on.
+        Nodes in each of the two hidden layers. By default 500, 1,000 where labels lead (see
+        `VDSH_S`), or two a bit where that is more: with fewer than two a bit some bits of a linear
+        start begin by chance. What the trained model has where it learns on.
     decoder_size : int, default=200
         Nodes of a hidden layer in the word decoder, which then sees tanh(s), so that the signs,
         which are all that a code keeps, say as much as they can. 0 is the paper's linear decoder
         of s.
     epochs : int, optional
         Passes over the training documents, at most. By default 1,500 over the root of the number
-        of documents, or 100,000 over the number in a supervised model where at least three in ten
-        documents have labels; from 3 to 20. Below 32 bits up to twice as many; half as many where
-        it learns on from a trained model.
+        of documents, or 100,000 over the number where labels lead; from 3 to 20. Below 32 bits up
+        to twice as many; half as many where it learns on from a trained model.
     patience : int, default=10
-        Stop after so many epochs without a better validation score.
-    selection : {"precision", "bound"}, default="precision"
-        What the validation data measures: precision at 100 or the lower bound. The bound is taken
-        too where fewer than three in ten training or validation documents have labels.
+        Stop after so many epochs without a better validation score: precision at 100, or where
+        fewer than three in ten training or validation documents have labels, how well one half of
+        a validation document finds the other. The linear start has a score too.
     batch_size : int, optional
         By default 200, more for a large corpus: as many as make 800 batches of it, up to 1,000.
     start : {"linear", "random"}, default="linear"
@@ -59,30 +58,31 @@ class VDSH(Hasher):
         their labels (the linear start), or from random weights. Without neighbours and labels it
         starts from random weights.
     learning_rate : float, optional
-        Step size of Adam. By default 0.004; above 32 bits less, down to 0.002 at 128, but in a
-        supervised model where at least three in ten documents have labels.
+        Step size of Adam. By default 0.004; above 32 bits less, down to 0.002 at 128, but not
+        where labels lead.
     schedule : {"linear", "constant"}, default="linear"
         Whether the step size falls to 0 until the last epoch or stays.
     dropout : float, optional
-        Share of the second hidden layer dropped in training. By default 0.2; 0 at 128 bits, but in
-        a supervised model where at least three in ten documents have labels.
+        Share of the second hidden layer dropped in training. By default 0.2; above 64 bits less,
+        down to 0 at 128, but not where labels lead.
     word_dropout : float, optional
         Share of a document's words that the encoder does not see in training; the decoder still
-        has to produce them. By default 0.7; 0.2 in a supervised model where at least three in ten
-        documents have labels.
+        has to produce them. By default 0.7; 0.2 where labels lead.
     n_neighbors : int, default=50
         Most related training documents, by words, LSA and word vectors; 100 at most, and no more
         than the root of the number of documents.
     neighbor_share : float, optional
         Share of each reconstruction target that comes from one of them, drawn anew each epoch; a
         document without labels borrows those of the neighbour too. 0 is the paper, whose codes
-        know of no other documents; else they also have to tell where among these a document lies.
-        By default 0.3; 0 in a supervised model where at least three in ten documents have labels.
+        know of no other documents: no neighbours are looked for, no labels borrowed, and the
+        linear start knows labels only. Else codes also have to tell where among these a document
+        lies, with a weight that grows with the share up to 0.3. By default 0.3; 0 where labels
+        lead.
     n_samples : int, default=1
-        M, the draws from Q(s | d) per document and step.
+        M, the draws from Q(s | d) per document and step; with 0 the decoder sees the mean.
     kl_weight : float, optional
-        Weight of the divergence; 1 is the lower bound proper. By default 0.03; in a supervised
-        model where at least three in ten documents have labels, twice the share that have.
+        Weight of the divergence; 1 is the lower bound proper. By default 0.03; where labels lead,
+        twice the share of documents that have any.
     kl_warmup : int, default=50
         Updates over which that weight rises from 0.
     log_variance : {"bounded", "free"}, default="bounded"
@@ -105,11 +105,11 @@ class VDSH(Hasher):
     hidden_size_, learning_rate_, dropout_, word_dropout_, neighbor_share_ : float or int
         The values that were used; `kl_weight_`, `batch_size_` and `epochs_` too.
     history_ : list of dict
-        Loss, divergence and validation score of each epoch.
+        Loss, divergence and validation score of each epoch; the first row is the start.
     best_epoch_ : int
-        The epoch the weights come from.
+        The epoch the weights come from; 0 is the linear start.
     selected_on_ : str
-        What chose it: "precision", "bound", or "" without validation data.
+        What chose it: "precision", "halves", or "" without validation data.
     interrupted_ : bool
         Whether training was stopped by hand.
     """
@@ -123,7 +123,6 @@ class VDSH(Hasher):
     decoder_size: int = 200
     epochs: int | None = None
     patience: int = 10
-    selection: str = "precision"
     batch_size: int | None = None
     start: str = "linear"
     learning_rate: float | None = None
@@ -176,7 +175,7 @@ class VDSH(Hasher):
         if train.vectors is not None and not self.neighbor_share_:
             warnings.warn(
                 "The vectors are not used: neighbor_share is 0, the default of a supervised model "
-                "if three in ten documents have labels. Set it, for example to 0.3.",
+                "if half of the documents have labels. Set it, for example to 0.3.",
                 stacklevel=3,
             )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -190,7 +189,6 @@ class VDSH(Hasher):
 
     def _check_settings(self) -> None:
         choices = {
-            "selection": ("precision", "bound"),
             "log_variance": ("bounded", "free"),
             "target": ("binary", "counts"),
             "start": ("linear", "random"),
@@ -200,10 +198,12 @@ class VDSH(Hasher):
             if getattr(self, name) not in allowed:
                 wanted = " or ".join(f'"{value}"' for value in allowed)
                 raise InputError(f"{name} must be {wanted}. Got {getattr(self, name)!r}.")
-        for name in ("hidden_size", "epochs", "patience", "batch_size", "n_samples", "n_neighbors"):
+        for name in ("hidden_size", "epochs", "patience", "batch_size", "n_neighbors"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InputError(f"{name} must be at least 1. Got {value!r}.")
+        if self.n_samples < 0:
+            raise InputError(f"n_samples must be 0 or more. Got {self.n_samples!r}.")
         if self.n_neighbors > MOST_NEIGHBOURS:
             raise InputError(
                 f"n_neighbors must be at most {MOST_NEIGHBOURS}. Got {self.n_neighbors!r}."
@@ -223,7 +223,8 @@ class VDSH_S(VDSH):
     """Hash documents so that those with the same labels get similar codes.
 
     Words and labels are decoded from the same latent vector. Documents whose labels are None
-    train without the label term.
+    train without the label term. Labels lead where half of the documents have them; up to one in
+    ten the defaults are those of `VDSH`, in between they are in between.
 
     Parameters
     ----------

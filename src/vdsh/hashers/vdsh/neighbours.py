@@ -61,7 +61,7 @@ def _walk(
 
     n_docs = unit.shape[0]
     lists = csr_array(unit.T)
-    limit = int(work / max(n_docs, 1))
+    limit = int(min(work, _WORK) / max(n_docs, 1))
 
     def block(first: int) -> tuple[Ids, Floats]:
         rows = np.arange(first, min(first + _BLOCK, n_docs), dtype=np.int32)

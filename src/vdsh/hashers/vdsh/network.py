@@ -129,9 +129,11 @@ class Network(nn.Module):
         return (torch.rand(shape, generator=generator, device=device) < self.keep) / self.keep
 
     def noise(self, n_docs: int, n_samples: int, generator: torch.Generator) -> list[Tensor]:
-        """Draw the epsilon of s and, where there is one, of v: (M, B, K) each."""
-        shape, device = (n_samples, n_docs, len(self.b3)), self.b3.device
+        """Draw the epsilon of s and, where there is one, of v: (M, B, K) each; for no draw, 0."""
+        shape, device = (max(n_samples, 1), n_docs, len(self.b3)), self.b3.device
         draws = range(2 if self.private else 1)
+        if not n_samples:
+            return [torch.zeros(shape, device=device) for _ in draws]
         return [torch.randn(shape, generator=generator, device=device) for _ in draws]
 
     def hidden(self, batch: Batch, kept: Tensor | None = None) -> Tensor:

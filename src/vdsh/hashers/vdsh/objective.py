@@ -27,6 +27,7 @@ class Weights(NamedTuple):
 
     kl: Tensor | float = 1.0
     labels: float = 1.0
+    places: float = 1.0
 
 
 class Bound(NamedTuple):
@@ -43,7 +44,7 @@ def L1(
     Q = network.posterior(t2)
     s = Q.sample(noise[0])  # (M, B, K)
     kl = divergence(Q)
-    return Bound(content_log_likelihood(network, batch, s, s) - weights.kl * kl, kl)
+    return Bound(content_log_likelihood(network, batch, s, s, weights) - weights.kl * kl, kl)
 
 
 def L2(
@@ -52,7 +53,7 @@ def L2(
     """VDSH-S, equation 4: as L1, plus E_Q[sum_j log P(y_j | f(s))]."""
     Q = network.posterior(t2)
     s = Q.sample(noise[0])  # (M, B, K)
-    words = content_log_likelihood(network, batch, s, s)
+    words = content_log_likelihood(network, batch, s, s, weights)
     labels = batch.known * expected(label_log_likelihood(network.label_logits(s), batch.labels))
     kl = divergence(Q)
     return Bound(words + weights.labels * labels - weights.kl * kl, kl)
@@ -64,7 +65,7 @@ def L3(
     """VDSH-SP, equation 5: words from s + v, labels from s, a divergence for each."""
     Q, Q_v = network.posterior(t2), network.private_posterior(t2)
     s, v = Q.sample(noise[0]), Q_v.sample(noise[1])  # (M, B, K)
-    words = content_log_likelihood(network, batch, s + v, s)
+    words = content_log_likelihood(network, batch, s + v, s, weights)
     labels = batch.known * expected(label_log_likelihood(network.label_logits(s), batch.labels))
     kl = divergence(Q) + divergence(Q_v)
     return Bound(words + weights.labels * labels - weights.kl * kl, kl)
@@ -75,15 +76,25 @@ def lower_bound(hasher: "VDSH") -> Callable[..., Bound]:
     return L3 if hasher.private else L2 if hasher.supervised else L1
 
 
+def weights_of(hasher: "VDSH", kl: Tensor | float) -> Weights:
+    """Give the weights of a model; places count fully from a neighbor_share of 0.3 on."""
+    labels = float(getattr(hasher, "label_weight", 0))
+    return Weights(kl, labels, min(1.0, hasher.neighbor_share_ / 0.3))
+
+
 def divergence(Q: Posterior) -> Tensor:
     """D_KL(Q || N(0, I)) in closed form (Kingma and Welling 2014, appendix B): (B,)."""
     return 0.5 * (Q.mu.square() + Q.log_variance.exp() - Q.log_variance - 1).sum(-1)
 
 
-def content_log_likelihood(network: Network, batch: Batch, z: Tensor, s: Tensor) -> Tensor:
+def content_log_likelihood(
+    network: Network, batch: Batch, z: Tensor, s: Tensor, weights: Weights
+) -> Tensor:
     """Log likelihood of the words, from z, and of the place where it is known, from s: (B,)."""
     words = expected(batch.log_likelihood(network.word_logits(z)))
-    return words + place_log_likelihood(network, batch, s) if batch.places.shape[1] else words
+    if not batch.places.shape[1]:
+        return words
+    return words + weights.places * place_log_likelihood(network, batch, s)
 
 
 def place_log_likelihood(network: Network, batch: Batch, s: Tensor) -> Tensor:

@@ -17,10 +17,11 @@ from vdsh.jit import available_threads, in_threads
 from vdsh.text.counts import inverse_document_frequency, weigh
 
 MOST_NEIGHBOURS = 100  # the nearest by words, among which LSA and word vectors choose
+_ENTRIES = 20_000  # of the inverted index that a document looks at: its heaviest terms
 _JOINED, _MOST_JOINED = 10, 20  # nearest documents that a graph joins each document with
 _HUBNESS = np.float32(0.15)  # share of its likeness to its nearest by which a hub is joined less
 _ROUNDS = 2  # graphs: the second knows the places that the first gave
-_HOPS, _STEPS = 24, 100  # dimensions of these places, and steps of the walk that finds them
+_HOPS, _STEPS = 24, 40  # dimensions of these places, and steps of the walk that finds them
 _TAUGHT = np.float32(2)  # weight of walks, and of the place in all, where vectors were given
 _BLOCK = 1024  # documents a task
 
@@ -65,7 +66,8 @@ def related(
 
     roots = csr_array((np.sqrt(counts.data), counts.indices, counts.indptr), shape=counts.shape)
     words = weigh(roots, "tfidf", inverse_document_frequency(counts))
-    candidates, _ = nearest(words, MOST_NEIGHBOURS, progress=lambda done: show(0.6 * done))
+    work = _ENTRIES * counts.shape[0]
+    candidates, _ = nearest(words, MOST_NEIGHBOURS, work=work, progress=lambda x: show(0.6 * x))
     about, weight = document_vectors(words), np.float32(1)
     if vectors is not None:
         given = reduce(vectors)
@@ -79,7 +81,7 @@ def related(
         joined = _join(words, places, candidates, n_joined, joined)
         places = np.hstack([about, weight * walk(joined)])
     k = max(0, min(k, MOST_NEIGHBOURS, counts.shape[0] - 1))
-    neighbours, _ = _choose(words, places, candidates, k, joined)
+    neighbours = _choose(words, places, candidates, k, joined)[0] if k else joined[:, :0]
     show(1.0)
     return Related(neighbours, weight * unit(places))
 

@@ -1,4 +1,4 @@
-"""Kernels that find related documents: the nearest by cosine, and the most alike of candidates."""
+"""Kernels of related documents: the nearest by cosine, the most alike of candidates, products."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +64,7 @@ def fill_nearest(
             found = min(found + 1, k)
 
 
-@kernel()
+@kernel(fastmath=True)  # sums of places by eights
 def most_like(
     indptr: NDArray[np.int32],
     indices: NDArray[np.int32],
@@ -75,7 +75,11 @@ def most_like(
     chosen: Ids,
     likeness: Floats,
 ) -> None:
-    """Fill `chosen` and `likeness` of the documents from row `first` on."""
+    """Fill `chosen` and `likeness` of the documents from row `first` on.
+
+    Rows of words have the length 1: where places are so far apart that the best of words could
+    not help, these are not looked at.
+    """
     n_docs, k = len(places), chosen.shape[1]
     row_words = np.zeros(indices.max() + 1 if len(indices) else 1, np.float32)
     seen_by = np.full(n_docs, -1, np.int32)
@@ -89,10 +93,12 @@ def most_like(
                 continue
             seen_by[other] = row
             value = np.float32(0)
-            for entry in range(indptr[other], indptr[other + 1]):
-                value += data[entry] * row_words[indices[entry]]
             for i in range(places.shape[1]):
                 value += places[row, i] * places[other, i]
+            if found == k and k > 0 and value + np.float32(1.001) < values[k - 1]:
+                continue
+            for entry in range(indptr[other], indptr[other + 1]):
+                value += data[entry] * row_words[indices[entry]]
             if found == k and (k == 0 or value <= values[k - 1]):
                 continue
             at = found if found < k else k - 1
@@ -103,3 +109,20 @@ def most_like(
             found = min(found + 1, k)
         for entry in range(indptr[row], indptr[row + 1]):
             row_words[indices[entry]] = 0
+
+
+@kernel()
+def add_products(
+    indptr: NDArray[np.int32],
+    indices: NDArray[np.int32],
+    data: Floats,
+    dense: Floats,
+    first: int,
+    out: Floats,
+) -> None:
+    """Add to `out` the rows from `first` on of a sparse matrix times a dense one."""
+    for row in range(len(out)):
+        for entry in range(indptr[first + row], indptr[first + row + 1]):
+            value, column = data[entry], indices[entry]
+            for i in range(dense.shape[1]):
+                out[row, i] += value * dense[column, i]

@@ -16,7 +16,7 @@ from vdsh.hashers.vdsh.batches import Batch, Buffer, record, sparse_batches
 from vdsh.hashers.vdsh.epochs import Documents, Epoch, in_order, shuffled
 from vdsh.hashers.vdsh.linear_start import start_linear
 from vdsh.hashers.vdsh.network import Network
-from vdsh.hashers.vdsh.objective import Weights, lower_bound
+from vdsh.hashers.vdsh.objective import lower_bound, weights_of
 from vdsh.hashers.vdsh.related import Related, related
 from vdsh.hashers.vdsh.updates import Adam, Processes
 from vdsh.hashers.vdsh.validation import Judge, means
@@ -26,18 +26,20 @@ if TYPE_CHECKING:
 
 
 Arrays = dict[str, NDArray[np.float32]]
+_ENCODER = ("W1", "b1", "W2", "b2", "W3", "b3")
 _ONLY_TRAINING = ("P", "b_places")  # weights that nobody asks for afterwards
 
 
 class Trained(NamedTuple):
     """The outcome of training."""
 
-    # The network's weights at the best epoch (the last one without validation data).
+    # The network's weights at the best epoch (the last one without validation data). Where that is
+    # 0, the start, the decoder is that of epoch 1: the start has none.
     weights: dict[str, NDArray[np.float32]]
-    # For each epoch its loss, divergence and validation score.
+    # For each epoch its loss, divergence and validation score; the first row is the start.
     history: list[dict[str, float | None]]
-    best_epoch: int  # counted from 1
-    selected_on: str  # "precision", "bound" or ""
+    best_epoch: int  # 0 is the start
+    selected_on: str  # "precision", "halves" or ""
     interrupted: bool  # whether the user stopped training
 
 
@@ -93,15 +95,18 @@ def _train(
         step, documents, -(-hasher.batch_size_ // processes.size)
     )
     n_epochs = hasher.epochs_
-    history: list[dict[str, float | None]] = []
+    begun = None  # the score of a linear start; weights by chance are not looked at
+    if judge and hasher.start == "linear":
+        begun = processes.agree(lambda: judge.score(network))
+    history: list[dict[str, float | None]] = [{"loss": None, "kl": None, "validation": begun}]
 
     def show(number: int, done: float) -> None:
         if progress:
-            last = history[-1]["validation"] if history else None
+            last = history[-1]["validation"]
             kind = judge.kind if judge else ""
             progress(Report(number, n_epochs, done, *_means(step.sums), last, kind))
 
-    best, interrupted = _Best(-np.inf, 0, {}), False
+    best, interrupted = _Best(-np.inf if begun is None else begun, 0, _copy(network)), False
     share, dropout = hasher.neighbor_share_, hasher.word_dropout_
     try:
         for number in range(1, n_epochs + 1):
@@ -115,18 +120,23 @@ def _train(
                 )
             score = float(number)
             if judge:
-                score = processes.agree(lambda: judge.score(network, seed))
+                score = processes.agree(lambda: judge.score(network))
             history.append({"loss": loss, "kl": kl, "validation": score if judge else None})
-            if score > best.score:
+            if score > best.score or (score == best.score and not best.epoch):
                 best = _Best(score, number, _copy(network))
-            elif number - best.epoch >= hasher.patience:
+                continue
+            if number == 1:
+                encoder = {name: best.weights[name] for name in _ENCODER}
+                best = best._replace(weights=_copy(network) | encoder)
+            if number - best.epoch >= hasher.patience:
                 break
     except KeyboardInterrupt:
-        if not best.epoch or processes.size > 1:
+        unlearned = len(history) == 1 or (begun is None and not best.epoch)
+        if unlearned or processes.size > 1:
             raise
         interrupted = True
         warnings.warn(
-            f"Training stopped in epoch {len(history) + 1} of {n_epochs}; "
+            f"Training stopped in epoch {len(history)} of {n_epochs}; "
             f"kept the model of epoch {best.epoch}.",
             stacklevel=2,
         )
@@ -235,7 +245,7 @@ class _Step:
         self.network, self.optimizer, self.generator = network, optimizer, generator
         self.processes = processes
         self.bound, self.n_samples = lower_bound(hasher), hasher.n_samples
-        self.label_weight = float(getattr(hasher, "label_weight", 0))
+        self.hasher = hasher
         self.kl_weight, self.kl_warmup = hasher.kl_weight_, max(hasher.kl_warmup, 1)
         self.learning_rate, self.falls = hasher.learning_rate_, hasher.schedule == "linear"
         self.n_updates = n_updates
@@ -253,7 +263,7 @@ class _Step:
             self.optimizer.learning_rate.copy_(self.learning_rate * left)
         kept = network.kept(n_docs, self.generator)
         noise = network.noise(n_docs, self.n_samples, self.generator)
-        weights = Weights(kl_weight, self.label_weight)
+        weights = weights_of(self.hasher, kl_weight)
         bound = self.bound(network, batch, network.hidden(batch, kept), weights, noise)
         n = batch.present.sum()
         self.optimizer.forget_gradients()

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from scipy.sparse import csr_array, vstack
 from torch import Tensor
 
 from vdsh.codes import FIXED
@@ -13,73 +14,76 @@ from vdsh.hashers.vdsh.batches import MOST_DENSE, SparseBatch, sparse_batches
 from vdsh.hashers.vdsh.defaults import are_many
 from vdsh.hashers.vdsh.epochs import Documents, in_order
 from vdsh.hashers.vdsh.network import Network
-from vdsh.hashers.vdsh.objective import Weights, lower_bound
 from vdsh.labels import Labels
 from vdsh.metrics.by_threshold import MOST_DOCUMENTS, MOST_QUERIES, choose_k
-from vdsh.metrics.ranking import Tally, precision_at
+from vdsh.metrics.ranking import Tally, ndcg_at, precision_at
 from vdsh.model.health import sample
+from vdsh.text.counts import halves, weigh
 
 if TYPE_CHECKING:
     from vdsh.hashers.vdsh import VDSH
 
 
 _ENCODE = 1024  # documents at a time on a CPU
+_OTHERS = 2_000  # training documents that halves are hidden among
 
 
 class Judge:
-    """Scores the network on validation data: precision where labels allow it, else the bound."""
+    """Scores the network on validation data: precision where labels allow it, else halves.
 
-    def __init__(self, hasher: "VDSH", kind: str, train: Documents, queries: Documents) -> None:
-        self.hasher, self.kind = hasher, kind
+    Halves: one half of a validation document looks for the other one, which lies among those of
+    the others and 2,000 training documents (nDCG: 1 where it always comes first).
+    """
+
+    def __init__(self, kind: str, threshold: str, train: Documents, queries: Documents) -> None:
+        self.kind, self.threshold = kind, threshold
         self.k = choose_k(train.n_docs)
         # Cut once, not after every epoch.
-        self.queries = list(_batches(queries))
-        self.n_queries = queries.n_docs
+        self.train, self.queries = list(_batches(train)), list(_batches(queries))
         if kind == "precision":
-            self.train = list(_batches(train))
             self.relevant = queries.labels @ train.labels.T > 0  # (n_queries, n_docs)
+        else:
+            shape = queries.n_docs, train.n_docs
+            self.relevant = torch.eye(*shape, dtype=torch.bool, device=train.device)
 
     @classmethod
     def choose(
         cls, hasher: "VDSH", train: Examples, validation: Examples | None, device: torch.device
     ) -> "Judge | None":
-        """Make the judge that the validation data allows; None without any."""
+        """Make the judge that the validation data allows; None without any, or without halves."""
         if validation is None:
             return None
-        enough = all(_are_known(part.labels) for part in (train, validation))
-        kind = "precision" if hasher.selection == "precision" and enough else "bound"
-        database = _subset(train, MOST_DOCUMENTS, kind)
-        queries = _subset(validation, MOST_QUERIES, kind)
+        if all(_are_known(part.labels) for part in (train, validation)):
+            kind, database = "precision", _subset(train, MOST_DOCUMENTS)
+            queries = _subset(validation, MOST_QUERIES)
+        else:
+            one, two = halves(validation.counts[sample(validation.counts.shape[0], MOST_QUERIES)])
+            if not one.shape[0]:
+                return None
+            others = train.counts[sample(train.counts.shape[0], _OTHERS)]
+            hidden = csr_array(vstack([two, others], format="csr"))
+            kind, (database, queries) = "halves", (_weighed(hasher, each) for each in (hidden, one))
         parts = (Documents(part, hasher.target, device) for part in (database, queries))
-        return cls(hasher, kind, *parts)
+        return cls(kind, hasher.threshold, *parts)
 
-    @torch.no_grad()
-    def score(self, network: Network, seed: int) -> float:
+    def score(self, network: Network) -> float:
         """Score a network; more is better."""
-        if self.kind == "bound":
-            return self._bound(network, seed)
         database, queries = _means(network, self.train), _means(network, self.queries)
-        kind = self.hasher.threshold
         # "best" is a search of its own, after training, that starts from the better of these.
-        names = FIXED if kind == "best" else (kind,)
-        return max(self._precision(name, database, queries) for name in names)
+        names = FIXED if self.threshold == "best" else (self.threshold,)
+        return max(self._score(name, database, queries) for name in names)
 
-    def _precision(self, threshold: str, database: Tensor, queries: Tensor) -> float:
-        """Let validation documents search the training documents."""
+    def _score(self, threshold: str, database: Tensor, queries: Tensor) -> float:
+        """Let validation documents search the training documents, or halves the other ones."""
         cut = _median(database) if threshold == "median" else torch.zeros_like(database[0])
-        found = count(queries > cut, database > cut, self.relevant)
-        return float(precision_at(tally(found.cpu()), self.k).mean())
+        counts = tally(count(queries > cut, database > cut, self.relevant).cpu())
+        if self.kind == "halves":
+            return float(ndcg_at(counts, len(database)).mean())
+        return float(precision_at(counts, self.k).mean())
 
-    def _bound(self, network: Network, seed: int) -> float:
-        """Compute the lower bound per validation document, with the same noise every time."""
-        generator = torch.Generator(network.W1.device).manual_seed(seed)
-        bound = lower_bound(self.hasher)
-        weights = Weights(self.hasher.kl_weight_, float(getattr(self.hasher, "label_weight", 0)))
-        total = torch.zeros((), dtype=torch.float64, device=network.W1.device)
-        for batch in self.queries:
-            noise = network.noise(len(batch.known), 1, generator)
-            total += bound(network, batch, network.hidden(batch), weights, noise).value.sum()
-        return float(total / self.n_queries)
+
+def _weighed(hasher: "VDSH", counts: csr_array) -> Examples:
+    return Examples(weigh(counts, hasher.weighting, getattr(hasher, "idf_", None)), counts, None)
 
 
 def _are_known(labels: Labels | None) -> bool:
@@ -87,16 +91,12 @@ def _are_known(labels: Labels | None) -> bool:
     return labels is not None and are_many(labels.known.mean())
 
 
-def _subset(corpus: Examples, most: int, kind: str) -> Examples:
-    """Take at most so many documents; for precision only those whose labels are known."""
-    rows = np.arange(corpus.inputs.shape[0])
-    if kind == "precision" and corpus.labels is not None:
-        rows = rows[corpus.labels.known]
+def _subset(corpus: Examples, most: int) -> Examples:
+    """Take at most so many documents whose labels are known."""
+    assert corpus.labels is not None
+    rows = np.flatnonzero(corpus.labels.known)
     rows = rows[sample(len(rows), most)]
-    if len(rows) == corpus.inputs.shape[0]:
-        return corpus
-    labels = None if corpus.labels is None else corpus.labels.take(rows)
-    return Examples(corpus.inputs[rows], corpus.counts[rows], labels)
+    return Examples(corpus.inputs[rows], corpus.counts[rows], corpus.labels.take(rows))
 
 
 def means(network: Network, documents: Documents) -> Tensor:

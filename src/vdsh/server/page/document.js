@@ -2,7 +2,7 @@
 
 import { ask, Failure } from "./api.js";
 import { strip, unpack } from "./code.js";
-import { el, narrow, outOf100, quietButton } from "./dom.js";
+import { el, narrow, quietButton, shownScore } from "./dom.js";
 import { highlight, markKey } from "./highlight.js";
 import { about } from "./labels.js";
 import { isOnMap } from "./map.js";
@@ -21,7 +21,7 @@ export async function showDocument(signal) {
   fillPanel("Document", ...contents(hit, mine.hits.length ? unpack(mine.code) : null), el("h3", {}, "Documents like it"), near);
   announce("select", { id });
   const others = await neighbours(id, signal);
-  near.replaceChildren(...others.map((hit) => el("li", {}, el("b", { title: "score, of 100" }, outOf100(hit.score)),
+  near.replaceChildren(...others.map((hit) => el("li", {}, el("b", { title: "score, from 0 to 1" }, shownScore(hit.score)),
     el("div", {}, el("button", { type: "button", className: "open", onclick: () => openDocument(hit.id) }, hit.title), about(hit)))));
   announce("select", { id, near: others.map((hit) => hit.id) });
 }

@@ -40,7 +40,7 @@ export function quietButton(text, onclick) {
 export const spinner = () => el("span", { className: "spinner" });
 export const number = (value) => value.toLocaleString("en");
 export const percent = (share) => `${Math.round(100 * share)} %`;
-export const outOf100 = (score) => Math.round(80 * score); // of a score, 1.25 is the most
+export const shownScore = (score) => score.toFixed(3); // as the command line shows it
 export const plural = (count, one) => `${number(count)} ${one}${count === 1 ? "" : "s"}`;
 
 // When there is nothing to show

@@ -2,7 +2,7 @@
 
 import { ask } from "./api.js";
 import { strip, unpack } from "./code.js";
-import { $, el, number, outOf100, plural, quietButton, say, showFailure, spinner } from "./dom.js";
+import { $, el, number, plural, quietButton, say, shownScore, showFailure, spinner } from "./dom.js";
 import { rank } from "./filters.js";
 import { markKey, passage } from "./highlight.js";
 import { about, tag } from "./labels.js";
@@ -76,7 +76,7 @@ function showHits() {
 
 // What marks mean, and what a score counts
 function showKey() {
-  const score = el("span", {}, `Score, of 100: how much of ${state.id ? "its" : "your"} words a document has, and how near its bits are`);
+  const score = el("span", {}, `Score, from 0 to 1: how much of ${state.id ? "its" : "your"} words a document has, and how near its bits are`);
   $("key").replaceChildren(...markKey(), ...(rank() === "relevance" ? [score] : []));
   $("key").hidden = $("rank").hidden = false;
 }
@@ -87,7 +87,7 @@ function badge({ score, distance }, bits) {
     return el("div", { className: distance ? "far" : "far same", title: `${distance} of ${bits} bits differ` },
       el("b", {}, distance), el("span", {}, distance === 1 ? "bit" : "bits"));
   }
-  return el("div", { className: "far score", title: `A score of ${outOf100(score)} out of 100` }, el("b", {}, outOf100(score)), el("span", {}, "score"));
+  return el("div", { className: "far score", title: `A score of ${shownScore(score)}, from 0 to 1` }, el("b", {}, shownScore(score)), el("span", {}, "score"));
 }
 
 // Which words it has, and how many bits differ, where those are not what it is ranked by

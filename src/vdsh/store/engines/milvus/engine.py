@@ -23,7 +23,7 @@ from vdsh.store.engine import (
     no_store,
 )
 from vdsh.store.engines.milvus.collection import MOST, DocumentCollection, Pairs
-from vdsh.store.engines.milvus.key_values import KeyValues
+from vdsh.store.engines.milvus.key_values import KeyValues, Remembered
 from vdsh.store.engines.milvus.keys import from_key, to_key
 from vdsh.store.engines.milvus.models import COLLECTION, Models, State, read_state
 from vdsh.store.engines.milvus.session import Session
@@ -75,6 +75,7 @@ class Milvus(Engine):
         self._collection = check_name(address.name or address.option("collection", "vdsh"))
         self._session = Session(address, wait=wait)
         self._values = KeyValues(self._session, f"{self._collection}_vdsh")
+        self.values = Remembered(self._values)
         self.models = Models(self._session, self._values, self._stored, self.shown)
         self._facts: Mapping[str, str] = {}  # of the collection that is asked
         self._documents = DocumentCollection(self._session, self._collection, self._check)
@@ -196,7 +197,8 @@ class Milvus(Engine):
         self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None
     ) -> list[Found]:
         """Put the best by words, as Milvus finds them, and the nearest by code in order."""
-        found = {one.document.id: one for one in self.nearest(ranking.query, NEAREST, where)}
+        near = self.nearest(ranking.query, NEAREST, where) if len(ranking.query.code) else []
+        found = {one.document.id: one for one in near}
         spoken = self.language()
         terms = dict.fromkeys(term.term for term in ranking.words.terms(spoken))
         words = " ".join([term for term in terms if term[0] != "="][:MOST_TERMS])
@@ -239,7 +241,7 @@ class Milvus(Engine):
         """Return the lowest ids above `after` with their codes."""
         check_model(self._facts, of or self._facts["fingerprint"])
         rows = self._documents.page(after and to_key(after), "", min(size, MOST), ["id", "code"])
-        return [(from_key(row["id"]), row["code"][0]) for row in rows]
+        return [(from_key(row["id"]), self._code(row)) for row in rows]
 
     def facts(self) -> dict[str, Any]:
         """Say which engine this is, how it searches, and its bytes on disk where they are known."""
@@ -296,13 +298,16 @@ class Milvus(Engine):
                 replaced.append(row["id"])
                 continue
             body = "".join([pieces[key] for key in keys]) if keys else body
-            found[row["id"]] = Found(to_document(row["id"], body), row["code"][0])
+            found[row["id"]] = Found(to_document(row["id"], body), self._code(row))
         if replaced and not tries:
             raise FolderError(
                 f"'{self.shown}' is damaged: a part of the document {show(from_key(replaced[0]))} "
                 "is missing. Write that document again, or delete it."
             )
         return found | (self._fetch(replaced, tries - 1) if replaced else {})
+
+    def _code(self, row: Mapping[str, Any]) -> bytes:
+        return row["code"][0] if self._facts["n_bits"] != "0" else b""
 
     def _pieces_of(self, keys: Sequence[str]) -> list[str]:
         """List the pieces that belong to documents."""

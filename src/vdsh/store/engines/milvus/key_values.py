@@ -117,3 +117,23 @@ class KeyValues:
         fields = ["key", "value"]
         rows = self._session.call("query", self.name, filter=text, output_fields=fields, **options)
         return list(rows)
+
+
+class Remembered:
+    """See `vdsh.store.engine.KeyValues`; they lie under `own/`."""
+
+    def __init__(self, values: KeyValues) -> None:
+        self._values = values
+
+    def under(self, prefix: str) -> dict[str, str]:
+        """Read all values under a prefix."""
+        found = self._values.under(f"own/{to_key(prefix)}")
+        return {from_key(key): value for key, value in found.items()}
+
+    def write(self, prefix: str, values: Mapping[str, str]) -> None:
+        """Write values."""
+        self._values.write("own/", {to_key(prefix + key): one for key, one in values.items()})
+
+    def remove(self, keys: Sequence[str]) -> None:
+        """Remove values."""
+        self._values.remove([f"own/{to_key(key)}" for key in keys])

@@ -62,7 +62,7 @@ def documents_schema(n_bits: int) -> Any:
     """Describe the documents' collection."""
     schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
     schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=LONGEST)
-    schema.add_field("code", DataType.BINARY_VECTOR, dim=n_bits)
+    schema.add_field("code", DataType.BINARY_VECTOR, dim=n_bits or 8)  # it wants one
     schema.add_field("document", DataType.VARCHAR, max_length=LONGEST)
     schema.add_field("pieces", DataType.VARCHAR, max_length=100)
     schema.add_field("version", DataType.VARCHAR, max_length=32)  # another one with each write
@@ -103,7 +103,7 @@ def to_entry(row: Row, document: Document, words: str) -> Entry:
     fields = fields_of(known, document.metadata, length=length)
     version = uuid.uuid4().hex
     name = f"{version}:{len(pieces)}" if pieces else ""
-    values: dict[str, Any] = {"id": key, "version": version, "code": code, "pieces": name}
+    values: dict[str, Any] = {"id": key, "version": version, "code": code or b"\0", "pieces": name}
     values["fields"] = orjson.dumps(fields).decode()
     values["document"] = "" if pieces else body
     values["words"] = words

@@ -14,11 +14,23 @@ from vdsh.model import Model
 from vdsh.store.addresses import Address
 from vdsh.store.engine import Engine, Progress
 from vdsh.store.engines.postgres.filters import FilterIndexes
-from vdsh.store.engines.postgres.models import Models, hold_codes, keep_model, read_facts
+from vdsh.store.engines.postgres.models import (
+    KeyValues,
+    Models,
+    hold_codes,
+    keep_model,
+    read_facts,
+)
 from vdsh.store.engines.postgres.relevant import SETTINGS, Counted, Relevant
-from vdsh.store.engines.postgres.rows import to_batch, to_bits, to_code, to_found
+from vdsh.store.engines.postgres.rows import to_batch, to_bits, to_code, to_found, to_passages
 from vdsh.store.engines.postgres.session import NotAllowedError, Session
-from vdsh.store.engines.postgres.tables import Tables, Vector, take_turns
+from vdsh.store.engines.postgres.tables import (
+    ADD_PASSAGES,
+    FORGET_PASSAGES,
+    Tables,
+    Vector,
+    take_turns,
+)
 from vdsh.store.engines.postgres.where import Sql, escape, to_sql, unescape
 from vdsh.store.hits import Choose, Found, ParsedQuery, choose_from
 from vdsh.store.ranking import ByRelevance, keep_fitting, words_text
@@ -45,6 +57,7 @@ class Postgres(Engine):
         self._tables = Tables(address.option("table", "vdsh"))
         self._session = Session(address, wait=wait)
         self.models = Models(self._session, self._tables, self.shown)
+        self.values = KeyValues(self._session, self._tables)
         self.filters = FilterIndexes(self._session, self._tables)
         self._counted = Counted()
         self._language: Language | None = None  # of the words, once it is known
@@ -88,13 +101,19 @@ class Postgres(Engine):
     def write(self, rows: Rows) -> None:
         """Write rows and the names of their fields in one transaction."""
         texts = [words_text(document) for document in rows.documents]
-        batch = to_batch(rows, texts, self._settle_language(texts))
+        spoken = self._settle_language(texts)
+        batch = to_batch(rows, texts, spoken)
+        ids = [escape(document.id) for document in rows.documents]
+        passages = to_passages(ids, texts, spoken)
         made_by = rows.fingerprint, rows.n_bytes
         names = sorted(escape(name) for name in rows.fields)
 
         def work(cursor: Any) -> None:
             hold_codes(cursor, self._tables, *made_by, mode="ROW EXCLUSIVE")
             cursor.execute(self._tables.upsert(8 * rows.n_bytes), (batch,))
+            cursor.execute(self._tables.sql(FORGET_PASSAGES), (sorted(ids),))
+            if passages:
+                cursor.execute(self._tables.sql(ADD_PASSAGES), (passages,))
             cursor.execute(self._tables.note_fields(), (names,))
 
         self._session.run(work)

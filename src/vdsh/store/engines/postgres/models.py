@@ -6,7 +6,7 @@ was interrupted. Codes of texts that were replaced in between are not put: `xmin
 """
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from vdsh.model import Model
 from vdsh.store.engine import check_model
 from vdsh.store.engines.postgres.session import Session
 from vdsh.store.engines.postgres.tables import Tables, bit_type, take_turns
-from vdsh.store.engines.postgres.where import unescape
+from vdsh.store.engines.postgres.where import escape, unescape
 from vdsh.store.model import from_pieces, to_pieces
 from vdsh.store.reindex import NEXT, PREVIOUS, Unencoded, check_begun, check_own, encode_rest
 
@@ -81,6 +81,33 @@ def hold_codes(
 def keep_model(cursor: Any, tables: Tables, model: Model) -> None:
     """Write the files of a model."""
     cursor.executemany(tables.sql(ADD_MODEL), list(to_pieces(model)))
+
+
+class KeyValues:
+    """See `vdsh.store.engine.KeyValues`."""
+
+    def __init__(self, session: Session, tables: Tables) -> None:
+        self._session = session
+        self._tables = tables
+
+    def under(self, prefix: str) -> dict[str, str]:
+        """Read all values under a prefix."""
+        query = self._tables.sql("SELECT key, value FROM {key_values} WHERE key > %s AND key < %s")
+        given = (escape(prefix), escape(f"{prefix[:-1]}0"))  # "0" follows the slash
+        rows = self._session.run(lambda cursor: cursor.execute(query, given).fetchall())
+        return {unescape(key).removeprefix(prefix): unescape(value) for key, value in rows}
+
+    def write(self, prefix: str, values: Mapping[str, str]) -> None:
+        """Write values in one transaction."""
+        query = self._tables.sql(SET.replace("{meta}", "{key_values}"))
+        rows = [(escape(prefix + key), escape(value)) for key, value in sorted(values.items())]
+        self._session.run(lambda cursor: cursor.executemany(query, rows))
+
+    def remove(self, keys: Sequence[str]) -> None:
+        """Remove values in one transaction."""
+        query = self._tables.sql("DELETE FROM {key_values} WHERE key = ANY(%s::text[])")
+        given = ([escape(key) for key in keys],)
+        self._session.run(lambda cursor: cursor.execute(query, given))
 
 
 class Models:

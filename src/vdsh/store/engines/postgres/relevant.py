@@ -21,7 +21,17 @@ from vdsh.store.hits import Candidate, Found
 from vdsh.store.ranking import ByRelevance, fits, words_text
 from vdsh.text.languages import Language
 from vdsh.words import WordQuery
-from vdsh.words.index import K1, LEAST_IDF, MOST_TERMS, B, for_length, list_missing, weigh
+from vdsh.words.index import (
+    K1,
+    LEAST_IDF,
+    MOST_TERMS,
+    PASSAGE_LENGTH,
+    B,
+    for_length,
+    list_missing,
+    weigh,
+    with_passage,
+)
 
 MOST_TIES = 1000  # documents that match as well as the last of the best
 MOST_TRIED = 10_000  # of the best by words, where phrases may refuse some
@@ -56,11 +66,13 @@ class Weighed(NamedTuple):
     weights: NDArray[np.float64]
     mean_length: float
 
-    def shares(self, rows: Sequence[Sequence[Any]]) -> list[float]:
-        """Compute what documents answer of the query: rows end with length and counts."""
+    def shares(
+        self, rows: Sequence[Sequence[Any]], mean_length: float | None = None
+    ) -> list[float]:
+        """Compute what texts answer of the query: rows end with length and counts."""
         n = len(self.words)
         table = np.array([row[-n - 1 :] for row in rows], float).reshape(len(rows), n + 1)
-        lengths = for_length(table[:, 0], self.mean_length)
+        lengths = for_length(table[:, 0], mean_length or self.mean_length)
         scores = np.zeros(len(rows))
         for weight, counts in zip(self.weights, table[:, 1:].T, strict=True):
             scores += weight * (counts / (counts + lengths))
@@ -129,15 +141,17 @@ class Relevant:
         query, n = ranking.words, ranking.n_candidates
         few = self._few(weighed, query) if self._narrow else None
         if few is not None:
+            few = self._with_passages(few, weighed)
             ranking.wanted(few)
             return self._fetch(ranking(few))
-        found = {one.id: one for one in self._best(weighed, n, query)}
+        found = {one.id: one for one in self._best_of_both(weighed, n, query)}
         wanted = ranking.wanted(list(found.values()))
-        if not query.phrases:
+        if not query.phrases and len(wanted):
             near = self._nearest(self._cursor, wanted, 4 * n if query.without else n)
             others = [one for one in near if one.document.id not in found]
             others = [one for one in others if self._fits(query, one.document)]
-            found |= {one.id: one for one in self._with_shares(others, weighed)}
+            near_ones = self._with_passages(self._with_shares(others, weighed), weighed)
+            found |= {one.id: one for one in near_ones}
         return self._fetch(ranking(list(found.values())))
 
     def _weigh(self, ranking: ByRelevance) -> Weighed:
@@ -181,6 +195,38 @@ class Relevant:
         rows = self._ask(f"{select} WHERE {text} LIMIT {FEW + 1}", *terms, *parameters)
         return _candidates(rows, weighed) if len(rows) <= FEW else None
 
+    def _best_of_both(self, weighed: Weighed, n: int, query: WordQuery) -> list[Candidate]:
+        """Return the best by all their words, and those with the best passages."""
+        best = self._best(weighed, n, query)
+        known = {one.id for one in best}
+        rows = self._by_words(any_of(weighed.words), weighed, n, "passages") if known else []
+        ids = {unescape(row[0]) for row in rows} - known
+        if not ids:
+            return self._with_passages(best, weighed)
+        text, parameters = self._condition
+        select = f"SELECT {{columns}} FROM {{documents}} WHERE id = ANY(%s::text[]) AND ({text})"
+        found = map(to_found, self._ask(select, [escape(id) for id in sorted(ids)], *parameters))
+        more = [one for one in found if self._fits(query, one.document)]
+        return self._with_passages([*best, *self._with_shares(more, weighed)], weighed)
+
+    def _with_passages(self, candidates: Sequence[Candidate], weighed: Weighed) -> list[Candidate]:
+        """Join what long documents answer with what their best passages do."""
+        if not weighed.words or not candidates:
+            return list(candidates)
+        terms = [quote(word) for word in weighed.words]
+        select = f"SELECT id, first, last, n_words, {_counts(weighed)} FROM {{passages}}"
+        ids = [escape(one.id) for one in candidates]
+        rows = self._ask(
+            f"{select} WHERE id = ANY(%s::text[]) AND words @@ %s::tsquery",
+            *(*terms, ids, any_of(weighed.words)),
+        )
+        best: dict[str, tuple[float, int, int]] = {}
+        for row, share in zip(rows, weighed.shares(rows, PASSAGE_LENGTH), strict=True):
+            id, first, last = unescape(row[0]), row[1], row[2]
+            before = best.get(id, (0.0, 0, 0))
+            best[id] = max(before, (share, first, last), key=lambda one: (one[0], -one[1]))
+        return [_with_span(one, best[one.id]) if one.id in best else one for one in candidates]
+
     def _best(self, weighed: Weighed, n: int, query: WordQuery) -> list[Candidate]:
         """Return the n best by words, with those that tie with the last."""
         if not weighed.words:
@@ -208,7 +254,7 @@ class Relevant:
         self, words: Sequence[str], without: Sequence[str], weighed: Weighed, n: int
     ) -> list[Candidate]:
         asked = f"({any_of(words)})" + "".join(f" & !{quote(word)}" for word in without)
-        best = self._by_words(asked, weighed, n + MOST_TIES)
+        best = _candidates(self._by_words(asked, weighed, n + MOST_TIES), weighed)
         return [one for one in best if one.share >= best[min(n, len(best)) - 1].share]
 
     def _best_fitting(
@@ -221,7 +267,7 @@ class Relevant:
         asked = f"({any_of(weighed.words)})"
         asked = " & ".join(filter(None, [asked, all_of(needed, without)]))
         found: list[Candidate] = []
-        best = self._by_words(asked, weighed, MOST_TRIED)
+        best = _candidates(self._by_words(asked, weighed, MOST_TRIED), weighed)
         start, size = 0, max(n, 500)
         while start < len(best) and len(found) < n:
             some = best[start : start + size]
@@ -235,18 +281,21 @@ class Relevant:
     def _fits(self, query: WordQuery, document: Document) -> bool:
         return fits(query, words_text(document), self._language)
 
-    def _by_words(self, asked: str, weighed: Weighed, limit: int) -> list[Candidate]:
-        """Return the documents with the highest scores that a tsquery finds, ties by id."""
-        names, score = _score(weighed)
-        text, parameters = self._condition
+    def _by_words(self, asked: str, weighed: Weighed, limit: int, of: str = "") -> list[Any]:
+        """Return the documents with the highest scores that a tsquery finds, ties by id.
+
+        `of`: "passages" returns those, whatever the condition.
+        """
+        code, mean = ("first", PASSAGE_LENGTH) if of else ("code", weighed.mean_length)
+        names, score = _score(weighed, mean)
+        text, parameters = Sql("true") if of else self._condition
         query = f"""
-SELECT id, code, n_words, {names} FROM (
-  SELECT id, code, n_words, {_counts(weighed)} FROM {{documents}}
+SELECT id, {code}, n_words, {names} FROM (
+  SELECT id, {code}, n_words, {_counts(weighed)} FROM {{{of or "documents"}}}
   WHERE words @@ %s::tsquery AND ({text}) OFFSET 0
 ) AS counted ORDER BY {score} DESC, id LIMIT %s"""
         terms = [quote(word) for word in weighed.words]
-        rows = self._ask(query, *terms, asked, *parameters, limit)
-        return _candidates(rows, weighed)
+        return self._ask(query, *terms, asked, *parameters, limit)
 
     def _with_shares(self, near: Sequence[Found], weighed: Weighed) -> list[Candidate]:
         if not weighed.words:
@@ -260,7 +309,7 @@ SELECT id, code, n_words, {names} FROM (
     def _fetch(self, chosen: Sequence[Candidate]) -> list[Found]:
         rows = self._ask_ids("SELECT {columns}", [one.id for one in chosen])
         found = {one.document.id: one for one in map(to_found, rows)}
-        return [found[one.id]._replace(distance=one.distance) for one in chosen]
+        return [found[one.id]._replace(distance=one.distance, span=one.span) for one in chosen]
 
     def _ask_ids(self, select: str, ids: Sequence[str], *parameters: Any) -> list[Any]:
         query = f"{select} FROM {{documents}} WHERE id = ANY(%s::text[])"
@@ -275,10 +324,15 @@ def _counts(weighed: Weighed) -> str:
     return ", ".join(f"{COUNT} AS c{i}" for i in range(len(weighed.words)))
 
 
-def _score(weighed: Weighed) -> tuple[str, str]:
+def _with_span(one: Candidate, passage: tuple[float, int, int]) -> Candidate:
+    share, first, last = passage
+    return one._replace(share=with_passage(one.share, share), span=(first, last))
+
+
+def _score(weighed: Weighed, mean_length: float) -> tuple[str, str]:
     """Give the names of the counts, and BM25 in SQL: in the order of `Weighed.shares`."""
     names = [f"c{i}" for i in range(len(weighed.words))]
-    base, per_word = K1 * (1 - B), K1 * B / weighed.mean_length
+    base, per_word = K1 * (1 - B), K1 * B / mean_length
     length = f"({base!r}::float8 + {per_word!r}::float8 * n_words)"
     pairs = zip(names, weighed.weights.tolist(), strict=True)
     parts = [f"{weight!r}::float8 * ({name} / ({name} + {length}))" for name, weight in pairs]

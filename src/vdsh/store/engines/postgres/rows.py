@@ -15,8 +15,8 @@ from vdsh.store.engines.postgres.where import escape, fields_json, unescape
 from vdsh.store.hits import Found
 from vdsh.store.rows import Rows
 from vdsh.text.languages import Language
-from vdsh.words.counting import Counted, count_terms
-from vdsh.words.segment import ABSENT
+from vdsh.words.counting import OPENING, Counted, Opening, count_terms
+from vdsh.words.segment import ABSENT, split
 
 MOST_COUNTED = 255  # of a word, as in the word index of a folder; PostgreSQL keeps 256 positions
 LONGEST = ABSENT - 1  # words of a document, as there
@@ -33,7 +33,9 @@ _POSITIONS += [":" + ",".join(map(str, range(1, n + 1))) for n in range(2, MOST_
 LONGEST_ID = 2600  # bytes; an entry of a PostgreSQL index holds 2,704
 
 
-def to_vectors(texts: Sequence[str], language: Language) -> list[tuple[str, int]]:
+def to_vectors(
+    texts: Sequence[str], language: Language, opening: Opening = OPENING
+) -> list[tuple[str, int]]:
     """Write the terms of each text as a tsvector, and count its words.
 
     >>> from vdsh.text.languages import language
@@ -42,7 +44,7 @@ def to_vectors(texts: Sequence[str], language: Language) -> list[tuple[str, int]
     """
     return [
         vector
-        for _, counted in count_terms(texts, language, named=True)
+        for _, counted in count_terms(texts, language, named=True, opening=opening)
         for vector in _vectors(counted)
     ]
 
@@ -101,6 +103,17 @@ def to_batch(rows: Rows, texts: Sequence[str], language: Language) -> str:
         row |= {"metadata": metadata, "fields": fields, "code": f"x{code.hex()}"}
         values.append({**row, "words": words, "n_words": n_words})
     return orjson.dumps(values).decode()
+
+
+def to_passages(ids: Sequence[str], texts: Sequence[str], language: Language) -> str:
+    """Write the passages of long texts as JSON; nothing where there are none."""
+    spans = [(id, text, *span) for id, text in zip(ids, texts, strict=True) for span in split(text)]
+    vectors = to_vectors([text[i:j] for _, text, i, j in spans], language, opening=())
+    values = [
+        {"id": id, "first": i, "last": j, "words": words, "n_words": n_words}
+        for (id, _, i, j), (words, n_words) in zip(spans, vectors, strict=True)
+    ]
+    return orjson.dumps(values).decode() if values else ""
 
 
 def to_found(row: Sequence[Any]) -> Found:

@@ -7,8 +7,8 @@ from vdsh.errors import InputError
 from vdsh.store.engines.postgres.driver import SQL, Composed, Identifier
 
 LONGEST_NAME = 50  # bytes; PostgreSQL cuts names off at 63, and ours get endings
-NAMES = ("documents", "meta", "fields", "models", "totals")
-PARTS = ("", "_meta", "_fields", "_models", "_totals")
+NAMES = ("documents", "meta", "fields", "models", "totals", "key_values", "passages")
+PARTS = ("", "_meta", "_fields", "_models", "_totals", "_key_values", "_passages")
 MEMORY = "1GB"  # at most, while an index is made
 
 # `metadata` is the JSON as it was given, `fields` what filters look at, see `where`; `words` our
@@ -21,9 +21,21 @@ SCHEMA = (
     'CREATE TABLE {fields} (name text COLLATE "C" PRIMARY KEY)',
     "CREATE TABLE {models} (fingerprint text, file text, piece int, data bytea NOT NULL,"
     " PRIMARY KEY (fingerprint, file, piece))",
+    'CREATE TABLE {key_values} (key text COLLATE "C" PRIMARY KEY, value text NOT NULL)',
     "CREATE TABLE {totals} (documents bigint NOT NULL, words bigint NOT NULL)",
+    'CREATE TABLE {passages} (id text COLLATE "C" NOT NULL'
+    " REFERENCES {documents} ON DELETE CASCADE, first int NOT NULL, last int NOT NULL,"
+    " words tsvector NOT NULL, n_words int NOT NULL)",
     "CREATE INDEX {words} ON {documents} USING gin (words)",
+    "CREATE INDEX {passage_words} ON {passages} USING gin (words)",
+    "CREATE INDEX {passage_ids} ON {passages} (id)",
 )
+# The passages of long texts, in the place of those of the texts before.
+FORGET_PASSAGES = "DELETE FROM {passages} WHERE id = ANY(%s::text[])"
+ADD_PASSAGES = """
+INSERT INTO {passages} SELECT id, first, last, words::tsvector, n_words
+FROM json_to_recordset(%s::json) AS new(id text, first int, last int, words text, n_words int)
+"""
 UPSERT = """
 INSERT INTO {documents} AS old (id, text, labels, metadata, fields, code, words, n_words)
 SELECT id, text,
@@ -107,6 +119,8 @@ class Tables:
         self._names = [Identifier(*schema, table + ending) for ending in PARTS]
         self._more = {
             "words": Identifier(f"{table}_words"),
+            "passage_words": Identifier(f"{table}_p_words"),
+            "passage_ids": Identifier(f"{table}_p_ids"),
             "codes": Identifier(f"{table}_codes"),
             "forget": Identifier(f"{table}_forget"),
             "forget_function": Identifier(*schema, f"{table}_forget"),
@@ -153,7 +167,7 @@ def take_turns(cursor: Any, tables: Tables) -> None:
 
 def bit_type(n_bits: int) -> SQL:
     """Give the type of a code."""
-    return SQL(f"bit({int(n_bits)})")
+    return SQL(f"bit({int(n_bits)})" if n_bits else "bit varying")  # which may be empty
 
 
 def _distance(vector: Vector | None, n_bits: int) -> Composed:

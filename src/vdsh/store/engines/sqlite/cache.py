@@ -151,7 +151,8 @@ class IndexCache:
             saved = max([state for state, _ in files], default=State(0, 0))
             n_documents = _count(connection)
             lag = sum(now) - sum(saved)
-            if not n_documents or (saved.row and lag <= WORTH_SAVING * n_documents):
+            is_new = not saved.row or lag > WORTH_SAVING * n_documents
+            if not n_documents or not self.n_bytes or not is_new:
                 return
             index = self._follow(connection)
             self._wait_until_empty()  # saving puts the index in order
@@ -176,6 +177,8 @@ class IndexCache:
     def _follow(self, connection: sqlite3.Connection) -> HammingIndex:
         """Bring the index to the state that a transaction sees, when nobody uses it."""
         now = current_state(connection)
+        if not self.n_bytes:  # no model, no codes
+            self.index, self._state = HammingIndex(np.zeros((0, 1), np.uint8), ids=[]), now
         if self.index is not None and now == self._state:
             return self.index
         self._wait_until_empty()

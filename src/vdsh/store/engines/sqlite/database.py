@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -256,6 +256,33 @@ class Database:
             f"'{self.shown / FILE}' is not as vdsh writes it ({error}). Restore a copy, or index "
             "the documents into a new store."
         )
+
+
+class KeyValues:
+    """See `vdsh.store.engine.KeyValues`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def under(self, prefix: str) -> dict[str, str]:
+        """Read all values under a prefix."""
+        query = "SELECT substr(key, ?), value FROM key_values WHERE key > ? AND key < ?"
+        with self._database.reading() as connection:
+            # "0" follows the slash.
+            given = (len(prefix) + 1, prefix, f"{prefix[:-1]}0")
+            return dict(connection.execute(query, given).fetchall())
+
+    def write(self, prefix: str, values: Mapping[str, str]) -> None:
+        """Write values in one transaction."""
+        rows = [(prefix + key, value) for key, value in values.items()]
+        with self._database.writing() as connection:
+            connection.executemany("INSERT OR REPLACE INTO key_values VALUES (?, ?)", rows)
+
+    def remove(self, keys: Sequence[str]) -> None:
+        """Remove values in one transaction."""
+        with self._database.writing() as connection:
+            rows = [(key,) for key in keys]
+            connection.executemany("DELETE FROM key_values WHERE key = ?", rows)
 
 
 def read_meta(connection: sqlite3.Connection) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from vdsh.model.health import sample
 from vdsh.store.engine import NEAREST, Engine, Progress, check_model, no_store
 from vdsh.store.engines.sqlite import filters
 from vdsh.store.engines.sqlite.cache import IndexCache, current_state, share_cache
-from vdsh.store.engines.sqlite.database import Database, read_meta
+from vdsh.store.engines.sqlite.database import Database, KeyValues, read_meta
 from vdsh.store.engines.sqlite.maintenance import Maintenance, holds_store
 from vdsh.store.engines.sqlite.models import Models
 from vdsh.store.engines.sqlite.relevant import find_candidates, fitting
@@ -65,6 +65,7 @@ class Sqlite(Engine):
         self._database = Database(folder, shown, wait=wait)
         self.read_only = self._database.read_only
         self.models = Models(self._database)
+        self.values = KeyValues(self._database)
         self.filters = filters.FilterIndexes(self._database)
         self.maintenance = Maintenance(self._database, self._need_cache)
 
@@ -72,7 +73,10 @@ class Sqlite(Engine):
         """Return what the store says about itself; an empty dict where it is not made yet."""
         meta = self._database.meta()
         if not meta and not self._may_create:
-            raise FolderError(f"The store '{self.shown}' was never finished. Give it a model.")
+            raise FolderError(
+                f"The store '{self.shown}' was never finished. Add documents: vdsh add "
+                f"'{self.shown}' PATH."
+            )
         return self._note(meta)
 
     def create(self, meta: Mapping[str, str], model: Model) -> dict[str, str]:
@@ -184,8 +188,10 @@ class Sqlite(Engine):
             snapshot = Snapshot(connection, where)
             with cache.showing(connection, ranking.query.fingerprint) as index:
                 words = cache.words.showing(connection)
-                candidates = find_candidates(snapshot, index, words, ranking)
-            return snapshot.fetch([(one.id, one.distance) for one in ranking(candidates)])
+                chosen = ranking(find_candidates(snapshot, index, words, ranking))
+            found = snapshot.fetch([(one.id, one.distance) for one in chosen])
+            pairs = zip(found, chosen, strict=True)
+            return [one._replace(span=candidate.span) for one, candidate in pairs]
 
     def meant(self, word: str, *, unfinished: bool = False) -> list[str]:
         """List words of documents that a mistyped or unfinished one may be."""

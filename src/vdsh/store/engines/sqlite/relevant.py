@@ -1,6 +1,8 @@
 """The documents that words and codes together may find: the best by words, the nearest by code."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,9 +83,11 @@ def _of_few(
     if query.phrases or any(len(some) > 1 for some in query.without):
         few = _fitting(snapshot, few.tolist(), query, words.language)
     known = {row: (id, code) for row, id, code in snapshot.few or ()}
-    pairs = zip(few.tolist(), matches.of(few).tolist(), strict=True)
+    spans = map(tuple, matches.spans_of(few).tolist())
+    found = zip(few.tolist(), matches.of(few).tolist(), spans, strict=True)
     candidates = [
-        Candidate(known[row][0], 0, check_code(known[row][1]), share) for row, share in pairs
+        Candidate(known[row][0], 0, check_code(known[row][1]), share, span)
+        for row, share, span in found
     ]
     ranking.wanted(candidates)
     return candidates
@@ -112,20 +116,28 @@ def _best_by_words(
 
 def _candidates(snapshot: Snapshot, matches: Matches, numbers: Numbers) -> list[Candidate]:
     rows = snapshot.rows("id, code", numbers.tolist())
-    shares = matches.of(_numbers(rows)).tolist()
-    pairs = zip(rows, shares, strict=True)
-    return [Candidate(id, 0, check_code(code), share) for (_, id, code), share in pairs]
+    return [_candidate(row, *matched) for row, *matched in _with_matches(rows, matches)]
+
+
+def _with_matches(rows: Sequence[Any], matches: Matches) -> Iterator[tuple[Any, float, Any]]:
+    """Give rows with what they answer of a query, and where."""
+    numbers = _numbers(rows)
+    spans = map(tuple, matches.spans_of(numbers).tolist())
+    return zip(rows, matches.of(numbers).tolist(), spans, strict=True)
+
+
+def _candidate(row: tuple[int, str, bytes], share: float, span: tuple[int, int]) -> Candidate:
+    _, id, code = row
+    return Candidate(id, 0, check_code(code), share, span)
 
 
 def _near(
     snapshot: Snapshot, ids: Sequence[str], matches: Matches, left_out: Numbers
 ) -> list[Candidate]:
     rows = snapshot.rows_of(ids)
-    numbers = _numbers(rows)
-    pairs = zip(rows, matches.of(numbers).tolist(), _among(numbers, left_out), strict=True)
-    return [
-        Candidate(id, 0, check_code(code), share) for (_, id, code), share, out in pairs if not out
-    ]
+    kept = ~_among(_numbers(rows), left_out)
+    found = compress(_with_matches(rows, matches), kept.tolist())
+    return [_candidate(row, *matched) for row, *matched in found]
 
 
 def _fitting(

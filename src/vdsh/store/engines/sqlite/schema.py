@@ -15,6 +15,7 @@ TABLES = (
     "CREATE TABLE fields(name TEXT PRIMARY KEY) WITHOUT ROWID",
     "CREATE TABLE models(fingerprint TEXT, file TEXT, piece INTEGER, data BLOB NOT NULL,"
     " PRIMARY KEY(fingerprint, file, piece))",
+    "CREATE TABLE key_values(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE next_codes(row INTEGER PRIMARY KEY, code BLOB NOT NULL)",
 )
 SEQUENCE = "CREATE TABLE sqlite_sequence(name,seq)"  # made by SQLite

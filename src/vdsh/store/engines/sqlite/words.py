@@ -9,7 +9,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from secrets import randbits
 from threading import Lock
 from typing import NamedTuple
@@ -27,6 +27,7 @@ LANGUAGE = "language"  # there, too: settled when the first document is written
 BATCH = 2000  # documents that are indexed at a time when it is made anew
 LONG_BATCH = 32 * 2**20  # characters that end a batch sooner
 JOINED = 8  # neighbours of a size, at least
+LARGEST = 2**26  # bytes of a joined segment: long documents have many passages
 MOST_DELETED = 0.25  # of a segment, before it is written anew
 
 
@@ -37,6 +38,7 @@ class SegmentRow(NamedTuple):
     first: int
     span: int
     docs: int
+    n_bytes: int
     gone: int = 0
 
     @property
@@ -259,7 +261,7 @@ def _add_tombstones(connection: sqlite3.Connection, row: SegmentRow, places: byt
 def _list_rows(connection: sqlite3.Connection) -> list[SegmentRow]:
     """List the segments, in the order of their documents; raise where they cannot be ours."""
     query = (
-        "SELECT segment, first, span, docs, IFNULL(LENGTH(places), 0) "
+        "SELECT segment, first, span, docs, LENGTH(data), IFNULL(LENGTH(places), 0) "
         "FROM words LEFT JOIN word_tombstones USING (segment) ORDER BY first"
     )
     rows = [SegmentRow(*row) for row in connection.execute(query)]
@@ -275,7 +277,7 @@ def _read_segment(connection: sqlite3.Connection, row: SegmentRow) -> Segment:
     (data,) = connection.execute(query, (row.segment,)).fetchone()
     segment = Segment.from_bytes(data, row.first)
     gone = np.frombuffer(_tombstones(connection, row), "<u2")
-    if (len(segment.lengths), segment.n_docs) != (row.span, row.docs) or (
+    if (len(segment.documents.lengths), segment.n_docs) != (row.span, row.docs) or (
         gone.max(initial=0) >= row.span
     ):
         raise DamagedWordsError("A segment of the word index is not as long as it should be.")
@@ -300,7 +302,7 @@ def _check_sum(places: bytes) -> bytes:
 
 def _write_segment(connection: sqlite3.Connection, segment: Segment) -> None:
     """Add a segment."""
-    facts = randbits(62), segment.first, len(segment.lengths), segment.n_docs
+    facts = randbits(62), segment.first, len(segment.documents.lengths), segment.n_docs
     connection.execute("INSERT INTO words VALUES (?, ?, ?, ?, ?)", (*facts, segment.to_bytes()))
 
 
@@ -320,7 +322,12 @@ def _choose_to_join(rows: list[SegmentRow]) -> list[SegmentRow]:
     if len(rows) - start < JOINED:
         return []
     for i in range(start, len(rows) - 1):
-        some = [row for row in rows[i:] if row.end - rows[i].first <= MOST]
+        sizes = accumulate(row.n_bytes for row in rows[i:])
+        some = [
+            row
+            for row, size in zip(rows[i:], sizes, strict=True)
+            if row.end - rows[i].first <= MOST and size <= LARGEST
+        ]
         if len(some) > 1:
             return some
     return []

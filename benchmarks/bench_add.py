@@ -1,0 +1,111 @@
+"""From a folder to answers: `vdsh add` on new, unchanged and changed files, and killed in between.
+
+Run: python benchmarks/bench_add.py
+
+Files are stretches of the sources of Python's library: 5,000 of 4 KB for times, many small ones for
+memory, 600 that change for kills. Times are of whole commands. Other work on the machine
+shows in the seconds, less in the CPU seconds.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from common import VDSH, run
+
+from vdsh.store import open_store
+
+WANTED = {"first answer": 10, "words and codes": 45, "unchanged": 1.5, "one changed": 2}
+SIZE, SMALL = 4096, 300  # characters of a file
+
+
+def measure_files(given):
+    """Time a first run, one without changes and one with a changed file."""
+    with tempfile.TemporaryDirectory() as place:
+        files = write(Path(place, "files"), 200 if given.quick else given.files, SIZE)
+        found = {"first run": add(place)}
+        found["unchanged"] = add(place)
+        files[0].write_text("quokka habitat " + files[0].read_text())
+        found["one changed"] = add(place)
+        size = sum(file.stat().st_size for file in files)
+    rows = [{"run": name, **spent} for name, spent in found.items()]
+    return {"files": len(files), "bytes": size, "rows": rows, "wanted_seconds": WANTED}
+
+
+def measure_many(given):
+    """Time a second run over many small files, and its memory."""
+    with tempfile.TemporaryDirectory() as place:
+        files = write(Path(place, "files"), given.many, SMALL)
+        runs = {name: add(place, "--learn", "never") for name in ("first run", "unchanged")}
+    rows = [{"run": name, **spent} for name, spent in runs.items()]
+    return {"files": len(files), "rows": rows, "wanted_seconds": 10, "wanted_mb": 500}
+
+
+def measure_kills(given):
+    """Kill `vdsh add` anywhere; the store must open and answer, and a last run must finish."""
+    rng, n_words = random.Random(0), 0
+    with tempfile.TemporaryDirectory() as place:
+        files = write(Path(place, "files"), 600, SIZE)
+        longest = add(place, "--learn", "now", "--bits", "64")["seconds"]
+        kills = 3 if given.quick else given.kills
+        for number in range(kills):
+            for file in rng.sample(files, 60):
+                file.write_text(f"change {number} " + file.read_text())
+            learn = "now" if number % 2 else "never"
+            kill_after(rng.uniform(0, longest), place, "--learn", learn, "--bits", "64")
+            with open_store(f"{place}/store", create=False) as store:
+                assert store.search("function"), "the store does not answer"
+                assert not (problems := store.check()), problems
+                n_words += store.count() == len(files)
+        last = add(place, "--learn", "never")
+        with open_store(f"{place}/store", create=False) as store:
+            texts = {one.id: one.text for one in store}
+        assert texts == {f"files/{file.name}": file.read_text() for file in files}
+    return {"kills": kills, "answered": kills, "whole": n_words, "last_run": last}
+
+
+def write(folder, n, size):
+    folder.mkdir()
+    sources = sorted(Path(os.__file__).parent.glob("*.py"))
+    text, rng = "".join(file.read_text(errors="replace") for file in sources), random.Random(0)
+    files = [folder / f"{i:06}.txt" for i in range(n)]
+    for file in files:
+        first = rng.randrange(len(text) - size)
+        file.write_text(text[first : first + size], errors="replace")
+    return files
+
+
+def add(place, *words):
+    """Run a whole command; say when its first line came, by which all words are there."""
+    command = [*VDSH, "add", "store", "files", "--quiet", *words]
+    start = time.perf_counter()
+    process = subprocess.Popen(command, cwd=place, stdout=subprocess.PIPE, text=True)
+    process.stdout.readline()
+    answered = time.perf_counter() - start
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    process.stdout.close()
+    assert not status, f"{command} failed"
+    spent = {"answers_after": answered, "seconds": seconds}
+    spent["cpu_seconds"] = usage.ru_utime + usage.ru_stime
+    return {k: round(v, 2) for k, v in spent.items()} | {"mb": usage.ru_maxrss // 1000}
+
+
+def kill_after(seconds, place, *words):
+    command = [*VDSH, "add", "store", "files", "--quiet", *words]
+    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(command, cwd=place, **silent, start_new_session=True)
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+if __name__ == "__main__":
+    parts = {"files": measure_files, "many": measure_many, "kills": measure_kills}
+    run(parts, files=5_000, many=100_000, kills=100)

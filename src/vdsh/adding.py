@@ -1,0 +1,258 @@
+"""Files into a store, and later what has changed in them: `vdsh add`.
+
+The store remembers each document that came from a root (a folder or a file that was named) with a
+mark: size and time of its file, and a hash. Documents are written before their marks and deleted
+before those are, so a run that was killed is made good by the next one.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from vdsh.documents import Document, read_documents
+from vdsh.documents.document import BATCH
+from vdsh.documents.folder import FoundFile, Skipped, find_files
+from vdsh.documents.reader import holds_records
+from vdsh.documents.readers import UnreadableError, read_file
+from vdsh.documents.source import MAX_DOCUMENT_SIZE
+from vdsh.errors import InputError, MissingFileError, WriteError
+from vdsh.store import Store
+from vdsh.store.engine import PARTS
+
+LONG_BATCH = 8 * 2**20  # characters that end a batch sooner
+ROOTS, LOCK = "root/", ".add.lock"
+
+
+class Added(NamedTuple):
+    """What happened to the documents of some files.
+
+    Attributes
+    ----------
+    added, changed, removed, unchanged : int
+    skipped : dict of str to list of str
+        What could not be read, by reason. A document that was read earlier stays.
+    """
+
+    added: int
+    changed: int
+    removed: int
+    unchanged: int
+    skipped: dict[str, list[str]]
+
+
+class _Item(NamedTuple):
+    """A document of a root, or None where it is as it was; and its mark."""
+
+    id: str
+    mark: str
+    document: Document | None
+
+
+def check_paths(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
+    """Raise for a path where nothing is."""
+    given = [os.fspath(path) for path in paths]
+    for path in given:
+        if path != "-" and not os.path.exists(path):
+            raise MissingFileError(
+                f"No file or folder '{path}'. Check the path, or give - for stdin."
+            )
+    return given
+
+
+def add_files(
+    store: Store,
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    keep: bool = False,
+    reading: Mapping[str, Any] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Added:
+    """Add the documents of files and folders, replace what changed, remove what has vanished.
+
+    Parameters
+    ----------
+    store : Store
+    paths : iterable of path
+        Folders and files: each file is a document; of JSONL, CSV, TSV and Parquet that are named
+        here each record. "-" reads JSON lines from standard input.
+    include, exclude : sequence of str
+        Patterns of files in folders; see `vdsh.documents.folder.find_files`.
+    keep : bool, default=False
+        Keep documents whose file or record has vanished.
+    reading : mapping, optional
+        Settings of `read_documents`.
+    progress : callable, optional
+        Called with the number of documents that were looked at.
+    """
+    given = check_paths(paths)
+    with _alone(store):
+        run = _Run(store, dict(reading or {}), include, exclude, keep, progress or (lambda _: None))
+        for path in given:
+            run.add(path)
+    return Added(run.added, run.changed, run.removed, run.unchanged, run.skipped)
+
+
+class _Run:
+    """One run over some roots; it counts."""
+
+    def __init__(
+        self,
+        store: Store,
+        reading: dict[str, Any],
+        include: Sequence[str],
+        exclude: Sequence[str],
+        keep: bool,
+        progress: Callable[[int], None],
+    ) -> None:
+        self.store, self.reading, self.keep, self.progress = store, reading, keep, progress
+        self.found_by = {"include": include, "exclude": exclude}
+        self.found_by["follow"] = reading.get("follow", False)
+        self.added = self.changed = self.removed = self.unchanged = 0
+        self.skipped: dict[str, list[str]] = {}
+
+    def add(self, path: str) -> None:
+        """Add what a root holds."""
+        if path == "-":
+            self._write("", (_record(document) for document in self._records("-")), {})
+            return
+        name = self._check_name(path)
+        known = self.store.remembered(f"in/{name}/")
+        by_record = os.path.isfile(path) and (holds_records(path) or self.reading.get("format"))
+        items = self._new_records(path, known) if by_record else self._files(path, known)
+        seen = self._write(name, items, known)
+        left = [] if self.keep else self._vanished(known, seen)
+        if left and not seen:
+            raise InputError(
+                f"'{path}' is empty, so the {len(left):,} documents that it had are kept. Is its "
+                "disk there? If they are to go: vdsh delete."
+            )
+        self.removed += self.store.delete(left)
+        self.store.forget(f"in/{name}/", left)
+
+    def _check_name(self, path: str) -> str:
+        """Return what the ids of a root begin with; raise where another root has them."""
+        place = os.path.abspath(path)
+        name = os.path.basename(place) or "root"
+        inside = next((one for one in Path(place, "-").parents if (one / PARTS[0]).is_file()), None)
+        if inside is not None:
+            raise InputError(f"'{path}' is inside the store '{inside}'. Add files from elsewhere.")
+        before = self.store.remembered(ROOTS).get(name, place)
+        if before != place and os.path.exists(before):
+            raise InputError(
+                f"'{place}' has the name of '{before}', which was added before, and would replace "
+                "its documents. Rename one of them, or add the folder above."
+            )
+        self.store.remember(ROOTS, {name: place})
+        return name
+
+    def _files(self, root: str, known: Mapping[str, str]) -> Iterator[_Item]:
+        """Yield a document for each file, and read what may have changed."""
+        for found in find_files([root], **self.found_by):  # type: ignore[arg-type]
+            try:
+                if isinstance(found, Skipped):
+                    raise UnreadableError(found.reason)
+                yield self._file(found, known.get(found.id, ""))
+            except UnreadableError as error:
+                self.skipped.setdefault(str(error), []).append(found.id)
+
+    def _file(self, found: FoundFile, mark: str) -> _Item:
+        state = f"{found.size} {found.modified} "  # from before it is read: it may change now
+        if mark.startswith(state):
+            return _Item(found.id, mark, None)
+        encoding = self.reading.get("encoding", "utf-8")
+        limit = self.reading.get("max_document_size", MAX_DOCUMENT_SIZE)
+        text, title = read_file(found.path, encoding=encoding, limit=limit)
+        content = _hash(f"{title}\0{text}")
+        folder = found.id.partition("/")[2].rpartition("/")[0]
+        metadata = {key: one for key, one in (("folder", folder), ("title", title)) if one}
+        same = mark.rpartition(" ")[2] == content
+        return _Item(
+            found.id, state + content, None if same else Document(found.id, text, None, metadata)
+        )
+
+    def _new_records(self, path: str, known: Mapping[str, str]) -> Iterator[_Item]:
+        for document in self._records(path):
+            item = _record(document)
+            yield item._replace(document=None) if known.get(item.id) == item.mark else item
+
+    def _records(self, path: str) -> Iterator[Document]:
+        return iter(read_documents(path, **self.reading))
+
+    def _write(self, name: str, items: Iterator[_Item], known: dict[str, str]) -> set[str]:
+        """Write what is new, batch by batch, each before its marks; return all ids.
+
+        Of several records with one id the last stays, as `known` says then.
+        """
+        seen: set[str] = set()
+        for some in _batches(items):
+            batch = {item.id: item for item in some}
+            new = {id: item.document for id, item in batch.items() if item.document is not None}
+            marks = {id: item.mark for id, item in batch.items() if known.get(id) != item.mark}
+            self.store.upsert(new.values())
+            if name and marks:
+                self.store.remember(f"in/{name}/", marks)
+            n_changed = sum(id in known for id in new)
+            self.changed += n_changed
+            self.added += len(new) - n_changed
+            self.unchanged += len(batch) - len(new)
+            known.update(marks)
+            seen.update(batch)
+            self.progress(self.added + self.changed + self.unchanged)
+        return seen
+
+    def _vanished(self, known: Mapping[str, str], seen: set[str]) -> list[str]:
+        """List what is gone; what only could not be read now stays."""
+        skipped = {id for ids in self.skipped.values() for id in ids}
+        folders = tuple(id for id in skipped if id.endswith("/"))
+        gone = (id for id in known if id not in seen and id not in skipped)
+        return [id for id in gone if not folders or not id.startswith(folders)]
+
+
+def _record(document: Document) -> _Item:
+    parts = (document.text, document.labels, sorted(document.metadata.items()))
+    return _Item(document.id, _hash(repr(parts)), document)
+
+
+def _hash(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _batches(items: Iterator[_Item]) -> Iterator[list[_Item]]:
+    batch, n_new, size = list[_Item](), 0, 0
+    for item in items:
+        batch.append(item)
+        n_new += item.document is not None
+        size += len(item.document.text) if item.document else 0
+        if n_new == BATCH or size > LONG_BATCH or len(batch) == 10 * BATCH:
+            yield batch
+            batch, n_new, size = [], 0, 0
+    if batch:
+        yield batch
+
+
+@contextmanager
+def _alone(store: Store) -> Iterator[None]:
+    """Hold a lock beside a store in a folder, so that two runs do not count each other's files."""
+    import fcntl
+
+    folder = Path(store.path)
+    if not folder.is_dir():  # on a server: what two runs write is the same
+        yield
+        return
+    try:
+        lock = (folder / LOCK).open("a")
+    except OSError as error:
+        raise WriteError(f"Could not write to '{folder}': {error.strerror}.") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(
+                f"Another `vdsh add` is adding files to '{folder}'. Try again when it has finished."
+            ) from None
+        yield

@@ -1,0 +1,189 @@
+"""`vdsh add` and `learn`: files into a store that learns from them."""
+
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any
+from warnings import catch_warnings, simplefilter
+
+import typer
+
+from vdsh.cli import options
+from vdsh.cli.output import say
+from vdsh.errors import InputError, VdshError
+
+if TYPE_CHECKING:
+    from vdsh.adding import Added
+    from vdsh.store import Store
+
+EXAMPLES = {
+    "add": "Example: vdsh add notes ~/notes",
+    "learn": "Example: vdsh learn notes --bits 64",
+}
+KEPT = "add/"  # where the store remembers the options below
+GROWN = 1.5  # times the documents that the model learned from
+LEAST = 50  # new documents, to say whether they drifted
+MOST_NAMED = 3  # files in a sentence
+Bits = Annotated[int, typer.Option(help="Length of the codes, a multiple of 8.")]
+
+
+@options.reads_documents
+def add(
+    store: options.Store,
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PATH...",
+            help="Folders and files: text, source code, JSONL, CSV, TSV, Parquet (gz or plain); "
+            "or - for JSON lines on stdin.",
+            show_default=False,
+        ),
+    ],
+    include: Annotated[
+        list[str] | None,
+        typer.Option(help="Only files such as *.md; repeat for several.", show_default=False),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(help="No files such as drafts/; repeat for several.", show_default=False),
+    ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep documents whose file has vanished.")
+    ] = False,
+    learn: Annotated[
+        str, typer.Option(help="`auto` learns codes once, `now` again, `never` not at all.")
+    ] = "auto",
+    bits: Bits = 128,
+    reading: options.Reading = options.BY_DEFAULT,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Add files and folders to a store, made if needed; then learn codes from its documents.
+
+    The store answers by words at once, and by words and meaning when it has learned. Run again,
+    it takes what has changed, and removes what has vanished. It remembers --include, --exclude
+    and how documents are read. Files that .gitignore names are left out.
+    """
+    from rich.progress import TextColumn
+
+    from vdsh.adding import add_files, check_paths
+    from vdsh.model.model import EmptyDocumentWarning
+    from vdsh.progress import progress_bar
+    from vdsh.store import open_store
+
+    if learn not in ("auto", "now", "never"):
+        raise InputError(f"--learn must be auto, now or never. Got '{learn}'.")
+    check_paths(paths)  # or there would be an empty store
+    with open_store(store) as opened:
+        given = _options(opened, reading, include, exclude)
+        count = TextColumn("{task.fields[count]:,} documents")
+        with progress_bar(count, enabled=not quiet) as bar, catch_warnings():
+            task = bar.add_task("adding", total=None, count=0)
+            simplefilter("ignore", EmptyDocumentWarning)  # their words are found all the same
+            found = add_files(
+                opened, paths, keep=keep, progress=lambda n: bar.update(task, count=n), **given
+            )
+        _print(opened, found, as_json=as_json)
+        _learn_if_worth(opened, found, learn, bits, quiet=quiet)
+
+
+def learn(
+    store: options.Store,
+    bits: Bits = 128,
+    labels: Annotated[
+        bool, typer.Option("--labels", help="Learn from the documents' labels too.")
+    ] = False,
+    model: Annotated[
+        str | None, typer.Option(help="Use the model in this folder.", show_default=False)
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(help="Method, as in vdsh fit; by default the best.", show_default=False),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same codes.")] = 0,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Learn codes from the documents of a store, which then answers by words and meaning.
+
+    Searches and writes go on meanwhile. Interrupted, the store answers as before.
+    """
+    from vdsh.store import open_store
+
+    with open_store(store, create=False) as opened:
+        how: dict[str, Any] = {"labels": labels, "model": model, "method": method}
+        opened.learn(bits=bits, random_state=seed, progress=not quiet, **how)
+        n_documents, n_bits = opened.count(), opened.n_bits
+        line = (
+            f"{opened.path} answers by words and codes of {n_bits} bits: {n_documents:,} documents."
+        )
+        say({"store": opened.path, "documents": n_documents, "bits": n_bits}, line, as_json=as_json)
+
+
+def _options(
+    store: "Store",
+    reading: options.Reading,
+    include: list[str] | None,
+    exclude: list[str] | None,
+) -> dict[str, Any]:
+    """Take the options given now, then those of earlier runs, and remember them."""
+    plain = options.BY_DEFAULT._asdict()
+    new = {name: value for name, value in reading._asdict().items() if value != plain[name]}
+    patterns = {"include": include, "exclude": exclude}
+    new |= {name: value for name, value in patterns.items() if value}
+    before = store.remembered(KEPT)
+    if new:
+        store.remember(KEPT, {name: json.dumps(value) for name, value in new.items()})
+    known = {name: json.loads(value) for name, value in before.items()} | new
+    found = {name: known.pop(name) for name in ("include", "exclude") if name in known}
+    return found | {"reading": known}
+
+
+def _print(store: "Store", found: "Added", *, as_json: bool) -> None:
+    n_skipped = sum(map(len, found.skipped.values()))
+    facts = {"store": store.path, "documents": store.count(), **found._asdict()}
+    line = (
+        f"{found.added:,} added, {found.changed:,} changed, {found.removed:,} removed, "
+        f"{n_skipped:,} skipped; {store.path} holds {facts['documents']:,} documents."
+    )
+    say(facts | {"skipped": n_skipped, "reasons": found.skipped}, line, as_json=as_json)
+    for reason, ids in found.skipped.items():
+        more = f" and {len(ids) - MOST_NAMED:,} more" if len(ids) > MOST_NAMED else ""
+        typer.echo(f"Skipped {', '.join(ids[:MOST_NAMED])}{more}: {reason}.", err=True)
+
+
+def _learn_if_worth(store: "Store", found: "Added", when: str, bits: int, *, quiet: bool) -> None:
+    """Learn where that was asked for, or never done; else say whether it is worth it."""
+    if when == "never" or (store.n_bits and when == "auto"):
+        if store.n_bits and (why := _outgrown(store, found.added + found.changed)):
+            typer.echo(f"{why} To learn again: vdsh learn {store.path}", err=True)
+        return
+    try:
+        store.learn(bits=bits, progress=not quiet)
+    except KeyboardInterrupt:
+        typer.echo(f"{store.path} answers as before. To learn: vdsh learn {store.path}", err=True)
+        raise
+    except VdshError as error:  # too few documents, or nothing to learn with: words answer
+        if when == "now":
+            raise
+        typer.echo(f"No codes were learned. {error}", err=True)
+        return
+    typer.echo(
+        f"Learned codes of {store.n_bits} bits. Next: vdsh search {store.path} SOME WORDS", err=True
+    )
+
+
+def _outgrown(store: "Store", n_new: int) -> str:
+    """Say why the model should learn again, where it should."""
+    if not n_new:
+        return ""
+    facts = store.model.training
+    n_learned = facts.get("sampled_from") or facts["documents"] + facts.get(
+        "validation_documents", 0
+    )
+    if store.count() > GROWN * n_learned:
+        return f"There were {n_learned:,} documents when it learned."
+    if n_new >= LEAST:
+        with suppress(InputError):  # not every engine knows what was written last
+            if (drift := store.drift(recent=n_new)).drifted:
+                return drift.verdict
+    return ""

@@ -1,0 +1,91 @@
+"""The linear map from words to targets: main coordinates, turned for signs, and a regression.
+
+The targets, which are the places of documents among one another (see `related`) or their labels,
+say at once what a network would need dozens of epochs to find out: which words go together. Their
+main coordinates are turned so that signs lose little (iterative quantisation, Y. Gong and
+S. Lazebnik, CVPR 2011), and words are regressed on them.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.sparse import csr_array
+
+from vdsh.hashers.baselines.itq import improve, nearest_rotation, random_rotation
+from vdsh.hashers.vdsh.lsa import multiplier
+from vdsh.model.health import sample
+
+Floats = NDArray[np.float32]
+
+MOST_TO_REGRESS = 50_000  # documents
+_TURNS, _MOST_TO_TURN = 30, 10_000  # of iterative quantisation, and rows it looks at
+_STEPS = 15  # of the regression: more change no code for the better
+_RIDGE = 3e-4  # penalty of the regression, for each term
+_NOTHING = np.float32(1e-20)
+
+
+class LinearMap(NamedTuple):
+    """Scores of documents from their words: inputs @ W + b, of mean 0 and mean size 1."""
+
+    W: Floats  # (n_terms, d)
+    b: Floats  # (d,)
+    size: Floats  # (d,): by which scores were divided
+    scores: Floats  # (n_docs, d): of the documents it was learned from
+
+
+def linear_map(inputs: csr_array, aims: Floats) -> LinearMap:
+    """Learn the map that comes nearest to the aims, one row a document."""
+    W, z = regress(inputs, aims)
+    middle = z.mean(axis=0)
+    size = np.abs(z - middle).mean(axis=0)
+    size[size == 0] = 1  # of words that say nothing
+    return LinearMap(W / size, -middle / size, size, (z - middle) / size)
+
+
+def turn(rows: Floats, n_bits: int, seed: int, kept: Floats | None = None) -> Floats:
+    """Give the main coordinates of rows, turned so that signs lose little: (n_docs, n_bits).
+
+    With signs given, turned so that they are nearest to these.
+    """
+    coordinates = main_coordinates(rows, n_bits)
+    if kept is not None:
+        rotation = nearest_rotation(coordinates, kept)
+    else:
+        rotation = random_rotation(coordinates.shape[1], n_bits, np.random.RandomState(seed))
+        some = coordinates[sample(len(rows), _MOST_TO_TURN)]
+        for _ in range(_TURNS):
+            rotation = improve(some, rotation)
+    turned: Floats = (coordinates @ rotation).astype(np.float32)
+    return turned
+
+
+def main_coordinates(rows: Floats, n: int) -> Floats:
+    """Give the n coordinates that rows vary most in, the largest first."""
+    centred = rows - rows.mean(axis=0)
+    _, axes = eigh(centred.T @ centred)  # the rows vary most in the last directions
+    main = np.ascontiguousarray(axes[:, ::-1][:, :n])
+    coordinates: Floats = (centred @ main).astype(np.float32)
+    return coordinates
+
+
+def regress(inputs: csr_array, targets: Floats) -> tuple[Floats, Floats]:
+    """Find W with inputs @ W near the targets, by ridge regression; return it, and inputs @ W.
+
+    Conjugate gradients, all columns at once; every column has its own steps. The penalty grows
+    with the number of terms.
+    """
+    times, across = multiplier(inputs), multiplier(csr_array(inputs.T))
+    ridge = np.float32(_RIDGE * inputs.shape[1])
+    left = across(targets)
+    W, way = np.zeros_like(left), left.copy()
+    squares = np.square(left).sum(axis=0)
+    for _ in range(_STEPS):
+        moved = across(times(way)) + ridge * way
+        step = squares / np.maximum((way * moved).sum(axis=0), _NOTHING)
+        W += step * way
+        left -= step * moved
+        before, squares = squares, np.square(left).sum(axis=0)
+        way = left + squares / np.maximum(before, _NOTHING) * way
+    return W, times(W)
