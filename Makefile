@@ -1,13 +1,15 @@
 # `make` lists the targets. Everything runs in .venv, which `make install` sets up.
 PYTHON ?= python3
-VENV ?= .venv
+# Another Python has an environment of its own: make test PYTHON=python3.13
+VERSION := $(if $(filter-out python3,$(PYTHON)),$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'))
+VENV ?= $(if $(VERSION),build/venv-$(VERSION),.venv)
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 # What the demo needs is a fifth of everything.
 FOR_DEMO := $(VENV)/.installed-for-demo
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test slow lint format docs smoke bench clean
+.PHONY: help install demo test slow lint format docs site smoke bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -17,7 +19,7 @@ install: $(INSTALLED)  ## set up .venv with everything
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt pip
-	$(BIN)/python -m pip install --quiet -c constraints.txt --editable '.[train,parquet,plots,server,milvus,postgres,export,ray]' --group dev
+	$(BIN)/python -m pip install --quiet -c constraints.txt --editable '.[train,parquet,files,plots,server,mcp,milvus,postgres,export,ray]' --group dev
 	@touch $@ $(FOR_DEMO)
 
 $(FOR_DEMO): pyproject.toml constraints.txt
@@ -55,9 +57,17 @@ format: $(INSTALLED)  ## rewrite files in our style
 docs: $(INSTALLED)  ## write docs/api.md and docs/cli.md from docstrings and help texts
 	$(BIN)/python docs/make_references.py
 
+site: $(INSTALLED)  ## build the documentation site into build/site; a broken link is an error
+	$(BIN)/python -m pip install --quiet -c constraints.txt --group docs
+	rm -rf build/pages && mkdir -p build/pages/results build/pages/benchmarks
+	cp -r README.md CHANGELOG.md SECURITY.md CITATION.cff docs examples build/pages
+	cp -r results/*.md results/*.png results/tuning build/pages/results
+	cp -r benchmarks/results build/pages/benchmarks
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 bench: $(INSTALLED)  ## measure again what the documentation claims (VDSH_DATA names the corpora)
 	$(BIN)/python -m pip install --quiet -c constraints.txt --group bench
-	for name in startup text training search scaling store words filters engines duplicates server restart chaos living explain memory learning_on drift; do \
+	for name in startup text training search scaling store words filters engines duplicates server mcp restart chaos living explain memory learning_on drift; do \
 		$(BIN)/python benchmarks/bench_$$name.py || exit 1; done
 	$(BIN)/python benchmarks/tables.py
 

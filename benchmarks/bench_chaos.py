@@ -9,8 +9,7 @@ last its folder is moved away and replaced. Bodies on open paths and requests se
 without a token. At the end the database of a second service is cut short while it runs. A search
 is lost where no answer comes; an answer that is not 200 is counted apart. A silence is the time
 between two good answers. Documents are written all along: those answered `written` must be in the
-store at the end, and found by a word of their own. The temporary folder is full only for root, who
-can mount a small one.
+store at the end, and found by a word of their own. Only root can have the temporary folder full.
 """
 
 import asyncio
@@ -30,6 +29,7 @@ import numpy as np
 from bench_server import ask, request
 from common import VDSH, posts, resident_mb, run
 
+from servers import workers_of
 from vdsh import Document, TextHasher, open_store
 
 CONNECTIONS = 16
@@ -57,8 +57,7 @@ def measure(given):
             "searches_per_second": given.rate,
             "phases": chaos.rows(),
             "written": len(chaos.written),
-            "written_and_lost": chaos.count_lost_writes(),
-            "written_and_not_found_by_words": chaos.count_not_found_by_words(),
+            **chaos.count_lost_writes(),
             "seconds_to_stop": round(stopped, 1),
             "cut_database": cut,
         }
@@ -158,14 +157,7 @@ class Service:
 
     def workers(self):
         """Return the ids of the workers."""
-        found = []
-        for process in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError):
-                state, parent = (process / "stat").read_text().rpartition(")")[2].split()[:2]
-                spawned = b"spawn_main" in (process / "cmdline").read_bytes()
-                if int(parent) == self.process.pid and state != "Z" and spawned:
-                    found.append(int(process.name))
-        return found
+        return sorted(workers_of(self.process.pid))
 
     def memory(self):
         """Return the resident megabytes of all its processes."""
@@ -293,7 +285,6 @@ class Chaos:
                 _, writer = await asyncio.open_connection(*self.place)
                 for byte in b"POST /v1/search HTTP/1.1\r\nHost: 127.0.0.1\r\n":
                     writer.write(bytes([byte]))
-                    await writer.drain()
                     await asyncio.sleep(seconds / 45)
                 writer.close()
 
@@ -317,14 +308,10 @@ class Chaos:
         """Send 8 MB of requests that need no token on one connection, and read what comes."""
         message = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 200_000
 
-        async def read(reader):
-            while await reader.read(2**16):
-                pass
-
         end = time.perf_counter() + seconds
         while time.perf_counter() < end:
             reader, writer = await asyncio.open_connection(*self.place)
-            reading = asyncio.create_task(read(reader))
+            reading = asyncio.create_task(reader.read())  # all that comes
             with suppress(OSError, TimeoutError):
                 async with asyncio.timeout(PATIENCE):
                     writer.write(message)
@@ -338,9 +325,8 @@ class Chaos:
         body = {"text": "longword7", "k": N_LONG, "highlight": True}
         message, end = self.prepared(request("/v1/search", body)), time.perf_counter() + seconds
         while time.perf_counter() < end:
-            await asyncio.gather(
-                *(once(self.place, message) for _ in range(2)), return_exceptions=True
-            )
+            both = (once(self.place, message) for _ in range(2))
+            await asyncio.gather(*both, return_exceptions=True)
 
     async def token_files(self, seconds):
         """Ruin the file of tokens, open it to others, and mend it."""
@@ -407,16 +393,13 @@ class Chaos:
         return rows
 
     def count_lost_writes(self):
-        """Count documents that were answered `written` and are not in the store."""
+        """Count documents that were answered `written` and are not there, or not found."""
         with open_store(self.away) as store:
-            return sum(store.get(id) is None for id in self.written)
-
-    def count_not_found_by_words(self):
-        """Count documents that were answered `written` and are not found by their own word."""
-        with open_store(self.away) as store:
+            lost = sum(store.get(id) is None for id in self.written)
             queries = [f"own{id.removeprefix('written-')}" for id in self.written]
             best = [[hit.id for hit in hits] for hits in store.search_many(queries, 1)]
-        return sum(found != [id] for found, id in zip(best, self.written, strict=True))
+        unfound = sum(found != [id] for found, id in zip(best, self.written, strict=True))
+        return {"written_and_lost": lost, "written_and_not_found_by_words": unfound}
 
 
 if __name__ == "__main__":

@@ -1,44 +1,37 @@
-"""A store that lives: a new model under it, killed in the middle, and copies while others write.
+"""A store that lives: several processes that are killed, a new model, copies while others write.
 
-Run: VDSH_DATA=path/to/data python benchmarks/bench_living.py [--only large kills_folder
-     kills_postgres kills_milvus] [--documents 1000000] [--kills 200]
+Run: VDSH_DATA=path/to/data python benchmarks/bench_living.py [--only large steps_folder
+     steps_postgres steps_milvus] [--documents 1000000] [--steps 10000]
 
 Documents are posts of 20 Newsgroups cut to twelve words and numbered. Models are random
 hyperplanes of 32 and 64 bits: what encodes fast leaves least to hide behind.
 
-`kills`: a process that gives a small store a new model is killed at a random moment. Then another
-one looks at the store: `check`, every code against the one model that the store names, a search.
-Then the run is started again and must end with the new model. Batches are of 100 documents, so that
-there are many moments between two transactions.
+`steps`: three processes write, delete, search, reindex, compact, back up and restore at once; in
+a quarter of the rounds one of them is killed (`tests/processes.py`). All that was acknowledged must
+be there, every code its model's, and `check` clean; what is not so is a fault.
 
 `large`: writing all documents with the second model (encoding included) against reindexing a store
 that has them; searches at a fixed rate in another process, before and during; a backup while a
-third process writes 1,000 documents a second. Times of the processor stand beside those of the
-clock, which are long where others use the machine.
+third process writes 1,000 documents a second. Times are of the clock and of the processor.
 """
 
 import multiprocessing
 import os
-import random
-import signal
 import tempfile
 import time
 import traceback
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 from common import posts, run, summary, timed
 
-from servers import PostgresServer
+from processes import Processes, save_models
+from servers import MilvusServer, PostgresServer
 from vdsh import Document, TextHasher, open_store
 from vdsh.model import as_model
-from vdsh.store import reindex, restore_store
+from vdsh.store import restore_store
 
-SMALL = 2000  # documents of the store whose process is killed
-MOMENTS = 100  # documents in a batch there
-KILLS = {"folder": 1, "postgres": 4, "milvus": 10}  # of so many kills one: servers are slow
+SHARES = {"folder": 1, "postgres": 4, "milvus": 10}  # of so many steps one: servers are slow
 RATE = 20  # searches a second
 WRITTEN = 1000  # documents a second during the backup
 QUERIES = ["space shuttle launch", "hockey playoff goals", "windows driver for my printer",
@@ -46,63 +39,37 @@ QUERIES = ["space shuttle launch", "hockey playoff goals", "windows driver for m
 spawn = multiprocessing.get_context("spawn")
 
 
-@contextmanager
-def ready(given, engine):
-    """Give a place for a store, a folder, two models and texts."""
+def ready(given):
+    """Return texts and two models."""
     texts = [" ".join(text.split()[:12]) for text in posts(given.quick).train.texts]
     texts = [text for text in texts if len(text) > 20]
-    models = [
+    return texts, [
         as_model(TextHasher("lsh", n_bits=n_bits, random_state=n_bits).fit(texts))
         for n_bits in (32, 64)
     ]
+
+
+# -- several processes ----------------------------------------------------------------------------
+
+
+def step(engine, given):
+    """Take many steps with several processes; a fault ends it."""
     with tempfile.TemporaryDirectory() as folder:
-        places = {"folder": f"{folder}/store", "milvus": f"milvus-lite:{folder}/store.db"}
-        server = PostgresServer() if engine == "postgres" else None
+        servers = {"postgres": PostgresServer, "milvus": lambda: MilvusServer(Path(folder, "db"))}
+        server = servers[engine]() if engine in servers else None
+        place = server.store_url("steps") if server else f"{folder}/store"
+        whole, local = engine != "milvus", engine == "folder"
         try:
-            place = server.store_url("living") if server else places[engine]
-            yield place, Path(folder), models, texts
+            with Processes(place, save_models(folder), whole=whole, local=local) as processes:
+                _, seconds = timed(processes.run, given.steps // SHARES[engine])
         finally:
             if server:
                 server.remove()
+    counted = {name: getattr(processes, name) for name in ("steps", "kills", "refused", "faults")}
+    return counted | {"seconds": round(seconds)}
 
 
-# -- kills ----------------------------------------------------------------------------------------
-
-
-def kill_often(engine, given):
-    """Kill a run again and again; every process is forked from this one, which opens no store."""
-    reindex.BATCH = MOMENTS
-    wanted = max(1, (5 if given.quick else given.kills) // KILLS[engine])
-    with ready(given, engine) as (place, _, models, texts):
-        texts = texts[:SMALL]
-        codes = {model.fingerprint: model.encode(texts) for model in models}
-        in_child(lambda: fill(place, models[0], documents(len(texts), texts)))
-        rng, found = random.Random(0), {"old": 0, "new": 0}
-        lengths, n_rounds, started = [], 0, time.perf_counter()
-        while sum(found.values()) < wanted:
-            n_rounds += 1
-            old, new = models[(n_rounds + 1) % 2], models[n_rounds % 2]
-            limit = 1.1 * float(np.median(lengths)) if lengths else 1.0
-            killed = start_and_kill(place, new, rng.uniform(0, limit))
-            now = in_child(lambda old=old, new=new: look(place, (new, old), codes, texts))
-            if killed:
-                found["new" if now else "old"] += 1
-            begun = time.perf_counter()
-            in_child(lambda new=new: finish(place, new))
-            lengths.append(time.perf_counter() - begun)
-            in_child(lambda new=new: look(place, (new,), codes, texts))
-        seconds = time.perf_counter() - started
-    return {
-        "documents": len(texts),
-        "documents_in_a_batch": MOMENTS,
-        "kills": sum(found.values()),
-        "had_the_old_model_then": found["old"],
-        "had_the_new_model_then": found["new"],
-        "rounds_that_ended_before_they_were_killed": n_rounds - sum(found.values()),
-        "two_kinds_or_failed_checks": 0,  # each would have ended this script
-        "runs_that_did_not_finish_when_started_again": 0,
-        "seconds_each": round(seconds / n_rounds, 2),
-    }
+# -- many documents -------------------------------------------------------------------------------
 
 
 def fill(place, model, some):
@@ -110,59 +77,12 @@ def fill(place, model, some):
         store.upsert(some)
 
 
-def finish(place, model):
-    with open_store(place) as store:
-        store.reindex(model)
-
-
-def look(place, models, codes, texts):
-    """Hold every code of a store against the model that it names; say whether it is the first."""
-    with open_store(place) as store:
-        name = store.model.fingerprint
-        assert name in {model.fingerprint for model in models}, "another model"
-        assert store.check() == [], store.check()
-        ids, found = zip(*store.codes(), strict=True)
-        assert sum(map(len, ids)) == len(texts)
-        assert np.array_equal(np.concatenate(found), codes[name]), "codes of another model"
-        assert len(store.search(QUERIES[0])) == 10
-        return name == models[0].fingerprint
-
-
-def start_and_kill(place, model, after):
-    """Start a run and kill it; say whether it was still at work."""
-    child = os.fork()
-    if not child:
-        try:
-            finish(place, model)
-        finally:
-            os._exit(0)
-    time.sleep(after)
-    os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    return os.WIFSIGNALED(status)
-
-
-def in_child(work):
-    """Do something in a fork; raise where it fails, else return whether it was true."""
-    child = os.fork()
-    if not child:
-        try:
-            os._exit(0 if work() in (None, True) else 3)
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    assert code in (0, 3), f"a child ended with {code}"
-    return code == 0
-
-
-# -- many documents -------------------------------------------------------------------------------
-
-
 def live(given):
     """Reindex many documents, search them meanwhile, copy them while others write."""
     n, busy = given.documents, [os.getloadavg()[0]]
-    with ready(given, "folder") as (place, folder, models, texts):
+    texts, models = ready(given)
+    with tempfile.TemporaryDirectory() as name:
+        place, folder = f"{name}/store", Path(name)
         fill(place, models[0], documents(n, texts))
         other = str(folder / "other")
         write = timed(fill, other, models[1], documents(n, texts))[1]
@@ -273,5 +193,5 @@ def documents(n, texts):
 
 
 if __name__ == "__main__":
-    parts = {f"kills_{engine}": partial(kill_often, engine) for engine in KILLS}
-    run({"large": live} | parts, documents=1_000_000, kills=200)
+    parts = {f"steps_{engine}": partial(step, engine) for engine in SHARES}
+    run({"large": live} | parts, documents=1_000_000, steps=10_000)

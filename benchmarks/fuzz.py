@@ -1,4 +1,4 @@
-"""Read mutated files of every kind: documents, corpora, models, index files, stores.
+"""Read mutated files of every kind: documents, corpora, models, indexes, stores, backups, maps.
 
 python benchmarks/fuzz.py                            # 200,000 mutants
 python benchmarks/fuzz.py --cases 3000 --quick       # those of `make test`
@@ -31,7 +31,7 @@ from vdsh.hashers import HASHERS
 from vdsh.jit import use_threads
 
 SHARES = {"jsonl": 50, "csv": 40, "tsv": 20, "text": 15, "parquet": 15, "svm": 10, "tokens": 5}
-SHARES |= {"model": 15, "index": 25, "store": 10}  # thousands of 200,000
+SHARES |= {"model": 15, "index": 25, "store": 10, "backup": 5, "map": 10}  # thousands of 200,000
 BOUND_MB = 256
 SECONDS = 30
 CRASHES = 20  # of one kind of file, then no more of it is tried

@@ -6,6 +6,8 @@ import io
 import json
 import shutil
 import sqlite3
+import tarfile
+import zipfile
 import zlib
 from contextlib import closing, suppress
 from pathlib import Path
@@ -14,15 +16,19 @@ from typing import Any
 
 import mutants
 import numpy as np
+import orjson
 from safetensors.numpy import load, save
 
-from vdsh import TextHasher
+from vdsh import TextHasher, corpus_map
 from vdsh.datasets.formats import read_vectors
 from vdsh.documents import Document, read_documents
+from vdsh.documents.readers import read_file
+from vdsh.documents.split import place_of, split_text
 from vdsh.search import HammingIndex
 from vdsh.search.index_file import FORMAT, MAGIC, map_arrays, write_arrays
 from vdsh.server.tokens import read_tokens
-from vdsh.store import open_store
+from vdsh.store import open_store, restore_store
+from vdsh.store.maintenance import ABOUT
 from vdsh.words import Segment
 
 WORDS = "orbit rocket shuttle launch moon crew goal match player season team coach".split()
@@ -121,6 +127,69 @@ class Tokens:
         known = read_tokens(str(folder / "tokens"))
         assert known is not None and known.known, "a file that lets nobody in"
         assert known.find(b"Bearer ") is None, "no token at all lets in"
+
+
+class Files:
+    """A file of a folder: a page, a notebook, a PDF, a Word document."""
+
+    KINDS = ("html", "md", "ipynb", "pdf", "docx")
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        texts = TEXTS[:3]
+        pages = [f"<title>{t}</title><nav>x</nav><h2>{t}</h2><pre>{t}</pre>" for t in texts]
+        cells = {"cells": [{"source": [text]} for text in texts]}
+        self.valid = {
+            "html": lambda: "".join(pages).encode(),
+            "md": lambda: f"---\ntitle: x\n---\n{'# '.join(texts)}".encode(),
+            "ipynb": lambda: json.dumps(cells).encode(),
+            "pdf": lambda: make_pdf(texts),
+            "docx": lambda: make_docx(texts),
+        }[kind]()
+
+    def write(self, folder: Path, rng: Random) -> None:
+        data = mutants.of_bytes(self.valid, rng)
+        if self.kind == "docx" and rng.random() < 0.5:  # damage behind good check sums
+            data = make_docx([mutants.of_bytes(b"some words", rng).decode(errors="replace")])
+        packed = rng.random() < 0.1
+        path = folder / f"x.{self.kind}{'.gz' * packed}"
+        path.write_bytes(gzip.compress(data, 1) if packed else data)
+        self.path = path
+
+    def use(self, folder: Path, rng: Random) -> None:
+        text, title = read_file(self.path)
+        spans = split_text(text)
+        assert not spans or spans[-1][1] == len(text), "passages that lose the end"
+        place_of(text, rng.randrange(len(text) + 1))
+        f"{text}{title}".encode()
+
+
+def make_pdf(pages: list[str]) -> bytes:
+    """Make a small PDF with a line a page."""
+    kids = " ".join(f"{4 + 2 * number} 0 R" for number in range(len(pages)))
+    parts = ["<</Type/Catalog/Pages 2 0 R>>", f"<</Type/Pages/Kids[{kids}]/Count {len(pages)}>>"]
+    parts += ["<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"]
+    for number, words in enumerate(pages):
+        fonts = "/Resources<</Font<</F1 3 0 R>>>>/MediaBox[0 0 300 300]"
+        parts += [f"<</Type/Page/Parent 2 0 R{fonts}/Contents {5 + 2 * number} 0 R>>"]
+        drawn = f"BT /F1 12 Tf 20 200 Td ({words}) Tj ET" if words else ""
+        parts += [f"<</Length {len(drawn)}>>stream\n{drawn}\nendstream"]
+    out, places = "%PDF-1.4\n", []
+    for number, part in enumerate(parts, 1):
+        places.append(f"{len(out):010} 00000 n \n")
+        out += f"{number} 0 obj\n{part}\nendobj\n"
+    table = f"xref\n0 {len(parts) + 1}\n0000000000 65535 f \n{''.join(places)}"
+    trailer = f"trailer<</Root 1 0 R/Size {len(parts) + 1}>>"
+    return f"{out}{table}{trailer}\nstartxref\n{len(out)}\n%%EOF".encode()
+
+
+def make_docx(paragraphs: list[str], declared: str = "") -> bytes:
+    """Make a Word document of nothing but text."""
+    body = "".join(f"<w:p><w:r><w:t>{words}</w:t></w:r></w:p>" for words in paragraphs)
+    with zipfile.ZipFile(out := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as file:
+        xml = f"{declared}<w:document><w:body>{body}</w:body></w:document>"
+        file.writestr("word/document.xml", xml.encode(errors="replace"))
+    return out.getvalue()
 
 
 class Vectors:
@@ -339,20 +408,98 @@ class Store:
             store.search(self.code)
 
 
+class Backup:
+    """A backup: its bytes, its members, or the store inside."""
+
+    def __init__(self, store: Store, scratch: Path) -> None:
+        self.store = store
+        with open_store(store.valid) as opened:
+            opened.back_up(scratch / "backup.vdsh")
+        self.valid = (scratch / "backup.vdsh").read_bytes()
+
+    def write(self, folder: Path, rng: Random) -> None:
+        n = rng.choice((2048, len(self.valid)))  # heads of members lie in the beginning
+        data = mutants.of_bytes(self.valid[:n], rng) + self.valid[n:]
+        if rng.random() < 0.3:
+            self.store.write(folder / "inside", rng)
+            data = self._packed(folder / "inside" / "store.sqlite", rng)
+            shutil.rmtree(folder / "inside")
+        (folder / "backup").write_bytes(data)
+
+    def _packed(self, database: Path, rng: Random) -> bytes:
+        about = {"vdsh": "backup", "parts": ["store.sqlite"]}
+        text = mutants.of_json(about, rng) if rng.random() < 0.3 else json.dumps(about)
+        parts = [(ABOUT, text.encode(errors="replace")), ("store.sqlite", database.read_bytes())]
+        parts += [(rng.choice(("map.safetensors", "../up", "/tmp/x")), b"x")] * (rng.random() < 0.3)
+        with tarfile.open(fileobj=(file := io.BytesIO()), mode="w") as archive:
+            for name, data in parts:
+                member = tarfile.TarInfo(name)
+                member.size = len(data)
+                member.type = b"0" if rng.random() < 0.9 else rng.choice(tarfile.SUPPORTED_TYPES)
+                archive.addfile(member, io.BytesIO(data))
+        return file.getvalue()
+
+    def use(self, folder: Path, rng: Random) -> None:
+        with restore_store(folder / "backup", folder / "restored") as store:
+            store.search("orbit moon")
+
+
+class Map:
+    """A map of a store: bytes, names and facts, arrays; placed on and answered as a page does."""
+
+    def __init__(self, scratch: Path) -> None:
+        rng, n = np.random.default_rng(0), 12
+        arrays = [rng.uniform(-1, 1, (n, m)).astype(np.float32) for m in (2, 16)]
+        names = [f"d{i}" for i in range(n)]
+        facts = {"documents": n, "seed": 0, "fingerprint": "f" * 64}
+        label = np.array([-1, 0, 1] * 4, np.int32)
+        corpus_map.save(
+            scratch / "map", corpus_map.CorpusMap(names, names, *arrays, label, ["a", "b"], facts)
+        )
+        self.valid, self.facts = (scratch / "map").read_bytes(), facts
+        self.arrays = load(self.valid)
+
+    def write(self, folder: Path, rng: Random) -> None:
+        arrays, facts, kind = dict(self.arrays), json.dumps(self.facts), rng.randrange(4)
+        if kind == 0:
+            name = rng.choice(sorted(arrays))
+            arrays[name] = mutants.of_array(arrays[name], rng)
+        elif kind == 1:
+            names = json.loads(arrays["names"].tobytes())
+            text = mutants.of_json(names, rng).encode(errors="surrogatepass")
+            arrays["names"] = np.frombuffer(text, np.uint8)
+        elif kind == 2:
+            facts = mutants.of_json(self.facts, rng).encode(errors="replace").decode()
+        data = save(arrays, {"format": "1", "facts": facts})
+        (folder / "map").write_bytes(mutants.of_bytes(data, rng) if kind == 3 else data)
+
+    def use(self, folder: Path, rng: Random) -> None:
+        found = corpus_map.load(folder / "map")
+        found.point("d1")
+        if len(found):
+            place = found.place(np.zeros(found.scores.shape[1], np.float32))
+            assert np.isfinite(place).all(), "a place that is no number"
+        orjson.dumps([found.ids, found.titles, found.labels, found.points.tolist(), found.facts])
+
+
 def _check_scores(hits: Any) -> None:
     assert np.isfinite([hit.score for hit in hits]).all(), "a score that is no number"
 
 
 def targets(scratch: Path, models: list[str]) -> dict[str, Any]:
     """Make every target; `scratch` is a folder for valid files."""
+    store = Store(scratch)
     return {
         **{kind: Documents(kind) for kind in ("jsonl", "csv", "tsv", "text")},
         "parquet": Parquet(),
+        **{kind: Files(kind) for kind in Files.KINDS},
         "svm": Vectors(),
         "tokens": Tokens(),
         "model": Model(models, scratch),
         "index": Index(scratch),
-        "store": Store(scratch),
+        "store": store,
+        "backup": Backup(store, scratch),
+        "map": Map(scratch),
     }
 
 

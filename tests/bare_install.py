@@ -11,9 +11,9 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-EXTRAS = """torch pyarrow fastapi uvicorn httptools uvloop prometheus_client fastapi_offline
+EXTRAS = """torch pyarrow fastapi uvicorn httptools uvloop prometheus_client fastapi_offline mcp
     matplotlib openTSNE pymilvus milvus_lite psycopg faiss onnx ray pandas model2vec
-    sentence_transformers""".split()
+    sentence_transformers pypdf""".split()
 SPACE = "rocket shuttle launch moon crew astronaut satellite telescope".split()
 SPORT = "goal match player season team coach referee stadium".split()
 LABELS = ("space", "sport")
@@ -56,6 +56,7 @@ def use(folder: Path) -> None:
     for extra, arguments in {
         "train": ("fit", folder / "texts.txt", "--bits", "8", "--out", folder / "never"),
         "server": ("serve", folder / "store"),
+        "mcp": ("mcp", folder / "store"),
         "export": ("export", folder / "store", "--to", "faiss", "--out", folder / "f.faiss"),
     }.items():
         assert f"pip install 'vdsh[{extra}]'" in ask(*arguments, fails=True)

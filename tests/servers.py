@@ -21,6 +21,18 @@ PASSWORD = "pass word/@:"  # must be quoted in a URL
 QUOTED = "pass%20word%2F%40%3A"
 
 
+def workers_of(pid):
+    """Ids of the workers of a service: children that were spawned and are no zombies."""
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            state, parent = (process / "stat").read_text().rpartition(")")[2].split()[:2]
+            spawned = b"spawn_main" in (process / "cmdline").read_bytes()
+            if int(parent) == pid and state != "Z" and spawned:
+                found.add(int(process.name))
+    return found
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -188,15 +200,8 @@ class Service:
         return socket.create_connection((self.host, int(self.port)), timeout=60)
 
     def workers(self):
-        """Ids of the worker processes: children that were spawned and are no zombies."""
-        found = set()
-        for process in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError):
-                state, parent = (process / "stat").read_text().rpartition(")")[2].split()[:2]
-                arguments = (process / "cmdline").read_bytes()
-                if int(parent) == self.process.pid and state != "Z" and b"spawn_main" in arguments:
-                    found.add(int(process.name))
-        return found
+        """Ids of the worker processes."""
+        return workers_of(self.process.pid)
 
     def end(self):
         """Wait until it has stopped; return what it wrote to standard error."""

@@ -132,6 +132,8 @@ def test_what_is_no_map_is_told_in_a_sentence(made, tmp_path):
         lambda m: {"facts": {}},
         lambda m: {"facts": {"documents": 81}},
         lambda m: {"ids": m.ids[1:]},
+        lambda m: {"titles": ["\ud800"] * len(m)},  # which no answer can carry
+        lambda m: {"facts": m.facts | {"seed": 2**70}},
     ],
 )
 def test_a_hostile_map_is_told_in_a_sentence(harm, made, tmp_path):  # #16 C

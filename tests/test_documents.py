@@ -13,10 +13,13 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from vdsh.documents import Document, read_documents, source, values
-from vdsh.documents.folder import SkippedFilesWarning
-from vdsh.documents.values import text_of
+from vdsh.documents.folder import FoundFile, Skipped, SkippedFilesWarning, find_files
+from vdsh.documents.ignore import Patterns
+from vdsh.documents.markup import text_of
 from vdsh.errors import InputError, MissingFileError, MissingPackageError, VdshError
 
 DOCUMENTS = [
@@ -545,12 +548,17 @@ def test_files_of_a_folder_that_are_no_text_are_skipped_and_counted(tmp_path):
     with pytest.warns(SkippedFilesWarning) as caught:
         (document,) = read_documents(tmp_path, max_document_size=1000)
     assert document.text == "moon"
-    (warning,) = caught
-    assert str(warning.message) == (
-        "Skipped 8 of 9 files that are not text: 'broken', 'cut.gz', 'large.bin' and 5 more. "
-        "Name the encoding of texts with encoding= (--encoding)."
-    )
-    assert warning.filename == __file__
+    name = tmp_path.name
+    assert sorted(str(warning.message) for warning in caught) == [
+        f"Skipped 1 of 9 files ('{name}/broken'): it cannot be read (No such file or directory).",
+        f"Skipped 1 of 9 files ('{name}/cut.gz'): it is damaged gzip.",
+        f"Skipped 1 of 9 files ('{name}/pipe'): it is not a regular file.",
+        f"Skipped 1 of 9 files ('{name}/two�lines'): it has a name that is not UTF-8, or has "
+        "control characters.",
+        f"Skipped 4 of 9 files ('{name}/large.bin', '{name}/photo.jpg', '{name}/photo.png' and "
+        "1 more): each is not text. Name the encoding of texts with encoding= (--encoding).",
+    ]
+    assert {warning.filename for warning in caught} == {__file__}
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
@@ -584,11 +592,11 @@ def linked(tmp_path):
 def test_links_that_leave_a_folder_are_left_alone(linked):
     with pytest.warns(SkippedFilesWarning) as caught:
         assert ids_of(linked) == ["docs/again", "docs/sub/inside"]
-    skipped, left = (str(warning.message) for warning in caught)
-    assert "1 of 3 files that are not text: 'sub/itself'" in skipped
+    left, circle = (str(warning.message) for warning in caught)
+    assert "('docs/sub/itself'): it cannot be read (Too many levels of symbolic links)." in circle
     assert left == (
-        f"Left 2 links alone that lead out of '{linked}': 'file', 'folder'. "
-        "Follow them with follow=True (--follow)."
+        "Skipped 2 of 5 files ('docs/file', 'docs/folder/'): each is a link that leads out of its "
+        "folder. Follow links with follow=True (--follow)."
     )
 
 
@@ -596,6 +604,108 @@ def test_links_are_followed_when_asked_each_folder_once(linked):
     with pytest.warns(SkippedFilesWarning, match="sub/itself"):
         found = ids_of(linked, follow=True)
     assert found == ["docs/again", "docs/file", "docs/folder/outside", "docs/sub/inside"]
+
+
+def found_in(*roots, **options):
+    """Sort what `find_files` gives into ids of files, and ids with their reasons."""
+    found = list(find_files(roots, **options))
+    files = [each.id for each in found if isinstance(each, FoundFile)]
+    return files, {each.id: each.reason for each in found if isinstance(each, Skipped)}
+
+
+def make_tree(root, *names):
+    for name in names:
+        write(root / name, "text")
+    return root
+
+
+def test_files_are_found_in_the_order_of_their_ids_with_size_and_time(tmp_path):  # #35
+    root = make_tree(tmp_path / "notes", "b/c/d", "b/a", "b-a", "b.md", "a", ".git/x", "é/🚀 x")
+    os.utime(root / "a", ns=(1, 1_234_567_890_123_456_789))
+    ids, skipped = found_in(root)
+    assert ids == sorted(ids) and not skipped
+    assert ids == [f"notes/{name}" for name in ("a", "b-a", "b.md", "b/a", "b/c/d", "é/🚀 x")]
+    first = next(find_files([root]))
+    assert first == ("notes/a", root / "a", 4, 1_234_567_890_123_456_789)
+
+
+def test_gitignore_is_honoured_at_every_level(tmp_path):  # #35
+    names = "a.log keep.log build/x sub/a.log sub/deep/b.log sub/deep/c.tmp sub/top src/build/y"
+    root = make_tree(tmp_path / "n", *names.split())
+    write(root / ".gitignore", "# comment\n*.log\r\n!keep.log\nbuild/\n/top\n!\n[z-a]\n")
+    write(root / "sub/.gitignore", "!b.log\n*.tmp")
+    assert found_in(root)[0] == ["n/keep.log", "n/sub/deep/b.log", "n/sub/top"]
+
+
+def test_includes_and_excludes_are_patterns_of_paths(tmp_path):  # #35
+    root = make_tree(tmp_path / "n", "a.md", "a.py", "old/b.md", "docs/c.txt", "docs/old/d.md")
+    assert found_in(root, include=["*.md"])[0] == ["n/a.md", "n/docs/old/d.md", "n/old/b.md"]
+    assert found_in(root, include=["docs/"])[0] == ["n/docs/c.txt", "n/docs/old/d.md"]
+    assert found_in(root, exclude=["old/", "*.py"])[0] == ["n/a.md", "n/docs/c.txt"]
+    assert found_in(root, include=["*.md"], exclude=["/old"])[0] == ["n/a.md", "n/docs/old/d.md"]
+
+
+GLOBS = st.sampled_from(["a", "b", "*", "?", "**", "a*", "*b", "[ab]", "[!a]", "a*b*a"])
+RULES = st.builds(
+    lambda back, root, globs, end: back + root + "/".join(globs) + end,
+    st.sampled_from(["", "!"]),
+    st.sampled_from(["", "/"]),
+    st.lists(GLOBS, min_size=1, max_size=3),
+    st.sampled_from(["", "/"]),
+)
+PATHS = st.lists(st.sampled_from(["a", "b", "ab", "aab"]), min_size=1, max_size=4).map("/".join)
+
+
+@given(rules=st.lists(RULES, max_size=3), path=PATHS, end=st.sampled_from(["", "/"]))
+def test_patterns_agree_with_another_library(rules, path, end):  # #35; mypy brings it
+    pathspec = pytest.importorskip("pathspec")
+    ours, theirs = Patterns(rules), pathspec.GitIgnoreSpec.from_lines(rules)
+    ends = [place for place, sign in enumerate(path) if sign == "/"]
+    if not any(ours.leave_out(path[: place + 1]) for place in ends):
+        assert bool(ours.leave_out(path + end)) == theirs.match_file(path + end)
+
+
+def test_names_that_cannot_be_ids_are_skipped_with_a_reason(tmp_path):  # #35
+    root = make_tree(tmp_path / "n", "fine")
+    for name in (b"caf\xe9", b"caf\xe8", b"two\nlines", b"d\xff/inside"):
+        path = os.path.join(os.fsencode(root), name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(b"x")
+    files, skipped = found_in(root)
+    assert files == ["n/fine"]
+    assert sorted(skipped) == ["n/caf�", "n/d�/", "n/two�lines"]
+    assert {*skipped.values()} == {"has a name that is not UTF-8, or has control characters"}
+
+
+def test_pipes_sockets_and_stores_are_skipped_and_never_opened(tmp_path):  # #35
+    root = make_tree(tmp_path / "n", "a", "store/store.sqlite", "store/examples.txt")
+    os.mkfifo(root / "pipe")
+    (root / "null").symlink_to("/dev/null")
+    files, skipped = found_in(root, follow=True)
+    assert files == ["n/a"]
+    no_file = "is not a regular file"
+    assert skipped == {"n/null": no_file, "n/pipe": no_file, "n/store/": "is a store of vdsh"}
+
+
+def test_several_roots_may_be_files_and_are_read_once(tmp_path):  # #35
+    root = make_tree(tmp_path / "n", "a", "sub/b")
+    assert found_in(root / "a", root, root, root / "sub")[0] == ["a", "n/a", "n/sub/b"]
+    make_tree(tmp_path / "other/n", "a")
+    with pytest.raises(InputError, match="have the same name, so their ids would be the same"):
+        found_in(root, tmp_path / "other/n")
+    with pytest.raises(MissingFileError, match="No file or folder"):
+        found_in(root, tmp_path / "gone")
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read anything")
+def test_a_folder_below_that_may_not_be_read_is_skipped(tmp_path):  # #35
+    root = make_tree(tmp_path / "n", "a", "locked/b")
+    (root / "locked").chmod(0)
+    try:
+        assert found_in(root) == (["n/a"], {"n/locked/": "cannot be read (Permission denied)"})
+    finally:
+        (root / "locked").chmod(0o755)
 
 
 # Values, sizes and encodings (#16 A7, A9, C, D4)
@@ -692,7 +802,7 @@ def test_files_of_a_folder_over_the_limit_are_skipped_and_counted(tmp_path):  # 
         (document,) = read_documents(tmp_path / "docs", max_document_size=1000)
     assert document.text == "moon"
     assert [str(warning.message) for warning in caught] == [
-        "Skipped 1 of 2 files of more than 1,000 bytes: 'large.txt'. "
+        "Skipped 1 of 2 files ('docs/large.txt'): it has more than 1,000 bytes. "
         "Allow more with max_document_size= (--max-document-size)."
     ]
     assert len(list(read_documents(tmp_path / "docs", max_document_size=2000))) == 2

@@ -161,6 +161,7 @@ def test_files_of_the_page_are_compressed_and_asked_for_again(service, name):
         urlopen(Request(f"{service}/page/{name}", headers=given | {"If-None-Match": tag}))
 
 
+@pytest.mark.slow
 def test_the_demo_serves_what_an_earlier_demo_left(fitted, tmp_path):
     with open_store(tmp_path / "demo" / "store", fitted) as opened:
         opened.upsert(map(Document, "abcdef", toy_corpus()[0]))

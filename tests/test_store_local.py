@@ -18,6 +18,8 @@ from vdsh.errors import FolderError, InputError, MissingFileError, WriteError
 from vdsh.model import Model, as_model
 from vdsh.search import HammingIndex
 from vdsh.store import open_store
+from vdsh.store.engines.sqlite.filters import Narrowing
+from vdsh.store.engines.sqlite.maintenance import Maintenance
 from vdsh.store.model import to_pieces
 
 # Texts here are not about words.
@@ -74,6 +76,56 @@ def test_a_filter_may_be_too_long(store):
 def test_an_id_may_be_very_long(store):
     store.upsert([doc("x" * 100_000)])
     assert store.get("x" * 100_000) == doc("x" * 100_000)
+
+
+# -- threads ------------------------------------------------------------------------------------
+
+
+def test_two_threads_may_need_the_model_at_once(folder, years, monkeypatch):
+    """Up to Python 3.11 `cached_property` held a lock that the other one waited for (#31)."""
+    years.close()
+    store = open_store(folder)
+    asking = threading.Thread(target=store.search, args=("text",), daemon=True)
+    checking = threading.Thread(target=store.check, daemon=True)
+
+    def problems(_):  # it is our turn, and we need the model next
+        asking.start()
+        asking.join(0.3)  # it needs the model first, and waits for its turn
+        return iter(())
+
+    monkeypatch.setattr(Maintenance, "problems", problems)
+    checking.start()
+    checking.join(30)
+    asking.join(30)
+    assert not checking.is_alive() and not asking.is_alive()
+    store.close()
+
+
+def test_a_slow_filter_holds_up_no_other_handle(folder, years, monkeypatch):
+    """As above: all searches of a process waited for one that looked for what matches."""
+    entered, go_on, found = threading.Event(), threading.Event(), []
+    usual = Narrowing.rows
+
+    def rows(self, *given):
+        if threading.current_thread() is slow:
+            entered.set()
+            go_on.wait(60)
+        return usual(self, *given)
+
+    def search(number):
+        with open_store(folder) as store:
+            found.extend(ids(store.search(code(number), where={"year": 1990 + number})))
+
+    monkeypatch.setattr(Narrowing, "rows", rows)
+    slow, quick = (threading.Thread(target=search, args=(i,), daemon=True) for i in (4, 5))
+    slow.start()
+    assert entered.wait(30)
+    quick.start()
+    quick.join(30)
+    assert found == ["d5"]
+    go_on.set()
+    slow.join(30)
+    assert found == ["d5", "d4"]
 
 
 # -- places -------------------------------------------------------------------------------------

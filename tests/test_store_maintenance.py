@@ -6,14 +6,15 @@ import sqlite3
 import subprocess
 import sys
 import tarfile
+from contextlib import contextmanager
 from threading import Event, Thread
 
 import pytest
 from typer.testing import CliRunner
 
-from vdsh import Document, open_store
+from vdsh import Document, TextHasher, open_store
 from vdsh.cli import app
-from vdsh.errors import FolderError, InputError, OutputExistsError, VdshError
+from vdsh.errors import FolderError, InputError, OutputExistsError, WriteError
 from vdsh.store import restore_store
 
 
@@ -137,19 +138,6 @@ def test_a_backup_never_lies_in_the_store(folder, tmp_path):
     assert not list(tmp_path.rglob("copy.vdsh"))
 
 
-def test_a_full_disk_leaves_no_backup(folder, tmp_path):
-    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with open_store(folder) as store:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, most))
-        try:
-            with pytest.raises(VdshError):
-                store.back_up(tmp_path / "copy.vdsh")
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-        assert [path.name for path in tmp_path.iterdir()] == ["store"]
-        assert store.check() == []
-
-
 def test_nothing_is_replaced_unasked(folder, tmp_path):
     file = tmp_path / "copy.vdsh"
     file.write_text("mine")
@@ -268,6 +256,49 @@ def test_what_is_restored_is_checked_first(folder, tmp_path, statement):  # #31 
     with pytest.raises(FolderError, match="Nothing was restored"):
         restore_store(tmp_path / "bad.vdsh", tmp_path / "again")
     assert not (tmp_path / "again").exists()
+
+
+def test_what_sqlite_complains_of_is_one_line(folder):
+    file = folder / "store.sqlite"
+    data = bytearray(file.read_bytes())
+    leaf = next(page for page in range(4096, len(data), 4096) if data[page] == 13)
+    data[leaf + 7] = 15  # bytes between cells, it says
+    file.write_bytes(data)
+    with open_store(folder) as store:
+        (line,) = store.check()
+    assert "Fragmentation" in line and "\n" not in line
+
+
+@contextmanager
+def full_disk(size):
+    """Let no file grow beyond a size, as if the disk were full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("work", ["reindex", "compact", "back_up", "upsert"])
+def test_a_full_disk_is_a_sentence_and_loses_nothing(folder, tmp_path, corpus, work):
+    """#31 B, the leftovers."""
+    other = TextHasher("lsh", 32, random_state=1).fit(corpus[0])
+    more = [Document(f"new{i}", "orbit moon " * 50) for i in range(500)]
+    with open_store(folder) as store:
+        before = list(store)
+        works = {
+            "reindex": lambda: store.reindex(other),
+            "compact": store.compact,
+            "back_up": lambda: store.back_up(tmp_path / "copy.vdsh"),
+            "upsert": lambda: store.upsert(more),
+        }
+        with full_disk(20_000), pytest.raises(WriteError, match="free space"):
+            works[work]()
+        assert [path.name for path in tmp_path.iterdir()] == ["store"]
+        assert list(store) == before and store.check() == []
+        works[work]()
+        assert len(store) == len(before) + 500 * (work == "upsert") and store.check() == []
 
 
 KILLED = """

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
@@ -181,7 +182,7 @@ def load(path: Path) -> CorpusMap:
 
 
 def _check_parts(found: CorpusMap) -> None:
-    """Raise a ValueError where names and arrays do not fit each other."""
+    """Raise a ValueError or TypeError where names and arrays do not fit, or cannot be sent."""
     points, scores, label, n = found.points, found.scores, found.label, len(found.ids)
     texts = [found.ids, found.titles, found.labels]
     good = all(isinstance(some, list) and set(map(type, some)) <= {str} for some in texts)
@@ -193,6 +194,7 @@ def _check_parts(found: CorpusMap) -> None:
     good = good and bool(np.isfinite(points).all() and np.isfinite(scores).all())
     if not good or (n and not -1 <= label.min() <= label.max() < len(found.labels)):
         raise ValueError("names and arrays do not fit each other")
+    orjson.dumps([*texts, found.facts])  # or no service could answer with it
 
 
 def _check_format(path: Path, format: int) -> None:

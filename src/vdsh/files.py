@@ -8,9 +8,11 @@ Modes are those that the umask gives to any new file.
 import os
 import secrets
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Any
 
 from vdsh.errors import OutputExistsError, VdshError, WriteError
 
@@ -80,6 +82,22 @@ def put(draft: Path, path: Path) -> None:
     draft.replace(path)
 
 
+def lock(file: IO[Any]) -> bool:
+    """Lock an open file until it is closed; return False where another process holds it."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
 @contextmanager
 def explained(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn what goes wrong while `path` is written into a sentence."""
@@ -103,7 +121,7 @@ def _draft_of(path: Path) -> Path:
 
 
 def _sync(file: Path) -> None:
-    with file.open("rb") as handle:
+    with file.open("rb+") as handle:  # Windows syncs only what may be written
         os.fsync(handle.fileno())
 
 

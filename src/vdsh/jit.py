@@ -9,8 +9,8 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from functools import lru_cache
+from contextlib import contextmanager, nullcontext, suppress
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from threading import Lock
 from typing import Any, TypeVar, cast
@@ -23,6 +23,18 @@ WORTH = 0.05  # seconds of numpy that are worth loading numba, which takes ten t
 
 _most = 0  # threads that `use_threads` allows; 0 is one a CPU
 _lock = Lock()
+
+
+class once(cached_property[T]):
+    """Compute an attribute when it is first asked for, and keep it.
+
+    Up to Python 3.11 `cached_property` has one lock for all objects of a class: a slow filter
+    would hold up all searches, and loading a model could wait for itself.
+    """
+
+    def __init__(self, work: Callable[[Any], T]) -> None:
+        super().__init__(work)
+        self.lock: Any = nullcontext()
 
 
 def compiled(seconds: float) -> bool:

@@ -17,7 +17,7 @@ from vdsh.cli import options
 from vdsh.errors import VdshError
 
 GROUPS = {  # in the order of `vdsh --help`, 20 verbs at most
-    "Daily": "search index fit info serve delete demo".split(),
+    "Daily": "search index fit info serve mcp delete demo".split(),
     "Maintenance": "check backup restore compact reindex drift duplicates copy".split(),
     "Research": ["reproduce", "research"],
 }

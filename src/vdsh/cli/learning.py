@@ -104,7 +104,7 @@ def check_documents(
     documents: "list[Document]", hasher: "TextHasher", reading: options.Reading
 ) -> None:
     """Raise where labels are needed and there are none; warn of texts that look like HTML."""
-    from vdsh.documents.values import looks_like_html
+    from vdsh.documents.markup import looks_like_html
     from vdsh.hashers import HASHERS
 
     if HASHERS[hasher.model].supervised and all(each.labels is None for each in documents):

@@ -11,27 +11,30 @@ EXAMPLE = "Example: vdsh serve news-store --workers 2"
 PACKAGES = ("fastapi", "uvicorn", "httptools", "prometheus_client", "fastapi_offline")
 
 
+Stores = Annotated[list[str], typer.Argument(help="Folders or URLs of stores.", show_default=False)]
+Names = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--as",
+        help="NAME=STORE: what a store is called; by default the name of its folder. Repeat for "
+        "several.",
+        show_default=False,
+    ),
+]
+Writable = Annotated[
+    bool, typer.Option("--writable", help="Allow clients to write and delete documents.")
+]
+
+
 def command(
-    stores: Annotated[
-        list[str], typer.Argument(help="Folders or URLs of stores.", show_default=False)
-    ],
-    names: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--as",
-            help="NAME=STORE: the name of a store in paths and on the page; by default that of its "
-            "folder. Repeat for several.",
-            show_default=False,
-        ),
-    ] = None,
+    stores: Stores,
+    names: Names = None,
     host: Annotated[
         str, typer.Option(help="Address to listen on; beyond this machine a token is needed.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
     workers: Annotated[int, typer.Option(min=1, help="Processes, each with the store open.")] = 1,
-    writable: Annotated[
-        bool, typer.Option("--writable", help="Allow clients to write and delete documents.")
-    ] = False,
+    writable: Writable = False,
     token_file: Annotated[
         str | None,
         typer.Option(
@@ -56,7 +59,8 @@ def command(
 ) -> None:
     """Serve stores over HTTP: search, encode and explain as JSON, and a page.
 
-    Each store is served under /v1/stores/NAME/, the first one also under /v1/.
+    Each store is served under /v1/stores/NAME/, the first one also under /v1/; to assistants all
+    of them under /mcp, where the extra `mcp` is installed.
 
     Requests are logged to standard error as JSON lines.
     """

@@ -1,4 +1,4 @@
-"""Files to documents, as a stream: JSON lines, CSV, TSV, Parquet, text, folders, stdin."""
+"""Files to documents, as a stream: JSON lines, CSV, TSV, Parquet, text, folders of files, stdin."""
 
 from vdsh.documents.document import Document
 from vdsh.documents.reader import DocumentReader, read_documents

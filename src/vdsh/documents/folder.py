@@ -1,111 +1,227 @@
-"""A folder as a source: each file that is text is a document; the others are counted."""
+"""The files below folders, found one by one in the order of their names; a folder as a source."""
 
-import gzip
 import os
+import re
+import stat
 import warnings
-import zlib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
-from vdsh.documents.document import is_id
-from vdsh.documents.source import Record, Source, decode_whole, looks_binary, opened, unzipped
-from vdsh.errors import InputError
+from vdsh.documents.document import CONTROL, is_id
+from vdsh.documents.ignore import Patterns
+from vdsh.documents.readers import NOT_TEXT, TOO_LARGE, UnreadableError, read_file
+from vdsh.documents.source import Record, Source
+from vdsh.errors import InputError, MissingFileError
 
 _MOST_NAMED = 3  # files in a sentence
+_STORE = "store.sqlite"  # its folder is a store: its files are no documents
+_LEADS_OUT = "is a link that leads out of its folder"
+_ADVICE = {
+    NOT_TEXT: " Name the encoding of texts with encoding= (--encoding).",
+    TOO_LARGE: " Allow more with max_document_size= (--max-document-size).",
+    _LEADS_OUT: " Follow links with follow=True (--follow).",
+}
+_NO_ID = re.compile(rf"[{CONTROL}\ud800-\udfff]")
 
 
 class SkippedFilesWarning(UserWarning):
     """Some files of a folder are no text, too large, or links out of it: they were not read."""
 
 
-class _Reason(NamedTuple):
-    """Why a file is skipped."""
+class FoundFile(NamedTuple):
+    """A file that may be a document; `modified` is in nanoseconds."""
 
-    what: str
-    advice: str
+    id: str
+    path: Path
+    size: int
+    modified: int
 
 
-_NO_TEXT = _Reason("that are not text", "Name the encoding of texts with encoding= (--encoding).")
+class Skipped(NamedTuple):
+    """What is not read, and why ("is a link …"); the id of a whole folder ends in `/`."""
+
+    id: str
+    reason: str
+
+
+class _Folder(NamedTuple):
+    """A folder on the way down: its path in the root (`"a/b/"`), and the rules that hold in it."""
+
+    path: str
+    inside: str
+    ignored: tuple[tuple[int, Patterns], ...] = ()  # deepest first, after so many characters
+
+
+def find_files(
+    roots: Iterable[str | os.PathLike[str]],
+    *,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    follow: bool = False,
+) -> Iterator[FoundFile | Skipped]:
+    """Find the files below folders, in the order of their names, one folder at a time in memory.
+
+    Hidden files, stores of vdsh, and what a `.gitignore` in or below a root names are left out.
+
+    Parameters
+    ----------
+    roots : iterable of path
+        Folders, or single files. The id of a file is the root's name and the path below it.
+    include, exclude : sequence of str
+        Patterns as a `.gitignore` has them (`*.md`, `drafts/`), relative to each root.
+    follow : bool, default=False
+        Follow links that lead out of a root, each folder once.
+    """
+    walk = _Walk(Patterns(include) if include else None, Patterns(exclude), follow)
+    names: dict[str, str] = {}
+    for root in [os.fspath(root) for root in roots]:
+        if not os.path.exists(root):
+            raise MissingFileError(f"No file or folder '{root}'. Check the path.")
+        name = os.path.basename(os.path.abspath(root))
+        other = names.setdefault(name, root)
+        if not os.path.samefile(other, root):
+            problem = f"'{other}' and '{root}' have the same name, so their ids would be the same."
+            raise InputError(f"{problem} Give the folder above them.")
+        yield from walk.below(root, name)
+
+
+class _Walk:
+    """One way through folders and their links."""
+
+    def __init__(self, include: Patterns | None, exclude: Patterns, follow: bool) -> None:
+        self.include, self.exclude, self.follow = include, exclude, follow
+        self.seen: set[tuple[int, int]] = set()  # links may lead to a folder again, or in a circle
+
+    def below(self, root: str, name: str) -> Iterator[FoundFile | Skipped]:
+        """Find the files of one root."""
+        self.root = Path(os.path.realpath(root))
+        if not os.path.isdir(root):
+            yield _found(name, root)
+            return
+        prefix = f"{name}/".lstrip("/")
+        left = [self._entries(_Folder(root, ""))]
+        while left:
+            for item in left[-1]:
+                if isinstance(item, _Folder):
+                    left.append(self._entries(item))
+                    break
+                yield item._replace(id=_shown(prefix + item.id))
+            else:
+                left.pop()
+
+    def _entries(self, folder: _Folder) -> Iterator[FoundFile | Skipped | _Folder]:
+        """Look at what is in a folder, in the order of whole paths."""
+        try:
+            facts = os.stat(folder.path)
+            with os.scandir(folder.path) as entries:
+                kinds = {f"{entry.name}{'/' * _is_folder(entry)}": entry for entry in entries}
+        except OSError as error:
+            if not folder.inside:
+                raise InputError(f"Cannot read folder '{folder.path}': {error.strerror}.") from None
+            yield Skipped(folder.inside, f"cannot be read ({error.strerror})")
+            return
+        if (place := (facts.st_dev, facts.st_ino)) in self.seen:
+            return
+        self.seen.add(place)
+        if _STORE in kinds:
+            yield Skipped(folder.inside, "is a store of vdsh")
+            return
+        if ".gitignore" in kinds:
+            folder = folder._replace(ignored=(_read_rules(folder), *folder.ignored))
+        for name in sorted(kinds):
+            if name[0] != "." and not self._leaves_out(folder, name):
+                yield from self._entry(folder, name, kinds[name])
+
+    def _entry(
+        self, folder: _Folder, name: str, entry: "os.DirEntry[str]"
+    ) -> Iterator[FoundFile | Skipped | _Folder]:
+        inside, path, is_folder = folder.inside + name, entry.path, name[-1] == "/"
+        if not is_id(name):
+            yield Skipped(inside, "has a name that is not UTF-8, or has control characters")
+        elif entry.is_symlink() and not self._is_inside(path):
+            if not self.follow:
+                yield Skipped(inside, _LEADS_OUT)
+            else:
+                yield _Folder(path, inside, folder.ignored) if is_folder else _found(inside, path)
+        elif not is_folder:
+            yield _found(inside, path, entry)
+        elif not entry.is_symlink():  # a link to a folder inside brings nothing new
+            yield _Folder(path, inside, folder.ignored)
+
+    def _is_inside(self, path: str) -> bool:
+        return Path(os.path.realpath(path)).is_relative_to(self.root)
+
+    def _leaves_out(self, folder: _Folder, name: str) -> bool:
+        inside = folder.inside + name
+        if self.exclude.leave_out(inside):
+            return True
+        if self.include and name[-1] != "/" and not self.include.fits_inside(inside):
+            return True
+        says = (rules.leave_out(inside[begin:]) for begin, rules in folder.ignored)
+        return next((answer for answer in says if answer is not None), False)
+
+
+def _found(id: str, path: str, entry: "os.DirEntry[str] | None" = None) -> FoundFile | Skipped:
+    try:
+        facts = entry.stat() if entry else os.stat(path)
+    except OSError as error:  # a broken link, or a file that has just gone
+        return Skipped(id, f"cannot be read ({error.strerror})")
+    if not stat.S_ISREG(facts.st_mode):  # nobody may ever write to a pipe
+        return Skipped(id, "is not a regular file")
+    return FoundFile(id, Path(path), facts.st_size, facts.st_mtime_ns)
+
+
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself
+        return False
+
+
+def _shown(id: str) -> str:
+    return id if is_id(id) else _NO_ID.sub("\ufffd", id)
+
+
+def _read_rules(folder: _Folder) -> tuple[int, Patterns]:
+    try:
+        lines = read_file(os.path.join(folder.path, ".gitignore")).text.splitlines()
+    except UnreadableError:
+        lines = []
+    return len(folder.inside), Patterns(lines)
 
 
 def read_folder(source: Source) -> Iterator[Record]:
     """Read the files of a folder, in the order of their names."""
-    names, links = _files_below(source.name, follow=source.follow)
-    source.total = len(names)
-    skipped = defaultdict[_Reason, list[str]](list)
-    for name in names:
-        text = _text(source, os.path.join(source.name, name)) if is_id(name) else _NO_TEXT
-        source.done += 1
-        if isinstance(text, _Reason):
-            skipped[text].append(name)
-            continue
-        folder = {"folder": os.path.dirname(name)} if "/" in name else {}
-        id = f"{source.own_name}/{name}".lstrip("/")
-        yield f"file '{name}'", {**folder, source.id_field: id, source.text_fields[0]: text}
-    for (what, advice), some in skipped.items():
-        _warn(f"Skipped {len(some):,} of {len(names):,} files {what}", some, advice)
-    if links:
-        advice = "Follow them with follow=True (--follow)."
-        _warn(f"Left {len(links):,} links alone that lead out of '{source.name}'", links, advice)
-
-
-def _warn(what: str, names: list[str], advice: str) -> None:
-    more = len(names) - _MOST_NAMED
-    shown = ", ".join(map(repr, names[:_MOST_NAMED])) + (f" and {more:,} more" if more > 0 else "")
-    warnings.warn(f"{what}: {shown}. {advice}", SkippedFilesWarning, stacklevel=5)
-
-
-def _text(source: Source, path: str) -> str | _Reason:
-    """Read a whole file, or say why it is skipped."""
-    if not os.path.isfile(path):  # a broken link, or a pipe that nobody may ever write to
-        return _NO_TEXT
-    limit = source.max_document_size
-    with opened(path) as file:
+    roots, follow = [source.name], source.follow
+    source.total = sum(1 for _ in find_files(roots, follow=follow))  # counted, not kept
+    skipped = defaultdict[str, list[str]](list)
+    for found in find_files(roots, follow=follow):
         try:
-            data = unzipped(file).read(limit + 1)
-        except (EOFError, zlib.error, gzip.BadGzipFile):
-            return _NO_TEXT
-    if len(data) > limit and not looks_binary(data, source.encoding):
-        advice = "Allow more with max_document_size= (--max-document-size)."
-        return _Reason(f"of more than {limit:,} bytes", advice)
-    text = None if len(data) > limit else decode_whole(data, source.encoding)
-    return _NO_TEXT if text is None else text
+            if isinstance(found, Skipped):
+                raise UnreadableError(found.reason)
+            yield found.id, _fields(source, found)
+        except UnreadableError as error:
+            skipped[str(error)].append(found.id)
+        source.done += 1
+    for reason, ids in skipped.items():
+        _warn(reason, ids, source.total)
 
 
-def _files_below(folder: str, *, follow: bool) -> tuple[list[str], list[str]]:
-    """List the files of a folder tree, and the links out of it that are left alone.
-
-    Both are sorted relative posix paths. A link to a folder inside brings nothing new.
-    """
-
-    def fail(error: OSError) -> NoReturn:
-        raise InputError(f"Cannot read folder '{error.filename}': {error.strerror}.") from error
-
-    root = _real(folder)
-    found, links, seen, left = list[Path](), list[Path](), set[Path](), [Path(folder)]
-    while left:
-        for place, folders, files in os.walk(left.pop(), onerror=fail):
-            folders[:] = [name for name in folders if not name.startswith(".")]
-            if (real := _real(place)) in seen:  # links may lead here again, also in a circle
-                folders.clear()
-                continue
-            seen.add(real)
-            for path in (Path(place, name) for name in (*folders, *files) if name[0] != "."):
-                leads_out = path.is_symlink() and not _real(path).is_relative_to(root)
-                if leads_out and not follow:
-                    links.append(path)
-                elif not path.is_dir():
-                    found.append(path)
-                elif leads_out:
-                    left.append(path)
-    return _names(found, folder), _names(links, folder)
+def _fields(source: Source, found: FoundFile) -> dict[str, str]:
+    limit = source.max_document_size
+    text, title = read_file(found.path, encoding=source.encoding, limit=limit)
+    folder = found.id.partition("/")[2].rpartition("/")[0]
+    fields = {"folder": folder, "title": title}
+    fields = {name: value for name, value in fields.items() if value}
+    return {**fields, source.id_field: found.id, source.text_fields[0]: text}
 
 
-def _real(path: str | Path) -> Path:
-    return Path(os.path.realpath(path))  # Path.resolve raises for links in a circle
-
-
-def _names(paths: list[Path], folder: str) -> list[str]:
-    return sorted(path.relative_to(folder).as_posix() for path in paths)
+def _warn(reason: str, ids: list[str], total: int) -> None:
+    more = len(ids) - _MOST_NAMED
+    shown = ", ".join(map(repr, ids[:_MOST_NAMED])) + (f" and {more:,} more" if more > 0 else "")
+    advice = next((_ADVICE[start] for start in _ADVICE if reason.startswith(start)), "")
+    each = "each" if len(ids) > 1 else "it"
+    message = f"Skipped {len(ids):,} of {total:,} files ({shown}): {each} {reason}.{advice}"
+    warnings.warn(message, SkippedFilesWarning, stacklevel=5)

@@ -8,6 +8,7 @@ from reprlib import repr as short
 from typing import Any
 
 from vdsh.documents.document import Document, check_characters
+from vdsh.documents.markup import text_of
 from vdsh.documents.records import read_records
 from vdsh.documents.source import (
     MAX_DOCUMENT_SIZE,
@@ -17,7 +18,7 @@ from vdsh.documents.source import (
     drop,
     not_among,
 )
-from vdsh.documents.values import DEPTH, is_too_deep, number_or_text, parse_json, plain, text_of
+from vdsh.documents.values import DEPTH, is_too_deep, number_or_text, parse_json, plain
 from vdsh.errors import InputError, MissingFileError
 
 _ENDINGS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv"}
@@ -45,9 +46,9 @@ def read_documents(
     Parameters
     ----------
     source : path or "-"
-        A file, a folder (each file in it is one document; hidden files are left out, and files
-        that are no text, or too large, are skipped with a `SkippedFilesWarning`) or standard
-        input. Gzip is recognised by its first bytes.
+        A file, a folder (each file in it is one document, see `find_files` and `read_file`;
+        what cannot be read is skipped with a `SkippedFilesWarning`) or standard input. Gzip is
+        recognised by its first bytes.
     format : {"jsonl", "csv", "tsv", "parquet", "text"}, optional
         By default what the file's ending says, and JSON lines for standard input. A Parquet file
         that `vdsh export` wrote gives the documents of its store.

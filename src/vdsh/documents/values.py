@@ -1,6 +1,5 @@
-"""The values of fields: JSON as it is met in the wild, plain enough to store; pages as texts."""
+"""The values of fields: JSON as it is met in the wild, plain enough to store."""
 
-import html
 import json
 import math
 import re
@@ -22,17 +21,6 @@ DEPTH = 100  # levels of lists and objects; databases refuse a thousand
 _WIDEST = 24  # characters of the longest float, -1.7976931348623157e+308
 # A surrogate pair, half of one (group 1), or any other escape.
 _ESCAPE = re.compile(r"\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(\\u[dD][89a-fA-F]\w\w)|\\.")
-
-# What is never closed reaches to the end, so the time grows with the length and no faster.
-_MARKUP = re.compile(
-    r"<!--.*?(?:-->|\Z)|<(?P<hidden>script|style)\b.*?(?:</(?P=hidden)\s*>|\Z)"
-    r"|</?(?P<tag>[a-z][a-z0-9]*)\b[^<>]*>|<[!?][^<>]*>",
-    re.IGNORECASE | re.DOTALL,
-)
-_INLINE = frozenset(
-    "a abbr b big bdi bdo cite code del dfn em font i ins kbd mark q s samp small span strike "
-    "strong sub sup tt u var wbr".split()
-)
 
 
 def parse_json(line: str) -> Any:
@@ -121,22 +109,3 @@ def number_or_text(cell: str) -> str | int | float:
         if str(number) == cell and math.isfinite(number) and abs(number) < 2**63:
             return number
     return cell
-
-
-def text_of(page: str) -> str:
-    """Return the text of some HTML; tags inside a line join, others end a line.
-
-    >>> text_of("<p>Caf&eacute; <script>x()</script><b>b</b>old<br>next &lt; last").splitlines()
-    ['', 'Café  bold', 'next < last']
-    """
-    return html.unescape(_MARKUP.sub(_instead, page))
-
-
-def looks_like_html(text: str) -> bool:
-    """Tell whether a text has the end of a paragraph, link or the like, or a hard space."""
-    return bool(re.search(r"</(?:p|div|a|span|li|td|b|i|strong|em|html)>|&nbsp;", text, re.I))
-
-
-def _instead(match: re.Match[str]) -> str:
-    tag = match["tag"]
-    return "" if tag and tag.lower() in _INLINE else "\n" if tag else " "

@@ -3,12 +3,14 @@
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Response
 from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.responses import FileResponse
+from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 
 from vdsh.errors import InputError
@@ -24,9 +26,9 @@ from vdsh.server.answers import ALWAYS
 from vdsh.server.errors import add_error_handlers
 from vdsh.server.guard import Guard
 from vdsh.server.limits import Limits
+from vdsh.server.mcp import McpEndpoint
 from vdsh.server.metrics import Metrics
-from vdsh.server.pool import StorePool
-from vdsh.server.service import READ_ONLY, Service
+from vdsh.server.service import make_services
 from vdsh.server.stores import NAME, ByName, name_stores
 from vdsh.server.tokens import Tokens, one_token
 from vdsh.store import Store
@@ -69,7 +71,7 @@ def create_app(
     """
     limits, metrics = limits or Limits(), Metrics()
     tokens = one_token(token) if isinstance(token, str) else token
-    services = _services(_named(store), limits, None if writable else READ_ONLY, device)
+    services = make_services(_named(store), limits, writable=writable, device=device)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -85,6 +87,8 @@ def create_app(
     for part in (routes, document_routes, explain_routes, map_routes, state_routes, manual):
         app.include_router(part.router)
     _add_page(app)
+    if find_spec("mcp") is not None:
+        app.router.routes.append(Route("/mcp", McpEndpoint(services), methods=["POST"]))
     add_error_handlers(app)
     app.add_middleware(ByName, names=services)
     app.add_middleware(Guard, limits=limits, tokens=tokens, metrics=metrics, logged=logged)
@@ -102,16 +106,6 @@ def _named(store: Source | Mapping[str, Source]) -> dict[str, Source]:
     if not store:
         raise InputError("There is no store to serve.")
     return dict(store)
-
-
-def _services(
-    stores: dict[str, Source], limits: Limits, refusal: str | None, device: str
-) -> dict[str, Service]:
-    names = tuple(stores)
-    return {
-        name: Service(StorePool(store, device=device), limits, refusal, name, names)
-        for name, store in stores.items()
-    }
 
 
 class _PageFiles(StaticFiles):

@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
 
-from vdsh.documents.document import CONTROL
+from vdsh.documents.document import CONTROL, Document
 from vdsh.errors import InputError
 from vdsh.server.limits import Limits
 from vdsh.store.filters import parse_where
@@ -317,6 +317,14 @@ class DocumentsBody(Body):
     documents: Annotated[
         list[NewDocument], Field(fail_fast=True), Limited("batch", "The number of documents")
     ]
+
+    def read(self) -> tuple[list[Document], list[list[float] | None]]:
+        """Return the documents, and the vector of each that has one."""
+        documents = [
+            Document(d.id, d.text, None if d.labels is None else tuple(d.labels), d.metadata)
+            for d in self.documents
+        ]
+        return documents, [d.vector for d in self.documents]
 
 
 def name_limits(schema: Any, limits: Limits) -> Any:

@@ -7,7 +7,6 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from vdsh.codes import to_hex
-from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.server import answers
 from vdsh.server.answers import ASKED, INVALID, NOT_THERE, READ_ONLY
@@ -82,15 +81,7 @@ async def upsert(body: DocumentsBody, service: ServiceDep) -> Json:
     disk, and at last `{"written": 4321, "done": true}`, or what went wrong as `error`.
     """
     _check_writable(service)
-
-    def work(store: Store) -> int:
-        documents = [
-            Document(d.id, d.text, None if d.labels is None else tuple(d.labels), d.metadata)
-            for d in body.documents
-        ]
-        return write(store, documents, [d.vector for d in body.documents])
-
-    return Json({"written": await service.pool.call(work)})
+    return Json({"written": await service.pool.call(lambda store: write(store, *body.read()))})
 
 
 @router.delete(

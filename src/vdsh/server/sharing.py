@@ -44,13 +44,16 @@ def inherited() -> list[socket.socket]:
 
 def listen(host: str, port: int, n_sockets: int) -> list[socket.socket]:
     """Open sockets at one port, or say why that fails."""
+    if n_sockets > 1 and sys.platform != "linux":  # others do not share a port evenly
+        raise InputError(f"Several workers need Linux. Got {n_sockets}: use --workers 1.")
     sockets: list[socket.socket] = []
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         for number in range(n_sockets):
             one = socket.socket(family)
             sockets.append(one)
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if os.name == "posix":  # on Windows it would take the port of another service
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
                 one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             if number == 0:  # alone: the port must not be shared with another service

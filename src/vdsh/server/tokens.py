@@ -119,7 +119,7 @@ def _read_file(file: str) -> dict[bytes, Token]:
         raise MissingFileError(f"No file '{file}' to read a token from.") from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot read a token from '{file}': {error}.") from error
-    if rights & OPEN_TO_OTHERS:
+    if os.name == "posix" and rights & OPEN_TO_OTHERS:
         raise InputError(
             f"'{file}' is open to others on this machine: its rights are {rights:o}. "
             f"Run: chmod 600 '{file}'"

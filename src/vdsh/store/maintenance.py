@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vdsh.errors import FolderError, InputError
-from vdsh.files import check_new, explained, put
+from vdsh.files import check_new, explained, lock, put
 from vdsh.store.engine import PAGE, PARTS, Engine, Progress
 from vdsh.store.hits import pages
 from vdsh.store.model import StoreModel
@@ -92,17 +92,13 @@ def write_backup(
 @contextmanager
 def _scratch(file: Path) -> Iterator[Path]:
     """Give an empty folder beside a file; what a run that was killed left there goes first."""
-    import fcntl
-
     folder = file.absolute().with_name(f".{file.name[:200]}.backup")
     if folder.is_symlink():
         raise InputError(f"'{folder}' is a link. Remove it, or give another file.")
     folder.mkdir(exist_ok=True)
-    with (folder / "lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(f"Another backup is being written to '{file}'.") from None
+    with (folder / "lock").open("a") as held:
+        if not lock(held):
+            raise InputError(f"Another backup is being written to '{file}'.")
         try:
             for left in folder.iterdir():
                 if left.name != "lock":

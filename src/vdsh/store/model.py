@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 from vdsh.codes import Codes
 from vdsh.errors import FolderError, InputError
+from vdsh.jit import once
 from vdsh.model import Model, as_model
 from vdsh.model.model import warn_of_empty
 from vdsh.model.vectors import check_vectors
@@ -72,9 +72,9 @@ class StoreModel:
         self._given = given if given and given.fingerprint == self.fingerprint else None
         self.n_empty = 0  # texts without a known word, since the last warning
 
-    @cached_property
+    @once
     def model(self) -> Model:
-        """The model, loaded when first used."""
+        """Load the model when it is first used."""
         return self._given or self._load(self.fingerprint)
 
     def encode(self, texts: list[str], vectors: Any = None) -> Codes:

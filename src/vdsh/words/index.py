@@ -1,12 +1,12 @@
 """`WordIndex`: segments together, and BM25 of a query's words over all their documents."""
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vdsh.jit import once
 from vdsh.text.languages import Language, fold
 from vdsh.text.tokenizer import hash_plainly
 from vdsh.words.query import Term, WordQuery
@@ -94,9 +94,9 @@ class WordIndex:
         n_words = sum(segment.n_words for segment in segments)
         self._mean_length = max(1, n_words) / max(1, self.n_docs)
 
-    @cached_property
+    @once
     def _lengths(self) -> list[NDArray[Any]]:
-        """What BM25 adds to a word's count, by the length of each document."""
+        """Compute what BM25 adds to a word's count, by the length of each document."""
         return [for_length(segment.lengths, self._mean_length) for segment in self.segments]
 
     def match(self, query: WordQuery, among: Numbers | None = None) -> Matches:

@@ -5,7 +5,6 @@ file beside the data, so it stops when this process ends, whatever ends it.
 """
 
 import atexit
-import fcntl
 import os
 import shutil
 import subprocess
@@ -134,6 +133,8 @@ def _lock_file(file: Path) -> Path:
 
 
 def _hold_lock(file: Path) -> IO[str]:
+    import fcntl  # not on Windows, where there is no Milvus Lite
+
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         held = _lock_file(file).open("a")

@@ -235,8 +235,8 @@ class Models:
     def _add(self, facts: Mapping[str, str], number: int) -> None:
         """Say what the store is from now on."""
         self._values.write("meta/", {f"{NOW}/{number:06}": json.dumps(facts)})
-        older = [key for key in self._values.under("meta/") if key != f"{NOW}/{number:06}"]
-        self._values.remove([f"meta/{key}" for key in older if int(key[-6:]) <= number])
+        older = [key for key in self._values.under("meta/") if key.startswith(f"{NOW}/")]
+        self._values.remove([f"meta/{key}" for key in older if int(key[-6:]) < number])
 
     def _drop_all_but(self, kept: str) -> None:
         """Drop collections of documents that the store does not use."""

@@ -15,7 +15,7 @@ from vdsh.store.addresses import Address
 from vdsh.store.engine import Engine, Progress
 from vdsh.store.engines.postgres.filters import FilterIndexes
 from vdsh.store.engines.postgres.models import Models, hold_codes, keep_model, read_facts
-from vdsh.store.engines.postgres.relevant import Counted, Relevant
+from vdsh.store.engines.postgres.relevant import SETTINGS, Counted, Relevant
 from vdsh.store.engines.postgres.rows import to_batch, to_bits, to_code, to_found
 from vdsh.store.engines.postgres.session import NotAllowedError, Session
 from vdsh.store.engines.postgres.tables import Tables, Vector, take_turns
@@ -150,6 +150,7 @@ class Postgres(Engine):
             attempt = copy(ranking)  # which learns from what it sees
             condition = self._condition(where)
             narrow = condition != to_sql(where)
+            cursor.connection.execute(SETTINGS)  # before the transaction reads anything
             spoken = language(self._read_meta(cursor).get("language", NONE))
             parts = (cursor, self._tables, condition, nearest, self._counted, spoken)
             relevant = Relevant(*parts, narrow=narrow)

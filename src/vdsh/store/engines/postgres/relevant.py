@@ -114,7 +114,6 @@ class Relevant:
         *,
         narrow: bool,
     ) -> None:
-        cursor.connection.execute(SETTINGS)
         self._cursor = cursor
         self._tables = tables
         self._condition = condition

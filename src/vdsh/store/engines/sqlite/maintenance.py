@@ -38,7 +38,7 @@ class Maintenance:
         with self._database.reading() as connection:
             for (complaint,) in connection.execute(f"PRAGMA integrity_check({MOST})"):
                 if complaint != "ok":
-                    yield f"SQLite says: {complaint}. Restore a backup."
+                    yield f"SQLite says: {' '.join(complaint.split())}. Restore a backup."
             with cache.showing(connection) as index:
                 yield from _index_problems(connection, index)
             if missing_entries(connection):

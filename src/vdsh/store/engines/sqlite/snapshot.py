@@ -2,11 +2,11 @@
 
 import sqlite3
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 from vdsh.codes import Codes
 from vdsh.errors import FolderError, InputError
+from vdsh.jit import once
 from vdsh.search import HammingIndex
 from vdsh.search.id_kinds import show
 from vdsh.store.engines.sqlite.filters import Narrowing, Numbers
@@ -45,7 +45,7 @@ class Snapshot:
         self._where = where
         self._filter = None if where is None else self._compile(where)
 
-    @cached_property
+    @once
     def few(self) -> list[tuple[int, str, bytes]] | None:
         """Row, id and code of all that match, in order, where an index says that they are few."""
         rows = self._narrowed(MOST_ENTRIES)

@@ -1,0 +1,158 @@
+"""A file to its text and title; another format is one more function in `_READERS`."""
+
+import gzip
+import io
+import json
+import os
+import re
+import stat
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from vdsh.documents.docx import read_docx
+from vdsh.documents.markup import text_of, title_of_html, title_of_text
+from vdsh.documents.source import MAX_DOCUMENT_SIZE, decode_whole, looks_binary, unzipped
+from vdsh.errors import InputError, missing_package
+
+NOT_TEXT = "is not text"
+TOO_LARGE = "has more than"
+_HYPHEN = re.compile(r"(?<=[a-z])-\n(?=[a-z])")  # of a word that ends on the next line
+_PACKED = 4  # a file with pictures may be so many times larger than its text
+
+
+class UnreadableError(InputError):
+    """A file has no text to read; the message is the reason alone, such as "is not text"."""
+
+
+class Contents(NamedTuple):
+    """What a file says: its text, and its title where it has one."""
+
+    text: str
+    title: str
+
+
+def read_file(
+    path: str | os.PathLike[str], *, encoding: str = "utf-8", limit: int = MAX_DOCUMENT_SIZE
+) -> Contents:
+    """Read a file, packed or not, by what the ending of its name says; else as text.
+
+    Parameters
+    ----------
+    path : path
+        Of a regular file: HTML, Markdown, PDF, DOCX, a notebook, or any text.
+    encoding : str
+        Of text that is neither UTF-8 nor marked.
+    limit : int
+        Most bytes, unzipped; four times as many for PDF and DOCX, which have pictures.
+
+    Raises
+    ------
+    UnreadableError
+        Whatever is wrong with it.
+    """
+    name = os.fspath(path)
+    ending = Path(name.lower().removesuffix(".gz")).suffix
+    if read := _BINARY.get(ending):
+        return _checked(read, _bytes_of(name, limit * _PACKED), limit)
+    text = decode_whole(_bytes_of(name, limit, encoding), encoding)
+    if text is None:
+        raise UnreadableError(NOT_TEXT)
+    return _checked(_TEXTS.get(ending, _plain), text, limit)
+
+
+def _bytes_of(name: str, limit: int, encoding: str | None = None) -> bytes:
+    """Unzip a file; where an encoding is named it has to look like text."""
+    try:
+        if not stat.S_ISREG(os.stat(name).st_mode):
+            raise UnreadableError("is not a regular file")
+        with open(name, "rb") as file:
+            stream = unzipped(file)
+            if encoding and looks_binary(stream.peek(), encoding):
+                raise UnreadableError(NOT_TEXT)
+            data: bytes = stream.read(limit + 1)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise UnreadableError("is damaged gzip") from None
+    except OSError as error:
+        raise UnreadableError(f"cannot be read ({error.strerror or error})") from None
+    if len(data) > limit:
+        raise UnreadableError(f"{TOO_LARGE} {limit:,} bytes")
+    return data
+
+
+def _checked(read: Callable[[Any, int], Contents], data: bytes | str, limit: int) -> Contents:
+    """Read contents; a parser may raise anything for a broken file."""
+    try:
+        text, title = read(data, limit)
+    except UnreadableError:
+        raise
+    except Exception as error:
+        what = read.__name__.strip("_").upper()
+        raise UnreadableError(f"is not {what}, or is damaged") from error
+    if len(text) > limit:
+        raise UnreadableError(f"{TOO_LARGE} {limit:,} characters of text")
+    return Contents(_encodable(text), " ".join(_encodable(title).split())[:200])
+
+
+def _encodable(text: str) -> str:
+    """Replace halves of surrogate pairs, which no database takes."""
+    return text.encode(errors="replace").decode() if not text.isascii() else text
+
+
+def _plain(text: str, limit: int) -> Contents:
+    return Contents(text, "")
+
+
+def _markdown(text: str, limit: int) -> Contents:
+    return Contents(text, title_of_text(text))
+
+
+def _html(page: str, limit: int) -> Contents:
+    return Contents(text_of(page), title_of_html(page))
+
+
+def _ipynb(text: str, limit: int) -> Contents:
+    cells = ["".join(cell["source"]) for cell in json.loads(text)["cells"]]
+    return _markdown("\n\n".join(cells), limit)
+
+
+def _docx(data: bytes, limit: int) -> Contents:
+    if data[:4] == b"\xd0\xcf\x11\xe0":
+        raise UnreadableError("has a password, or is an old .doc; save it as .docx without one")
+    text, title = read_docx(data, limit * _PACKED)
+    if not text:
+        raise UnreadableError("has no text")
+    return Contents(text, title)
+
+
+def _pdf(data: bytes, limit: int) -> Contents:
+    try:
+        import logging
+
+        import pypdf
+    except ImportError:
+        raise UnreadableError(str(missing_package("", "pypdf", "files")).strip()) from None
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it tells every oddity of a file
+    reader = pypdf.PdfReader(io.BytesIO(data))
+    if reader.is_encrypted and not reader.decrypt(""):
+        raise UnreadableError("needs a password; save it without one")
+    pages, left = list[str](), limit
+    for page in reader.pages:
+        words = page.extract_text().replace("\f", " ")
+        pages.append(_HYPHEN.sub("", words))
+        if (left := left - len(pages[-1])) < 0:
+            raise UnreadableError(f"{TOO_LARGE} {limit:,} characters of text")
+    text = "\f".join(pages)
+    if not text.strip():
+        raise UnreadableError("has no text (a scan?)")
+    title = (reader.metadata and reader.metadata.title) or text.strip().splitlines()[0]
+    return Contents(text, title)
+
+
+_TEXTS: dict[str, Callable[[str, int], Contents]] = {
+    **dict.fromkeys((".html", ".htm", ".xhtml"), _html),
+    **dict.fromkeys((".md", ".markdown", ".mdx", ".rst"), _markdown),
+    ".ipynb": _ipynb,
+}
+_BINARY: dict[str, Callable[[bytes, int], Contents]] = {".pdf": _pdf, ".docx": _docx}
