@@ -1,65 +1,189 @@
-"""The rule of `docs/relevance.md`, word by word and document by document."""
+"""The rule of `docs/relevance.md`, word by word and document by document.
 
-from collections import Counter
+Nothing here comes from `vdsh.words`: stems are Snowball's, all else is written out.
+"""
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from functools import cache, lru_cache
 
 import numpy as np
 import pytest
+import Stemmer
 
 from vdsh.codes import unpack
-from vdsh.text.stopwords import SMART
-from vdsh.text.tokenizer import tokenize
+from vdsh.text.languages import STOP_WORDS
+from vdsh.text.tokenizer import find_spans, tokenize
+
+OTHER = {
+    "ß": "ss",
+    "æ": "ae",
+    "œ": "oe",
+    "ø": "o",
+    "đ": "d",
+    "ð": "d",
+    "ł": "l",
+    "ı": "i",
+    "ς": "σ",
+}
 
 
-def bag_of(text):
-    words = [word for word in tokenize(text) if word not in SMART]
-    bag = Counter()
-    for place, word in enumerate(words):
-        bag[word] += 4 if place < 8 else 2 if place < 24 else 1
-    return bag
+def plain(word):
+    """Take accents away."""
+    letters = unicodedata.normalize("NFD", "".join(OTHER.get(letter, letter) for letter in word))
+    kept = [letter for letter in letters if not 0x300 <= ord(letter) < 0x370]
+    return unicodedata.normalize("NFC", "".join(kept))
 
 
-def word_shares(texts, words, *, most_counted=255, longest=65_534):
+@cache
+def stem(word, language="english"):
+    if language == "none":
+        return plain(word)
+    stemmer = Stemmer.Stemmer(language, 0)
+    if language == "english":
+        return stemmer.stemWord(plain(word))
+    return plain(stemmer.stemWord(word))
+
+
+@cache
+def is_stop_word(word, language="english"):
+    stops = STOP_WORDS.get(language, ())
+    return word in stops or word in [plain(stop) for stop in stops]
+
+
+def exact(word, language="english"):
+    """Give the term of the very word, where its stem says less."""
+    same = plain(word) == stem(word, language) or is_stop_word(word, language)
+    return [] if same else [f"={plain(word)}"]
+
+
+def parts_of(text):
+    """Give the tokens of a text, and for each what identifiers give beside it: pieces and names."""
+    letters = unicodedata.normalize("NFC", text).replace("\u2019", "'")
+    cased = "".join(c if c < "\x80" else c.lower()[0] for c in letters)
+    lower = "".join(c.lower() if c < "\x80" else c for c in cased)
+    spans = find_spans(lower, shortest=1)
+    tokens, pieces, names = [span.token for span in spans], [], []
+    first = 0
+    for number, (start, stop, _) in enumerate(spans):
+        word, cuts = cased[start:stop], [0]
+        for i in range(1, len(word)):
+            rest = word[i : i + 3]
+            new = not "A" <= word[i - 1] <= "Z" or re.fullmatch("[A-Z][a-z][a-z]", rest)
+            cuts += [i] if "A" <= word[i] <= "Z" and new else []
+        if len(cuts) > 1:
+            found = [word[i:j].lower() for i, j in zip(cuts, [*cuts[1:], None], strict=True)]
+            pieces += [(number, piece) for piece in found if len(piece.encode()) > 1]
+        last = number + 1 == len(spans)
+        if not last and re.fullmatch(r"[-#&+./:@_\\]{1,3}", lower[stop : spans[number + 1].start]):
+            continue
+        sign = "#" if lower[stop:][:1] == "#" else "++" if lower[stop:][:2] == "++" else ""
+        name = lower[spans[first].start : stop] + sign
+        if (sign or number > first) and len(name.encode(errors="replace")) <= 100:
+            names.append((number, name))
+        first = number + 1
+    return tokens, pieces, names
+
+
+@lru_cache(maxsize=2000)
+def bag_of(text, language="english"):
+    """Count the terms of a text; the opening counts more. Return its length, too."""
+    tokens, pieces, names = parts_of(text)
+    bag, length, place, more = Counter(), 0, 0, defaultdict(list)
+    for number, piece in pieces:
+        more[number].append(stem(piece, language))
+    for number, name in names:
+        more[number].append(f"={name}")
+    for number, word in enumerate(tokens):
+        terms = exact(word, language) + more[number]
+        weight = 1
+        if not is_stop_word(word, language):
+            weight = 4 if place < 8 else 2 if place < 24 else 1
+            place, length = place + 1, length + weight
+            terms.append(stem(word, language))
+        for term in terms:
+            bag[term] += weight
+    return bag, length
+
+
+def terms_of(query, language="english"):
+    """Give the terms that a query looks for, with their weights and the words they come from."""
+    words = {w: min(n, 2) for w, n in query.words.items() if not is_stop_word(w, language)}
+    weights, origin = Counter(), {}
+    for word, n in words.items():
+        itself = exact(word, language) if len(words) <= 16 else []
+        weights[stem(word, language)] += n * (0.85 if itself else 1)
+        origin.setdefault(stem(word, language), word)
+        for term in itself:
+            weights[term] += n * 0.15
+            origin.setdefault(term, word)
+    for name in query.names:
+        weights[f"={name}"] += 1
+        origin.setdefault(f"={name}", name)
+    most = {t: 2 if t[0] != "=" or origin[t] in query.names else 0.3 for t in weights}
+    return {term: min(weight, most[term]) for term, weight in weights.items()}, origin
+
+
+def word_shares(texts, query, language="english", *, most_counted=255, longest=65_534):
     """Say how much of a query each document answers, BM25 out of the most there can be.
 
-    `texts` maps a name to a text, `words` a word to how often the query has it.
+    `texts` maps a name to a text.
     """
-    bags = {name: bag_of(text) for name, text in texts.items()}
-    lengths = {name: min(bag.total(), longest) for name, bag in bags.items()}
+    counted = {name: bag_of(text, language) for name, text in texts.items()}
+    bags = {name: bag for name, (bag, _) in counted.items()}
+    lengths = {name: min(length, longest) for name, (_, length) in counted.items()}
+    terms, origin = terms_of(query, language)
     mean = max(1, sum(lengths.values())) / max(1, len(texts))
-    df = {word: sum(word in bag for bag in bags.values()) for word in words}
-    idf = {w: max(float(np.log((len(texts) - n + 0.5) / (n + 0.5))), 1e-6) for w, n in df.items()}
-    there = sorted(w for w in words if df[w])
-    chosen = sorted(there, key=lambda w: -words[w] * idf[w])[:32]
-    weights = {w: 2.2 * (min(words[w], 2) * idf[w]) for w in chosen}
+    df = {term: sum(term in bag for bag in bags.values()) for term in terms}
+    idf = {t: max(float(np.log((len(texts) - n + 0.5) / (n + 0.5))), 1e-6) for t, n in df.items()}
+    there = sorted(term for term in terms if df[term])
+    chosen = sorted(there, key=lambda term: -terms[term] * idf[term])[:32]
+    weights = {term: 2.2 * (terms[term] * idf[term]) for term in chosen}
     shares = {}
     for name, bag in bags.items():
         share = 0.0
-        for word in chosen:
-            n = min(bag[word], most_counted)
+        for term in chosen:
+            n = min(bag[term], most_counted)
             base = 1.2 * (1 - 0.75) + 1.2 * 0.75 / mean * lengths[name]
-            share += weights[word] * (n / (n + base))
+            share += weights[term] * (n / (n + base))
         shares[name] = share / max(sum(weights.values()), 1e-6)
-    return shares, [word for word in sorted(words) if not df[word]]
+    return shares, [origin[term] for term in sorted(terms) if term[0] != "=" and not df[term]]
 
 
 def has(text, phrase):
-    tokens, phrase = tokenize(text), list(phrase)
+    tokens, phrase = (
+        [plain(token) for token in tokenize(text, shortest=1)],
+        list(map(plain, phrase)),
+    )
     return any(tokens[i : i + len(phrase)] == phrase for i in range(len(tokens)))
 
 
-def fits(query, text):
-    wanted = all(has(text, phrase) for phrase in query.phrases)
-    return wanted and not any(has(text, phrase) for phrase in query.without)
+def fits(query, text, language="english"):
+    """Phrases are there as they stand; a word to leave out is not, in any form."""
+    tokens, pieces, _ = parts_of(text)
+    stems = {stem(word, language) for word in [*tokens, *(piece for _, piece in pieces)]}
+    for some in query.without:
+        if len(some) > 1 and has(text, some):
+            return False
+        if (
+            len(some) == 1
+            and not is_stop_word(some[0], language)
+            and stem(some[0], language) in stems
+        ):
+            return False
+    return all(has(text, phrase) for phrase in query.phrases)
 
 
-def slow_scores(documents, query, chances, passes=lambda name: True):
+def slow_scores(documents, query, chances, passes=lambda name: True, language="english"):
     """Say of all documents that may be found whether they are only related, and their scores.
 
     `documents` maps an id to a text and a code, `query` is a `WordQuery`, `chances` the model's,
     or None where it knows no word of the query.
     """
-    shares, _ = word_shares({name: text for name, (text, _) in documents.items()}, query.words)
-    allowed = {n for n, (text, _) in documents.items() if passes(n) and fits(query, text)}
+    texts = {name: text for name, (text, _) in documents.items()}
+    shares, _ = word_shares(texts, query, language)
+    allowed = {n for n in documents if passes(n) and fits(query, texts[n], language)}
     if query.phrases:
         allowed = {name for name in allowed if shares[name]}
     bits = {name: unpack(np.array([documents[name][1]], np.uint8))[0] for name in allowed}

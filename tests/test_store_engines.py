@@ -23,7 +23,9 @@ from vdsh.store import open_store
 from vdsh.store import store as store_module
 from vdsh.store.engine import Engine
 from vdsh.store.engines.milvus import engine as milvus_engine
+from vdsh.store.engines.postgres import Postgres
 from vdsh.store.engines.postgres import rows as postgres_rows
+from vdsh.store.engines.sqlite import Sqlite
 from vdsh.store.hits import Found
 
 # Texts here are not about words.
@@ -64,7 +66,8 @@ def message_of(work):
 
 def test_an_engine_fills_in_twenty_methods_at_most():  # #32
     methods = [name for name, value in vars(Engine).items() if callable(value) and name[0] != "_"]
-    assert 10 < len(methods) <= 20
+    filled_in = [name for name in methods if name in vars(Sqlite) or name in vars(Postgres)]
+    assert 10 < len(filled_in) <= 20
 
 
 # -- getting in -----------------------------------------------------------------------------------

@@ -12,7 +12,9 @@ from vdsh.store import open_store, restore_store
 from vdsh.store.engines.postgres import filters as postgres_filters
 from vdsh.store.engines.sqlite import filters, snapshot
 from vdsh.store.where import matches, parse
+from vdsh.text.languages import language
 from vdsh.words import Segment, WordIndex
+from vdsh.words.query import plain_query
 
 pytestmark = pytest.mark.filterwarnings("ignore::vdsh.pipeline.EmptyDocumentWarning")
 
@@ -215,8 +217,10 @@ def test_filters_that_many_pass_are_answered_by_the_index_too(mixed, monkeypatch
 
 def test_some_documents_get_the_shares_they_have_among_all():
     texts = ["moon orbit", "goal", "moon", "orbit orbit goal", "", "moon goal"]
-    index = WordIndex([Segment.of(texts[:3]), Segment.of(texts[3:])._replace(first=3)])
-    words = {"moon": 1, "orbit": 2, "goal": 1, "none": 1}
+    spoken = language("english")
+    parts = [Segment.of(texts[:3], spoken), Segment.of(texts[3:], spoken, 3)]
+    index = WordIndex(parts, spoken)
+    words = plain_query("moon orbit orbit goal none")
     every = index.match(words)
     some = np.array([0, 3, 4, 5])
     few = index.match(words, some)

@@ -15,6 +15,7 @@ import pytest
 
 from engines import doc, ids
 from slow_words import assert_best, chances_of, slow_scores
+from slow_words import fits as slow_fits
 from vdsh.errors import InputError
 from vdsh.store import open_store
 from vdsh.store.engines.sqlite import engine as engine_module
@@ -68,7 +69,8 @@ def check(store, query, k=200, **options):
     known = {d.id: (d.text, c) for some, codes in pages for d, c in zip(some, codes, strict=True)}
     read = read_query(query)
     hits = store.search(query, k, **options)
-    assert_best(hits, slow_scores(known, read, chances_of(store.model, read.text)), k)
+    chances = chances_of(store.model, read.text)
+    assert_best(hits, slow_scores(known, read, chances, language=store.language), k)
     return ids(hits)
 
 
@@ -684,12 +686,12 @@ def test_phrases_within_a_radius_are_found_with_few_texts(filled, folder, state,
     if state == "damaged":
         change(folder, "UPDATE words SET data = x'00'")
     read = []
-    monkeypatch.setattr(relevant_module, "fits", lambda q, t: read.append(t) or fits(q, t))
+    monkeypatch.setattr(relevant_module, "fits", lambda *a: read.append(a[1]) or fits(*a))
     for query, radius, where in product(WITHIN, (0, 16), (None, {"id": {"!=": "d59"}})):
         wanted = read_query(query)
         near = filled.within(filled.model.encode([wanted.text])[0], radius, where=where)
         hits = filled.within(query, radius, where=where)
-        assert ids(hits) == [hit.id for hit in near if fits(wanted, hit.text)], query
+        assert ids(hits) == [hit.id for hit in near if slow_fits(wanted, hit.text)], query
         assert state != "whole" or len(read) <= min(len(near), 20)
         limited = filled.within_at_most(query, radius, 2, where=where)
         assert (ids(limited.hits), limited.total) == (ids(hits)[:2], len(hits))

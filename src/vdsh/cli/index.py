@@ -37,6 +37,14 @@ def command(
             show_default=False,
         ),
     ] = None,
+    language: Annotated[
+        str | None,
+        typer.Option(
+            help="Language of the words of a new store, such as german, or none. By default the "
+            "first documents tell.",
+            show_default=False,
+        ),
+    ] = None,
     vectors: Vectors = None,
     replace: Annotated[
         bool,
@@ -71,14 +79,14 @@ def command(
                 every = reading.documents(docs, quiet=quiet)
                 found = vectors_of(vectors, every)
                 loaded.rows(found[:1])  # what it cannot take makes no store
-                opened = stack.enter_context(open_store(store, loaded))
+                opened = stack.enter_context(open_store(store, loaded, language=language))
                 run = replacing(opened)
                 list(run.order(every))  # asks before any of them is written
                 _write(opened, without_field(every, vectors), found, acknowledge, quiet=quiet)
             else:
                 with reading_bar(reading.reader(docs), "indexing", enabled=not quiet) as documents:
                     first = next(in_batches(documents), [])  # what cannot be read makes no store
-                    opened = stack.enter_context(open_store(store, loaded))
+                    opened = stack.enter_context(open_store(store, loaded, language=language))
                     run = replacing(opened)
                     opened.upsert(run.order(chain(first, documents)), progress=acknowledge)
             with bar("indexing fields", enabled=not quiet) as show:

@@ -22,6 +22,7 @@ from vdsh.store.engine import FORMAT, PARTS, Engine, no_store
 from vdsh.store.maintenance import ABOUT
 from vdsh.store.model import load_model
 from vdsh.store.store import Store
+from vdsh.text.languages import language as find_stems
 
 if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
@@ -54,6 +55,7 @@ def open_store(
     create: bool = True,
     wait: float = 30.0,
     device: str = "cpu",
+    language: str | None = None,
 ) -> Store:
     """Open a store, or create one where there is none.
 
@@ -72,12 +74,17 @@ def open_store(
     device : str, default="cpu"
         Where a store in a folder searches its codes: "cuda" is a GPU, for which torch must be
         installed. Answers are the same.
+    language : str, optional
+        Of the words of a new store, which decides on stems and stop words: "english", "german",
+        or "none". By default its first documents tell.
 
     Returns
     -------
     Store
         Close it, or use it as a context manager.
     """
+    if language is not None:
+        find_stems(language)  # or say which there are
     connect = _connector(os.fspath(path), wait, device)
     engine = connect(may_create=create)
     try:
@@ -87,9 +94,10 @@ def open_store(
             if not create:
                 raise no_store(engine.shown)
             new = given or WordsOnly()
-            meta = engine.create(_new_meta(new), new)
+            meta = engine.create(_new_meta(new, language), new)
         _check_meta(engine.shown, meta)
         _check_same(engine.shown, meta, given)
+        _check_language(engine.shown, meta, language)
         return Store(engine, meta, given, reopen=partial(connect, may_create=False))
     except BaseException:
         engine.close()
@@ -120,9 +128,9 @@ def _connector(path: str, wait: float, device: str) -> Callable[..., Engine]:
     return partial(Milvus, address, wait=wait)
 
 
-def _new_meta(model: Model) -> dict[str, str]:
+def _new_meta(model: Model, language: str | None) -> dict[str, str]:
     """Write down what a store has to remember."""
-    return {
+    return ({"language": language} if language else {}) | {
         "format": str(FORMAT),
         "uuid": uuid.uuid4().hex,
         "n_bits": str(model.n_bits),
@@ -161,6 +169,17 @@ def _check_same(shown: str, meta: Mapping[str, str], model: Model | None) -> Non
             f"given ({model.n_bits} bits, {given[:12]}), and codes of two models cannot be "
             f"compared. Use its own, which `vdsh info '{shown}'` names (in Python: open it without "
             f"a model); or give the store this one: vdsh reindex '{shown}' --model MODEL."
+        )
+
+
+def _check_language(shown: str, meta: Mapping[str, str], language: str | None) -> None:
+    """Raise where a language was given that is not the store's."""
+    own = meta.get("language")
+    if language is not None and own != language:
+        has = f"has the language '{own}'" if own else "takes its language from its first documents"
+        raise InputError(
+            f"'{shown}' {has}, and only a new store can be given one. Leave '{language}' out, or "
+            "index the documents into a new store."
         )
 
 

@@ -13,6 +13,7 @@ from vdsh.store.rows import searched_text
 from vdsh.text.languages import Language, fold
 from vdsh.text.tokenizer import tokenize
 from vdsh.words import Segment, WordIndex, WordQuery
+from vdsh.words.counting import find_parts
 from vdsh.words.query import plain_query
 
 RANKS = ("relevance", "distance", "expected")
@@ -183,8 +184,11 @@ def reorder(found: Sequence[Found], ranking: ByRelevance, language: Language) ->
     shares, spans = matches.of(numbers).tolist(), map(tuple, matches.spans_of(numbers).tolist())
     matched = zip(found, shares, spans, strict=True)
     by_id = {one.document.id: {"share": share, "span": span} for one, share, span in matched}
-    pairs = zip(found, texts, strict=True)
-    fitting = [one for one, text in pairs if fits(ranking.words, text, language)]
+    fitting = [
+        one
+        for one, text, share in zip(found, texts, shares, strict=True)
+        if fits(ranking.words, text, language) and (share or not ranking.words.phrases)
+    ]
 
     def choose(near: list[Candidate]) -> list[Candidate]:
         candidates = [candidate._replace(**by_id[candidate.id]) for candidate in near]
@@ -207,11 +211,14 @@ def fits(query: WordQuery, text: str, language: Language) -> bool:
     """
     if not query.phrases and not query.without:
         return True
-    tokens = [fold(token) for token in tokenize(text, shortest=1)]
-    stems = set(language.stems(list(set(tokens)))) if query.without else set()
-    for some in query.without:
-        if stems.issuperset(language.stems(some)) if len(some) == 1 else _has(tokens, some):
+    if excluded := language.stems(query.excluded(language)):
+        parts = find_parts(text)
+        words = {*parts.tokens, *(piece for _, piece in parts.pieces)}
+        if not set(language.stems(list(words))).isdisjoint(excluded):
             return False
+    tokens = [fold(token) for token in tokenize(text, shortest=1)]
+    if any(_has(tokens, some) for some in query.without if len(some) > 1):
+        return False
     return all(_has(tokens, phrase) for phrase in query.phrases)
 
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
+from threading import Lock
 
 import Stemmer
 
@@ -92,6 +93,7 @@ class Language:
         stop_words = STOP_WORDS.get(name, frozenset())
         self.stop_words = stop_words | {fold(word) for word in stop_words}
         self._stemmer = None if name == NONE else Stemmer.Stemmer(name)
+        self._lock = Lock()  # a stemmer serves one thread at a time
 
     def stems(self, words: Sequence[str]) -> list[str]:
         """Give the stem of each word, without accents.
@@ -102,8 +104,10 @@ class Language:
         if self._stemmer is None:
             return [fold(word) for word in words]
         if self.name == "english":  # which has accents in foreign words alone
-            return list(self._stemmer.stemWords([fold(word) for word in words]))
-        return [fold(stem) for stem in self._stemmer.stemWords(list(words))]
+            words = [fold(word) for word in words]
+        with self._lock:
+            stems = self._stemmer.stemWords(list(words))
+        return [fold(stem) for stem in stems]
 
 
 def languages() -> list[str]:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.jit import compiled
-from vdsh.text.languages import Language, fold
+from vdsh.text.languages import Language
 from vdsh.text.tokenizer import LONGEST, character_classes, find_plainly, hash_plainly
 from vdsh.words.lexicon import exact_term, lexicon_of
 from vdsh.words.vocabulary import join_words, to_vocabulary
@@ -130,7 +130,7 @@ def _count_plainly(texts: Sequence[str], language: Language, opening: Opening) -
             counts[term] = counts.get(term, 0) + weights[token]
         found.append(counts)
         lengths.append(sum(compress(weights, content)))
-        words.update(map(fold, compress(parts.tokens, content)))
+        words.update(compress(parts.tokens, content))
     names = list({term: None for counts in found for term in counts})
     hashes = hash_plainly(names)
     order = np.argsort(hashes)
@@ -200,10 +200,11 @@ def _count_compiled(
         np.concatenate([hashes, parts[is_piece]])[firsts],
         lambda some: [data[firsts_at[i] : stops_at[i]].decode() for i in some],
     )
-    n_tokens, is_word = len(hashes), np.zeros(len(firsts), bool)
+    n_tokens, is_word, of_piece = len(hashes), *np.zeros((2, len(firsts)), bool)
     is_word[numbers[:n_tokens]] = True
+    of_piece[numbers[n_tokens:]] = True  # pieces may be stop words
     exact = known.exacts[is_word & (known.exacts != 0)]
-    content = known.stems[~known.stops | ~is_word]
+    content = known.stems[~known.stops | of_piece]
     terms = np.unique(np.concatenate([content, exact, parts[~is_piece]]))
     stems = np.searchsorted(terms, known.stems).astype(np.int32)
     exacts = np.where(known.exacts == 0, -1, np.searchsorted(terms, known.exacts)).astype(np.int32)

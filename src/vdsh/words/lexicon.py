@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.text.languages import Language, fold
-from vdsh.words.vocabulary import is_kept
+from vdsh.words.vocabulary import to_line
 
 MOST = 300_000  # words that are remembered
 
@@ -70,7 +70,7 @@ class Lexicon:
             pairs = zip(hashes.tolist(), terms, strict=True)
             self.terms.update((value, term) for value, term in pairs if term)
         stops = np.array([word in language.stop_words for word in words])
-        forms = [word.encode() if is_kept(word) else b"" for word in map(fold, words)]
+        forms = list(map(to_line, words))
         old = self._known
         self._known = Known(
             np.append(old.stems, stem_hashes),

@@ -46,6 +46,11 @@ class WordQuery(NamedTuple):
             words[meant.get(word, word)] += n
         return self._replace(words=dict(words), unfinished=False)
 
+    def excluded(self, language: Language) -> list[str]:
+        """List the single words to leave out; but for stop words, which nearly all texts have."""
+        words = [some[0] for some in self.without if len(some) == 1]
+        return [word for word in words if word not in language.stop_words]
+
     def terms(self, language: Language) -> list[Term]:
         """Give the terms to look for."""
         words = {w: n for w, n in self.words.items() if w not in language.stop_words}

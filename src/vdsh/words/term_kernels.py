@@ -11,6 +11,7 @@ Bytes = NDArray[np.uint8]
 Numbers = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 Terms = NDArray[np.int32]
+Letters = NDArray[np.uint32]
 
 _EXACT = np.uint64(ord("="))  # begins a term that is a word as it stands
 
@@ -249,27 +250,31 @@ def hash_all(data: Bytes, offsets: Numbers) -> Hashes:
 
 
 @kernel()
-def within_edits(data: Bytes, word: Bytes, most: int) -> NDArray[np.int64]:
+def within_edits(data: Letters, word: Letters, most: int) -> NDArray[np.int64]:
     """Find words of a vocabulary that few edits make of a word: where they lie, and the edits."""
     found = np.empty((1000, 3), np.int64)
     rows = np.empty((3, 128), np.int64)
     n, start = 0, 0
     while start < len(data) and n < len(found):
         stop = start
-        while stop < len(data) and data[stop] != 10:
+        while stop < len(data) and data[stop] != 10 and data[stop] != 9:
             stop += 1
+        end = stop  # the word as it is written comes behind a tab
+        while end < len(data) and data[end] != 10:
+            end += 1
         if stop - start < 128 and abs(stop - start - len(word)) <= most:
             edits = _count_edits(data, start, stop, word, most, rows)
             if edits <= most:
-                found[n, 0], found[n, 1], found[n, 2] = start, stop, edits
+                found[n, 0] = start if end == stop else stop + 1
+                found[n, 1], found[n, 2] = end, edits
                 n += 1
-        start = stop + 1
+        start = end + 1
     return found[:n].copy()
 
 
 @kernel()
 def _count_edits(
-    data: Bytes, start: int, stop: int, word: Bytes, most: int, rows: NDArray[np.int64]
+    data: Letters, start: int, stop: int, word: Letters, most: int, rows: NDArray[np.int64]
 ) -> int:
     """Count edits, letters that are swapped as one; see `vocabulary.count_edits`."""
     size = stop - start

@@ -1,7 +1,8 @@
 """The words of a segment, for those that are mistyped or not finished yet.
 
 A vocabulary is the words in order, with line breaks between them, as UTF-8: so it is searched where
-it lies, by bisection, and takes no memory but its own.
+it lies, by bisection, and takes no memory but its own. A word with accents stands behind itself
+without them and a tab, since people type both; its stem is that of the word as it is written.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vdsh.jit import compiled
+from vdsh.text.languages import fold
 
 SHORTEST, LONGEST = 2, 40  # characters of a word that is kept
 _UNSPACED = "\u2e80"  # from here on: scripts that are written without spaces
@@ -34,12 +36,19 @@ def to_vocabulary(words: Iterable[str]) -> bytes:
     >>> to_vocabulary({"moon", "mars", "3"})
     b'mars\nmoon'
     """
-    return join_words(word.encode(errors="replace") for word in words if is_kept(word))
+    return join_words(map(to_line, words))
 
 
-def is_kept(word: str) -> bool:
-    """Say whether a vocabulary has a word: not numbers, nor pairs of ideographs."""
-    return SHORTEST <= len(word) <= LONGEST and word[0].isalpha() and word[0] < _UNSPACED
+def to_line(word: str) -> bytes:
+    r"""Write a word as a line; an empty one for those that are left out: numbers, ideographs.
+
+    >>> to_line("caf\u00e9")
+    b'cafe\tcaf\xc3\xa9'
+    """
+    form = fold(word)
+    if SHORTEST <= len(form) <= LONGEST and form[0].isalpha() and form[0] < _UNSPACED:
+        return (form if form == word else f"{form}\t{word}").encode(errors="replace")
+    return b""
 
 
 def join_words(words: Iterable[bytes]) -> bytes:
@@ -48,20 +57,25 @@ def join_words(words: Iterable[bytes]) -> bytes:
 
 
 def begin_with(vocabulary: bytes, prefix: str) -> Iterator[str]:
-    """Give the words that begin with some letters, in order."""
+    """Give the words that begin with some letters, which have no accents, in order."""
     wanted = prefix.encode(errors="replace")
     at = _first_from(vocabulary, wanted)
     while vocabulary.startswith(wanted, at):
         end = vocabulary.find(b"\n", at)
-        yield vocabulary[at : end if end >= 0 else None].decode()
+        yield vocabulary[at : end if end >= 0 else None].decode().rpartition("\t")[2]
         if end < 0:
             return
         at = end + 1
 
 
 def nearest_words(vocabularies: Iterable[bytes], word: str) -> dict[str, int]:
-    """Find words that may be meant by a mistyped one, with the number of edits: the fewest."""
+    """Find words that may be meant by a mistyped one, with the number of edits: the fewest.
+
+    Accents count nothing: the mistyped word has none.
+    """
     most = next((rule.edits for rule in RULES if len(word) >= rule.letters), 0)
+    if any(map(str.isdigit, word)):  # E0382 is no other error, mistyped
+        most = 0
     found: dict[str, int] = {}
     for vocabulary in vocabularies if most else ():
         found |= _within_edits(vocabulary, word, most)
@@ -72,14 +86,16 @@ def nearest_words(vocabularies: Iterable[bytes], word: str) -> dict[str, int]:
 def _within_edits(vocabulary: bytes, word: str, most: int) -> dict[str, int]:
     start = _first_from(vocabulary, word[0].encode())
     stop = _first_from(vocabulary, chr(ord(word[0]) + 1).encode())
-    if word.isascii() and compiled(_PLAIN * (stop - start)):
+    if compiled(_PLAIN * (stop - start)):
         from vdsh.words.term_kernels import within_edits
 
-        data, wanted = (np.frombuffer(some, np.uint8) for some in (vocabulary, word.encode()))
-        rows = within_edits(data[start:stop], wanted, most).tolist()
-        return {vocabulary[start + i : start + j].decode(): edits for i, j, edits in rows}
-    others = [one for one in begin_with(vocabulary, word[0]) if abs(len(one) - len(word)) <= most]
-    counts = {other: count_edits(word, other, most) for other in others}
+        text = vocabulary[start:stop].decode()
+        letters = (np.frombuffer(some.encode("utf-32-le"), np.uint32) for some in (text, word))
+        rows = within_edits(*letters, most).tolist()
+        return {text[i:j]: edits for i, j, edits in rows}
+    forms = {other: fold(other) for other in begin_with(vocabulary, word[0])}
+    near = {one: form for one, form in forms.items() if abs(len(form) - len(word)) <= most}
+    counts = {other: count_edits(word, form, most) for other, form in near.items()}
     return {other: edits for other, edits in counts.items() if edits <= most}
 
 

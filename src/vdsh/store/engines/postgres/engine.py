@@ -169,11 +169,11 @@ class Postgres(Engine):
             attempt = copy(ranking)  # which learns from what it sees
             condition = self._condition(where)
             narrow = condition != to_sql(where)
-            cursor.connection.execute(SETTINGS)  # before the transaction reads anything
+            cursor.connection.execute(SETTINGS)  # before anything is read
+            hold_codes(cursor, self._tables, ranking.query.fingerprint)
             spoken = language(self._read_meta(cursor).get("language", NONE))
             parts = (cursor, self._tables, condition, nearest, self._counted, spoken)
             relevant = Relevant(*parts, narrow=narrow)
-            hold_codes(cursor, self._tables, ranking.query.fingerprint)
             return relevant.find(attempt), attempt
 
         try:

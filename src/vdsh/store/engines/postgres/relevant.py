@@ -102,7 +102,7 @@ class Relevant:
     Parameters
     ----------
     cursor : psycopg.Cursor
-        In a transaction that has done nothing yet.
+        In a transaction that began with `SETTINGS`.
     condition : Sql
         What documents have to pass.
     narrow : bool
@@ -231,7 +231,7 @@ class Relevant:
         """Return the n best by words, with those that tie with the last."""
         if not weighed.words:
             return []
-        without = self._language.stems([some[0] for some in query.without if len(some) == 1])
+        without = self._language.stems(query.excluded(self._language))
         if query.phrases or len(without) < len(query.without):
             return self._best_fitting(weighed, n, query, without)
         order = np.argsort(-weighed.weights, kind="stable")

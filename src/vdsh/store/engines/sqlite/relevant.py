@@ -31,7 +31,7 @@ def find_candidates(
     ranking.missing = matches.missing
     if few is not None:
         return _of_few(snapshot, words, ranking, few, matches)
-    left_out = _any_of(words.having(some) for some in query.without if len(some) == 1)
+    left_out = _any_of(words.having([word]) for word in query.excluded(words.language))
     matches = matches.only(~_among(matches.numbers, left_out))
     for phrase in query.phrases:
         matches = matches.only(_among(matches.numbers, words.having(phrase)))
@@ -76,10 +76,10 @@ def _of_few(
 ) -> list[Candidate]:
     """Take all of few documents that pass a filter, if they fit the query."""
     query = ranking.words
-    for some in query.without:
-        few = few[~_among(few, words.having(some))] if len(some) == 1 else few
+    for word in query.excluded(words.language):
+        few = few[~_among(few, words.having([word]))]
     for phrase in query.phrases:
-        few = few[_among(few, words.having(phrase))]
+        few = few[_among(few, np.intersect1d(matches.numbers, words.having(phrase)))]
     if query.phrases or any(len(some) > 1 for some in query.without):
         few = _fitting(snapshot, few.tolist(), query, words.language)
     known = {row: (id, code) for row, id, code in snapshot.few or ()}
