@@ -13,6 +13,7 @@ import pytest
 import Stemmer
 
 from vdsh.codes import unpack
+from vdsh.documents.split import split_text
 from vdsh.text.languages import STOP_WORDS
 from vdsh.text.tokenizer import find_spans, tokenize
 
@@ -87,8 +88,8 @@ def parts_of(text):
 
 
 @lru_cache(maxsize=2000)
-def bag_of(text, language="english"):
-    """Count the terms of a text; the opening counts more. Return its length, too."""
+def bag_of(text, language="english", *, of_passage=False):
+    """Count the terms of a text; its opening counts more. Return its length, too."""
     tokens, pieces, names = parts_of(text)
     bag, length, place, more = Counter(), 0, 0, defaultdict(list)
     for number, piece in pieces:
@@ -99,7 +100,7 @@ def bag_of(text, language="english"):
         terms = exact(word, language) + more[number]
         weight = 1
         if not is_stop_word(word, language):
-            weight = 4 if place < 8 else 2 if place < 24 else 1
+            weight = 1 if of_passage or place >= 24 else 4 if place < 8 else 2
             place, length = place + 1, length + weight
             terms.append(stem(word, language))
         for term in terms:
@@ -140,14 +141,20 @@ def word_shares(texts, query, language="english", *, most_counted=255, longest=6
     there = sorted(term for term in terms if df[term])
     chosen = sorted(there, key=lambda term: -terms[term] * idf[term])[:32]
     weights = {term: 2.2 * (terms[term] * idf[term]) for term in chosen}
+
+    def score(bag, length, mean):
+        base = 1.2 * (1 - 0.75) + 1.2 * 0.75 / mean * min(length, longest)
+        counts = {term: min(bag[term], most_counted) for term in chosen}
+        total = sum(weights[term] * (n / (n + base)) for term, n in counts.items())
+        return total / max(sum(weights.values()), 1e-6)
+
     shares = {}
-    for name, bag in bags.items():
-        share = 0.0
-        for term in chosen:
-            n = min(bag[term], most_counted)
-            base = 1.2 * (1 - 0.75) + 1.2 * 0.75 / mean * lengths[name]
-            share += weights[term] * (n / (n + base))
-        shares[name] = share / max(sum(weights.values()), 1e-6)
+    for name, text in texts.items():
+        shares[name] = score(bags[name], lengths[name], mean)
+        spans = split_text(text) if len(text) > 600 else []
+        if len(spans) > 1:
+            inside = [bag_of(text[i:j], language, of_passage=True) for i, j in spans]
+            shares[name] = (shares[name] + 0.5 * max(score(*one, 110) for one in inside)) / 1.5
     return shares, [origin[term] for term in sorted(terms) if term[0] != "=" and not df[term]]
 
 
