@@ -90,8 +90,8 @@ def _within_edits(vocabulary: bytes, word: str, most: int) -> dict[str, int]:
         from vdsh.words.term_kernels import within_edits
 
         text = vocabulary[start:stop].decode()
-        letters = (np.frombuffer(some.encode("utf-32-le"), np.uint32) for some in (text, word))
-        rows = within_edits(*letters, most).tolist()
+        data, wanted = (np.frombuffer(some.encode("utf-32-le"), np.uint32) for some in (text, word))
+        rows = within_edits(data, wanted, most).tolist()
         return {text[i:j]: edits for i, j, edits in rows}
     forms = {other: fold(other) for other in begin_with(vocabulary, word[0])}
     near = {one: form for one, form in forms.items() if abs(len(form) - len(word)) <= most}
