@@ -200,9 +200,9 @@ def test_a_document_without_labels_borrows_those_of_its_neighbour(corpus_):
 
 @pytest.mark.parametrize(
     ("labelled", "expected"),
-    [(1.0, (0.2, 0.0, 2.0)), (0.1, (0.7, 0.3, 0.03)), (0.3, (0.45, 0.15, 0.315))],
+    [(1.0, (0.2, 0.0, 2.0)), (0.3, (0.45, 0.15, 0.315))],
 )
-def test_with_few_labels_a_supervised_model_trains_as_vdsh(labelled, expected, corpus_):
+def test_with_fewer_labels_a_supervised_model_trains_more_as_vdsh_does(labelled, expected, corpus_):
     hasher = VDSH_S(8, random_state=0, **QUICK).fit(corpus_.counts, some_labels(labelled))
     assert (hasher.word_dropout_, hasher.neighbor_share_, hasher.kl_weight_) == expected
     other = VDSH_S(8, random_state=0, kl_weight=0.7, **QUICK)

@@ -78,7 +78,7 @@ def _word_vectors(words: csr_array) -> Floats:
 
     The axes are those of the positive pointwise mutual information of terms (O. Levy and
     Y. Goldberg, "Neural word embedding as implicit matrix factorization", NIPS 2014), of the
-    5,000 most frequent; a rarer term has the vector 0. (Of 10,000, places were no better.)
+    5,000 most frequent; a rarer term has the vector 0.
     """
     some = words[sample(words.shape[0], _MOST_TO_LEARN)]
     frequency = np.bincount(some.indices, minlength=words.shape[1])
