@@ -152,7 +152,8 @@ class ByRelevance:
         codes = _codes(candidates)
         distances = np.bitwise_count(codes ^ self.query.code).sum(axis=1, dtype=int)
         shares = np.array([candidate.share for candidate in candidates])
-        scores = np.round(self._join(shares, expected_distances(codes, self._chances)), 9)
+        distances_there = expected_distances(codes, self._chances)
+        scores: Scores = np.round(self._join(shares, distances_there), 9)
         related = (shares == 0) | (scores < FAR * scores.max())
         found = map(Scored, scores.tolist(), related.tolist())
         self.scores = {c.id: one for c, one in zip(candidates, found, strict=True)}
