@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vdsh.codes import Codes, Scores, expected_distances, pack, unpack
 from vdsh.documents import Document
@@ -152,8 +153,7 @@ class ByRelevance:
         codes = _codes(candidates)
         distances = np.bitwise_count(codes ^ self.query.code).sum(axis=1, dtype=int)
         shares = np.array([candidate.share for candidate in candidates])
-        distances_there = expected_distances(codes, self._chances)
-        scores: Scores = np.round(self._join(shares, distances_there), 9)
+        scores = np.round(self._join(shares, expected_distances(codes, self._chances)), 9)
         related = (shares == 0) | (scores < FAR * scores.max())
         found = map(Scored, scores.tolist(), related.tolist())
         self.scores = {c.id: one for c, one in zip(candidates, found, strict=True)}
@@ -161,7 +161,7 @@ class ByRelevance:
         order = sorted(kept, key=lambda i: (related[i], -scores[i], candidates[i].id))
         return [candidates[i]._replace(distance=int(distances[i])) for i in order[: self._k]]
 
-    def _join(self, shares: Scores, distances: Scores) -> Scores:
+    def _join(self, shares: NDArray[Any], distances: NDArray[Any]) -> NDArray[Any]:
         """Score candidates: the square root makes a whole match with the wanted code a 1.
 
         Thresholds cut bits in halves, so half of them agree by chance.
@@ -172,7 +172,7 @@ class ByRelevance:
         nearest = agreements.max()
         best = shares.max() or nearest  # no document has a word: the code alone says how good
         codes = WEIGHT * best**2 * agreements / max(nearest, 1e-9)
-        joined: Scores = np.sqrt((shares**2 + codes) / (1 + WEIGHT))
+        joined: NDArray[Any] = np.sqrt((shares**2 + codes) / (1 + WEIGHT))
         return joined
 
 
