@@ -38,5 +38,5 @@ export function passage(hit) {
   const signs = /^[#\s]*/.exec(text)[0].length;
   const said = [hit.title, ...(hit.place || "").split(" > ")].find((one) => one && text.slice(signs).split("\n")[0].trim() === one);
   const from = said ? start + signs + Array.from(said).length : start;
-  return [from ? "… " : "", ...highlight(hit.text, hit.marks, [from, to]), to < hit.text.length ? " …" : ""];
+  return [start ? "… " : "", ...highlight(hit.text, hit.marks, [from, to]), to < hit.text.length ? " …" : ""];
 }
