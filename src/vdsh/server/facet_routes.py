@@ -36,9 +36,10 @@ async def facets(body: CountBody, service: ServiceDep) -> Json:
     """
 
     def work(store: Store) -> list[dict[str, Any]]:
-        version = (store.count(), store.model.fingerprint)
-        found = service.pool.memo.get("facets", version, lambda: find_values(store))
-        return count_values(store, found, body.where)
+        memo, version = service.pool.memo, (store.count(), store.model.fingerprint)
+        found = memo.get("values", version, lambda: find_values(store))
+        asked = (*version, repr(body.where))
+        return memo.get("facets", asked, lambda: count_values(store, found, body.where))
 
     return Json({"facets": await service.pool.call(work)})
 

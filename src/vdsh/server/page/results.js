@@ -126,7 +126,7 @@ function hitCard(hit) {
   const bits = unpack(found.code);
   const card = el("li", { className: "hit" }, badge(hit, bits.length),
     el("div", {},
-      el("h3", {}, el("button", { type: "button", className: "open", onclick: () => openDocument(hit.id) }, title)),
+      el("h3", {}, el("button", { type: "button", className: "open", title, onclick: () => openDocument(hit.id) }, title)),
       about(hit, ...reasons(hit, bits.length)),
       el("p", { className: "snippet" }, ...passage(hit))),
     bits.length ? strip(hit.code, { other: bits, small: true, name: title }) : null);
