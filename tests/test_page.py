@@ -863,7 +863,8 @@ def test_screenshots(visit, service):
     }
     try:
         for name, (path, size, scheme) in shots.items():
-            page = visit(path, size, address, color_scheme=scheme)
+            opened = ("bits",) if "bit" in name else ()
+            page = visit(path, size, address, opened, color_scheme=scheme)
             page.wait_for_load_state("networkidle")
             page.locator(".hit mark").first.wait_for()
             page.wait_for_timeout(500)

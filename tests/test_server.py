@@ -272,7 +272,9 @@ def test_within_counts_all_and_gives_the_nearest(api, store):
 
 
 def test_facets_count_labels_and_small_fields_under_a_filter(api):
-    counted = {one["field"]: one["values"] for one in api.post("/v1/facets", json={}).json()["facets"]}
+    counted = {
+        one["field"]: one["values"] for one in api.post("/v1/facets", json={}).json()["facets"]
+    }
     for field, values in counted.items():
         for one in values:
             where = {field: one["value"]}
