@@ -281,7 +281,8 @@ def test_a_query_of_typos_only(typed):
 
 def test_an_unfinished_word_is_looked_for_as_its_beginning(typed):
     def search(text, *, unfinished):
-        words = read_query(text)._replace(unfinished=unfinished)
+        words = read_query(text)
+        words = words.while_typing(text) if unfinished else words
         return typed.search(encode_words(typed.model, [words])[0], 2)
 
     hits = search("moon starb", unfinished=True)
@@ -290,6 +291,10 @@ def test_an_unfinished_word_is_looked_for_as_its_beginning(typed):
     assert search("starb", unfinished=False).meant == {}
     assert search("starb moon", unfinished=True).meant == {}  # the last word alone
     assert search("moon", unfinished=True).meant == {}
+    for text in ("starb moon starb", "moonOrbit starb", 'moon "orbit" starb'):
+        assert search(text, unfinished=True).meant["starb"] == "starboard", text
+    assert search("starb ", unfinished=True).meant == {}
+    assert search('"moon" -starb', unfinished=True).meant == {}
 
 
 @pytest.mark.parametrize("engine", ["milvus-lite", "postgres"])

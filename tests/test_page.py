@@ -71,7 +71,11 @@ def guarded_and_empty(fitted, tmp_path_factory):
     open_store(folder / "store", fitted).close()
     with open_store(folder / "news", fitted) as opened:
         opened.upsert([Document(f"n{i}", "moon orbit crew", ("space",), {}) for i in range(3)])
-    stores = (folder / "store", folder / "news", "--writable")
+    with open_store(folder / "plain") as opened:  # without codes
+        guide = "# Install\n\nRead on.\n\n## Linux\n\nUnpack the moon archive there.\n"
+        opened.upsert([Document("notes/install.md", guide, None, {"title": "Install"})])
+        opened.upsert([Document("notes/crew.txt", "the crew of the orbit")])
+    stores = (folder / "store", folder / "news", folder / "plain", "--writable")
     process, address = serve("serve", *stores, VDSH_TOKEN=TOKEN)
     yield address
     process.terminate()
@@ -93,10 +97,11 @@ def visit(browser, service):
     """Open the page; in the end nothing was asked of another host and no script failed."""
     contexts, asked, failures = [], [], []
 
-    def go(path="/", size=WIDE, address=service, **settings):
+    def go(path="/", size=WIDE, address=service, opened=("bits", "key"), **settings):
         settings = {"reduced_motion": "reduce"} | settings
         context = browser.new_context(viewport=size, **settings)
         context.set_default_timeout(15_000)
+        context.add_init_script(f"for (const name of {list(opened)}) {REMEMBER}")
         contexts.append(context)
         page = context.new_page()
         page.on("request", lambda request: asked.append(request.url))
@@ -114,6 +119,9 @@ def visit(browser, service):
     assert {urlsplit(url).hostname for url in asked} == {"127.0.0.1"}
 
 
+# As if it had been opened before; what is closed later stays closed
+REMEMBER = "localStorage[`vdsh-${name}`] ??= true;"
+
 # When the key is pressed, hits of an earlier search are marked: they are not what is waited for.
 MARK_OLD = """addEventListener("keydown", () => {
   for (const hit of document.querySelectorAll(".hit")) hit.classList.add("old");
@@ -129,7 +137,7 @@ def look_for(page, text):
 
 def test_page_files_are_small_and_ask_for_nothing_elsewhere():
     files = list(PAGE.iterdir())
-    assert sum(file.stat().st_size for file in files) < 100_000
+    assert sum(file.stat().st_size for file in files) < 110_000
     for file in files:
         text = file.read_text().replace("http://www.w3.org/2000/svg", "")
         assert not re.search(r"https?://|innerHTML|insertAdjacentHTML|document\.write|eval\(", text)
@@ -682,6 +690,7 @@ def test_a_token_is_asked_for_and_an_empty_store_says_so(visit, guarded_and_empt
     page.get_by_label("Token", exact=True).fill(TOKEN)
     page.get_by_role("button", name="Continue").click()
     page.get_by_text("This store is empty").wait_for()
+    page.goto(f"{guarded_and_empty}/?view=map")
     page.get_by_text("No map yet").wait_for()
     assert "vdsh research map" in page.locator("#map-empty pre").inner_text()
 
@@ -703,7 +712,7 @@ def test_a_store_is_chosen_and_the_address_says_which(visit, guarded_and_empty):
     assert page.url.endswith("/?store=news&q=moon")
     page.get_by_text("has moon").first.wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    page.get_by_role("button", name="moon orbit crew").first.click()
+    page.locator(".hit .open").first.click()
     page.locator("#panel .near b").first.wait_for()
     page.go_back()
     page.go_back()
@@ -734,7 +743,7 @@ def test_a_file_is_uploaded_where_one_may_write(visit, guarded_and_empty):
     assert add("games.csv", table.encode()) == "2 documents added."
     page.get_by_role("button", name="Close").click()
     look_for(page, "goal match")
-    assert page.locator(".hit h3").all_inner_texts() == ['goal; "match"', "goal"]
+    assert page.locator(".hit h3").all_inner_texts() == ["a", "games.csv:2"]
     told = Request(f"{guarded_and_empty}/v1/stores/news/documents/games.csv:2")
     told.add_header("Authorization", f"Bearer {TOKEN}")
     found = json.load(urlopen(told))
@@ -744,6 +753,88 @@ def test_a_file_is_uploaded_where_one_may_write(visit, guarded_and_empty):
     said = add("games.jsonl", lines + b'{"id": "l2", "text": ')
     assert said.startswith("Record 601: broken JSON") and said.endswith(" 500 documents added.")
     assert add("games.csv", b"text\n\xff\n") == "The file is not UTF-8. 0 documents added."
+
+
+@browser_only
+def test_hits_come_first_and_what_folds_away_is_remembered(visit):
+    """#35 item 5: five whole hits at 1280 x 800, two on a phone."""
+    whole = "all => all.filter(hit => hit.getBoundingClientRect().bottom <= innerHeight).length"
+    for size, least in ((WIDE, 5), ({"width": 390, "height": 844}, 2)):
+        page = visit("/?q=moon+orbit+crrew", size, opened=())
+        page.get_by_text("Did you mean").wait_for()
+        assert page.locator(".hit").evaluate_all(whole) >= least
+        assert not page.locator("#code").is_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+    page = visit("/?q=moon+orbit", opened=())
+    page.locator("#map-note", has_text="81 documents").wait_for()
+    for name, what in (("Bits", "#code"), ("Counts", "#facets"), ("Map", "#map")):
+        button, folded = page.locator(".tools").get_by_role("button", name=name), name != "Map"
+        assert button.get_attribute("aria-expanded") == str(not folded).lower()
+        button.click()
+        page.locator(what).wait_for(state="visible" if folded else "hidden")
+        page.reload()
+        page.locator(".hit").first.wait_for()
+        page.locator(what).wait_for(state="visible" if folded else "hidden")
+
+
+@browser_only
+def test_words_are_corrected_and_related_documents_stand_apart(visit):
+    page = visit("/?q=goal+orbti&k=90")
+    page.locator("#note", has_text="Did you mean goal orbit? No document has 'orbti'.").wait_for()
+    assert "orbit" in page.locator(".hit mark.asked").all_inner_texts()
+    page.get_by_role("heading", name="Related, without these words").wait_for()
+    lines = page.locator("#hits > li").all_inner_texts()
+    at = lines.index("Related, without these words")
+    assert at > 0 and "none of the words" not in " ".join(lines[:at])
+    assert "none of the words" in lines[-1]
+    page.get_by_role("button", name="goal orbit").click()
+    page.locator("#note", has_text="Did you mean").wait_for(state="detached")
+    assert page.url.endswith("q=goal+orbit")
+
+
+@browser_only
+def test_a_store_without_codes_shows_titles_and_places_and_no_bits(visit, guarded_and_empty):
+    page = visit("/?store=plain&q=moon+archive&view=map", address=guarded_and_empty)
+    enter(page)
+    page.get_by_text("This store answers by words; run vdsh learn to add codes.").wait_for()
+    page.locator(".hit").first.wait_for()
+    about_codes = page.locator("#code, #map, #rank, #radius, #views, .strip, #fold-bits")
+    assert about_codes.evaluate_all("all => all.every(one => !one.checkVisibility())")
+    shown = [page.locator(f".hit {part}").inner_text() for part in ("h3", ".place")]
+    assert shown == ["Install", "Linux"]
+    assert page.locator(".hit .snippet").inner_text().startswith("Read on.")  # not the title again
+    page.locator(".hit .open").click()
+    page.get_by_role("dialog").get_by_role("heading", name="Documents like it").wait_for()
+    page.goto(f"{guarded_and_empty}/?store=plain&q=crew")
+    page.locator(".hit h3", has_text="crew.txt").wait_for()
+
+
+@browser_only
+def test_the_last_word_may_be_unfinished_until_enter(visit):
+    page = visit()
+    asked = calls(page)
+    page.get_by_label("Text to look for").fill("crew orbi")
+    page.locator(".hit mark.asked", has_text="orbit").first.wait_for()
+    assert asked[-1].post_data_json["unfinished"]
+    assert not page.get_by_text("Did you mean").is_visible()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="crew orbit").wait_for()
+    assert not asked[-1].post_data_json["unfinished"]
+
+
+@browser_only
+def test_counts_beside_the_hits_filter(visit, service):
+    page = visit("/?q=moon+orbit", opened=("facets",))
+    facet = page.locator("#facets").get_by_role("button", name="sport")
+    assert facet.inner_text().split() == ["sport", "40"]
+    facet.click()
+    page.get_by_text("that pass the filters").wait_for()
+    page.locator("#facets button[aria-pressed=true]", has_text="sport").wait_for()
+    assert page.locator("#facets").get_by_role("button", name="space").count() == 0
+    assert set(page.locator(".hit .tag").all_inner_texts()) == {"sport"}
+    page.locator("#facets").get_by_role("button", name="sport").click()
+    page.locator("#facets").get_by_role("button", name="space").wait_for()
+    assert "where" not in page.url
 
 
 @browser_only
@@ -772,7 +863,8 @@ def test_screenshots(visit, service):
     }
     try:
         for name, (path, size, scheme) in shots.items():
-            page = visit(path, size, address, color_scheme=scheme)
+            opened = ("bits",) if "bit" in name else ()
+            page = visit(path, size, address, opened, color_scheme=scheme)
             page.wait_for_load_state("networkidle")
             page.locator(".hit mark").first.wait_for()
             page.wait_for_timeout(500)

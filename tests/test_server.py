@@ -271,6 +271,29 @@ def test_within_counts_all_and_gives_the_nearest(api, store):
     assert [hit["id"] for hit in answer["hits"]] == [hit.id for hit in hits[:2]]
 
 
+def test_facets_count_labels_and_small_fields_under_a_filter(api):
+    counted = {
+        one["field"]: one["values"] for one in api.post("/v1/facets", json={}).json()["facets"]
+    }
+    for field, values in counted.items():
+        for one in values:
+            where = {field: one["value"]}
+            assert api.post("/v1/count", json={"where": where}).json() == {"count": one["count"]}
+    assert {"space", "sport"} <= {one["value"] for one in counted["label"]}
+    answer = api.post("/v1/facets", json={"where": {"label": "sport"}}).json()
+    assert [one["value"] for one in answer["facets"][0]["values"]] == ["sport"]
+    assert api.post("/v1/facets", json={"where": {"colour": 1}}).status_code == 422
+
+
+def test_the_last_word_of_a_text_may_be_unfinished(api):
+    def ask(text, **more):
+        return api.post("/v1/search", json={"text": text, **more}).json()
+
+    assert ask("crew rock", unfinished=True)["meant"] == {"rock": "rocket"}
+    assert "meant" not in ask("crew rock ", unfinished=True)
+    assert "rocket" in ask("crew rock", unfinished=True)["hits"][0]["words"]
+
+
 def test_encode_gives_the_codes_of_the_library(api, fitted):
     texts = ["rocket moon orbit", "goal match"]
     answer = api.post("/v1/encode", json={"texts": texts}).json()

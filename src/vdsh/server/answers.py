@@ -117,6 +117,7 @@ class SearchAnswer(Answer):
     code: str
     hits: list[FoundDocument]  # type: ignore[valid-type]
     unknown: list[str] | SkipJsonSchema[None] = None
+    meant: dict[str, str] | SkipJsonSchema[None] = None
     warning: str | SkipJsonSchema[None] = None
     explanation: TextAnswer | SkipJsonSchema[None] = None  # type: ignore[valid-type]
     place: PlaceAnswer | SkipJsonSchema[None] = None

@@ -17,6 +17,7 @@ from vdsh.errors import InputError
 from vdsh.server import (
     document_routes,
     explain_routes,
+    facet_routes,
     manual,
     map_routes,
     routes,
@@ -84,7 +85,16 @@ def create_app(
     app = FastAPI(title="vdsh", docs_url=None, redoc_url=None, lifespan=lifespan, responses=ALWAYS)
     app.state.services, app.state.service = services, next(iter(services.values()))
     app.state.metrics = metrics
-    for part in (routes, document_routes, explain_routes, map_routes, state_routes, manual):
+    parts = (
+        routes,
+        facet_routes,
+        document_routes,
+        explain_routes,
+        map_routes,
+        state_routes,
+        manual,
+    )
+    for part in parts:
         app.include_router(part.router)
     _add_page(app)
     if find_spec("mcp") is not None:

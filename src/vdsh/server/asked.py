@@ -40,7 +40,9 @@ class Asked(NamedTuple):
         return () if words is None else words.phrases
 
 
-async def read_query(query: Query, rank: str | None, pool: StorePool) -> Asked:
+async def read_query(
+    query: Query, rank: str | None, pool: StorePool, *, unfinished: bool = False
+) -> Asked:
     """Read a query; None ranks texts and documents by relevance, codes by distance."""
     if query.code is not None:
         return Asked(from_hex([query.code])[0], choose_rank(rank, is_text=False))
@@ -51,6 +53,8 @@ async def read_query(query: Query, rank: str | None, pool: StorePool) -> Asked:
     chosen = choose_rank(rank, is_text=True)
     if query.text is not None:
         (read,) = await pool.read(query.text, rank=chosen)
+        if unfinished and read.words is not None:
+            read = read._replace(words=read.words.while_typing(query.text))
         return Asked(read, chosen)
     id = query.id or ""
     hit = await pool.call(lambda store: store.find(id))

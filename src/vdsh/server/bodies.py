@@ -167,6 +167,10 @@ Rank = Annotated[
 Strict = Annotated[
     bool, Field(description="Leave out hits that are only related; see `related` of a hit.")
 ]
+Unfinished = Annotated[
+    bool,
+    Field(description="The text is being typed: its last word may be the beginning of one."),
+]
 Label = Annotated[str, Field(max_length=1000)]
 Where = Annotated[
     Annotated[dict[str, Any], AfterValidator(_check_filter)] | None,
@@ -220,6 +224,7 @@ class SearchBody(Query):
     where: Where = None
     rank: Rank = None
     strict: Strict = False
+    unfinished: Unfinished = False
     highlight: Highlight = False
 
 

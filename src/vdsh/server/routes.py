@@ -1,6 +1,5 @@
 """The calls under /v1 that ask the store."""
 
-from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from fastapi import APIRouter
 from vdsh import __version__
 from vdsh.codes import to_hex
 from vdsh.corpus_map import title
+from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.server import answers, examples
 from vdsh.server.answers import ASKED, NOT_THERE
@@ -22,7 +22,7 @@ from vdsh.server.pool import StorePool
 from vdsh.server.service import ServiceDep
 from vdsh.store import Hit, Hits, Store
 from vdsh.store.engine import ModelChangedError
-from vdsh.store.hits import ParsedQuery, Within, to_document
+from vdsh.store.hits import ParsedQuery, Within
 from vdsh.store.ranking import choose_rank
 from vdsh.text.languages import language
 from vdsh.words.passages import DOTS, one_line
@@ -69,7 +69,7 @@ async def info(service: ServiceDep) -> Json:
 @router.post("/search", response_model=answers.SearchAnswer, responses=ASKED | NOT_THERE)
 async def search(body: SearchBody, service: ServiceDep) -> Json:
     """Find the best documents for a text or a stored document, or the nearest to a code."""
-    asked = await read_query(body, body.rank, service.pool)
+    asked = await read_query(body, body.rank, service.pool, unfinished=body.unfinished)
 
     def work(store: Store) -> Hits:
         return store.search(
@@ -139,7 +139,7 @@ async def tell(
     return about | {"hits": [hit.as_fields() for hit in hits]}
 
 
-async def highlighted(asked: Asked, hits: Sequence[Hit], pool: StorePool) -> dict[str, Any]:
+async def highlighted(asked: Asked, hits: Hits, pool: StorePool) -> dict[str, Any]:
     """Give the fields of an answer: hits as a reader wants them, and what is known of the query.
 
     Few texts are looked at at a time, without a handle: searches come in between, and nothing
@@ -154,6 +154,7 @@ async def highlighted(asked: Asked, hits: Sequence[Hit], pool: StorePool) -> dic
     spoken = language(await pool.call(lambda store: store.language))
     parts = (model, asked.code, text or "", asked.phrases, spoken)
     made = await pool.compute(lambda: Highlighter(*parts))
+    made.wanted.update(spoken.stems(list(hits.meant.values())))
     for some in portions([hit.text[slice(*_section(hit))] for hit in hits]):
         shown += await pool.compute(partial(made.show, some))
     answer: dict[str, Any] = {
@@ -187,4 +188,6 @@ def _section(hit: Hit) -> tuple[int, int]:
 
 
 def _title(hit: Hit) -> str:
-    return title(to_document(hit)) or hit.id
+    """Name a hit by a title in its metadata, or by the file name in its id: its text is shown."""
+    name = hit.id.rstrip("/").rpartition("/")[2] or hit.id
+    return title(Document(hit.id, name, None, hit.metadata))

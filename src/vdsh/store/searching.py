@@ -216,8 +216,7 @@ def _find_meant(engine: Engine, ranking: ByRelevance) -> dict[str, str]:
     """Find what words that no document has were meant to be, where documents have that."""
     meant: dict[str, str] = {}
     for word in ranking.missing[:MOST_CORRECTED]:
-        unfinished = ranking.words.unfinished and word == list(ranking.words.words)[-1]
-        if others := engine.meant(word, unfinished=unfinished):
+        if others := engine.meant(word, unfinished=word == ranking.words.unfinished):
             meant[word] = others[0]
     return meant
 

@@ -37,14 +37,20 @@ class WordQuery(NamedTuple):
     # What was in quotes: words that a document must have, one after the other.
     phrases: Sequence[Sequence[str]] = ()
     without: Sequence[Sequence[str]] = ()  # words, or phrases, that a document must not have
-    unfinished: bool = False  # whether its last word may still be typed
+    unfinished: str = ""  # its last word, where that may still be typed
 
     def corrected(self, meant: Mapping[str, str]) -> "WordQuery":
         """Put other words in the place of some."""
         words = Counter[str]()
         for word, n in self.words.items():
             words[meant.get(word, word)] += n
-        return self._replace(words=dict(words), unfinished=False)
+        return self._replace(words=dict(words), unfinished="")
+
+    def while_typing(self, typed: str) -> "WordQuery":
+        """Take the last word as one that may go on, where `typed` ends with it."""
+        last = find_parts(self.text).tokens[-1:]
+        going_on = last and typed.lower().endswith(last[0])
+        return self._replace(unfinished=last[0] if going_on else "")
 
     def excluded(self, language: Language) -> list[str]:
         """List the single words to leave out; but for stop words, which nearly all texts have."""

@@ -5,12 +5,14 @@ import { go, on, state, STEP } from "./state.js";
 
 const RESTING = 500; // milliseconds without a key
 
-let typing = 0;
+let resting = 0;
 
-function take({ replace = false } = {}) {
-  clearTimeout(typing);
+// `replace` in the history; null where a key says that the text is whole
+function take(replace = null) {
+  clearTimeout(resting);
   const text = $("q").value.trim();
-  if (text !== state.q) go({ q: text, id: text ? "" : state.id, k: STEP }, { replace });
+  const typing = replace !== null && !/\s$/.test($("q").value); // its last word may go on
+  if (text !== state.q || (state.typing && !typing)) go({ q: text, typing, id: text ? "" : state.id, k: STEP }, { replace });
 }
 
 function grow() {
@@ -29,8 +31,8 @@ export function setUpBox() {
   });
   $("q").addEventListener("input", () => {
     grow();
-    clearTimeout(typing);
-    typing = setTimeout(() => take({ replace: Boolean(state.q) }), RESTING);
+    clearTimeout(resting);
+    resting = setTimeout(() => take(Boolean(state.q)), RESTING);
   });
   $("q").addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;

@@ -36,12 +36,12 @@ function bitButton(i, bit, other, chances) {
 function sureness({ confidence, expected_wrong: wrong, bits }) {
   if (confidence === null) return [];
   return [el("p", { className: "sure" }, el("b", {}, `${percent(confidence)} sure`),
-    `: drawn anew by the model, about ${Math.round(wrong)} of the ${bits.length} bits would come out otherwise. Paler bits are less sure; more words help.`)];
+    el("span", { className: "trade" }, `: drawn anew by the model, about ${Math.round(wrong)} of the ${bits.length} bits would come out otherwise. Paler bits are less sure; more words help.`))];
 }
 
 function showCode() {
-  $("code").hidden = !found;
-  if (!found) return;
+  $("code").hidden = !found?.code;
+  if (!found?.code) return;
   const { code, explanation } = found;
   const bits = 4 * code.length;
   const key = (className, text) => el("span", {}, el("i", { className: `bit ${className}` }), text);

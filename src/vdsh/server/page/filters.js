@@ -13,6 +13,11 @@ export function setLabel(name) {
   go({ where: name ? [...others, LABEL + name] : others, k: STEP });
 }
 
+export function toggleFilter(text) {
+  const others = state.where.filter((other) => other !== text);
+  go({ where: others.length < state.where.length ? others : [...others, text], k: STEP });
+}
+
 function chip(text, remove) {
   return el("div", { className: "chip" }, el("span", {}, text),
     el("button", { type: "button", "aria-label": `Remove: ${text}`, onclick: remove }, icon(CROSS)));
@@ -21,8 +26,8 @@ function chip(text, remove) {
 const radiusText = (radius) => (radius ? `Within ${plural(radius, "bit")}` : "Same code");
 
 function showTools() {
-  const chips = state.where.map((text, i) =>
-    chip(text, () => go({ where: state.where.filter((_, other) => other !== i), k: STEP })));
+  const chips = state.where.map((text) =>
+    chip(text, () => toggleFilter(text)));
   if (state.id) chips.unshift(chip(`like ${state.id}`, () => go({ id: "", k: STEP })));
   $("chips").replaceChildren(...chips);
   const labels = chosenLabels();
@@ -31,6 +36,7 @@ function showTools() {
   $("radius").replaceChildren(el("option", { value: "" }, "Any distance"),
     ...radii.map((radius) => el("option", { value: radius }, radiusText(radius))));
   $("radius").value = state.radius ?? "";
+  $("radius").classList.toggle("set", state.radius !== null);
   for (const button of $("rank").children) {
     button.setAttribute("aria-pressed", button.dataset.rank === rank());
     button.disabled = button.dataset.rank !== "distance" && state.radius !== null;
@@ -57,14 +63,20 @@ function offerValues() {
   if ($("filter-operator").selectedOptions[0]?.disabled) $("filter-operator").value = "=";
 }
 
-// A field whose name could be mistaken for a comparison is written as JSON.
-function written(field, operator, text) {
-  if (!/[=!<>{]/.test(field)) return field + operator + text;
-  let value = text;
+// What a filter makes of a value that was typed: JSON, or a text
+function read(text) {
   try {
-    value = JSON.parse(text);
-  } catch { /* a text */ }
-  return JSON.stringify({ [field]: { [operator]: value } });
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+// A field whose name could be mistaken for a comparison is written as JSON.
+export function written(field, operator, value) {
+  if (/[=!<>{]/.test(field)) return JSON.stringify({ [field]: { [operator]: value } });
+  const plain = field === "label" || read(String(value)) === value;
+  return field + operator + (plain ? value : JSON.stringify(value));
 }
 
 export function openFilter(open) {
@@ -82,7 +94,7 @@ export function setUpFilters() {
   $("add-filter").addEventListener("click", () => openFilter($("filter-form").hidden));
   $("filter-form").addEventListener("submit", (event) => {
     event.preventDefault();
-    const filter = written($("filter-field").value, $("filter-operator").value, $("filter-value").value.trim());
+    const filter = written($("filter-field").value, $("filter-operator").value, read($("filter-value").value.trim()));
     $("filter-value").value = "";
     openFilter(false);
     go({ where: [...state.where, filter], k: STEP });

@@ -2,7 +2,7 @@
 // counts halves of those beyond the first 65,536.
 
 import { el } from "./dom.js";
-import { state } from "./state.js";
+import { info, state } from "./state.js";
 
 function cutter(text) {
   if (!/[\u{10000}-\u{10ffff}]/u.test(text)) return (from, to) => text.slice(from, to);
@@ -15,7 +15,7 @@ const reason = (asked) => (asked ? `A word of ${state.id ? "that document" : "yo
 // What the two kinds of marks mean
 export function markKey() {
   const mark = (asked, meaning) => el("span", {}, el("mark", { className: asked ? "asked" : "" }, "word"), meaning);
-  return [mark(true, state.id ? "of that document" : "you typed"), mark(false, "behind shared bits")];
+  return [mark(true, state.id ? "of that document" : "you typed"), ...(info.bits ? [mark(false, "behind shared bits")] : [])];
 }
 
 // A stretch of a text, as nodes; words of the query are marked apart from those that hold bits.
@@ -31,7 +31,12 @@ export function highlight(text, marks, [from, to] = [0, Infinity]) {
   return [...nodes, cut(end, to)];
 }
 
+// The passage; a title or heading that it begins with stands above it already.
 export function passage(hit) {
-  const [from, to] = hit.span;
-  return [from ? "… " : "", ...highlight(hit.text, hit.marks, [from, to]), to < hit.text.length ? " …" : ""];
+  const [start, to] = hit.span;
+  const text = cutter(hit.text)(start, to);
+  const signs = /^[#\s]*/.exec(text)[0].length;
+  const said = [hit.title, ...(hit.place || "").split(" > ")].find((one) => one && text.slice(signs).split("\n")[0].trim() === one);
+  const from = said ? start + signs + Array.from(said).length : start;
+  return [start ? "… " : "", ...highlight(hit.text, hit.marks, [from, to]), to < hit.text.length ? " …" : ""];
 }

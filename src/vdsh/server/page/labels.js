@@ -21,6 +21,10 @@ export function tag(name, text = name) {
 }
 
 export function about(document, ...more) {
-  return el("p", { className: "about" }, ...(document.labels || []).slice(0, 4).map((name) => tag(name)), ...more,
-    el("span", { className: "mono", title: document.id }, document.id));
+  const { id, title, place, labels } = document;
+  const [first, ...rest] = (place || "").split(" > "); // the first heading is often the title
+  const where = (first === title ? rest : [first, ...rest]).join(" > ");
+  return el("p", { className: "about" }, where ? el("span", { className: "place", title: place }, where) : null,
+    ...(labels || []).slice(0, 4).map((name) => tag(name)), ...more,
+    id === title ? null : el("span", { className: "mono", title: id }, id));
 }

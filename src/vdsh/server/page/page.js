@@ -7,13 +7,15 @@ import { showBit } from "./bit.js";
 import { pickBit } from "./code.js";
 import { showDocument } from "./document.js";
 import { $, el, plural, showFailure } from "./dom.js";
+import { setUpFacets } from "./facets.js";
 import { openFilter, setUpFilters } from "./filters.js";
+import { setUpFolds } from "./fold.js";
 import { setColours } from "./labels.js";
 import { setUpLink } from "./link.js";
 import { loadMap, setUpMap } from "./map.js";
 import { closePanel, fillPanel, heading } from "./panel.js";
 import { clearHits, search, searchChanged, setUpResults } from "./results.js";
-import { announce, found, go, info, nameStore, on, setInfo, state, STEP } from "./state.js";
+import { announce, found, go, hasQuery, info, nameStore, on, setInfo, state, STEP } from "./state.js";
 import { setUpToken } from "./token.js";
 import { setUpUpload } from "./upload.js";
 
@@ -32,16 +34,18 @@ async function start() {
   } catch (error) {
     return mine === starting && showFailure(error, start);
   }
-  $("facts").textContent = `${plural(info.documents, "document")} · ${info.bits} bits · ${info.model.name}`;
+  $("facts").textContent = [plural(info.documents, "document"), ...(info.bits ? [`${info.bits} bits`, info.model.name] : [])].join(" · ");
+  $("plain").hidden = Boolean(info.bits || !info.documents);
   $("facts").title = info.words || "";
   setColours(info.labels);
   announce("change", null);
   await searching; // what was asked for comes first, also on a slow line
-  loadMap();
+  if (info.bits) loadMap();
 }
 
 function show(before) {
-  document.body.dataset.view = state.view;
+  document.body.dataset.view = info?.bits === 0 ? "search" : state.view; // no codes, no map
+  document.body.classList.toggle("asked", hasQuery());
   document.title = state.q ? `${state.q.slice(0, 60)} – vdsh` : "vdsh";
   for (const button of $("views").children) button.setAttribute("aria-pressed", button.dataset.view === state.view);
   if (before && before.store !== state.store) {
@@ -112,7 +116,7 @@ $("views").addEventListener("click", (event) => {
 });
 
 on("change", show);
-for (const setUp of [setUpTheme, setUpBox, setUpFilters, setUpResults, setUpMap, setUpLink, setUpToken, setUpStores, setUpUpload]) setUp();
+for (const setUp of [setUpTheme, setUpFolds, setUpFacets, setUpBox, setUpFilters, setUpResults, setUpMap, setUpLink, setUpToken, setUpStores, setUpUpload]) setUp();
 on("found", () => found && state.bit !== null && showPanel()); // which of the query's words set the bit
 on("restart", start);
 show(null);

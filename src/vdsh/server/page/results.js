@@ -42,13 +42,14 @@ const wanted = () => Math.min(state.k, info.limits.k);
 
 function call() {
   const body = { ...query(), where: state.where, highlight: true };
+  const unfinished = state.typing && !state.id;
   if (state.radius !== null) return ["v1/within", { ...body, radius: state.radius, limit: wanted() }];
-  return ["v1/search", { ...body, k: wanted(), rank: rank() }];
+  return ["v1/search", { ...body, k: wanted(), rank: rank(), unfinished }];
 }
 
 export function clearHits() {
   setFound(null);
-  $("more").hidden = $("key").hidden = true;
+  $("more").hidden = $("key").hidden = $("fold-key").hidden = true;
   $("rank").hidden = !hasQuery();
   $("hits").replaceChildren();
   $("status").replaceChildren();
@@ -65,20 +66,40 @@ function status({ hits, total }) {
 
 function showHits() {
   const { hits, total = info.documents, warning, explanation } = found;
-  if (warning) $("note").replaceChildren(el("p", { className: "hint" }, warning));
+  const said = remarks(found);
+  if (said.length) $("note").replaceChildren(el("p", { className: "hint" }, ...said));
   // Where no word of the text is known, the note says so, and filters are not to blame.
   if (!hits.length) return warning && !explanation ? clearHits() : showNothing();
   $("status").replaceChildren(status(found));
   showKey();
-  $("hits").replaceChildren(...hits.map(hitCard));
+  const related = hits.findIndex((hit) => hit.related);
+  const cards = hits.map(hitCard);
+  if (related >= 0) cards.splice(related, 0, el("li", { className: "between" }, el("h2", {}, "Related, without these words")));
+  $("hits").replaceChildren(...cards);
   $("more").hidden = hits.length < wanted() || hits.length >= Math.min(info.limits.k, total);
+}
+
+// What words were taken for, and which are in no document
+function remarks({ warning, meant, unknown }) {
+  if (!meant) return warning ? [warning] : [];
+  const others = Object.entries(meant).filter(([typed, word]) => !(state.typing && word.startsWith(typed))); // that one goes on
+  const corrected = others.reduce((text, [typed, word]) => replaced(text, typed, word), state.q);
+  const rest = unknown.length ? [`In no document: ${unknown.join(", ")}.`] : [];
+  if (!others.length) return rest;
+  return ["Did you mean ", el("button", { type: "button", className: "meant", onclick: () => go({ q: corrected, typing: false, k: STEP }) }, corrected),
+    `? No document has ${others.map(([typed]) => `'${typed}'`).join(", ")}. `, ...rest];
+}
+
+function replaced(text, typed, word) {
+  const at = text.toLowerCase().indexOf(typed);
+  return at < 0 ? word : text.slice(0, at) + word + text.slice(at + typed.length);
 }
 
 // What marks mean, and what a score counts
 function showKey() {
-  const score = el("span", {}, `Score, from 0 to 1: how much of ${state.id ? "its" : "your"} words a document has, and how near its bits are`);
+  const score = el("span", {}, `Score, from 0 to 1: how much of ${state.id ? "its" : "your"} words a document has${info.bits ? ", and how near its bits are" : ""}`);
   $("key").replaceChildren(...markKey(), ...(rank() === "relevance" ? [score] : []));
-  $("key").hidden = $("rank").hidden = false;
+  $("key").hidden = $("fold-key").hidden = $("rank").hidden = false;
 }
 
 // What a hit is ranked by: a score, or the number of differing bits
@@ -97,7 +118,7 @@ function reasons({ score, words, distance, expected }, bits) {
   const more = words.length - MOST_WORDS;
   const named = words.slice(0, MOST_WORDS).join(", ") + (more > 0 ? ` and ${more} more` : "");
   return [el("span", { className: "has" }, words.length ? `has ${named}` : "none of the words"),
-    el("span", {}, `${distance} of ${bits} bits differ`)];
+    ...(bits ? [el("span", { className: "differing" }, `${distance} of ${bits} bits differ`)] : [])];
 }
 
 function hitCard(hit) {
@@ -105,10 +126,10 @@ function hitCard(hit) {
   const bits = unpack(found.code);
   const card = el("li", { className: "hit" }, badge(hit, bits.length),
     el("div", {},
-      el("h3", {}, el("button", { type: "button", className: "open", onclick: () => openDocument(hit.id) }, title)),
+      el("h3", {}, el("button", { type: "button", className: "open", title, onclick: () => openDocument(hit.id) }, title)),
       about(hit, ...reasons(hit, bits.length)),
       el("p", { className: "snippet" }, ...passage(hit))),
-    strip(hit.code, { other: bits, small: true, name: title }));
+    bits.length ? strip(hit.code, { other: bits, small: true, name: title }) : null);
   card.addEventListener("pointerenter", () => announce("point", hit.id));
   card.addEventListener("pointerleave", () => announce("point", null));
   return card;
@@ -127,15 +148,16 @@ function showNothing() {
 function showEmptyStore() {
   clearHits();
   $("hits").replaceChildren(say("li", "This store is empty", "Add documents to it, then come back.",
-    el("pre", {}, "vdsh index MODEL DOCUMENTS --store STORE"), quietButton("Look again", () => announce("restart"))));
+    el("pre", {}, "vdsh add STORE FOLDER"), quietButton("Look again", () => announce("restart"))));
 }
 
 function showStart() {
   clearHits();
   const tries = examples.map(({ text, label }) =>
-    el("button", { type: "button", onclick: () => go({ q: text, k: STEP }) }, el("span", {}, text), label ? tag(label) : null));
+    el("button", { type: "button", onclick: () => go({ q: text, typing: false, k: STEP }) }, el("span", {}, text), label ? tag(label) : null));
   const start = say("li", `Search ${number(info.documents)} documents`,
-    `By words and by meaning: a text becomes ${info.bits} bits that keep what it is about. Documents that fit both come first.`,
+    info.bits ? `By words and by meaning: a text becomes ${info.bits} bits that keep what it is about. Documents that fit both come first.`
+      : "Documents with your words come first.",
     tries.length ? el("div", { className: "tries" }, el("p", {}, "For example"), ...tries) : null);
   start.classList.add("start");
   $("hits").replaceChildren(start);

@@ -33,6 +33,7 @@ function readUrl() {
   return {
     store: given.get("store") || "", // "" is the first one
     q: given.get("q") || "",
+    typing: false, // whether its last word may go on; not in the address
     id: given.get("id") || "",
     where: given.getAll("where"), // as `vdsh search --where` takes them; the service reads them
     radius: whole(given.get("radius")),
@@ -77,7 +78,7 @@ addEventListener("popstate", () => {
 });
 
 // What a search depends on, and what a query is
-export const asked = (of) => JSON.stringify([of.q, of.id, of.where, of.radius, of.rank, of.k]);
+export const asked = (of) => JSON.stringify([of.q, of.typing, of.id, of.where, of.radius, of.rank, of.k]);
 export const query = () => (state.id ? { id: state.id } : { text: state.q });
 export const hasQuery = () => Boolean(state.q || state.id);
 export const openDocument = (id) => go({ doc: id, bit: null });
