@@ -32,7 +32,8 @@ def find_candidates(
     if few is not None:
         return _of_few(snapshot, words, ranking, few, matches)
     left_out = _any_of(words.having([word]) for word in query.excluded(words.language))
-    matches = matches.only(~_among(matches.numbers, left_out))
+    if len(left_out):
+        matches = matches.only(~_among(matches.numbers, left_out))
     for phrase in query.phrases:
         matches = matches.only(_among(matches.numbers, words.having(phrase)))
     best = _best_by_words(snapshot, matches, n, query, words.language)
