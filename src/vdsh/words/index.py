@@ -20,7 +20,7 @@ PASSAGE = 0.5  # weight of the best passage of a long document, beside all of it
 PASSAGE_LENGTH = 110  # words of a passage that are not stop words, about
 MOST_MEANT = 3  # words that a mistyped or unfinished one may be
 FEW = 16  # entries are sorted where there are so many times as many documents
-_PLAIN = 1e-7  # seconds an entry without kernels
+VERY_FEW = 256  # the same with kernels
 
 Numbers = NDArray[np.int64]
 
@@ -225,8 +225,7 @@ def _add_up(
 ) -> tuple[Numbers, NDArray[Any]]:
     """Add up BM25 of terms: which texts have some, in order, and their scores."""
     n = int((spans[1] - spans[0]).sum())
-    is_few = FEW * n < len(postings.lengths)
-    if among is None and not is_few and compiled(_PLAIN * n):
+    if among is None and VERY_FEW * n > len(postings.lengths) and compiled(0):
         from vdsh.words.term_kernels import add_up
 
         return add_up(postings.places, postings.counts, *spans, weights, lengths)
@@ -240,8 +239,12 @@ def _add_up(
     counts = np.concatenate([postings.counts[some] for some in entries])
     weighed = np.repeat(weights, [len(part) for part in parts])
     values = weighed * (counts / (counts + lengths[places]))
-    few, positions = np.unique(places, return_inverse=True)
-    return few.astype(np.int64), np.bincount(positions, values)
+    if FEW * len(places) < len(postings.lengths):
+        few, positions = np.unique(places, return_inverse=True)
+        return few.astype(np.int64), np.bincount(positions, values)
+    scores = np.bincount(places, values)
+    found = np.flatnonzero(scores)
+    return found, scores[found]
 
 
 def _of_some(postings: Postings, slices: Sequence[slice], among: Numbers) -> list[Any]:
