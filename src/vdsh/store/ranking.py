@@ -111,7 +111,7 @@ class ByRelevance:
     n_candidates : int
         How many of the best by words it wants to see, and of the nearest by code.
     scores : dict of str to Scored
-        Of each candidate, by id.
+        Of those that were chosen, by id.
     missing : list of str
         Words of the query that no document has; whoever looks notes them.
     """
@@ -134,7 +134,8 @@ class ByRelevance:
         if not len(self._chances):  # no codes yet
             self._knows = True
             return self.query.code
-        voters = sorted(best, key=lambda c: (-c.share, c.id))[:VOTERS]
+        shares = np.array([candidate.share for candidate in best])
+        voters = [best[i] for i in _first(best, VOTERS, -shares)]
         if voters and voters[0].share > 0:
             trust = voters[0].share
             votes = (np.array([c.share for c in voters]) / trust) ** SHARPNESS
@@ -155,11 +156,11 @@ class ByRelevance:
         shares = np.array([candidate.share for candidate in candidates])
         scores = np.round(self._join(shares, expected_distances(codes, self._chances)), 9)
         related = (shares == 0) | (scores < FAR * scores.max())
-        found = map(Scored, scores.tolist(), related.tolist())
-        self.scores = {c.id: one for c, one in zip(candidates, found, strict=True)}
-        kept = np.flatnonzero(~related).tolist() if self.strict else range(len(scores))
-        order = sorted(kept, key=lambda i: (related[i], -scores[i], candidates[i].id))
-        return [candidates[i]._replace(distance=int(distances[i])) for i in order[: self._k]]
+        order = _first(candidates, self._k, 2 * related - scores)  # scores are 1 at most
+        chosen = [i for i in order if not (self.strict and related[i])]
+        found = (Scored(float(scores[i]), bool(related[i])) for i in chosen)
+        self.scores = {candidates[i].id: one for i, one in zip(chosen, found, strict=True)}
+        return [candidates[i]._replace(distance=int(distances[i])) for i in chosen]
 
     def _join(self, shares: NDArray[Any], distances: NDArray[Any]) -> NDArray[Any]:
         """Score candidates: the square root makes a whole match with the wanted code a 1.
@@ -236,6 +237,15 @@ def _has(tokens: list[str], phrase: Sequence[str]) -> bool:
     first, n = wanted[0], len(wanted)
     places = (i for i, token in enumerate(tokens) if token == first)
     return any(tokens[i : i + n] == wanted for i in places)
+
+
+def _first(candidates: Sequence[Candidate], n: int, keys: Scores) -> list[int]:
+    """Tell where the n candidates with the lowest keys are, ties by id."""
+    at = np.arange(len(keys))
+    if n < len(keys):
+        at = np.flatnonzero(keys <= np.partition(keys, n - 1)[n - 1])
+    pairs = zip(keys[at].tolist(), at.tolist(), strict=True)
+    return [i for *_, i in sorted((key, candidates[i].id, i) for key, i in pairs)[:n]]
 
 
 def _codes(candidates: Sequence[Candidate]) -> Codes:

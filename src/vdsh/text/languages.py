@@ -102,12 +102,12 @@ class Language:
         ['optim', 'cafe']
         """
         if self._stemmer is None:
-            return [fold(word) for word in words]
+            return _fold_all(words)
         if self.name == "english":  # which has accents in foreign words alone
-            words = [fold(word) for word in words]
+            words = _fold_all(words)
         with self._lock:
             stems = self._stemmer.stemWords(list(words))
-        return [fold(stem) for stem in stems]
+        return _fold_all(stems)
 
 
 def languages() -> list[str]:
@@ -134,6 +134,10 @@ def fold(word: str) -> str:
     letters = unicodedata.normalize("NFD", word.translate(_FOLDED))
     kept = "".join(letter for letter in letters if not "\u0300" <= letter <= "\u036f")
     return unicodedata.normalize("NFC", kept)
+
+
+def _fold_all(words: Sequence[str]) -> list[str]:
+    return list(words) if "".join(words).isascii() else [fold(word) for word in words]
 
 
 def find_language(texts: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vdsh.jit import once
+from vdsh.jit import compiled, once
 from vdsh.text.languages import Language, fold
 from vdsh.text.tokenizer import hash_plainly
 from vdsh.words.query import Term, WordQuery
@@ -20,6 +20,7 @@ PASSAGE = 0.5  # weight of the best passage of a long document, beside all of it
 PASSAGE_LENGTH = 110  # words of a passage that are not stop words, about
 MOST_MEANT = 3  # words that a mistyped or unfinished one may be
 FEW = 16  # entries are sorted where there are so many times as many documents
+VERY_FEW = 256  # the same with kernels
 
 Numbers = NDArray[np.int64]
 
@@ -195,17 +196,14 @@ class WordIndex:
         among: Numbers | None,
     ) -> tuple[Numbers, NDArray[Any], NDArray[np.uint32]]:
         """Score the documents of a segment: their numbers, scores and best passages."""
-        segment, slices = self.segments[i], list(map(slice, starts, stops))
-        entries: list[Any] = slices
-        if among is not None:
-            entries = _of_some(segment.documents, slices, among - segment.first)
-        found, scores = _add_up(segment.documents, entries, weights, self._lengths[i])
+        segment, lengths = self.segments[i], self._lengths[i]
+        among = None if among is None else among - segment.first
+        found, scores = _add_up(segment.documents, (starts, stops), weights, lengths, among)
         spans = np.zeros((len(found), 2), np.uint32)
         inside = segment.passages
         if len(found) and len(inside.owners):
-            entries = list(map(slice, *inside.postings.find(hashes)))
-            lengths = self._passage_lengths[i]
-            passages, values = _add_up(inside.postings, entries, weights, lengths)
+            places, lengths = inside.postings.find(hashes), self._passage_lengths[i]
+            passages, values = _add_up(inside.postings, places, weights, lengths)
             order = np.lexsort((-passages, values))  # the best of a document is its last
             owners = inside.owners[passages[order]]
             at = np.searchsorted(found, owners)
@@ -219,9 +217,21 @@ class WordIndex:
 
 
 def _add_up(
-    postings: Postings, entries: Sequence[Any], weights: NDArray[np.float64], lengths: NDArray[Any]
+    postings: Postings,
+    spans: tuple[Numbers, Numbers],  # where the entries of each term begin and end
+    weights: NDArray[np.float64],
+    lengths: NDArray[Any],
+    among: Numbers | None = None,
 ) -> tuple[Numbers, NDArray[Any]]:
-    """Add up BM25 of entries of terms: which texts have some, in order, and their scores."""
+    """Add up BM25 of terms: which texts have some, in order, and their scores."""
+    n = int((spans[1] - spans[0]).sum())
+    if among is None and VERY_FEW * n > len(postings.lengths) and compiled(0):
+        from vdsh.words.term_kernels import add_up
+
+        return add_up(postings.places, postings.counts, *spans, weights, lengths)
+    entries: list[Any] = list(map(slice, *spans))
+    if among is not None:
+        entries = _of_some(postings, entries, among)
     parts = [postings.places[some] for some in entries]
     if not any(map(len, parts)):
         return np.zeros(0, np.int64), np.zeros(0)

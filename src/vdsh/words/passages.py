@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -35,32 +35,31 @@ def words_in(texts: Sequence[str], words: Collection[str], language: Language) -
     """List for each text the words, as it has them, that are forms of some words, in order."""
     stems = set(language.stems(list(words)))
     letters = {stem[:1] for stem in stems} | {word[:1] for word in words}
-    found: dict[str, str] = {}  # words that may be forms, with their stems
-    listed = []
-    for tokens in _tokenize(texts, letters) if stems else [[] for _ in texts]:
-        new = [token for token in tokens if token not in found]
-        found.update(zip(new, language.stems(new), strict=True))
-        listed.append([token for token in tokens if found[token] in stems])
-    return listed
-
-
-def _tokenize(texts: Sequence[str], letters: Collection[str]) -> Iterator[list[str]]:
-    """Give the different words of each text that begin with some letters, or none of ASCII."""
+    if not stems or not texts:
+        return [[] for _ in texts]
     if not compiled(_PLAIN * sum(map(len, texts))):
-        for text in texts:
-            tokens = dict.fromkeys(tokenize(text, shortest=1))
-            yield [token for token in tokens if token[0] in letters or not token[0].isascii()]
-        return
+        listed = [dict.fromkeys(tokenize(text, shortest=1)) for text in texts]
+        forms = _forms({token for some in listed for token in some}, stems, language)
+        return [[token for token in some if token in forms] for some in listed]
     found = find_tokens(texts, shortest=1)
-    first = np.zeros(256, bool)
+    first = np.zeros(256, bool)  # a form begins as its stem does, or not with a letter of ASCII
     first[128:] = True
     first[[ord(letter) for letter in letters if letter.isascii()]] = True
-    may_be = first[found.data[found.starts]]
-    data = found.data.tobytes()
-    for i, j in pairwise(found.documents.tolist()):
-        at = i + np.flatnonzero(may_be[i:j])
-        spans = zip(found.starts[at].tolist(), found.stops[at].tolist(), strict=True)
-        yield [word.decode() for word in dict.fromkeys(data[a:b] for a, b in spans)]
+    at = np.flatnonzero(first[found.data[found.starts]])
+    _, some, numbers = np.unique(found.hashes[at], return_index=True, return_inverse=True)
+    data, spans = found.data.tobytes(), (found.starts[at[some]], found.stops[at[some]])
+    tokens = [data[a:b].decode() for a, b in zip(*(ends.tolist() for ends in spans), strict=True)]
+    forms = _forms(tokens, stems, language)
+    kept = np.flatnonzero(np.array([token in forms for token in tokens], bool)[numbers])
+    bounds = np.searchsorted(at[kept], found.documents).tolist()
+    having = [tokens[i] for i in numbers[kept].tolist()]
+    return [list(dict.fromkeys(having[i:j])) for i, j in pairwise(bounds)]
+
+
+def _forms(tokens: Collection[str], stems: Collection[str], language: Language) -> set[str]:
+    """Tell which words have some stems."""
+    pairs = zip(tokens, language.stems(list(tokens)), strict=True)
+    return {token for token, stem in pairs if stem in stems}
 
 
 def find_passage(text: str, words: Collection[str], length: int = LENGTH) -> Passage:

@@ -241,6 +241,31 @@ def in_term_order(
 
 
 @kernel()
+def add_up(
+    places: NDArray[np.uint32],
+    counts: Bytes,
+    starts: Numbers,
+    stops: Numbers,
+    weights: NDArray[np.float64],
+    lengths: NDArray[np.float64],
+) -> tuple[Numbers, NDArray[np.float64]]:
+    """Add up BM25 of terms: which texts have some, in order, and their scores."""
+    sums, n = np.zeros(len(lengths)), 0
+    for term in range(len(starts)):
+        for i in range(starts[term], stops[term]):
+            place, count = places[i], np.float64(counts[i])
+            n += sums[place] == 0
+            sums[place] += weights[term] * (count / (count + lengths[place]))
+    found, scores = np.empty(n, np.int64), np.empty(n)
+    n = 0
+    for place in range(len(sums)):
+        if sums[place]:
+            found[n], scores[n] = place, sums[place]
+            n += 1
+    return found[:n], scores[:n]  # a hostile count of 0 adds nothing
+
+
+@kernel()
 def hash_all(data: Bytes, offsets: Numbers) -> Hashes:
     """Hash words that are laid end to end."""
     hashes = np.empty(len(offsets) - 1, np.uint64)

@@ -1,8 +1,7 @@
 """The documents that words and codes together may find: the best by words, the nearest by code."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import compress
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +31,8 @@ def find_candidates(
     if few is not None:
         return _of_few(snapshot, words, ranking, few, matches)
     left_out = _any_of(words.having([word]) for word in query.excluded(words.language))
-    matches = matches.only(~_among(matches.numbers, left_out))
+    if len(left_out):
+        matches = matches.only(~_among(matches.numbers, left_out))
     for phrase in query.phrases:
         matches = matches.only(_among(matches.numbers, words.having(phrase)))
     best = _best_by_words(snapshot, matches, n, query, words.language)
@@ -42,14 +42,13 @@ def find_candidates(
     near = snapshot.nearest(index, wanted, 4 * n if query.without else n)
     if near is None:
         near = snapshot.nearest_of_all_passing(wanted, n)
-    known = {one.id: one for one in best}
-    others = [id for id, _ in near if id not in known]
-    found = {one.id: one for one in _near(snapshot, others, matches, left_out)}
+    known = {one.id for one in best}
+    rows = snapshot.rows_of([id for id, _ in near if id not in known])
+    rows = list(compress(rows, ~_among(_numbers(rows), left_out)))
     if any(len(some) > 1 for some in query.without):
-        rows = snapshot.rows_of(list(found))
-        fitting = _fitting(snapshot, [row for row, _, _ in rows], query, words.language)
-        found = {id: found[id] for row, id, _ in rows if row in fitting}
-    return list((found | known).values())
+        kept = _fitting(snapshot, [row for row, _, _ in rows], query, words.language)
+        rows = list(compress(rows, _among(_numbers(rows), kept)))
+    return [*_candidates(rows, matches), *best]
 
 
 def fitting(snapshot: Snapshot, words: WordIndex | None, pairs: Pairs, query: WordQuery) -> Pairs:
@@ -82,13 +81,8 @@ def _of_few(
         few = few[_among(few, np.intersect1d(matches.numbers, words.having(phrase)))]
     if query.phrases or any(len(some) > 1 for some in query.without):
         few = _fitting(snapshot, few.tolist(), query, words.language)
-    known = {row: (id, code) for row, id, code in snapshot.few or ()}
-    spans = map(tuple, matches.spans_of(few).tolist())
-    found = zip(few.tolist(), matches.of(few).tolist(), spans, strict=True)
-    candidates = [
-        Candidate(known[row][0], 0, check_code(known[row][1]), share, span)
-        for row, share, span in found
-    ]
+    known = {row[0]: row for row in snapshot.few or ()}
+    candidates = _candidates([known[row] for row in few.tolist()], matches)
     ranking.wanted(candidates)
     return candidates
 
@@ -98,14 +92,15 @@ def _best_by_words(
 ) -> list[Candidate]:
     signs = bool(query.phrases) or any(len(some) > 1 for some in query.without)
     if not signs and not snapshot.is_filtered:
-        return _candidates(snapshot, matches, matches.in_order(n)[: n + MOST_TIES])
+        numbers = matches.in_order(n)[: n + MOST_TIES]
+        return _candidates(snapshot.rows("id, code", numbers.tolist()), matches)
     found: list[Candidate] = []
     order, start, size = matches.in_order(MANY_TRIED)[:MANY_TRIED], 0, FIRST_TRIED
     while start < len(order) and len(found) < n:
         some = order[start : start + size]
         if signs:
             some = some[_among(some, _fitting(snapshot, some.tolist(), query, language))]
-        found += _candidates(snapshot, matches, some)
+        found += _candidates(snapshot.rows("id, code", some.tolist()), matches)
         start, size = start + size, 4 * size
     if len(found) < n and len(order) < len(matches.numbers) and snapshot.is_filtered:
         passing = matches.only(_among(matches.numbers, np.sort(snapshot.all_rows())))
@@ -114,30 +109,14 @@ def _best_by_words(
     return found
 
 
-def _candidates(snapshot: Snapshot, matches: Matches, numbers: Numbers) -> list[Candidate]:
-    rows = snapshot.rows("id, code", numbers.tolist())
-    return [_candidate(row, *matched) for row, *matched in _with_matches(rows, matches)]
-
-
-def _with_matches(rows: Sequence[Any], matches: Matches) -> Iterator[tuple[Any, float, Any]]:
-    """Give rows with what they answer of a query, and where."""
+def _candidates(rows: Sequence[tuple[int, str, bytes]], matches: Matches) -> list[Candidate]:
+    """Join rows with what they answer of a query, and where."""
     numbers = _numbers(rows)
     spans = map(tuple, matches.spans_of(numbers).tolist())
-    return zip(rows, matches.of(numbers).tolist(), spans, strict=True)
-
-
-def _candidate(row: tuple[int, str, bytes], share: float, span: tuple[int, int]) -> Candidate:
-    _, id, code = row
-    return Candidate(id, 0, check_code(code), share, span)
-
-
-def _near(
-    snapshot: Snapshot, ids: Sequence[str], matches: Matches, left_out: Numbers
-) -> list[Candidate]:
-    rows = snapshot.rows_of(ids)
-    kept = ~_among(_numbers(rows), left_out)
-    found = compress(_with_matches(rows, matches), kept.tolist())
-    return [_candidate(row, *matched) for row, *matched in found]
+    matched = zip(rows, matches.of(numbers).tolist(), spans, strict=True)
+    return [
+        Candidate(id, 0, check_code(code), share, span) for (_, id, code), share, span in matched
+    ]
 
 
 def _fitting(
