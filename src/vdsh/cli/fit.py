@@ -74,11 +74,7 @@ def command(
     ] = None,
     sample: Annotated[
         int | None,
-        _option(_DATA, "Learn from a random sample of this size; words are counted in all.", min=1),
-    ] = None,
-    memory: Annotated[
-        float | None,
-        _option(_DATA, "Memory limit in GB: learn from a random sample that fits."),
+        _option(_DATA, "Learn from a random sample of this size, if there are more.", min=1),
     ] = None,
     start: Annotated[
         str | None,
@@ -143,7 +139,7 @@ def command(
     if embed is not None:
         check_embedder(embed, vectors, docs)
     if no_text:
-        others = (epochs, setting, validation, sample, memory, start)
+        others = (epochs, setting, validation, sample, start)
         _check_no_text(vectors or embed, preset, device, engine, others)
         fit_model(
             vectors,
@@ -172,8 +168,7 @@ def command(
 
     with launched(hasher.model, docs) as first:
         quiet = quiet or not first
-        size: dict[str, Any] = {"sample": sample, "memory": memory}
-        chosen = choose(docs, reading, hasher, validation, seed, quiet=quiet, **size)
+        chosen = choose(docs, reading, validation, seed, sample=sample, quiet=quiet)
         check_documents(chosen.documents, hasher, reading)
         lesson = Lesson(
             hasher,
@@ -183,10 +178,9 @@ def command(
             read_teacher(vectors, embed, chosen, quiet=quiet),
             embed or vectors or "",
             begin,
-            chosen.words,
         )
         how: dict[str, Any] = {"first": first, "progress": not quiet}
-        how["sampled_from"] = None if chosen.words is None else chosen.total
+        how["sampled_from"] = chosen.sampled_from
         del chosen  # texts are enough
         machines = Machines(address, workers) if engine == "ray" else None
         if begin is None:
@@ -218,7 +212,7 @@ def _check_no_text(
     plain = (preset, device, engine) == ("best", "auto", "local")
     if not plain or any(each is not None for each in others):
         raise InputError(
-            "--preset, --epochs, --set, --device, --validation, --sample, --memory, --from and "
+            "--preset, --epochs, --set, --device, --validation, --sample, --from and "
             "--engine are for models of texts. Leave them out, or leave out --no-text."
         )
 

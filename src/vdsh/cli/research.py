@@ -166,6 +166,7 @@ def recalibrate(
     quiet: options.Quiet = False,
 ) -> None:
     """Learn new thresholds for a trained model and write it as another model."""
+    from vdsh.cli.learning import choose
     from vdsh.codes import check_threshold
     from vdsh.persistence import check_free
     from vdsh.pipeline import TextHasher
@@ -173,13 +174,13 @@ def recalibrate(
     check_threshold(threshold)
     check_free(out, force=force)
     hasher = TextHasher.load(model)
-    documents, held_out = reading.to_learn_from(docs, validation, seed, quiet=quiet)
-    texts, labels = options.texts_and_labels(documents)
+    chosen = choose(docs, reading, validation, seed, sample=None, quiet=quiet)
+    texts, labels = options.texts_and_labels(chosen.documents)
     hasher.recalibrate(
         texts,
         labels,
         threshold=threshold,
-        validation=None if held_out is None else options.texts_and_labels(held_out),
+        validation=options.texts_and_labels(chosen.held_out) if chosen.held_out else None,
         source="standard input" if docs == "-" else docs,
     )
     hasher.save(out, force=force)
