@@ -128,7 +128,7 @@ def command(
     from vdsh.cli.vectors import check_embedder, fit_model
     from vdsh.codes import check_n_bits
     from vdsh.errors import InputError
-    from vdsh.fitting import WITHOUT_TORCH, fit_from, fit_texts
+    from vdsh.fitting import WITHOUT_TORCH, fit_texts, texts_and_labels
     from vdsh.model import Model
     from vdsh.persistence import check_free
     from vdsh.scale.cluster import Machines
@@ -172,21 +172,17 @@ def command(
         check_documents(chosen.documents, hasher, reading)
         lesson = Lesson(
             hasher,
-            options.texts_and_labels(chosen.documents),
-            options.texts_and_labels(chosen.held_out) if chosen.held_out else None,
+            texts_and_labels(chosen.documents),
+            texts_and_labels(chosen.held_out) if chosen.held_out else None,
             "standard input" if docs == "-" else docs,
             read_teacher(vectors, embed, chosen, quiet=quiet),
             embed or vectors or "",
             begin,
         )
-        how: dict[str, Any] = {"first": first, "progress": not quiet}
-        how["sampled_from"] = chosen.sampled_from
+        how: dict[str, Any] = {"sampled_from": chosen.sampled_from, "progress": not quiet}
         del chosen  # texts are enough
         machines = Machines(address, workers) if engine == "ray" else None
-        if begin is None:
-            hasher = fit_texts(lesson, machines, **how)
-        else:
-            hasher = fit_from(lesson, machines, stored=stored, store=store, **how)
+        hasher = fit_texts(lesson, machines, stored=stored, store=store, first=first, **how)
     if not first:
         return
     hasher.save(out, force=force)

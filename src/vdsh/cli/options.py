@@ -148,13 +148,6 @@ def reads_documents(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def texts_and_labels(documents: "list[Document]") -> tuple[list[str], list[Any] | None]:
-    """Divide documents; the labels are None where no document has any."""
-    labels = [document.labels for document in documents]
-    known = any(label is not None for label in labels)
-    return [document.text for document in documents], labels if known else None
-
-
 class WordsCommand(TyperCommand):
     """A command that takes a query word by word, such as mars -rover."""
 
