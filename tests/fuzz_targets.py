@@ -14,11 +14,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import mutants
 import numpy as np
 import orjson
 from safetensors.numpy import load, save
 
+import mutants
 from vdsh import TextHasher, corpus_map
 from vdsh.datasets.formats import read_vectors
 from vdsh.documents import Document, read_documents
@@ -383,10 +383,11 @@ class Store:
             number, first, data = rng.choice(connection.execute(query).fetchall())
             piece = Segment.from_bytes(data, first)
             name = rng.choice(("hashes", "offsets", "places", "counts", "lengths"))
-            array = getattr(piece, name)
+            array = getattr(piece.documents, name)
             with suppress(ValueError, TypeError):  # an array that cannot be written
                 odd = mutants.of_array(array, rng).reshape(-1).astype(array.dtype)
-                data = piece._replace(**{name: odd}).to_bytes()
+                postings = piece.documents._replace(**{name: odd})
+                data = piece._replace(documents=postings).to_bytes()
             if rng.random() < 0.2:
                 data = mutants.of_bytes(data, rng)
             connection.execute("UPDATE words SET data = ? WHERE segment = ?", (data, number))
