@@ -11,12 +11,13 @@ PUBLIC = {
     "vdsh.text": "BagOfWords SMART WEIGHTINGS inverse_document_frequency tokenize weigh",
     "vdsh.codes": """binarize check_n_bits check_threshold expected_distances from_hex pack
         plain_threshold thresholds to_bit_strings to_hex to_words unpack""",
-    "vdsh.hashers": """HASHERS Hasher ITQ KSH LSH SHTTM SelfTaughtHashing SpectralHashing
-        StackedRBM VDSH VDSH_S VDSH_SP VectorHasher""",
+    "vdsh.hashers": """HASHERS Hasher ITQ KSH LSH LinearHashing SHTTM SelfTaughtHashing
+        SpectralHashing StackedRBM VDSH VDSH_S VDSH_SP VectorHasher
+        default_method""",
     "vdsh.explain": """Agreement BitExplanation PairExplanation Sample SharedWord TextBit
         TextExplanation Word as_fields bit_probabilities check_bit confidence explain_bit
         explain_bits explain_pair explain_text sample""",
-    "vdsh.model": "Decoder Model Posterior as_model",
+    "vdsh.model": "Decoder Model NotLearnedError Posterior WordsOnly as_model",
     "vdsh.search": "HammingIndex Hits RowHits RowIndex",
     "vdsh.store": """Copied Duplicates Hit Hits Store copy_store open_store restore_store
         without_password""",

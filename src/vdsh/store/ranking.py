@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vdsh.codes import Codes, Scores, expected_distances, pack, unpack
 from vdsh.documents import Document
@@ -160,7 +161,7 @@ class ByRelevance:
         order = sorted(kept, key=lambda i: (related[i], -scores[i], candidates[i].id))
         return [candidates[i]._replace(distance=int(distances[i])) for i in order[: self._k]]
 
-    def _join(self, shares: Scores, distances: Scores) -> Scores:
+    def _join(self, shares: NDArray[Any], distances: NDArray[Any]) -> NDArray[Any]:
         """Score candidates: the square root makes a whole match with the wanted code a 1.
 
         Thresholds cut bits in halves, so half of them agree by chance.
@@ -171,7 +172,7 @@ class ByRelevance:
         nearest = agreements.max()
         best = shares.max() or nearest  # no document has a word: the code alone says how good
         codes = WEIGHT * best**2 * agreements / max(nearest, 1e-9)
-        joined: Scores = np.sqrt((shares**2 + codes) / (1 + WEIGHT))
+        joined: NDArray[Any] = np.sqrt((shares**2 + codes) / (1 + WEIGHT))
         return joined
 
 

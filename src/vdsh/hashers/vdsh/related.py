@@ -76,8 +76,9 @@ def related(
         weight = np.sqrt(_TAUGHT)
     show(0.8)
     n_joined = min(max(_JOINED, int(counts.shape[0] ** 0.5) // 8), _MOST_JOINED)
-    places, joined = about, None
-    for _ in range(_ROUNDS):
+    joined = _join(words, about, candidates, n_joined, None)
+    places = np.hstack([about, weight * walk(joined)])
+    for _ in range(_ROUNDS - 1):
         joined = _join(words, places, candidates, n_joined, joined)
         places = np.hstack([about, weight * walk(joined)])
     k = max(0, min(k, MOST_NEIGHBOURS, counts.shape[0] - 1))
