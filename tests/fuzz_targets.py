@@ -383,11 +383,15 @@ class Store:
             number, first, data = rng.choice(connection.execute(query).fetchall())
             piece = Segment.from_bytes(data, first)
             name = rng.choice(("hashes", "offsets", "places", "counts", "lengths"))
-            array = getattr(piece.documents, name)
+            inside = rng.random() < 0.3
+            part = piece.passages.postings if inside else piece.documents
+            array = getattr(part, name)
             with suppress(ValueError, TypeError):  # an array that cannot be written
                 odd = mutants.of_array(array, rng).reshape(-1).astype(array.dtype)
-                postings = piece.documents._replace(**{name: odd})
-                data = piece._replace(documents=postings).to_bytes()
+                part = part._replace(**{name: odd})
+                passages = piece.passages._replace(postings=part)
+                changed = {"passages": passages} if inside else {"documents": part}
+                data = piece._replace(**changed).to_bytes()
             if rng.random() < 0.2:
                 data = mutants.of_bytes(data, rng)
             connection.execute("UPDATE words SET data = ? WHERE segment = ?", (data, number))

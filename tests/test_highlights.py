@@ -94,7 +94,8 @@ def test_spans_point_to_what_the_tokens_were_made_of(text):
 def test_words_of_the_query_are_marked_apart_from_those_that_hold_bits(fitted):
     texts = ["goal match crew", "moon xyzzy rocket and orbit", LONG]
     code = fitted.encode(["moon xyzzy and"])[0]
-    shown = highlight(fitted, texts, code=code, query="moon xyzzy and").hits
+    asked = {"code": code, "query": "moon xyzzy and", "language": "english"}
+    shown = highlight(fitted, texts, **asked).hits
     of_query = {texts[1][i:j] for i, j, own in shown[1].marks if own}
     others = {texts[1][i:j] for i, j, own in shown[1].marks if not own}
     assert of_query == {"moon", "xyzzy"}  # also what the model does not know, but no stop word
@@ -119,7 +120,7 @@ def test_a_passage_is_where_the_typed_words_are_and_not_those_that_hold_bits(fit
 def test_a_passage_has_the_phrase_that_was_asked_for(fitted):
     text = "moon and orbit. " + "nothing. " * 60 + "In orbit of the moon." + " more" * 100
     code = fitted.encode(["orbit of the moon"])[0]
-    asked = {"code": code, "query": "orbit of the moon"}
+    asked = {"code": code, "query": "orbit of the moon", "language": "english"}
     (plain,) = highlight(fitted, [text], **asked).hits
     assert plain.passage[0] == 0
     (shown,) = highlight(fitted, [text], **asked, phrases=[["orbit", "of", "the", "moon"]]).hits

@@ -93,6 +93,7 @@ def test_what_a_model_can_do_is_declared():
     assert capabilities.pop("vdsh") == (True, True, False, False)
     assert capabilities.pop("vdsh-s") == (True, True, True, False)
     assert capabilities.pop("vdsh-sp") == (True, True, True, True)
+    assert capabilities.pop("linear") == (True, False, False, False)
     assert set(capabilities.values()) == {(False, False, False, False)}
 
 

@@ -59,7 +59,8 @@ def test_a_hit_is_short_and_shows_its_passage(store):
 
 def test_hits_are_a_table(store, monkeypatch):
     hits = store.search("moon xylophone", k=2)
-    first, second, warning = repr(hits).splitlines()
+    first, line, second, warning = repr(hits).splitlines()
+    assert line == "Related, without these words:"
     assert first.split()[1:3] == ["b", "space"] and second.split()[1] == "a"
     assert warning == hits.warning
     assert repr(Hits()) == "<no hits>"
@@ -74,7 +75,7 @@ def test_what_notebooks_show_is_escaped_and_marked(store):
     assert "rocket &lt;b&gt;<mark>moon</mark>&lt;/b&gt; &amp; crew" in html
     assert "sport, &lt;i&gt;" in html and "<i>" not in html
     assert hits[0]._repr_html_().count("<mark>") == 1
-    unknown = store.search("xylophone &amp;<b>")
+    unknown = store.search("xylophone &amp;<u>")
     assert "No hits." in unknown._repr_html_() and "<b>" not in unknown._repr_html_()
     odd = Hit("<script>", 3, "<script>", None, {})
     assert "<script>" not in odd._repr_html_() and "distance" in odd._repr_html_()

@@ -68,10 +68,10 @@ def test_damage_is_found(folder, statement, sentence):
 
 
 def test_another_model_is_found(folder, fitted):
-    change(folder, "UPDATE meta SET value = ? WHERE key = 'fingerprint'", "0" * 64)
+    change(folder, "UPDATE meta SET value = ? WHERE key = 'fingerprint'", "1" * 64)
     with open_store(folder) as store:
         assert any("its model is missing" in problem for problem in store.check())
-    change(folder, "UPDATE models SET fingerprint = ?", "0" * 64)
+    change(folder, "UPDATE models SET fingerprint = ?", "1" * 64)
     with open_store(folder) as store:
         assert any("not the one this store was made with" in problem for problem in store.check())
 

@@ -140,7 +140,7 @@ class StoreMachine(RuleBasedStateMachine):
     @initialize()
     def create(self):
         self.path = self.new_place(self.engine)
-        self.store = open_store(self.path, self.model_folder)
+        self.store = open_store(self.path, self.model_folder, language="english")
         self.reader = open_store(self.path)
         self.model = {}
         self.known = {"id", "label", "labels"}
@@ -289,7 +289,7 @@ class WordsMachine(RuleBasedStateMachine):
     @initialize()
     def create(self):
         self.path = Path(self.new_place("local"))
-        self.store = open_store(self.path, self.model_folder)
+        self.store = open_store(self.path, self.model_folder, language="english")
         self.reader = open_store(self.path)
         self.model = {}
 
@@ -348,7 +348,8 @@ class WordsMachine(RuleBasedStateMachine):
 
     @rule(query=queries)
     def history_does_not_matter(self, query):
-        with open_store(self.new_place("local"), self.model_folder) as other:
+        place = self.new_place("local")
+        with open_store(place, self.model_folder, language="english") as other:
             documents = [self.model[id][0] for id in sorted(self.model)]
             other.upsert(documents, np.array([self.model[d.id][1] for d in documents], np.uint8)
                          .reshape(-1, 2))  # fmt: skip
@@ -363,7 +364,7 @@ class WordsMachine(RuleBasedStateMachine):
         with closing(sqlite3.connect(self.path / "store.sqlite")) as connection:
             index = words_module.Words().showing(connection)
             rows = dict(connection.execute("SELECT row, id FROM documents"))
-        there = [s.first + np.flatnonzero(s.lengths != 65535) for s in index.segments]
+        there = [s.first + np.flatnonzero(s.documents.lengths != 65535) for s in index.segments]
         assert {rows[row] for some in there for row in some.tolist()} == by_code == set(self.model)
         for word in ("moon", "über", "密码"):
             having = {id for id, (d, _) in self.model.items() if word in tokenize(d.text)}
