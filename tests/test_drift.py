@@ -102,7 +102,7 @@ def test_new_documents_raise_the_alarm_and_the_exit_code(vdsh, store):
     assert vdsh("drift", store).returncode == 3
     found = vdsh("drift", store, "--recent", 200)
     assert found.returncode == 3
-    assert "share of unknown words" in found.stdout and "vdsh learn" in found.stdout
+    assert "share of unknown words" in found.stdout and "vdsh fit --from" in found.stdout
     told = json.loads(vdsh("drift", store, "--recent", 200, "--json").stdout)
     assert (told["drifted"], told["documents"], told["reference"]) == (True, 200, 200)
     assert list(told["measures"]) == ["unknown", "certainty", "balance", "nearest"]

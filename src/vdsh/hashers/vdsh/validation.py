@@ -99,6 +99,11 @@ def _subset(corpus: Examples, most: int) -> Examples:
     return Examples(corpus.inputs[rows], corpus.counts[rows], corpus.labels.take(rows))
 
 
+def means(network: Network, documents: Documents) -> Tensor:
+    """Encode documents to the mean mu of Q(s | d), of shape (n_docs, K)."""
+    return _means(network, _batches(documents))
+
+
 def _batches(documents: Documents) -> Iterator[SparseBatch]:
     """Cut documents into batches to encode: a GPU takes as many as make a dense block."""
     on_gpu = documents.device.type == "cuda"
