@@ -151,6 +151,16 @@ def test_a_model_without_held_out_documents_says_so(vdsh, tmp_path, fitted):
     assert few.verdict == "Too few to say: 40 held-out documents, of 50 that it takes."
 
 
+def test_documents_of_the_model_that_was_learned_on_from_are_not_new():
+    """#31: a store keeps them, and the new model need not have seen them again."""
+    first, second = toy_corpus(200, 1)[0], documents(toy_corpus(200, 2)[0])
+    hasher = TextHasher("vdsh", 8, random_state=0, **quick("vdsh", epochs=1))
+    start = hasher.fit(first, progress=False).model_
+    texts = [f"{one.text} penguin" for one in second]
+    model = hasher.fit(texts, start=start, progress=False).model_
+    assert "Nothing to compare" in measure_drift(model, [*first, *texts]).verdict
+
+
 def test_of_many_documents_some_are_drawn_from_all_over(model, monkeypatch):
     monkeypatch.setattr("vdsh.model.drift.MOST", 60)
     texts = [f"orbit {i}" for i in range(500)] + [f"goal {i}" for i in range(500)]
