@@ -23,11 +23,11 @@ GROUPS = {  # in the order of `vdsh --help`, 20 verbs at most
     "Research": ["reproduce", "research"],
 }
 # Of `vdsh research`; as a verb by itself, each is understood too, and not listed.
-RESEARCH = "encode evaluate explain sample export map datasets".split()
+RESEARCH = "encode evaluate explain sample export map datasets recalibrate".split()
 VERBS = [name for names in GROUPS.values() for name in names] + RESEARCH
 HOMES = dict.fromkeys("check backup restore compact reindex drift copy".split(), "maintenance")
 HOMES |= {"explain": "explain", "sample": "explain"}  # files of several verbs
-HOMES |= dict.fromkeys(("export", "map"), "research")
+HOMES |= dict.fromkeys(("export", "map", "recalibrate"), "research")
 HOMES |= dict.fromkeys(("add", "learn"), "add")
 HOMES |= dict.fromkeys(("delete", "duplicates"), "cleanup")
 _ASKING = ("search", "info", "duplicates")

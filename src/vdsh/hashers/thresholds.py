@@ -20,6 +20,7 @@ def calibrate(
     scores: Scores,
     method: str,
     search: ValidationSearch | None,
+    before: Scores | None = None,
     *,
     plain: str = "median",
 ) -> tuple[Scores, dict[str, float]]:
@@ -33,6 +34,8 @@ def calibrate(
     search : ValidationSearch or None
         Without it nothing is measured. Without it or with fewer than 20 queries, whose precision
         is mostly chance, `best` is the `plain` way.
+    before : ndarray of shape (n_bits,), optional
+        Thresholds to compare with; by default those of the `plain` way.
     plain : {"median", "sign"}
         The way that suits the model where nothing can be measured.
 
@@ -50,7 +53,7 @@ def calibrate(
         cut = thresholds(scores, method)
     if search is None:
         return cut, {}
-    old = thresholds(scores, plain)
+    old = thresholds(scores, plain) if before is None else before
     return cut, {"before": search.precision(old), "after": search.precision(cut)}
 
 
