@@ -24,8 +24,8 @@ from random import Random
 from typing import Any
 
 from common import run, show
-from fuzz_targets import targets
 
+from fuzz_targets import targets
 from vdsh.errors import VdshError
 from vdsh.hashers import HASHERS
 from vdsh.jit import use_threads

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 EXTRAS = """torch pyarrow fastapi uvicorn httptools uvloop prometheus_client fastapi_offline mcp
-    matplotlib openTSNE pymilvus milvus_lite psycopg faiss onnx ray pandas model2vec
+    matplotlib openTSNE pymilvus milvus_lite psycopg faiss ray pandas model2vec
     sentence_transformers pypdf""".split()
 SPACE = "rocket shuttle launch moon crew astronaut satellite telescope".split()
 SPORT = "goal match player season team coach referee stadium".split()

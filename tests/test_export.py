@@ -4,16 +4,13 @@ import json
 
 import faiss
 import numpy as np
-import onnx
-import onnxruntime
 import pyarrow.parquet as pq
 import pytest
 
 from engines import doc
-from vdsh import TextHasher
-from vdsh.codes import binarize, from_hex, pack
+from vdsh.codes import from_hex
 from vdsh.errors import InputError, OutputExistsError
-from vdsh.export import export_codes, export_encoder
+from vdsh.export import export_codes
 from vdsh.store import open_store
 
 # Texts here are not about words.
@@ -109,59 +106,14 @@ def test_bit_0_is_the_highest_bit_of_the_first_byte(fitted, corpus):
     assert np.array_equal(codes[:, 1] & 1, bits[:, 15])
 
 
-# -- ONNX ------------------------------------------------------------------------------------------
-
-
-def run_onnx(path, hasher, texts):
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    counts = hasher.vectorizer_.transform(texts).toarray().astype(np.float32)
-    return session.run(["scores", "bits", "codes"], {"counts": counts})
-
-
-MODELS = [("vdsh-s", {"epochs": 2, "hidden_size": 16, "device": "cpu"}), ("lsh", {}), ("itq", {})]
-MODELS += [("sth", {}), ("lsh", {"weighting": "binary"}), ("lsh", {"weighting": "tf"})]
-
-
-@pytest.mark.parametrize(("model", "settings"), MODELS)
-def test_onnx_encodes_as_the_model_does(model, settings, corpus, tmp_path):
-    texts, labels = corpus
-    hasher = TextHasher(model, n_bits=24, random_state=0, **settings).fit(texts, labels)
-    path = tmp_path / "encoder.onnx"
-    export_encoder(hasher, path)
-    texts = [*texts, "", "unknown words only", "moon moon moon goal"]
-    scores, bits, codes = run_onnx(path, hasher, texts)
-    counts = hasher.vectorizer_.transform(texts)
-    ours = hasher.hasher_.scores(counts)
-    assert np.allclose(scores, ours, atol=1e-5)
-    sure = np.abs(ours - hasher.hasher_.thresholds_) > 1e-5  # a last bit may round another way
-    assert np.array_equal(bits[sure], binarize(ours, hasher.hasher_.thresholds_)[sure])
-    assert np.array_equal(codes, pack(bits))
-    assert (codes == hasher.encode(texts)).all(axis=1).mean() > 0.9
-
-
-def test_an_onnx_file_knows_its_words(fitted, tmp_path):
-    export_encoder(fitted, tmp_path / "encoder.onnx")
-    facts = {p.key: p.value for p in onnx.load(tmp_path / "encoder.onnx").metadata_props}
-    assert facts["vocabulary"].split("\n") == list(fitted.vectorizer_.vocabulary_)
-    assert facts["bit_order"].startswith("big")
-
-
-def test_models_that_onnx_cannot_hold_say_so(corpus, tmp_path):
-    hasher = TextHasher("sph", n_bits=8, random_state=0).fit(corpus[0])
-    with pytest.raises(InputError, match="cannot be written as ONNX"):
-        export_encoder(hasher, tmp_path / "x.onnx")
-    assert not list(tmp_path.iterdir())
-
-
 # -- on the command line ---------------------------------------------------------------------------
 
 
 def test_export_on_the_command_line(vdsh, store, model_folder, tmp_path):
     done = vdsh("export", tmp_path / "store", "--to", "npy", "--out", "news.npy")
     assert done.stdout == "Wrote 500 codes to news.npy, their ids in news.ids.jsonl.\n"
-    for source in (model_folder, tmp_path / "store"):
-        done = vdsh("export", source, "--to", "onnx", "--out", "e.onnx", "--force", "--json")
-        assert json.loads(done.stdout) == {"path": "e.onnx", "terms": 16, "bits": 16}
+    done = vdsh("export", tmp_path / "store", "--to", "model", "--out", "m", "--json")
+    assert json.loads(done.stdout) == {"path": "m", "terms": 16, "bits": 16}
     for arguments, sentence in [
         ((model_folder, "--to", "npy"), "is a model, which holds no codes"),
         ((tmp_path / "store", "--to", "csv"), "--to must be one of faiss, npy, parquet, hex"),

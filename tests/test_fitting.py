@@ -1,11 +1,11 @@
-"""The three ways to learn a model, as the command line uses them (#32)."""
+"""The ways to learn a model, as the command line uses them (#32)."""
 
 import numpy as np
 import pytest
 
 from conftest import QUICK, toy_corpus
 from vdsh import TextHasher
-from vdsh.fitting import fit_from, fit_texts, fit_vectors
+from vdsh.fitting import fit_texts, fit_vectors
 from vdsh.scale.training import Lesson
 
 TEXTS, LABELS = toy_corpus(120)
@@ -35,12 +35,12 @@ def test_other_processes_of_a_group_measure_nothing():
 
 
 def test_learning_on_counts_the_codes_that_change(fitted):
-    again = fit_from(lesson(fitted.model_), store="news", progress=False).model_
+    again = fit_texts(lesson(fitted.model_), store="news", progress=False).model_
     started = again.training["started"]
     old, new = fitted.encode(TRAIN[0]), again.encode(TRAIN[0])
     assert started["store"] == "news" and started["changes"]["documents"] == 80
     assert started["changes"]["codes"] == pytest.approx((old != new).any(axis=1).mean())
-    few = fit_from(lesson(fitted.model_), stored=TEXTS[:5], progress=False).model_
+    few = fit_texts(lesson(fitted.model_), stored=TEXTS[:5], progress=False).model_
     assert few.training["started"]["changes"]["documents"] == 5
 
 

@@ -9,13 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import fuzz_targets
+import mutants
 from vdsh.documents import read_documents
 from vdsh.errors import VdshError
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "benchmarks"))
-import fuzz_targets  # noqa: E402
-import mutants  # noqa: E402
 
 quickly = settings(
     max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -33,7 +33,7 @@ explain         looking inside a model
 search          exact Hamming search
 store           documents and codes together
 client          a store on another machine
-export          codes and encoders for other programs
+export          codes for other programs
 datasets        corpora
 evaluation      the protocol of the paper, significance
 plots           rows to figures

@@ -21,7 +21,7 @@ PUBLIC = {
     "vdsh.search": "HammingIndex Hits RowHits RowIndex",
     "vdsh.store": """Copied Duplicates Hit Hits Store copy_store open_store restore_store
         without_password""",
-    "vdsh.export": "Exported FORMATS export_codes export_encoder",
+    "vdsh.export": "Exported FORMATS export_codes",
     "vdsh.datasets": "DATASETS Dataset Source Split find load random_split",
     "vdsh.evaluation": """Comparison Evaluation Quality Query QueryEvaluation Ranking Tally
         average_precision compare cosine_precision evaluate_codes evaluate_hasher

@@ -21,7 +21,6 @@ from vdsh.paper.reproduction import ITEMS, reproduce
 from vdsh.paper.results import Request, Results, is_better
 from vdsh.paper.runner import Plan
 from vdsh.paper.settings import ABLATIONS, GRIDS, PAPER, paper_settings
-from vdsh.paper.sheets import Sheet, latex
 from vdsh.paper.tables import table1
 
 
@@ -54,8 +53,7 @@ def test_a_table_is_run_printed_and_written(vdsh, root, tmp_path):
     result = vdsh(*TABLE, "--bits", 8, 16, "-q")
     assert result.returncode == 0, result.stderr
     assert "VDSH-S" in result.stdout and "0.912 /" in result.stdout  # the paper's 16 bits
-    for name in ("table1.md", "table1.tex"):
-        assert "20 most frequent categories" in (tmp_path / "results" / name).read_text()
+    assert "20 most frequent categories" in (tmp_path / "results" / "table1.md").read_text()
     found = sorted(p.name for p in (tmp_path / "results/cells/reuters20").iterdir())
     assert found == [f"{m}-{n}-seed0.json" for m in ("lsh", "vdsh-s") for n in (16, 8)]
 
@@ -351,11 +349,6 @@ def test_the_papers_numbers_are_complete():
     assert all(set(rows) == set(OURS) for rows in TABLE2.values())
     # Ten methods and VDSH without labels, five lengths, four corpora and Reuters with 90 labels.
     assert len(ITEMS["table1"].cells(ITEMS["table1"].defaults)) == 11 * 5 * 5
-
-
-def test_latex_is_escaped():
-    text = latex([Sheet("50 % of a_b", ["m", "8 bits"], [["x&y", "0.5 †"]])])
-    assert r"50 \% of a\_b" in text and r"x\&y & 0.5 $\dagger$ \\" in text
 
 
 def test_an_unknown_name_raises_from_python_too(tmp_path):

@@ -1,7 +1,6 @@
 """Learning on from a trained model, and learning from a sample of more documents than fit."""
 
 import json
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -15,8 +14,6 @@ from vdsh.documents.document import draw
 from vdsh.errors import InputError
 from vdsh.hashers.vdsh.warm_start import WarmStart, grown_weights
 from vdsh.model.health import count_changes
-from vdsh.scale.sampling import Words, sample_documents
-from vdsh.text import BagOfWords
 
 BRIEF = quick("vdsh-s", epochs=1)
 
@@ -138,7 +135,6 @@ def test_fit_from_says_how_many_stored_codes_would_change(vdsh, docs, model_fold
         (("--from", "MODEL", "--model", "vdsh"), "has --model vdsh-s. Got vdsh"),
         (("--from", "nowhere"), "No model at 'nowhere'"),
         (("--store", "somewhere"), "--store belongs to --from"),
-        (("--memory", "0.1"), "--memory must be at least 1."),
     ],
 )
 def test_wrong_options_of_fit_are_told_early(vdsh, docs, model_folder, options, sentence):
@@ -157,50 +153,6 @@ def test_another_store_is_refused(vdsh, docs, model_folder, tmp_path):
 # More documents than memory
 
 
-def stream(texts):
-    """Read texts as a file is read: each time anew."""
-
-    @contextmanager
-    def read(_):
-        yield (Document(f"{i}", text) for i, text in enumerate(texts))
-
-    return read
-
-
-def test_a_sample_is_drawn_of_all_and_words_of_those_not_held_out():
-    texts = [f"w{i} common" for i in range(1000)]
-    found = sample_documents(stream(texts), BagOfWords(), n=200, seed=3)
-    assert (len(found.documents), len(found.held_out), found.total) == (180, 20, 1000)
-    assert [document.id for document in found.documents] == [f"{row}" for row in found.rows]
-    assert found.rows.max() > 900 and found.rows.min() < 100
-    words = set(found.words)
-    assert all(document.text.split()[0] in words for document in found.documents)
-    assert not any(document.text.split()[0] in words for document in found.held_out)
-    assert 800 < len(words) < 1000
-    again = sample_documents(stream(texts), BagOfWords(), n=200, seed=3)
-    assert again.documents == found.documents
-    assert len(sample_documents(stream(texts[:50]), BagOfWords(), n=200).documents) < 51
-
-
-def test_memory_bounds_the_sample():
-    words = Words(5_000_000, {b"w": 1}, 11.0, 120.0)
-    few, many = (words.how_many_fit(memory) for memory in (2e9, 4e9))
-    assert 50_000 < few < many < 1_000_000
-    with pytest.raises(InputError, match="must be at least 1.2 .GB."):
-        words.how_many_fit(1e9)
-
-
-def test_documents_that_change_meanwhile_are_told():
-    lots = iter([["word"] * 300, ["word"] * 5])
-
-    @contextmanager
-    def read(_):
-        yield (Document(f"{i}", text) for i, text in enumerate(next(lots)))
-
-    with pytest.raises(InputError, match="changed while they were read"):
-        sample_documents(read, BagOfWords(), n=200)
-
-
 def test_fit_of_a_sample_says_so(vdsh, tmp_path):
     lines = [json.dumps({"id": f"{i}", "text": t}) for i, t in enumerate(toy_corpus(400)[0])]
     (tmp_path / "many.jsonl").write_text("\n".join(lines))
@@ -208,19 +160,18 @@ def test_fit_of_a_sample_says_so(vdsh, tmp_path):
     told = json.loads(found.stdout)
     assert (told["documents"], told["validation_documents"], told["sampled_from"]) == (180, 20, 400)
     card = (tmp_path / "m/README.md").read_text()
-    assert "vocabulary of 16 terms of all 400 documents, of which those above are a" in card
-    refused = vdsh("fit", "-", "--sample", 200, "--out", "n", input="a text")
-    assert refused.returncode == 1 and "standard input does not allow" in refused.stderr
+    assert ", a random sample of 400" in card
 
 
-def test_held_out_documents_are_bounded_with_the_others(tmp_path, monkeypatch):
-    monkeypatch.setattr(learning, "HELD_OUT", 30)
+def test_a_sample_knows_its_rows_and_bounds_held_out_documents(tmp_path):
     for name in ("docs.txt", "others.txt"):
         (tmp_path / name).write_text("\n".join(toy_corpus(100)[0]))
     docs, others = str(tmp_path / "docs.txt"), str(tmp_path / "others.txt")
-    hasher = TextHasher("lsh", 8)
-    chosen = learning.choose(docs, Reading(), hasher, others, 0, sample=50, memory=None, quiet=True)
-    assert (len(chosen.documents), len(chosen.held_out)) == (50, 30)
+    chosen = learning.choose(docs, Reading(), others, 0, sample=50, quiet=True)
+    assert (len(chosen.documents), len(chosen.held_out), chosen.total) == (50, 50, 100)
+    texts = toy_corpus(100)[0]
+    assert [document.text for document in chosen.documents] == [texts[row] for row in chosen.rows]
+    assert learning.choose(docs, Reading(), None, 0, sample=100, quiet=True).sampled_from is None
 
 
 def test_a_stream_is_drawn_from_all_over():

@@ -17,7 +17,7 @@ from vdsh.scale.cluster import Machines
 from vdsh.scale.training import Lesson, fit_on_ray
 from vdsh.store import Store
 
-__all__ = ["WITHOUT_TORCH", "default_method", "fit_from", "fit_store", "fit_texts", "fit_vectors"]
+__all__ = ["WITHOUT_TORCH", "default_method", "fit_store", "fit_texts", "fit_vectors"]
 
 WITHOUT_TORCH = (
     "This is the linear method, because torch is not installed; with it (pip install "
@@ -32,11 +32,15 @@ def fit_texts(
     lesson: Lesson,
     machines: Machines | None = None,
     *,
+    stored: Sequence[str] | None = None,
+    store: str | None = None,
     sampled_from: int | None = None,
     first: bool = True,
     progress: bool = True,
 ) -> TextHasher:
     """Learn a model from texts, and measure its codes on the held-out ones for the model card.
+
+    Where the lesson has a model to start from, it is also counted how many codes change.
 
     Parameters
     ----------
@@ -44,6 +48,10 @@ def fit_texts(
         The settings, and what to learn from.
     machines : Machines, optional
         A Ray cluster to train on; without it, training runs here.
+    stored : sequence of str, optional
+        Texts of a store whose codes would change; by default those that are learned from.
+    store : str, optional
+        The name of that store, for the model card.
     sampled_from : int, optional
         How many documents there are, where the texts are a sample of them.
     first : bool, default=True
@@ -52,43 +60,17 @@ def fit_texts(
         Draw bars.
     """
     hasher = fit_on_ray(lesson, machines) if machines else lesson.fit(progress=progress)
-    if first:
-        facts: dict[str, Any] = {"quality": _measure(hasher, lesson, progress=progress)}
-        facts |= {} if sampled_from is None else {"sampled_from": sampled_from}
-        hasher.model_.training = {**hasher.model_.training, **facts}
-    return hasher
-
-
-def fit_from(
-    lesson: Lesson,
-    machines: Machines | None = None,
-    *,
-    stored: Sequence[str] | None = None,
-    store: str | None = None,
-    sampled_from: int | None = None,
-    first: bool = True,
-    progress: bool = True,
-) -> TextHasher:
-    """Learn on from the model in `lesson.start`, and count how many codes change.
-
-    Parameters
-    ----------
-    stored : sequence of str, optional
-        Texts of a store whose codes would change; by default those that are learned from.
-    store : str, optional
-        The name of that store, for the model card.
-
-    All other parameters as in `fit_texts`.
-    """
-    assert lesson.start is not None, "there is no model to start from"
-    hasher = fit_texts(lesson, machines, sampled_from=sampled_from, first=first, progress=progress)
-    if first:
+    if not first:
+        return hasher
+    facts: dict[str, Any] = {"quality": _measure(hasher, lesson, progress=progress)}
+    facts |= {} if sampled_from is None else {"sampled_from": sampled_from}
+    model = hasher.model_
+    if lesson.start is not None:
         texts = lesson.train[0] if stored is None else stored
         some = [texts[i] for i in sample(len(texts), MOST_COMPARED)]
-        changes = count_changes(lesson.start.encode(some), hasher.model_.encode(some))
-        training = hasher.model_.training
-        started = {**training["started"], "store": store, "changes": changes._asdict()}
-        hasher.model_.training = {**training, "started": started}
+        changes = count_changes(lesson.start.encode(some), model.encode(some))._asdict()
+        facts["started"] = {**model.training["started"], "store": store, "changes": changes}
+    model.training = {**model.training, **facts}
     return hasher
 
 
@@ -113,8 +95,8 @@ def fit_store(
     train, held_out = hold_out(len(documents), random_state)
     lesson = Lesson(
         hasher,
-        _texts_and_labels([documents[i] for i in train]),
-        _texts_and_labels([documents[i] for i in held_out]) if held_out else None,
+        texts_and_labels([documents[i] for i in train]),
+        texts_and_labels([documents[i] for i in held_out]) if held_out else None,
         "documents of the store",
     )
     sampled_from = None if n_documents <= len(documents) else n_documents
@@ -126,7 +108,8 @@ def fit_store(
     return model
 
 
-def _texts_and_labels(documents: Sequence[Document]) -> tuple[list[str], list[Any] | None]:
+def texts_and_labels(documents: Sequence[Document]) -> tuple[list[str], list[Any] | None]:
+    """Divide documents; the labels are None where no document has any."""
     labels = [document.labels for document in documents]
     known = any(label is not None for label in labels)
     return [document.text for document in documents], labels if known else None

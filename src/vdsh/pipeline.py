@@ -109,7 +109,6 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         validation: tuple[Any, ...] | Sequence[str] | float | None = 0.1,
         vectors: Any = None,
         start: "TextHasher | Model | str | os.PathLike[str] | None" = None,
-        words: Sequence[str] | None = None,
         progress: Progress | bool = True,
         source: str = "",
         vectors_source: str = "",
@@ -132,8 +131,6 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
             Learn on from a trained model of the same settings, in half of the epochs. Its
             vocabulary grows by the words of the texts. It forgets what it no longer sees: give
             old texts too. For `vdsh` and its kin.
-        words : sequence of str, optional
-            The vocabulary, where it is known already.
         progress : bool or callable, default=True
             True draws a bar on standard error, or writes a line every 10 s where that is no
             terminal; a callable gets each `Report`.
@@ -151,7 +148,7 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
                 vectors = None if vectors is None else check_vectors(vectors, len(texts))
                 validation = take(texts, rest), take(labels, rest)
                 texts, labels, vectors = (take(part, kept) for part in (texts, labels, vectors))
-        vectorizer = vectorizer.fit(texts) if words is None else vectorizer.know(list(words))
+        vectorizer.fit(texts)
         if begin is not None:
             vectorizer.know(sorted({*vectorizer.vocabulary_, *begin.words}))
         counts = vectorizer.transform(texts)
@@ -322,10 +319,6 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
                 "Choose the same method, or learn from nothing."
             )
         return model
-
-    def bag_of_words(self) -> BagOfWords:
-        """Return the vectoriser of these settings, which has not seen any text yet."""
-        return self._parts()[0]
 
     def check_settings(self) -> None:
         """Raise when the model or a setting does not exist; values are checked by `fit`."""

@@ -74,11 +74,7 @@ def command(
     ] = None,
     sample: Annotated[
         int | None,
-        _option(_DATA, "Learn from a random sample of this size; words are counted in all.", min=1),
-    ] = None,
-    memory: Annotated[
-        float | None,
-        _option(_DATA, "Memory limit in GB: learn from a random sample that fits."),
+        _option(_DATA, "Learn from a random sample of this size, if there are more.", min=1),
     ] = None,
     start: Annotated[
         str | None,
@@ -132,7 +128,7 @@ def command(
     from vdsh.cli.vectors import check_embedder, fit_model
     from vdsh.codes import check_n_bits
     from vdsh.errors import InputError
-    from vdsh.fitting import WITHOUT_TORCH, fit_from, fit_texts
+    from vdsh.fitting import WITHOUT_TORCH, fit_texts, texts_and_labels
     from vdsh.model import Model
     from vdsh.persistence import check_free
     from vdsh.scale.cluster import Machines
@@ -143,7 +139,7 @@ def command(
     if embed is not None:
         check_embedder(embed, vectors, docs)
     if no_text:
-        others = (epochs, setting, validation, sample, memory, start)
+        others = (epochs, setting, validation, sample, start)
         _check_no_text(vectors or embed, preset, device, engine, others)
         fit_model(
             vectors,
@@ -172,27 +168,21 @@ def command(
 
     with launched(hasher.model, docs) as first:
         quiet = quiet or not first
-        size: dict[str, Any] = {"sample": sample, "memory": memory}
-        chosen = choose(docs, reading, hasher, validation, seed, quiet=quiet, **size)
+        chosen = choose(docs, reading, validation, seed, sample=sample, quiet=quiet)
         check_documents(chosen.documents, hasher, reading)
         lesson = Lesson(
             hasher,
-            options.texts_and_labels(chosen.documents),
-            options.texts_and_labels(chosen.held_out) if chosen.held_out else None,
+            texts_and_labels(chosen.documents),
+            texts_and_labels(chosen.held_out) if chosen.held_out else None,
             "standard input" if docs == "-" else docs,
             read_teacher(vectors, embed, chosen, quiet=quiet),
             embed or vectors or "",
             begin,
-            chosen.words,
         )
-        how: dict[str, Any] = {"first": first, "progress": not quiet}
-        how["sampled_from"] = None if chosen.words is None else chosen.total
+        how: dict[str, Any] = {"sampled_from": chosen.sampled_from, "progress": not quiet}
         del chosen  # texts are enough
         machines = Machines(address, workers) if engine == "ray" else None
-        if begin is None:
-            hasher = fit_texts(lesson, machines, **how)
-        else:
-            hasher = fit_from(lesson, machines, stored=stored, store=store, **how)
+        hasher = fit_texts(lesson, machines, stored=stored, store=store, first=first, **how)
     if not first:
         return
     hasher.save(out, force=force)
@@ -218,7 +208,7 @@ def _check_no_text(
     plain = (preset, device, engine) == ("best", "auto", "local")
     if not plain or any(each is not None for each in others):
         raise InputError(
-            "--preset, --epochs, --set, --device, --validation, --sample, --memory, --from and "
+            "--preset, --epochs, --set, --device, --validation, --sample, --from and "
             "--engine are for models of texts. Leave them out, or leave out --no-text."
         )
 

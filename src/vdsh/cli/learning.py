@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from vdsh.model import Model
     from vdsh.pipeline import TextHasher
 
-HELD_OUT = 20_000  # documents of a file of their own, where memory is bounded
 STORED = 10_000  # documents of a store that are encoded anew
 
 
@@ -22,48 +21,28 @@ class Chosen(NamedTuple):
     held_out: "list[Document]"
     rows: list[int]  # which of all documents those to learn from are
     total: int  # how many there are
-    words: list[str] | None = None  # the vocabulary of all of them, where these are a sample
+    sampled_from: int | None  # the same, where a sample was drawn
 
 
 def choose(
     docs: str,
     reading: options.Reading,
-    hasher: "TextHasher",
     validation: str | None,
     seed: int,
     *,
     sample: int | None,
-    memory: float | None,
     quiet: bool,
 ) -> Chosen:
-    """Read all documents; or read them twice and keep a sample, by number or by GB of memory."""
-    if sample is None and memory is None:
-        from vdsh.model.profile import hold_out
+    """Read documents, or a random sample of them, and hold out a tenth or those of a file."""
+    from vdsh.model.profile import hold_out
 
-        documents, held_out = reading.to_learn_from(docs, validation, seed, quiet=quiet)
-        total = len(documents) + (len(held_out or ()) if validation is None else 0)
-        rows, _ = hold_out(total, seed) if len(documents) < total else (list(range(total)), [])
-        return Chosen(documents, held_out or [], rows, total)
-    from vdsh.progress import reading_bar
-    from vdsh.scale.sampling import sample_documents
-
-    if docs == "-":
-        raise InputError(
-            "--sample and --memory read the documents twice, which standard input does not allow. "
-            "Give a file."
-        )
-    found = sample_documents(
-        lambda why: reading_bar(reading.reader(docs), why, enabled=not quiet),
-        hasher.bag_of_words(),
-        n=sample,
-        memory=None if memory is None else memory * 1e9,
-        share=0.1 if validation is None else 0.0,
-        seed=seed,
-    )
-    held = found.held_out
+    numbered, total = reading.draw(docs, sample, quiet=quiet)
+    kept, rest = hold_out(len(numbered), seed, 0.1 if validation is None else 0)
+    held_out = [numbered[i][1] for i in rest]
     if validation is not None:
-        held = reading.some(validation, HELD_OUT, quiet=quiet)
-    return Chosen(found.documents, held, found.rows.tolist(), found.total, found.words)
+        held_out = [document for _, document in reading.draw(validation, sample, quiet=quiet)[0]]
+    rows, documents = [numbered[i][0] for i in kept], [numbered[i][1] for i in kept]
+    return Chosen(documents, held_out, rows, total, total if len(numbered) < total else None)
 
 
 def make_hasher(

@@ -104,26 +104,23 @@ class Reading(NamedTuple):
         with reading_bar(self.reader(source), "reading", enabled=not quiet) as documents:
             return list(documents)
 
-    def some(self, source: str, most: int, *, quiet: bool = False) -> "list[Document]":
-        """Read all documents, with a bar, and keep so many at random."""
+    def draw(
+        self, source: str, most: int | None, *, quiet: bool = False
+    ) -> "tuple[list[tuple[int, Document]], int]":
+        """Read all documents, with a bar, and keep so many at random; say how many there were."""
         from vdsh.documents.document import draw
         from vdsh.progress import reading_bar
 
+        total = 0
+
+        def numbered() -> "Iterator[tuple[int, Document]]":
+            nonlocal total
+            for document in documents:
+                yield total, document
+                total += 1
+
         with reading_bar(self.reader(source), "reading", enabled=not quiet) as documents:
-            return draw(documents, most)
-
-    def to_learn_from(
-        self, docs: str, validation: str | None, seed: int, *, quiet: bool
-    ) -> "tuple[list[Document], list[Document] | None]":
-        """Read documents and held-out ones, by default a random tenth of the documents."""
-        from vdsh.model.profile import hold_out
-
-        documents = self.documents(docs, quiet=quiet)
-        if validation is not None:
-            return documents, self.documents(validation, quiet=quiet)
-        kept, rest = hold_out(len(documents), seed)
-        held_out = [documents[i] for i in rest] if rest else None
-        return [documents[i] for i in kept], held_out
+            return draw(numbered(), sys.maxsize if most is None else most), total
 
 
 BY_DEFAULT = Reading()
@@ -149,13 +146,6 @@ def reads_documents(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
-
-
-def texts_and_labels(documents: "list[Document]") -> tuple[list[str], list[Any] | None]:
-    """Divide documents; the labels are None where no document has any."""
-    labels = [document.labels for document in documents]
-    known = any(label is not None for label in labels)
-    return [document.text for document in documents], labels if known else None
 
 
 class WordsCommand(TyperCommand):

@@ -23,12 +23,10 @@ EXAMPLES = {
 
 
 def export(
-    source: Annotated[str, typer.Argument(metavar="MODEL|STORE", help="Model folder, or store.")],
+    source: options.Store,
     to: Annotated[
         str,
-        typer.Option(
-            help="faiss, npy, parquet or hex for codes; model or onnx.", show_default=False
-        ),
+        typer.Option(help="faiss, npy, parquet or hex for codes; or model.", show_default=False),
     ],
     out: Annotated[
         str, typer.Option(help="File to write; a folder for a model.", show_default=False)
@@ -37,41 +35,29 @@ def export(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write the codes or the model of a store, or the encoder of a model, for other programs.
+    """Write the codes of a store for other programs, or its model.
 
     Bits are packed as numpy.packbits does, the first bit highest.
     """
     from vdsh.persistence import MANIFEST
 
-    if to in ("model", "onnx"):
-        _export_model(source, to, out, force=force, as_json=as_json)
-    elif Path(source, MANIFEST).is_file():
-        raise InputError(
-            f"'{source}' is a model, which holds no codes. Give a store, or --to onnx."
-        )
+    if Path(source, MANIFEST).is_file():
+        raise InputError(f"'{source}' is a model, which holds no codes. Give a store.")
+    if to == "model":
+        _export_model(source, out, force=force, as_json=as_json)
     else:
         _export_codes(source, to, out, force=force, as_json=as_json, quiet=quiet)
 
 
-def _export_model(source: str, to: str, out: str, *, force: bool, as_json: bool) -> None:
-    from vdsh.export import export_encoder
-    from vdsh.model import Model
-    from vdsh.persistence import MANIFEST
+def _export_model(source: str, out: str, *, force: bool, as_json: bool) -> None:
     from vdsh.store import open_store
 
-    if Path(source, MANIFEST).is_file():
-        model = Model.load(source)
-    else:
-        with open_store(source, create=False) as store:
-            model = store.model
-    if to == "model":
-        model.save(out, force=force)
-    else:
-        export_encoder(model, out, force=force)
-    n_terms, n_bits = model.n_inputs, model.n_bits
-    kind = "vectors of {:,} dimensions" if model.takes_vectors else "counts of {:,} words"
-    line = f"Wrote {out}: {kind.format(n_terms)} in, codes of {n_bits} bits out."
-    say({"path": out, "terms": n_terms, "bits": n_bits}, line, as_json=as_json)
+    with open_store(source, create=False) as store:
+        model = store.model
+    model.save(out, force=force)
+    line = f"Wrote {out}: a model of {model.n_bits} bits and {model.n_inputs:,} inputs."
+    facts = {"path": out, "terms": model.n_inputs, "bits": model.n_bits}
+    say(facts, line, as_json=as_json)
 
 
 def _export_codes(
@@ -82,9 +68,7 @@ def _export_codes(
     from vdsh.store import open_store
 
     if to not in FORMATS:
-        raise InputError(
-            f"--to must be one of {', '.join([*FORMATS, 'model', 'onnx'])}. Got '{to}'."
-        )
+        raise InputError(f"--to must be one of {', '.join([*FORMATS, 'model'])}. Got '{to}'.")
     with (
         open_store(source, create=False) as store,
         show_progress("exporting", store.count(), enabled=not quiet) as show,
@@ -166,6 +150,7 @@ def recalibrate(
     quiet: options.Quiet = False,
 ) -> None:
     """Learn new thresholds for a trained model and write it as another model."""
+    from vdsh.cli.learning import choose
     from vdsh.codes import check_threshold
     from vdsh.persistence import check_free
     from vdsh.pipeline import TextHasher
@@ -173,13 +158,13 @@ def recalibrate(
     check_threshold(threshold)
     check_free(out, force=force)
     hasher = TextHasher.load(model)
-    documents, held_out = reading.to_learn_from(docs, validation, seed, quiet=quiet)
-    texts, labels = options.texts_and_labels(documents)
+    chosen = choose(docs, reading, validation, seed, sample=None, quiet=quiet)
+    texts, labels = options.texts_and_labels(chosen.documents)
     hasher.recalibrate(
         texts,
         labels,
         threshold=threshold,
-        validation=None if held_out is None else options.texts_and_labels(held_out),
+        validation=options.texts_and_labels(chosen.held_out) if chosen.held_out else None,
         source="standard input" if docs == "-" else docs,
     )
     hasher.save(out, force=force)

@@ -24,8 +24,8 @@ codes = hasher.encode(["a text", "another text"])   # uint8, shape (2, {n_bytes}
 ```
 
 ## Trained on
-- {documents:,} documents{source}, {words:.0f} counted words each, and {validation:,} to validate
-- vocabulary of {terms:,} terms{sampled}
+- {documents:,} documents{source}{sampled}, {words:.0f} words each; {validation:,} to validate
+- vocabulary of {terms:,} terms
 - {labels}{vectors}{started}
 
 ## Quality
@@ -150,7 +150,7 @@ def _sampled(facts: Mapping[str, Any]) -> str:
     """Say of how many documents these are a sample, where they are one."""
     if "sampled_from" not in facts:
         return ""
-    return f" of all {facts['sampled_from']:,} documents, of which those above are a random sample"
+    return f", a random sample of {facts['sampled_from']:,}"
 
 
 def _started(facts: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from vdsh.codes import check_n_bits
 from vdsh.datasets import find
 from vdsh.errors import InputError, suggest
-from vdsh.files import new_files
+from vdsh.files import new_file
 from vdsh.hashers import HASHERS
 from vdsh.paper import runner, tables
 from vdsh.paper.cells import Cell
@@ -15,7 +15,7 @@ from vdsh.paper.reference import BITS, LATER, METHODS, OURS, published
 from vdsh.paper.results import Request, Results, show
 from vdsh.paper.runner import Plan
 from vdsh.paper.settings import ABLATIONS, PAPER
-from vdsh.paper.sheets import Sheet, latex, markdown, number
+from vdsh.paper.sheets import Sheet, markdown, number
 
 SHARES = (1, 10, 50, 100)  # percent of the documents whose labels are seen
 
@@ -155,7 +155,7 @@ def reproduce(
     name : str
         One of `ITEMS`.
     out : Path
-        Folder for the Markdown, LaTeX and picture files.
+        Folder for the Markdown and picture files.
     plan : Plan
         Where finished cells are kept and how the others run.
     """
@@ -193,10 +193,9 @@ def _write(
     name: str, item: Item, request: Request, sheets: list[Sheet], out: Path, plan: Plan
 ) -> list[Path]:
     out.mkdir(parents=True, exist_ok=True)
-    files = [out / f"{name}.md", out / f"{name}.tex"]
-    with new_files(*files) as (text, table):
+    files = [out / f"{name}.md"]
+    with new_file(files[0]) as text:
         text.write_text(markdown(sheets) + "\n", encoding="utf-8")
-        table.write_text(latex(sheets), encoding="utf-8")
     if item.draw:
         files.append(out / f"{name}.png")
         item.draw(request, Results(plan.results, request.seeds), files[-1])

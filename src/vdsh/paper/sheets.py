@@ -1,4 +1,4 @@
-"""Tables of text, written for Markdown, LaTeX and a terminal."""
+"""Tables of text, written for Markdown and a terminal."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -46,44 +46,6 @@ def _markdown(sheet: Sheet, level: int) -> str:
 
 def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-def latex(sheets: Sequence[Sheet]) -> str:
-    """Write tables as LaTeX, one `table` environment each."""
-    return "\n\n".join(_latex(sheet) for sheet in sheets) + "\n"
-
-
-def _latex(sheet: Sheet) -> str:
-    rows = [" & ".join(map(_escape, row)) + r" \\" for row in [sheet.header, *sheet.rows]]
-    return "\n".join(
-        [
-            r"\begin{table}[t]",
-            r"\centering",
-            rf"\begin{{tabular}}{{l{'c' * (len(sheet.header) - 1)}}}",
-            r"\hline",
-            rows[0],
-            r"\hline",
-            *rows[1:],
-            r"\hline",
-            r"\end{tabular}",
-            rf"\caption{{{_escape(' '.join(filter(None, [sheet.title + '.', sheet.note])))}}}",
-            r"\end{table}",
-        ]
-    )
-
-
-def _escape(text: str) -> str:
-    r"""Keep LaTeX from reading text as commands; marks become their commands.
-
-    >>> print(_escape("50 % †"))
-    50 \% $\dagger$
-    """
-    for character in r"\&%$#_{}":
-        text = text.replace(character, rf"\{character}")
-    marks = {"†": r"$\dagger$", "–": "--", "**": "", "≤": r"$\le$"}
-    for mark, command in marks.items():
-        text = text.replace(mark, command)
-    return text
 
 
 def show(sheets: Sequence[Sheet], console: Console) -> None:

@@ -73,7 +73,6 @@ class Lesson(NamedTuple):
     vectors: Any = None
     vectors_source: str = ""
     start: Model | None = None
-    words: Sequence[str] | None = None
 
     def fit(self, *, progress: bool = False) -> TextHasher:
         """Train here, with the other processes of a group if this one is in any."""
@@ -85,7 +84,6 @@ class Lesson(NamedTuple):
             source=self.source,
             vectors_source=self.vectors_source,
             start=self.start,
-            words=self.words,
         )
 
 

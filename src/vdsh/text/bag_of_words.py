@@ -1,5 +1,6 @@
 """`BagOfWords`: texts to a sparse matrix of word counts, fast."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
@@ -58,11 +59,12 @@ class BagOfWords(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Iterable[str], y: Any = None) -> Self:
         """Learn the vocabulary of the texts `X`."""
         texts = check_texts(X)
-        frequencies: dict[bytes, int] = {}
-        add_frequencies(frequencies, texts)
-        return self.know(self.choose(frequencies, len(texts)))
+        frequencies: Counter[bytes] = Counter()
+        for block in over_blocks(texts, document_frequencies):
+            frequencies.update(block)
+        return self.know(self._choose(frequencies, len(texts)))
 
-    def choose(self, frequencies: Mapping[bytes, int], n_docs: int) -> list[str]:
+    def _choose(self, frequencies: Mapping[bytes, int], n_docs: int) -> list[str]:
         """Choose the vocabulary by the number of documents that have each word, of n_docs."""
         stop = {word.encode(errors="replace") for word in stop_words(self.stop_words)}
         low, high = _bound(self.min_df, n_docs, "min_df"), _bound(self.max_df, n_docs, "max_df")
@@ -119,13 +121,3 @@ def _bound(value: float, n_docs: int, name: str) -> float:
     if value < 0 or (share and value > 1):
         raise InputError(f"{name} must be a share from 0.0 to 1.0 or a whole number. Got {value}.")
     return value * n_docs if share else value
-
-
-def add_frequencies(total: dict[bytes, int], texts: Sequence[str]) -> int:
-    """Add to each word's number of texts; return the sum of what was added."""
-    added = 0
-    for block in over_blocks(texts, document_frequencies):
-        for word, n in block.items():
-            total[word] = total.get(word, 0) + n
-            added += n
-    return added

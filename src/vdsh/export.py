@@ -1,4 +1,8 @@
-"""The ids and codes of a store as a file of another program."""
+"""The ids and codes of a store as a file of another program: faiss, numpy, Parquet or hex.
+
+Bits are in one order everywhere: bit 0 of a code is the highest bit of its first byte, as
+`numpy.packbits` has it. Programs that only count differing bits need not know.
+"""
 
 import json
 import os
@@ -14,6 +18,8 @@ from vdsh.documents.records import EXPORT_MARK
 from vdsh.errors import InputError, missing_package, suggest
 from vdsh.files import check_new, new_file, new_files
 from vdsh.store import Store
+
+__all__ = ["FORMATS", "Exported", "export_codes"]
 
 ROWS = 10_000  # in a row group of Parquet, or in a batch
 

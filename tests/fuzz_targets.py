@@ -14,11 +14,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import mutants
 import numpy as np
 import orjson
 from safetensors.numpy import load, save
 
+import mutants
 from vdsh import TextHasher, corpus_map
 from vdsh.datasets.formats import read_vectors
 from vdsh.documents import Document, read_documents
