@@ -28,6 +28,7 @@ from vdsh.text.tokenizer import tokenize
 NEAREST = 100  # kept of each ranking
 TIMED = 200  # queries that are asked one at a time
 BITS = 128
+METHODS = ("linear", "vdsh")
 KEPT = ROOT / "build" / "relevance"
 SHOWN = 0.7  # of a sentence's words, in the passage that is shown
 
@@ -60,28 +61,30 @@ def contenders(name, task, folder, given):
     yield from (words(task, stems) for stems in ("", LANGUAGES.get(name, "english")))
     if given.embed:
         yield vectors(task, given.embed)
-    with open_store(f"{folder}/s", fitted(task, quick=given.quick)) as store:
-        store.upsert(Document(f"{row:06}", text) for row, text in enumerate(task.texts))
-        for ranking, rank in (("ours", "relevance"), ("codes", "expected")):
+    for method in METHODS:
+        made = fitted(task, method, quick=given.quick)
+        with open_store(f"{folder}/{method}", made) as store:
+            store.upsert(Document(f"{row:06}", text) for row, text in enumerate(task.texts))
+            for ranking, rank in (("words and codes", "relevance"), ("codes", "expected")):
 
-            def ask(queries, rank=rank):
-                answers = store.search_many(queries, NEAREST, rank=rank)
-                return [[int(hit.id) for hit in hits] for hits in answers]
+                def ask(queries, rank=rank, store=store):
+                    answers = store.search_many(queries, NEAREST, rank=rank)
+                    return [[int(hit.id) for hit in hits] for hits in answers]
 
-            yield Contender(ranking, ask, BITS // 8)
+                yield Contender(f"{ranking}, {method}", ask, BITS // 8)
 
 
-def fitted(task: Task, bits: int = BITS, *, quick: bool = False) -> TextHasher:
+def fitted(task: Task, method: str = "linear", *, quick: bool = False) -> TextHasher:
     """Learn a model from the documents of a task, or take the one that is kept."""
-    settings = {"epochs": 1} if quick else {}
-    facts = repr((METHOD["vdsh"], bits, settings, task.texts)).encode()
+    settings = {"epochs": 1} if quick and method == "vdsh" else {}
+    facts = repr((method, METHOD[method], BITS, settings, task.texts)).encode()
     folder = KEPT / hashlib.sha256(facts).hexdigest()[:16]
     if folder.exists():
         return TextHasher.load(folder)
     order = np.random.RandomState(0).permutation(len(task.texts))
     held_out, train = np.split(order, [len(order) // 10])
     some = [[task.texts[i] for i in np.sort(rows)] for rows in (train, held_out)]
-    hasher = TextHasher("vdsh", bits, random_state=0, **settings)
+    hasher = TextHasher(method, BITS, random_state=0, **settings)
     hasher.fit(some[0], validation=(some[1], None), progress=False)
     hasher.save(folder)
     return hasher

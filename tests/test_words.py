@@ -383,6 +383,7 @@ def test_scores_are_numbers_whatever_a_piece_says():
         ('"release 3.8" C++', "release 3 8 c", [["release", "3", "8"]], []),
         ('"to the moon"', "to the moon", [["to", "the", "moon"]], []),
         ("-moon", "", [], [["moon"]]),
+        ("kill -9 wal", "kill 9 wal", [], []),
         ("moon -Moon", "moon", [], [["moon"]]),
         ("-moon -moon", "", [], [["moon"], ["moon"]]),
         ('""', "", [], []),

@@ -27,10 +27,10 @@ def find_values(store: Store) -> dict[str, list[Any]]:
 
 def count_values(store: Store, found: dict[str, list[Any]], where: Any) -> list[dict[str, Any]]:
     """Count each value among the documents that match, until the time is over."""
-    until, facets = time.monotonic() + SECONDS, []
+    until, facets = time.monotonic() + SECONDS, list[dict[str, Any]]()
     for field, values in found.items():
         parts = [[{field: value}, *([where] if where else [])] for value in values]
-        counts = [
+        counts: list[dict[str, Any]] = [
             {"value": value, "count": n}
             for value, both in zip(values, parts, strict=True)
             if time.monotonic() < until and (n := store.count({"and": both}))

@@ -11,7 +11,7 @@ from vdsh.words.counting import find_parts
 from vdsh.words.lexicon import exact_term
 
 MOST_TYPED = 32  # words; what is longer was not typed but pasted, and nothing in it is a sign
-_SIGNS = re.compile(r'(?<!\S)(-?)"([^"]*)"|(?<!\S)-(?=[^\s-])(\S+)')
+_SIGNS = re.compile(r'(?<!\S)(-?)"([^"]*)"|(?<!\S)-(?=[^\s\d-])(\S+)')
 _QUOTES = str.maketrans("\u201c\u201d\u201e\u00ab\u00bb", '"""""')
 
 
