@@ -147,6 +147,12 @@ class CountAnswer(Answer):
     count: int
 
 
+class FacetsAnswer(Answer):
+    """Fields, each with its commonest values: `{"value": "space", "count": 987}`."""
+
+    facets: list[dict[str, Any]]
+
+
 class PageAnswer(Answer):
     """Documents in the order of their ids, and the fingerprint of the model that made their codes.
 

@@ -17,7 +17,6 @@ from vdsh.errors import InputError
 from vdsh.server import (
     document_routes,
     explain_routes,
-    facet_routes,
     manual,
     map_routes,
     routes,
@@ -85,16 +84,7 @@ def create_app(
     app = FastAPI(title="vdsh", docs_url=None, redoc_url=None, lifespan=lifespan, responses=ALWAYS)
     app.state.services, app.state.service = services, next(iter(services.values()))
     app.state.metrics = metrics
-    parts = (
-        routes,
-        facet_routes,
-        document_routes,
-        explain_routes,
-        map_routes,
-        state_routes,
-        manual,
-    )
-    for part in parts:
+    for part in (routes, document_routes, explain_routes, map_routes, state_routes, manual):
         app.include_router(part.router)
     _add_page(app)
     if find_spec("mcp") is not None:

@@ -16,6 +16,7 @@ from vdsh.server.answers import ASKED, NOT_THERE
 from vdsh.server.asked import Asked, read_query
 from vdsh.server.bodies import CountBody, EncodeBody, SearchBody, SearchManyBody, WithinBody
 from vdsh.server.errors import NotFound
+from vdsh.server.facets import count_values, find_values
 from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.map_routes import find_place
 from vdsh.server.pool import StorePool
@@ -113,6 +114,19 @@ async def within(body: WithinBody, service: ServiceDep) -> Json:
 async def count(body: CountBody, service: ServiceDep) -> Json:
     """Count all documents, or those that match a filter."""
     return Json({"count": await service.pool.call(lambda store: store.count(body.where))})
+
+
+@router.post("/facets", response_model=answers.FacetsAnswer, responses=ASKED)
+async def facets(body: CountBody, service: ServiceDep) -> Json:
+    """Count the documents that match a filter for each value of labels and small fields."""
+
+    def work(store: Store) -> list[dict[str, Any]]:
+        memo, version = service.pool.memo, (store.count(), store.model.fingerprint)
+        found = memo.get("values", version, lambda: find_values(store))
+        asked = (*version, repr(body.where))
+        return memo.get("facets", asked, lambda: count_values(store, found, body.where))
+
+    return Json({"facets": await service.pool.call(work)})
 
 
 @router.post("/encode", response_model=answers.EncodeAnswer, responses=ASKED)
