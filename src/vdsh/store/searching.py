@@ -208,7 +208,8 @@ def _by_relevance(
         to_hit(one)._replace(words=tuple(words), **ranking.scores[one.document.id]._asdict())
         for one, words in zip(found, having, strict=True)
     ]
-    unknown = [word for word in query.unknown if word in set(ranking.missing)]
+    missing = set(ranking.missing)
+    unknown = [word for word in query.unknown if word in missing]
     return Hits(hits, unknown, empty=query.empty and not found, by_words=True, meant=meant)
 
 
