@@ -150,7 +150,7 @@ def test_one_search_brings_all_that_is_shown(api, fitted):
     assert found["explanation"] == as_fields(explain_text(fitted, "moon orbit"))
     assert found["place"] == api.post("/v1/map/place", json={"text": "moon orbit"}).json()
     for hit in found["hits"]:
-        assert hit["title"] == hit["text"]
+        assert hit["title"] == hit["id"]
         assert (hit["passage"], hit["span"]) == (hit["text"], [0, len(hit["text"])])
         words = {hit["text"][i:j] for i, j, own in hit["marks"] if own}
         assert words == {"moon", "orbit"} & set(hit["text"].split()) == set(hit["words"])

@@ -152,6 +152,7 @@ def recalibrate(
     """Learn new thresholds for a trained model and write it as another model."""
     from vdsh.cli.learning import choose
     from vdsh.codes import check_threshold
+    from vdsh.fitting import texts_and_labels
     from vdsh.persistence import check_free
     from vdsh.pipeline import TextHasher
 
@@ -159,12 +160,12 @@ def recalibrate(
     check_free(out, force=force)
     hasher = TextHasher.load(model)
     chosen = choose(docs, reading, validation, seed, sample=None, quiet=quiet)
-    texts, labels = options.texts_and_labels(chosen.documents)
+    texts, labels = texts_and_labels(chosen.documents)
     hasher.recalibrate(
         texts,
         labels,
         threshold=threshold,
-        validation=options.texts_and_labels(chosen.held_out) if chosen.held_out else None,
+        validation=texts_and_labels(chosen.held_out) if chosen.held_out else None,
         source="standard input" if docs == "-" else docs,
     )
     hasher.save(out, force=force)

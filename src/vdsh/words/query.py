@@ -87,7 +87,7 @@ def read_query(text: str) -> WordQuery:
 
     >>> read_query('mars "red planet" -rover')
     WordQuery(text='mars red planet', words={'mars': 1, 'red': 1, 'planet': 1}, names=(), \
-phrases=[['red', 'planet']], without=[['rover']], unfinished=False)
+phrases=[['red', 'planet']], without=[['rover']], unfinished='')
     """
     text = text.translate(_QUOTES) if len(text) < 100 * MOST_TYPED else text
     if "\n" in text.strip() or ('"' not in text and "-" not in text):

@@ -242,7 +242,7 @@ def in_term_order(
 
 @kernel()
 def add_up(
-    places: NDArray[np.uint32],
+    places: NDArray[np.uint16 | np.uint32],
     counts: Bytes,
     starts: Numbers,
     stops: Numbers,
