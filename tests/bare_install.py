@@ -53,8 +53,9 @@ def use(folder: Path) -> None:
     assert "confidence" in ask("explain", folder / "model", "moon crew")
     (folder / "texts.txt").write_text("\n".join(texts()))
     assert len(ask("encode", folder / "model", folder / "texts.txt").splitlines()) == 40
+    ask("fit", folder / "texts.txt", "--bits", "8", "--out", folder / "linear")  # without torch
     for extra, arguments in {
-        "train": ("fit", folder / "texts.txt", "--bits", "8", "--out", folder / "never"),
+        "train": ("fit", folder / "texts.txt", "--model", "vdsh", "--bits", "8", "--out", "never"),
         "server": ("serve", folder / "store"),
         "mcp": ("mcp", folder / "store"),
         "export": ("export", folder / "store", "--to", "faiss", "--out", folder / "f.faiss"),
