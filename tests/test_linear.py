@@ -129,8 +129,11 @@ def test_poor_documents_give_a_model_and_finite_scores(texts):
 
 
 def test_equal_texts_get_one_code_with_a_warning():
+    texts = ["one same text"] * 150
+    hasher = TextHasher("linear", n_bits=8, random_state=0)
     with pytest.warns(UserWarning, match="All 150 documents|All 135 documents"):
-        TextHasher("linear", n_bits=8, random_state=0).fit(["one same text"] * 150, progress=False)
+        hasher.fit(texts, progress=False)
+    assert len(np.unique(hasher.encode(texts), axis=0)) == 1
 
 
 def test_ten_documents_and_empty_ones_are_refused_in_a_sentence():
