@@ -195,8 +195,7 @@ def _count_compiled(
     firsts_at = np.concatenate([starts, piece_starts[is_piece]])[firsts]
     stops_at = np.concatenate([stops, piece_stops[is_piece]])[firsts]
     data = lower.tobytes()
-    lexicon = lexicon_of(language)
-    known = lexicon.look_up(
+    known = lexicon_of(language).look_up(
         np.concatenate([hashes, parts[is_piece]])[firsts],
         lambda some: [data[firsts_at[i] : stops_at[i]].decode() for i in some],
     )
@@ -226,7 +225,7 @@ def _count_compiled(
     if named:
         of_name = zip(parts[~is_piece].tolist(), spans[~is_piece, 1:3].tolist(), strict=True)
         written = {value: f"={data[i:j].decode()}" for value, (i, j) in of_name}
-        names = [written.get(value) or lexicon.terms[value] for value in terms.tolist()]
+        names = [written.get(value) or known.terms[value] for value in terms.tolist()]
     return Counted(terms, *counted, vocabulary, names)
 
 

@@ -24,16 +24,11 @@ class Known(NamedTuple):
     exacts: Hashes  # of themselves, as terms; 0 where their stems say as much
     stops: NDArray[np.bool_]
     forms: list[bytes]  # as a vocabulary has them; empty where it does not
+    terms: dict[int, str]  # terms by their hashes, of these words and others
 
 
 class Lexicon:
-    """The words of a language that were met, with their terms.
-
-    Attributes
-    ----------
-    terms : dict of int to str
-        Terms by their hashes.
-    """
+    """The words of a language that were met, with their terms."""
 
     def __init__(self, language: Language) -> None:
         self._language = language
@@ -43,8 +38,8 @@ class Lexicon:
     def _forget(self) -> None:
         self._rows: dict[int, int] = {}
         none = np.zeros(0, np.uint64)
-        self._known = Known(none, none, np.zeros(0, bool), [])
-        self.terms: dict[int, str] = {}
+        # Who was given the terms of before keeps them: others may look words up meanwhile.
+        self._known = Known(none, none, np.zeros(0, bool), [], {})
 
     def look_up(self, hashes: Hashes, words: Callable[[Sequence[int]], list[str]]) -> Known:
         """Say what words become, given their hashes; `words` gives those of some places."""
@@ -56,8 +51,9 @@ class Lexicon:
             if new:
                 self._add([values[i] for i in new], words(new))
             rows = np.array([self._rows[value] for value in values], np.int64)
-            stems, exacts, stops, forms = self._known
-        return Known(stems[rows], exacts[rows], stops[rows], [forms[i] for i in rows.tolist()])
+            stems, exacts, stops, forms, terms = self._known
+        some = [forms[i] for i in rows.tolist()]
+        return Known(stems[rows], exacts[rows], stops[rows], some, terms)
 
     def _add(self, values: list[int], words: list[str]) -> None:
         language, first = self._language, len(self._rows)
@@ -68,7 +64,7 @@ class Lexicon:
         exact_hashes[[term is None for term in exacts]] = 0
         for hashes, terms in ((stem_hashes, stems), (exact_hashes, exacts)):
             pairs = zip(hashes.tolist(), terms, strict=True)
-            self.terms.update((value, term) for value, term in pairs if term)
+            self._known.terms.update((value, term) for value, term in pairs if term)
         stops = np.array([word in language.stop_words for word in words])
         forms = list(map(to_line, words))
         old = self._known
@@ -77,6 +73,7 @@ class Lexicon:
             np.append(old.exacts, exact_hashes),
             np.append(old.stops, stops),
             old.forms + forms,
+            old.terms,
         )
 
 
