@@ -19,6 +19,7 @@ from vdsh.documents.reader import holds_records
 from vdsh.documents.readers import UnreadableError, read_file
 from vdsh.documents.source import MAX_DOCUMENT_SIZE
 from vdsh.errors import InputError, MissingFileError, WriteError
+from vdsh.files import lock
 from vdsh.store import Store
 from vdsh.store.engine import PARTS
 
@@ -238,21 +239,17 @@ def _batches(items: Iterator[_Item]) -> Iterator[list[_Item]]:
 @contextmanager
 def _alone(store: Store) -> Iterator[None]:
     """Hold a lock beside a store in a folder, so that two runs do not count each other's files."""
-    import fcntl
-
     folder = Path(store.path)
     if not folder.is_dir():  # on a server: what two runs write is the same
         yield
         return
     try:
-        lock = (folder / LOCK).open("a")
+        held = (folder / LOCK).open("a")
     except OSError as error:
         raise WriteError(f"Could not write to '{folder}': {error.strerror}.") from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+    with held:
+        if not lock(held):
             raise InputError(
                 f"Another `vdsh add` is adding files to '{folder}'. Try again when it has finished."
-            ) from None
+            )
         yield

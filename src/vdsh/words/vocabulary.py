@@ -6,7 +6,6 @@ without them and a tab, since people type both; its stem is that of the word as 
 """
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,16 +17,9 @@ _UNSPACED = "\u2e80"  # from here on: scripts that are written without spaces
 _PLAIN = 1e-6  # seconds a byte without kernels
 
 
-class Edits(NamedTuple):
-    """How a word may have been mistyped: by so many edits at most, with that many letters."""
-
-    letters: int
-    edits: int
-
-
-# One edit from four letters on, two from eight on. The first letter is taken as right: it mostly
+# How many edits a word of so many letters may have. The first letter is taken as right: it mostly
 # is, and other words need not be looked at.
-RULES = (Edits(8, 2), Edits(4, 1))
+EDITS = {8: 2, 4: 1}
 
 
 def to_vocabulary(words: Iterable[str]) -> bytes:
@@ -73,7 +65,7 @@ def nearest_words(vocabularies: Iterable[bytes], word: str) -> dict[str, int]:
 
     Accents count nothing: the mistyped word has none.
     """
-    most = next((rule.edits for rule in RULES if len(word) >= rule.letters), 0)
+    most = next((edits for letters, edits in EDITS.items() if len(word) >= letters), 0)
     if any(map(str.isdigit, word)):  # E0382 is no other error, mistyped
         most = 0
     found: dict[str, int] = {}
