@@ -25,6 +25,7 @@ WITHOUT_TORCH = (
 )
 MOST_COMPARED = 10_000  # texts that are encoded with both models
 LONG = 64  # bits
+LEAST_LEARNED = 50  # documents of a store: of fewer, words say more
 MOST_LEARNED = 100_000  # documents of a store; of more, a random sample
 
 
@@ -85,6 +86,11 @@ def fit_store(
 ) -> Model:
     """Learn a model from the documents of a store, which stays as it is; see `Store.learn`."""
     n_documents = store.count()
+    if n_documents < LEAST_LEARNED:
+        raise InputError(
+            f"Codes are learned from {LEAST_LEARNED} documents or more, and the store holds "
+            f"{n_documents:,}. It answers as before."
+        )
     if method is None:  # of long codes the network improves little, and takes minutes
         method = "vdsh-s" if labels else "linear" if n_bits >= LONG else default_method()
     hasher = TextHasher(method, n_bits, random_state=random_state)

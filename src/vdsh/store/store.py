@@ -50,8 +50,6 @@ from vdsh.store.where import Filter
 if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
 
-LEAST_LEARNED = 50  # documents: of fewer, words say more
-
 
 class Store(Access, Verbs):
     """Documents under string ids, with their codes; searched by text or code.
@@ -408,11 +406,6 @@ class Store(Access, Verbs):
         from vdsh.progress import counting_bar
 
         if model is None:
-            if (n_documents := self.count()) < LEAST_LEARNED:
-                raise InputError(
-                    f"Codes are learned from {LEAST_LEARNED} documents or more, and the store "
-                    f"holds {n_documents:,}. It answers as before."
-                )
             # What learns uses stores, so it is asked for by name.
             fitting = import_module("vdsh.fitting")
             how = {"method": method, "random_state": random_state, "progress": progress}
