@@ -59,6 +59,15 @@ def hash_bytes(data: NDArray[np.uint8], start: int, stop: int) -> np.uint64:
 
 
 @kernel()
+def hash_all(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Hash words that are laid end to end."""
+    hashes = np.empty(len(offsets) - 1, np.uint64)
+    for i in range(len(hashes)):
+        hashes[i] = hash_bytes(data, offsets[i], offsets[i + 1])
+    return hashes
+
+
+@kernel()
 def find_tokens(
     data: NDArray[np.uint8], offsets: NDArray[np.int64], classes: NDArray[np.uint8], shortest: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64]]:
@@ -129,7 +138,7 @@ Terms = NDArray[np.int32]
 
 
 @kernel()
-def _slot(value: np.uint64, size: int) -> np.int64:
+def slot_of(value: np.uint64, size: int) -> np.int64:
     """Choose a slot by the upper bits of the hash too: FNV mixes them best."""
     return np.int64((value ^ (value >> np.uint64(32))) & np.uint64(size - 1))
 
@@ -139,7 +148,7 @@ def place(hashes: Hashes, size: int) -> Terms:
     """Fill a fresh table with words known to be distinct."""
     slots = np.full(size, -1, np.int32)
     for word in range(len(hashes)):
-        slot = _slot(hashes[word], size)
+        slot = slot_of(hashes[word], size)
         while slots[slot] >= 0:
             slot = (slot + 1) & (size - 1)
         slots[slot] = word
@@ -158,7 +167,7 @@ def count_words(
     n_words = 0
     for doc in range(len(documents) - 1):
         for token in range(documents[doc], documents[doc + 1]):
-            slot, word = _slot(hashes[token], size), -1
+            slot, word = slot_of(hashes[token], size), -1
             while slots[slot] >= 0:
                 candidate = slots[slot]
                 first = firsts[candidate]
@@ -206,7 +215,7 @@ def count_terms(
     for doc in range(n_docs):
         row = used
         for token in range(documents[doc], documents[doc + 1]):
-            slot = _slot(hashes[token], size)
+            slot = slot_of(hashes[token], size)
             while slots[slot] >= 0:
                 term = slots[slot]
                 offset = term_offsets[term]

@@ -108,14 +108,12 @@ def hash_words(
     words: Sequence[str],
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint64]]:
     """Return the bytes of some words laid end to end, their offsets, and their hashes."""
-    from vdsh.text.token_kernels import hash_bytes
+    from vdsh.text.token_kernels import hash_all
 
-    pieces = [word.encode() for word in words]
-    offsets = np.zeros(len(pieces) + 1, np.int64)
-    np.cumsum([len(piece) for piece in pieces], out=offsets[1:])
+    pieces = [word.encode(errors="replace") for word in words]
+    offsets = np.array([0, *accumulate(map(len, pieces))], np.int64)
     data = np.frombuffer(b"".join(pieces), np.uint8)
-    spans = zip(offsets[:-1], offsets[1:], strict=True)
-    return data, offsets, np.array([hash_bytes(data, i, j) for i, j in spans], np.uint64)
+    return data, offsets, hash_all(data, offsets)
 
 
 def hash_plainly(words: Sequence[str]) -> NDArray[np.uint64]:

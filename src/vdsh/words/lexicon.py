@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import accumulate
 from threading import Lock
 from typing import NamedTuple
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.text.languages import Language, fold
+from vdsh.text.tokenizer import hash_words
 from vdsh.words.vocabulary import to_line
 
 MOST = 300_000  # words that are remembered
@@ -60,7 +60,10 @@ class Lexicon:
         self._rows.update((value, first + i) for i, value in enumerate(values))
         stems = language.stems(words)
         exacts = [exact_term(word, stem, language) for word, stem in zip(words, stems, strict=True)]
-        stem_hashes, exact_hashes = hash_terms(stems), hash_terms([term or "" for term in exacts])
+        stem_hashes, exact_hashes = (
+            hash_words(stems)[2],
+            hash_words([term or "" for term in exacts])[2],
+        )
         exact_hashes[[term is None for term in exacts]] = 0
         for hashes, terms in ((stem_hashes, stems), (exact_hashes, exacts)):
             pairs = zip(hashes.tolist(), terms, strict=True)
@@ -87,12 +90,3 @@ def exact_term(word: str, stem: str, language: Language) -> str | None:
     """Give the term of the very word; None where its stem says as much."""
     form = fold(word)
     return None if form == stem or word in language.stop_words else f"={form}"
-
-
-def hash_terms(terms: Sequence[str]) -> Hashes:
-    """Hash terms with kernels."""
-    from vdsh.words.term_kernels import hash_all
-
-    pieces = [term.encode(errors="replace") for term in terms]
-    offsets = np.array([0, *accumulate(map(len, pieces))], np.int64)
-    return hash_all(np.frombuffer(b"".join(pieces), np.uint8), offsets)

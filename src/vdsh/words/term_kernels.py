@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.jit import kernel
-from vdsh.text.token_kernels import hash_bytes
+from vdsh.text.token_kernels import hash_bytes, place, slot_of
 from vdsh.text.tokenizer import FNV_OFFSET, FNV_PRIME
 
 Bytes = NDArray[np.uint8]
@@ -137,7 +137,7 @@ def number_words(hashes: Hashes) -> tuple[Terms, Numbers]:
     n = 0
     for token in range(len(hashes)):
         value = hashes[token]
-        slot = np.int64((value ^ (value >> np.uint64(32))) & np.uint64(size - 1))
+        slot = slot_of(value, size)
         while slots[slot] >= 0 and hashes[firsts[slots[slot]]] != value:
             slot = (slot + 1) & (size - 1)
         if slots[slot] < 0:
@@ -145,13 +145,7 @@ def number_words(hashes: Hashes) -> tuple[Terms, Numbers]:
             n += 1
             if 2 * n > size:
                 size *= 4
-                slots = np.full(size, -1, np.int32)
-                for word in range(n):
-                    value = hashes[firsts[word]]
-                    at = np.int64((value ^ (value >> np.uint64(32))) & np.uint64(size - 1))
-                    while slots[at] >= 0:
-                        at = (at + 1) & (size - 1)
-                    slots[at] = word
+                slots = place(hashes[firsts[:n]], size)
             words[token] = n - 1
         else:
             words[token] = slots[slot]
@@ -263,15 +257,6 @@ def add_up(
             found[n], scores[n] = place, sums[place]
             n += 1
     return found[:n], scores[:n]  # a hostile count of 0 adds nothing
-
-
-@kernel()
-def hash_all(data: Bytes, offsets: Numbers) -> Hashes:
-    """Hash words that are laid end to end."""
-    hashes = np.empty(len(offsets) - 1, np.uint64)
-    for i in range(len(hashes)):
-        hashes[i] = hash_bytes(data, offsets[i], offsets[i + 1])
-    return hashes
 
 
 @kernel()
