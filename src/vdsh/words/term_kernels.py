@@ -13,6 +13,7 @@ Hashes = NDArray[np.uint64]
 Terms = NDArray[np.int32]
 Letters = NDArray[np.uint32]
 
+FEW = 16  # entries are sorted where there are so many times as many texts
 _EXACT = np.uint64(ord("="))  # begins a term that is a word as it stands
 
 
@@ -238,25 +239,39 @@ def in_term_order(
 def add_up(
     places: NDArray[np.uint16 | np.uint32],
     counts: Bytes,
+    lengths: NDArray[np.uint16],
     starts: Numbers,
     stops: Numbers,
     weights: NDArray[np.float64],
-    lengths: NDArray[np.float64],
-) -> tuple[Numbers, NDArray[np.float64]]:
-    """Add up BM25 of terms: which texts have some, in order, and their scores."""
+    least: float,
+    slope: float,
+    found: Numbers,
+    scores: NDArray[np.float64],
+) -> int:
+    """Add up BM25 of terms; write which texts have some, in order, and their scores."""
     sums, n = np.zeros(len(lengths)), 0
     for term in range(len(starts)):
         for i in range(starts[term], stops[term]):
             place, count = places[i], np.float64(counts[i])
-            n += sums[place] == 0
-            sums[place] += weights[term] * (count / (count + lengths[place]))
-    found, scores = np.empty(n, np.int64), np.empty(n)
-    n = 0
-    for place in range(len(sums)):
-        if sums[place]:
-            found[n], scores[n] = place, sums[place]
-            n += 1
-    return found[:n], scores[:n]  # a hostile count of 0 adds nothing
+            if sums[place] == 0:
+                found[n] = place
+                n += 1
+            sums[place] += weights[term] * (count / (count + (least + slope * lengths[place])))
+    if FEW * n < len(lengths):
+        found[:n].sort()
+    else:
+        n = 0
+        for place in range(len(sums)):
+            if sums[place]:
+                found[n] = place
+                n += 1
+    kept = 0
+    for i in range(n):  # a hostile count of 0 adds nothing
+        if sums[found[i]]:
+            found[kept], scores[kept] = found[i], sums[found[i]]
+            sums[found[i]] = 0
+            kept += 1
+    return kept
 
 
 @kernel()

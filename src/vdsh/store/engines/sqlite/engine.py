@@ -188,17 +188,15 @@ class Sqlite(Engine):
             snapshot = Snapshot(connection, where)
             with cache.showing(connection, ranking.query.fingerprint) as index:
                 words = cache.words.showing(connection)
-                chosen = ranking(find_candidates(snapshot, index, words, ranking))
-            found = snapshot.fetch([(one.id, one.distance) for one in chosen])
-            pairs = zip(found, chosen, strict=True)
-            return [one._replace(span=candidate.span) for one, candidate in pairs]
-
-    def meant(self, word: str, *, unfinished: bool = False) -> list[str]:
-        """List words of documents that a mistyped or unfinished one may be."""
-        cache = self._need_cache()
-        with suppress(DamagedWordsError), self._database.reading() as connection:
-            return cache.words.showing(connection).meant(word, unfinished=unfinished)
-        return []
+                numbers, pool, matches = find_candidates(snapshot, index, words, ranking)
+            chosen = ranking.choose(pool)
+            numbers = numbers[[one.place for one in chosen]]
+            spans = map(tuple, matches.spans_of(numbers).tolist())
+            fetched = zip(snapshot.fetch_rows(numbers.tolist()), chosen, spans, strict=True)
+            found = [one._replace(distance=c.distance, span=span) for one, c, span in fetched]
+            ids = [one.document.id for one in found]
+            ranking.scores = {id: c.scored for id, c in zip(ids, chosen, strict=True)}
+            return found
 
     def within(
         self,
