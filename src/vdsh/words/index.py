@@ -11,7 +11,7 @@ from vdsh.text.languages import Language, fold
 from vdsh.text.tokenizer import hash_plainly
 from vdsh.words.query import Term, WordQuery
 from vdsh.words.segment import ABSENT, Passages, Postings, Segment
-from vdsh.words.vocabulary import begin_with, nearest_words
+from vdsh.words.vocabulary import Initial, begin_with, nearest_words
 
 K1, B = 1.2, 0.75  # as SQLite's FTS5 has them
 LEAST_IDF = 1e-6  # of a word that half of the documents have
@@ -137,6 +137,7 @@ class WordIndex:
         self.n_docs = sum(segment.n_docs for segment in segments)
         n_words = sum(segment.n_words for segment in segments)
         self._mean_length = max(1, n_words) / max(1, self.n_docs)
+        self._initials: dict[str, Initial] = {}  # by letter, once it is asked for
 
     def match(self, query: WordQuery, among: Numbers | None = None) -> Matches:
         """Score the documents that have words of a query; see `score`."""
@@ -203,7 +204,9 @@ class WordIndex:
         if unfinished:
             found = {other for one in vocabularies for other in begin_with(one, form)}
         else:
-            found = set(nearest_words(vocabularies, form))
+            if form[0] not in self._initials:
+                self._initials[form[0]] = Initial.of(vocabularies, form[0])
+            found = set(nearest_words(self._initials[form[0]], form))
         names = sorted(found)
         _, _, df = self._find(self.language.stems(names))
         order = np.argsort(-df, kind="stable")

@@ -11,9 +11,10 @@ Bytes = NDArray[np.uint8]
 Numbers = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 Terms = NDArray[np.int32]
-Letters = NDArray[np.uint32]
+Letters = NDArray[np.uint8 | np.uint32]
 
 FEW = 16  # entries are sorted where there are so many times as many texts
+MOST_NEAR = 20_000  # words that few edits make of another, in all segments
 _EXACT = np.uint64(ord("="))  # begins a term that is a word as it stands
 
 
@@ -275,19 +276,37 @@ def add_up(
 
 
 @kernel()
+def _count_bits(bits: np.uint64, most: int) -> int:
+    """Count bits, up to one more than `most`."""
+    n = 0
+    while bits and n <= most:
+        bits &= bits - np.uint64(1)
+        n += 1
+    return n
+
+
+@kernel()
 def within_edits(data: Letters, word: Letters, most: int) -> NDArray[np.int64]:
-    """Find words of a vocabulary that few edits make of a word: where they lie, and the edits."""
-    found = np.empty((1000, 3), np.int64)
+    """Find words of a vocabulary that few edits make of a word: where they lie, and the edits.
+
+    An edit changes at most two of the letters that a word has any number of times.
+    """
+    found = np.empty((MOST_NEAR, 3), np.int64)
+    wanted = np.uint64(0)
+    for i in range(len(word)):
+        wanted |= np.uint64(1) << np.uint64(word[i] & 63)
     rows = np.empty((3, 128), np.int64)
     n, start = 0, 0
     while start < len(data) and n < len(found):
-        stop = start
+        stop, letters = start, np.uint64(0)
         while stop < len(data) and data[stop] != 10 and data[stop] != 9:
+            letters |= np.uint64(1) << np.uint64(data[stop] & 63)
             stop += 1
         end = stop  # the word as it is written comes behind a tab
         while end < len(data) and data[end] != 10:
             end += 1
-        if stop - start < 128 and abs(stop - start - len(word)) <= most:
+        near = stop - start < 128 and abs(stop - start - len(word)) <= most
+        if near and _count_bits(letters ^ wanted, 2 * most) <= 2 * most:
             edits = _count_edits(data, start, stop, word, most, rows)
             if edits <= most:
                 found[n, 0] = start if end == stop else stop + 1

@@ -188,6 +188,7 @@ class Sqlite(Engine):
             snapshot = Snapshot(connection, where)
             with cache.showing(connection, ranking.query.fingerprint) as index:
                 words = cache.words.showing(connection)
+                self._language = words.language
                 numbers, pool, matches = find_candidates(snapshot, index, words, ranking)
             chosen = ranking.choose(pool)
             numbers = numbers[[one.place for one in chosen]]
@@ -197,6 +198,10 @@ class Sqlite(Engine):
             ids = [one.document.id for one in found]
             ranking.scores = {id: c.scored for id, c in zip(ids, chosen, strict=True)}
             return found
+
+    def language(self) -> Language:
+        """Return the language of the words, which the first documents settle."""
+        return self._language or super().language()
 
     def within(
         self,
