@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from vdsh.codes import Codes, Scores, expected_distances, pack, unpack
 from vdsh.documents import Document
 from vdsh.errors import InputError
+from vdsh.jit import compiled
 from vdsh.store.hits import Candidate, Found, ParsedQuery, choose_from
 from vdsh.store.rows import searched_text
 from vdsh.text.languages import Language, fold
-from vdsh.text.tokenizer import tokenize
+from vdsh.text.tokenizer import find_tokens, hash_plainly, tokenize
 from vdsh.words import Segment, WordIndex, WordQuery
 from vdsh.words.counting import find_parts
 from vdsh.words.query import plain_query
@@ -25,6 +26,7 @@ VOTERS, SHARPNESS = 10, 6
 FAR = 0.5  # of the best score: what is below is only related
 LEAST_CANDIDATES = 100  # by words, and as many by code
 MOST_CORRECTED = 5  # words of a query
+_PLAIN = 1e-4  # seconds a text without kernels
 
 
 def choose_rank(rank: Any, *, is_text: bool, is_vector: bool = False) -> str:
@@ -265,6 +267,31 @@ def fits(query: WordQuery, text: str, language: Language) -> bool:
     if any(_has(tokens, some) for some in query.without if len(some) > 1):
         return False
     return all(_has(tokens, phrase) for phrase in query.phrases)
+
+
+def which_fit(query: WordQuery, texts: Sequence[str], language: Language) -> NDArray[np.bool_]:
+    """Say which texts fit a query; those of plain letters, where only phrases count, at once."""
+    fitting = np.zeros(len(texts), bool)
+    words = [word for phrase in query.phrases for word in phrase]
+    plain = [i for i, text in enumerate(texts) if text.isascii()]
+    if any(query.without) or not "".join(words).isascii() or not compiled(_PLAIN * len(plain)):
+        plain = []
+    if plain:
+        found, n = find_tokens([texts[i] for i in plain], shortest=1), len(plain)
+        having = np.ones(n, bool)
+        for phrase in query.phrases:
+            ends = len(found.hashes) - len(phrase) + 1
+            is_there = np.ones(max(0, ends), bool)
+            for shift, value in enumerate(hash_plainly(phrase)):
+                is_there &= found.hashes[shift : shift + len(is_there)] == value
+            at = np.flatnonzero(is_there)
+            owners = np.searchsorted(found.documents, at, side="right") - 1
+            whole = at + len(phrase) <= found.documents[owners + 1]
+            having &= np.bincount(owners[whole], minlength=n) > 0
+        fitting[plain] = having
+    for i in sorted(set(range(len(texts))) - set(plain)):
+        fitting[i] = fits(query, texts[i], language)
+    return fitting
 
 
 def keep_fitting(

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from vdsh.jit import compiled
 from vdsh.text.languages import Language, fold
 from vdsh.text.tokenizer import hash_plainly
+from vdsh.words.lexicon import exact_term
 from vdsh.words.query import Term, WordQuery
 from vdsh.words.segment import ABSENT, Passages, Postings, Segment
 from vdsh.words.vocabulary import Initial, begin_with, nearest_words
@@ -177,13 +178,17 @@ class WordIndex:
             room[0][:n], shares, asked.missing, np.concatenate(long), np.concatenate(best)
         )
 
-    def having(self, words: Sequence[str]) -> Numbers:
-        """Return the documents that have all of some words, in any form, in order.
+    def having(self, words: Sequence[str], *, exactly: bool = False) -> Numbers:
+        """Return the documents that have all of some words, in any form or as they are, in order.
 
         Stop words are not in the index: of these alone, all documents may be some.
         """
         content = [word for word in words if word not in self.language.stop_words]
-        hashes = hash_plainly(sorted(set(self.language.stems(content))))
+        terms = self.language.stems(content)
+        if exactly:
+            pairs = zip(content, terms, strict=True)
+            terms = [exact_term(word, stem, self.language) or stem for word, stem in pairs]
+        hashes = hash_plainly(sorted(set(terms)))
         parts = [np.zeros(0, np.int64)]
         for segment in self.segments:
             postings = segment.documents

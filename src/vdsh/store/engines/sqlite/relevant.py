@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from vdsh.codes import Codes
 from vdsh.search import HammingIndex
 from vdsh.store.engines.sqlite.snapshot import MANY_TRIED, Pairs, Snapshot
-from vdsh.store.ranking import ByRelevance, Pool, fits, sort_keys, words_text
+from vdsh.store.ranking import ByRelevance, Pool, fits, sort_keys, which_fit, words_text
 from vdsh.text.languages import Language
 from vdsh.words import Matches, WordIndex, WordQuery
 
@@ -38,7 +38,7 @@ def find_candidates(
     if len(left_out):
         matches = matches.only(~_among(matches.numbers, left_out))
     for phrase in query.phrases:
-        matches = matches.only(_among(matches.numbers, words.having(phrase)))
+        matches = matches.only(_among(matches.numbers, words.having(phrase, exactly=True)))
     best = _best_by_words(snapshot, matches, n, query, words.language)
     pool = _pool(snapshot, index, best, matches)
     wanted = ranking.vote(pool)
@@ -92,7 +92,7 @@ def _of_few(
     for word in query.excluded(words.language):
         few = few[~_among(few, words.having([word]))]
     for phrase in query.phrases:
-        few = few[_among(few, np.intersect1d(matches.numbers, words.having(phrase)))]
+        few = few[_among(few, np.intersect1d(matches.numbers, words.having(phrase, exactly=True)))]
     if query.phrases or any(len(some) > 1 for some in query.without):
         few = _fitting(snapshot, few.tolist(), query, words.language)
     return few
@@ -138,7 +138,8 @@ def _fitting(
 ) -> Numbers:
     """Return the rows whose texts have all phrases, and none that is to be left out."""
     rows = snapshot.texts(numbers)
-    return np.sort(_numbers([row for row in rows if fits(query, row[2], language)]))
+    kept = which_fit(query, [text for _, _, text in rows], language)
+    return np.sort(_numbers(rows)[kept])
 
 
 def _numbers(rows: Sequence[Sequence[object]]) -> Numbers:
