@@ -64,7 +64,7 @@ class HammingIndex:
         codes: Codes,
         *,
         ids: Any | None = None,
-        numbers: NDArray[np.int64] | None = None,
+        numbers: Rows | None = None,
         threads: int | None = None,
         device: str = "cpu",
     ) -> None:
@@ -159,20 +159,16 @@ class HammingIndex:
         """Whether its codes have numbers."""
         return len(self._numbers) == self._rows.n_rows
 
-    def nearest_numbers(self, query: Codes, k: int) -> NDArray[np.int64]:
+    def nearest_numbers(self, query: Codes, k: int) -> Rows:
         """Give the numbers of the k codes nearest to one query, nearest first, ties by id."""
         self._order_ties()
-        rows = self._rows.search(query[None], k).rows[0]
-        return cast(NDArray[np.int64], self._numbers.take(rows))
+        return cast(Rows, self._numbers.take(self._rows.search(query[None], k).rows[0]))
 
-    def take(self, numbers: NDArray[np.int64]) -> tuple[Codes, NDArray[np.int64]]:
+    def take(self, numbers: Rows) -> tuple[Codes, Rows]:
         """Give the codes that have some numbers, and keys that sort as their ids do."""
         rows = self._numbers.find(numbers)
         if np.any(rows < 0):
-            raise FolderError(
-                f"The index has no code of row {numbers[np.argmin(rows)]}: it is of other "
-                "documents. Delete index-*.vdsh in the store's folder; it is made again."
-            )
+            raise FolderError("The index is of other documents. Delete index-*.vdsh beside them.")
         self._order_ties()
         keys = self._rows.keys
         return self._rows.take(rows), rows if keys is None else keys[rows]
@@ -199,13 +195,7 @@ class HammingIndex:
         hits = [self._hits(hit) for hit in found]
         return hits[0] if single else hits
 
-    def add(
-        self,
-        codes: Codes,
-        *,
-        ids: Any | None = None,
-        numbers: NDArray[np.int64] | None = None,
-    ) -> None:
+    def add(self, codes: Codes, *, ids: Any = None, numbers: Rows | None = None) -> None:
         """Add codes, with ids and numbers where the first ones had some.
 
         Parameters

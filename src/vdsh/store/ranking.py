@@ -1,6 +1,7 @@
 """Orders other than that of the distance: by the posterior, and by words and codes together."""
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,14 +107,6 @@ class Pool(NamedTuple):
         return cls(sort_keys([one.id for one in candidates]), _codes(candidates), shares)
 
 
-class Chosen(NamedTuple):
-    """A candidate that was chosen: where it is, and how far from the query's own code."""
-
-    place: int
-    distance: int
-    scored: Scored
-
-
 class ByRelevance:
     """Chooses the k candidates with the highest score of words and codes, ties by id.
 
@@ -166,11 +159,7 @@ class ByRelevance:
             self.words = self.words.corrected(self.meant)
         return bool(self.meant)
 
-    def wanted(self, best: Sequence[Candidate]) -> Codes:
-        """Have the best by words vote, and return the code that is wanted."""
-        return self.vote(Pool.of(best))
-
-    def vote(self, best: Pool) -> Codes:
+    def wanted(self, best: Pool) -> Codes:
         """Have the best by words vote, and return the code that is wanted."""
         if not len(self._chances):  # no codes yet
             self._knows = True
@@ -187,12 +176,12 @@ class ByRelevance:
 
     def __call__(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the first k, with their distances from the query's own code."""
-        chosen = [(candidates[one.place], one) for one in self.choose(Pool.of(candidates))]
-        self.scores = {candidate.id: one.scored for candidate, one in chosen}
-        return [candidate._replace(distance=one.distance) for candidate, one in chosen]
+        chosen = [(candidates[i], bits, one) for i, bits, one in self.choose(Pool.of(candidates))]
+        self.scores = {candidate.id: scored for candidate, _, scored in chosen}
+        return [candidate._replace(distance=distance) for candidate, distance, _ in chosen]
 
-    def choose(self, pool: Pool) -> list[Chosen]:
-        """Choose the first k."""
+    def choose(self, pool: Pool) -> list[tuple[int, int, Scored]]:
+        """Choose the first k: where they are, distances from the query's own code, scores."""
         if not len(pool.keys) or not self._knows:
             return []
         shares = pool.shares
@@ -205,7 +194,7 @@ class ByRelevance:
         order = order[~left_out[order]]
         bits = np.bitwise_count(pool.codes[order] ^ self.query.code).sum(axis=1, dtype=int)
         found = map(Scored, scores[order].tolist(), related[order].tolist())
-        return list(map(Chosen, order.tolist(), bits.tolist(), found))
+        return list(zip(order.tolist(), bits.tolist(), found, strict=True))
 
     def _join(self, shares: NDArray[Any], distances: NDArray[Any]) -> NDArray[Any]:
         """Score candidates: the square root makes a whole match with the wanted code a 1.
@@ -239,7 +228,7 @@ def reorder(found: Sequence[Found], ranking: ByRelevance, language: Language) ->
 
     def choose(near: list[Candidate]) -> list[Candidate]:
         candidates = [candidate._replace(**by_id[candidate.id]) for candidate in near]
-        ranking.wanted(candidates)
+        ranking.wanted(Pool.of(candidates))
         return ranking(candidates)
 
     return choose_from(fitting, choose)
@@ -270,27 +259,22 @@ def fits(query: WordQuery, text: str, language: Language) -> bool:
 
 
 def which_fit(query: WordQuery, texts: Sequence[str], language: Language) -> NDArray[np.bool_]:
-    """Say which texts fit a query; those of plain letters, where only phrases count, at once."""
-    fitting = np.zeros(len(texts), bool)
-    words = [word for phrase in query.phrases for word in phrase]
-    plain = [i for i, text in enumerate(texts) if text.isascii()]
-    if any(query.without) or not "".join(words).isascii() or not compiled(_PLAIN * len(plain)):
-        plain = []
-    if plain:
-        found, n = find_tokens([texts[i] for i in plain], shortest=1), len(plain)
-        having = np.ones(n, bool)
+    """Say which texts fit a query; where only phrases count, those of plain letters at once."""
+    is_plain = not query.without and all(word.isascii() for some in query.phrases for word in some)
+    is_plain = is_plain and compiled(_PLAIN * len(texts))
+    plain = np.array([is_plain and text.isascii() for text in texts], bool)
+    pairs = zip(texts, plain.tolist(), strict=True)
+    fitting = np.array([done or fits(query, text, language) for text, done in pairs], bool)
+    if plain.any():
+        found = find_tokens(list(compress(texts, plain)), shortest=1)
         for phrase in query.phrases:
-            ends = len(found.hashes) - len(phrase) + 1
-            is_there = np.ones(max(0, ends), bool)
-            for shift, value in enumerate(hash_plainly(phrase)):
-                is_there &= found.hashes[shift : shift + len(is_there)] == value
-            at = np.flatnonzero(is_there)
+            there = np.append(found.hashes, np.zeros(len(phrase), np.uint64))  # 0 is no word
+            values = enumerate(hash_plainly(phrase))
+            starts = [there[i : i + len(found.hashes)] == value for i, value in values]
+            at = np.flatnonzero(np.logical_and.reduce(starts))
             owners = np.searchsorted(found.documents, at, side="right") - 1
-            whole = at + len(phrase) <= found.documents[owners + 1]
-            having &= np.bincount(owners[whole], minlength=n) > 0
-        fitting[plain] = having
-    for i in sorted(set(range(len(texts))) - set(plain)):
-        fitting[i] = fits(query, texts[i], language)
+            whole = owners[at + len(phrase) <= found.documents[owners + 1]]
+            fitting[plain] &= np.bincount(whole, minlength=plain.sum()) > 0
     return fitting
 
 
@@ -318,10 +302,7 @@ def sort_keys(ids: Sequence[str]) -> NDArray[np.int64]:
 
 def _first(ids: NDArray[Any], n: int, keys: Scores) -> NDArray[np.int64]:
     """Tell where the n candidates with the lowest keys are, ties by id."""
-    at = np.arange(len(keys))
-    if n < len(keys):
-        at = np.flatnonzero(keys <= np.partition(keys, n - 1)[n - 1])
-    return at[np.lexsort((ids[at], keys[at]))[:n]]
+    return np.lexsort((ids, keys))[:n]
 
 
 def _codes(candidates: Sequence[Candidate]) -> Codes:

@@ -49,14 +49,14 @@ class Matches(NamedTuple):
     def spans_of(self, numbers: Numbers) -> NDArray[np.uint32]:
         """Give the best passages of some documents; 0 where a document has none."""
         spans = np.zeros((len(numbers), 2), np.uint32)
-        at, there = _places_of(numbers, self.long)
+        at, there = places_of(numbers, self.long)
         spans[there] = self.spans[at[there]]
         return spans
 
     def of(self, numbers: Numbers) -> NDArray[np.float64]:
         """Give the shares of some documents; 0 for those that have none of the words."""
         shares = np.zeros(len(numbers))
-        at, there = _places_of(numbers, self.numbers)
+        at, there = places_of(numbers, self.numbers)
         shares[there] = self.shares[at[there]]
         return shares
 
@@ -79,7 +79,7 @@ def _nth_best(shares: NDArray[np.float64], n: int) -> float:
     return float(np.partition(shares, len(shares) - n)[len(shares) - n])
 
 
-def _places_of(numbers: Numbers, some: Numbers) -> tuple[Numbers, NDArray[np.bool_]]:
+def places_of(numbers: Numbers, some: Numbers) -> tuple[Numbers, NDArray[np.bool_]]:
     """Tell where numbers are among some others, which are in order, and whether they are."""
     if not len(some):
         return np.zeros(len(numbers), np.int64), np.zeros(len(numbers), bool)
@@ -118,12 +118,7 @@ def with_passage(document: Any, passage: Any) -> Any:
 
 def for_length(lengths: NDArray[Any], mean: float) -> NDArray[Any]:
     """Give what BM25 adds to a word's count, by the length of the document."""
-    least, slope = _for_length(mean)
-    return least + slope * lengths
-
-
-def _for_length(mean: float) -> tuple[float, float]:
-    return K1 * (1 - B), K1 * B / mean
+    return K1 * (1 - B) + K1 * B / mean * lengths
 
 
 class WordIndex:
@@ -250,7 +245,7 @@ def _add_passages(
     most = np.maximum.reduceat(values, firsts) if n else values
     best = np.flatnonzero(values == np.repeat(most, np.diff(firsts, append=n)))
     best = best[np.diff(owners[best], prepend=-1) != 0]  # of two alike, the first
-    at, there = _places_of(owners[best], found)
+    at, there = places_of(owners[best], found)
     at, best = at[there], best[there]
     scores[at] = with_passage(scores[at], values[best])
     return at, inside.spans[passages[best]]
@@ -268,7 +263,8 @@ def _add_up(
     if among is None and compiled(0):
         from vdsh.words.term_kernels import add_up
 
-        return add_up(*postings[2:], *spans, weights, *_for_length(mean_length), *room)
+        lengths = K1 * (1 - B), K1 * B / mean_length  # as in `for_length`
+        return add_up(*postings[2:], *spans, weights, *lengths, *room)
     entries: list[Any] = list(map(slice, *spans))
     if among is not None:
         entries = _of_some(postings, entries, among)

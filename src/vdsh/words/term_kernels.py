@@ -13,7 +13,6 @@ Hashes = NDArray[np.uint64]
 Terms = NDArray[np.int32]
 Letters = NDArray[np.uint8 | np.uint32]
 
-FEW = 16  # entries are sorted where there are so many times as many texts
 MOST_NEAR = 20_000  # words that few edits make of another, in all segments
 _EXACT = np.uint64(ord("="))  # begins a term that is a word as it stands
 
@@ -254,34 +253,11 @@ def add_up(
     for term in range(len(starts)):
         for i in range(starts[term], stops[term]):
             place, count = places[i], np.float64(counts[i])
-            if sums[place] == 0:
-                found[n] = place
-                n += 1
             sums[place] += weights[term] * (count / (count + (least + slope * lengths[place])))
-    if FEW * n < len(lengths):
-        found[:n].sort()
-    else:
-        n = 0
-        for place in range(len(sums)):
-            if sums[place]:
-                found[n] = place
-                n += 1
-    kept = 0
-    for i in range(n):  # a hostile count of 0 adds nothing
-        if sums[found[i]]:
-            found[kept], scores[kept] = found[i], sums[found[i]]
-            sums[found[i]] = 0
-            kept += 1
-    return kept
-
-
-@kernel()
-def _count_bits(bits: np.uint64, most: int) -> int:
-    """Count bits, up to one more than `most`."""
-    n = 0
-    while bits and n <= most:
-        bits &= bits - np.uint64(1)
-        n += 1
+    for place in range(len(sums)):
+        if sums[place]:  # a hostile count of 0 adds nothing
+            found[n], scores[n] = place, sums[place]
+            n += 1
     return n
 
 
@@ -305,8 +281,10 @@ def within_edits(data: Letters, word: Letters, most: int) -> NDArray[np.int64]:
         end = stop  # the word as it is written comes behind a tab
         while end < len(data) and data[end] != 10:
             end += 1
-        near = stop - start < 128 and abs(stop - start - len(word)) <= most
-        if near and _count_bits(letters ^ wanted, 2 * most) <= 2 * most:
+        letters ^= wanted
+        for _ in range(2 * most):
+            letters &= letters - np.uint64(1)  # one bit less
+        if stop - start < 128 and abs(stop - start - len(word)) <= most and not letters:
             edits = _count_edits(data, start, stop, word, most, rows)
             if edits <= most:
                 found[n, 0] = start if end == stop else stop + 1

@@ -74,9 +74,10 @@ class Initial(NamedTuple):
         first, after = letter.encode(), chr(ord(letter) + 1).encode()
         parts = [one[_first_from(one, first) : _first_from(one, after)] for one in vocabularies]
         text = "\n".join(part.decode().rstrip("\n") for part in parts if part)
-        if max(text, default="") < "\u0100":
+        try:
             return cls(text, np.frombuffer(text.encode("latin-1"), np.uint8))
-        return cls(text, np.frombuffer(text.encode("utf-32-le"), np.uint32))
+        except UnicodeEncodeError:
+            return cls(text, np.frombuffer(text.encode("utf-32-le"), np.uint32))
 
 
 def nearest_words(words: Initial, word: str) -> dict[str, int]:

@@ -191,12 +191,12 @@ class Sqlite(Engine):
                 self._language = words.language
                 numbers, pool, matches = find_candidates(snapshot, index, words, ranking)
             chosen = ranking.choose(pool)
-            numbers = numbers[[one.place for one in chosen]]
+            numbers = numbers[[place for place, *_ in chosen]]
             spans = map(tuple, matches.spans_of(numbers).tolist())
-            fetched = zip(snapshot.fetch_rows(numbers.tolist()), chosen, spans, strict=True)
-            found = [one._replace(distance=c.distance, span=span) for one, c, span in fetched]
-            ids = [one.document.id for one in found]
-            ranking.scores = {id: c.scored for id, c in zip(ids, chosen, strict=True)}
+            rows = zip(snapshot.fetch_rows(numbers.tolist()), chosen, spans, strict=True)
+            found = [one._replace(distance=bits, span=span) for one, (_, bits, _), span in rows]
+            pairs = zip(found, chosen, strict=True)
+            ranking.scores = {one.document.id: scored for one, (*_, scored) in pairs}
             return found
 
     def language(self) -> Language:

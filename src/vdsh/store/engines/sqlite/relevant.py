@@ -11,6 +11,7 @@ from vdsh.store.engines.sqlite.snapshot import MANY_TRIED, Pairs, Snapshot
 from vdsh.store.ranking import ByRelevance, Pool, fits, sort_keys, which_fit, words_text
 from vdsh.text.languages import Language
 from vdsh.words import Matches, WordIndex, WordQuery
+from vdsh.words.index import places_of
 
 MOST_TIES = 1000  # documents that match as well as the last of the best
 FIRST_TRIED = 500  # of the best by words, where a filter or a phrase may refuse some
@@ -32,7 +33,7 @@ def find_candidates(
     if few is not None:
         few = _of_few(snapshot, words, query, few, matches)
         pool = _pool(snapshot, index, few, matches)
-        ranking.vote(pool)
+        ranking.wanted(pool)
         return few, pool, matches
     left_out = _any_of(words.having([word]) for word in query.excluded(words.language))
     if len(left_out):
@@ -41,7 +42,7 @@ def find_candidates(
         matches = matches.only(_among(matches.numbers, words.having(phrase, exactly=True)))
     best = _best_by_words(snapshot, matches, n, query, words.language)
     pool = _pool(snapshot, index, best, matches)
-    wanted = ranking.vote(pool)
+    wanted = ranking.wanted(pool)
     if query.phrases or not len(index):
         return best, pool, matches
     near = _nearest(snapshot, index, wanted, n, query)
@@ -153,8 +154,4 @@ def _any_of(numbers: Iterable[Numbers]) -> Numbers:
 
 def _among(numbers: Numbers, some: Numbers) -> NDArray[np.bool_]:
     """Say which numbers are among some others, which are in order."""
-    if not len(some):
-        return np.zeros(len(numbers), bool)
-    at = np.minimum(np.searchsorted(some, numbers), len(some) - 1)
-    among: NDArray[np.bool_] = some[at] == numbers
-    return among
+    return places_of(numbers, some)[1]
