@@ -135,9 +135,9 @@ class WordIndex:
         self._mean_length = max(1, n_words) / max(1, self.n_docs)
         self._initials: dict[str, Initial] = {}  # by letter, once it is asked for
 
-    def match(self, query: WordQuery, among: Numbers | None = None) -> Matches:
-        """Score the documents that have words of a query; see `score`."""
-        return self.score(self.look_up(query), among)
+    def match(self, query: WordQuery) -> Matches:
+        """Score the documents that have words of a query."""
+        return self.score(self.look_up(query))
 
     def look_up(self, query: WordQuery) -> Asked:
         """Tell where the words of a query are, and which no document has."""
@@ -145,25 +145,19 @@ class WordIndex:
         hashes, spans, df = self._find([term.term for term in terms])
         return Asked(terms, hashes, spans, df, list_missing(terms, df))
 
-    def score(self, asked: Asked, among: Numbers | None = None) -> Matches:
-        """Score the documents that have words of a query.
-
-        With `among`, numbers in order, others are passed over; their words count as ever.
-        """
+    def score(self, asked: Asked) -> Matches:
+        """Score the documents that have words of a query that were looked up."""
         chosen, weights = weigh(asked.terms, asked.df, self.n_docs)
         spans = [(starts[chosen], stops[chosen]) for starts, stops in asked.spans]
         room, n = _room(spans), 0  # for all segments: what was found is not copied
         long, best = [np.zeros(0, np.int64)], [np.zeros((0, 2), np.uint32)]
         for segment, places in zip(self.segments, spans, strict=True):
-            some = None if among is None else among - segment.first
-            numbers, scores = (array[n:] for array in room)
-            n_found = _add_up(
-                segment.documents, places, weights, self._mean_length, (numbers, scores), some
-            )
-            found = numbers[:n_found]
+            here = room[0][n:], room[1][n:]
+            n_found = _add_up(segment.documents, places, weights, self._mean_length, here)
+            found = here[0][:n_found]
             if n_found and len(segment.passages.owners):
                 hashes = asked.hashes[chosen]
-                at, where = _add_passages(segment.passages, hashes, weights, found, scores)
+                at, where = _add_passages(segment.passages, hashes, weights, found, here[1])
                 long.append(segment.first + found[at])
                 best.append(where)
             found += segment.first
@@ -257,17 +251,14 @@ def _add_up(
     weights: NDArray[np.float64],
     mean_length: float,
     room: tuple[Numbers, NDArray[np.float64]],
-    among: Numbers | None = None,
 ) -> int:
     """Add up BM25 of terms; write which texts have some, in order, and their scores."""
-    if among is None and compiled(0):
+    if compiled(0):
         from vdsh.words.term_kernels import add_up
 
         lengths = K1 * (1 - B), K1 * B / mean_length  # as in `for_length`
         return add_up(*postings[2:], *spans, weights, *lengths, *room)
-    entries: list[Any] = list(map(slice, *spans))
-    if among is not None:
-        entries = _of_some(postings, entries, among)
+    entries = list(map(slice, *spans))
     parts = [postings.places[some] for some in entries]
     if not any(map(len, parts)):
         return 0
@@ -278,16 +269,3 @@ def _add_up(
     found, positions = np.unique(places, return_inverse=True)
     room[0][: len(found)], room[1][: len(found)] = found, np.bincount(positions, values)
     return len(found)
-
-
-def _of_some(postings: Postings, slices: Sequence[slice], among: Numbers) -> list[Any]:
-    """Tell which entries of words are of some documents."""
-    first, last = np.searchsorted(among, (0, len(postings.lengths)))
-    wanted = among[first:last].astype(postings.places.dtype)
-    entries = []
-    for span in slices:
-        places = postings.places[span]
-        at = np.searchsorted(places, wanted)
-        there = at[at < len(places)]
-        entries.append(span.start + there[places[there] == wanted[: len(there)]])
-    return entries

@@ -28,10 +28,9 @@ def find_candidates(
         asked = words.look_up(ranking.words)
     ranking.missing = asked.missing
     query, n = ranking.words, ranking.n_candidates
-    few = None if snapshot.few is None else _numbers(snapshot.few)
-    matches = words.score(asked, few)
-    if few is not None:
-        few = _of_few(snapshot, words, query, few, matches)
+    matches = words.score(asked)
+    if snapshot.few is not None:
+        few = _of_few(snapshot, words, query, _numbers(snapshot.few), matches)
         pool = _pool(snapshot, index, few, matches)
         ranking.wanted(pool)
         return few, pool, matches
