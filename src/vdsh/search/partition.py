@@ -114,7 +114,8 @@ class Partition:
 
     def take(self, rows: Rows) -> Codes:
         """Return the codes of some rows, which count from the first one here."""
-        return self.strips.take(self._positions[rows] if len(self.members) else rows)
+        at = self._positions[rows].astype(np.int64) if len(self.members) else rows
+        return self.strips.take(at)
 
     def select(self, allowed: Mask) -> tuple[Codes, Rows]:
         """Return the codes and row numbers of the allowed rows; `allowed` covers all rows."""

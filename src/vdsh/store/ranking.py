@@ -300,7 +300,7 @@ def sort_keys(ids: Sequence[str]) -> NDArray[np.int64]:
     return keys
 
 
-def _first(ids: NDArray[Any], n: int, keys: Scores) -> NDArray[np.int64]:
+def _first(ids: NDArray[Any], n: int, keys: NDArray[Any]) -> NDArray[np.int64]:
     """Tell where the n candidates with the lowest keys are, ties by id."""
     return np.lexsort((ids, keys))[:n]
 
