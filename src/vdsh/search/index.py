@@ -75,7 +75,8 @@ class HammingIndex:
         given = _check_new_ids(ids, len(codes))
         self._ids = make_ids(given, len(codes))
         self._next_id = len(codes) if given is None else None
-        self._numbers = IntegerIds(numbers)
+        self._numbers = IntegerIds()
+        self._numbers.append(np.empty(0, np.int64) if numbers is None else numbers)
         on_cpu = device == "cpu"
         self._rows = RowIndex(codes, threads=threads) if on_cpu else _on_gpu(codes, device)
         self._lock = Lock()
@@ -287,7 +288,9 @@ class HammingIndex:
         """Give back the memory of removed codes."""
         self._order_ties()
         numbered, rows = self.is_numbered, self._rows.compact()
-        self._numbers = IntegerIds(self._numbers.take(rows) if numbered else None)
+        numbers = cast(Rows, self._numbers.take(rows[: len(rows) * numbered]))
+        self._numbers = IntegerIds()
+        self._numbers.append(numbers)
         kept = self._ids.take(rows)
         if kept.dtype == object:
             self._ids = make_ids(cast(list[str], kept.tolist()), len(kept))
