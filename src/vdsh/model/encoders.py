@@ -241,6 +241,5 @@ def _squared_lengths(rows: Any) -> Scores:
 
 def normal_cdf(x: NDArray[np.floating[Any]]) -> Scores:
     """Compute the standard normal distribution function; scipy's takes half a second to load."""
-    root, erfc = math.sqrt(2), math.erfc
-    values = [0.5 * erfc(-v / root) for v in x.ravel().tolist()]
+    values = [0.5 * math.erfc(-v / math.sqrt(2)) for v in x.ravel().tolist()]
     return np.array(values, np.float32).reshape(x.shape)
