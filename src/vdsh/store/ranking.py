@@ -1,6 +1,7 @@
 """Orders other than that of the distance: by the posterior, and by words and codes together."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,10 +10,11 @@ from numpy.typing import NDArray
 from vdsh.codes import Codes, Scores, expected_distances, pack, unpack
 from vdsh.documents import Document
 from vdsh.errors import InputError
+from vdsh.jit import compiled
 from vdsh.store.hits import Candidate, Found, ParsedQuery, choose_from
 from vdsh.store.rows import searched_text
 from vdsh.text.languages import Language, fold
-from vdsh.text.tokenizer import tokenize
+from vdsh.text.tokenizer import find_tokens, hash_plainly, tokenize
 from vdsh.words import Segment, WordIndex, WordQuery
 from vdsh.words.counting import find_parts
 from vdsh.words.query import plain_query
@@ -24,6 +26,8 @@ WEIGHT = 0.6  # of the best code, beside the best match of words
 VOTERS, SHARPNESS = 10, 6
 FAR = 0.5  # of the best score: what is below is only related
 LEAST_CANDIDATES = 100  # by words, and as many by code
+MOST_CORRECTED = 5  # words of a query
+_PLAIN = 1e-4  # seconds a text without kernels
 
 
 def choose_rank(rank: Any, *, is_text: bool, is_vector: bool = False) -> str:
@@ -89,6 +93,20 @@ class Scored(NamedTuple):
     related: bool
 
 
+class Pool(NamedTuple):
+    """Candidates as arrays."""
+
+    keys: NDArray[Any]  # (n,): numbers that sort as their ids do
+    codes: Codes
+    shares: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, candidates: Sequence[Candidate]) -> "Pool":
+        """Take apart candidates that were fetched one by one."""
+        shares = np.array([candidate.share for candidate in candidates], float)
+        return cls(sort_keys([one.id for one in candidates]), _codes(candidates), shares)
+
+
 class ByRelevance:
     """Chooses the k candidates with the highest score of words and codes, ties by id.
 
@@ -114,6 +132,8 @@ class ByRelevance:
         Of those that were chosen, by id.
     missing : list of str
         Words of the query that no document has; whoever looks notes them.
+    meant : dict of str to str
+        Such words, with those that are looked for instead.
     """
 
     def __init__(self, query: ParsedQuery, k: int, *, strict: bool = False) -> None:
@@ -123,23 +143,32 @@ class ByRelevance:
         self.n_candidates = max(2 * k, LEAST_CANDIDATES)
         self.scores: dict[str, Scored] = {}
         self.missing: list[str] = []
+        self.meant: dict[str, str] = {}
         self._knows = query.chances is not None and not query.empty
         self._chances = np.full(8 * len(query.code), 0.5)
         if self._knows:
             self._chances = np.asarray(query.chances, float)
         self._k = k
 
-    def wanted(self, best: Sequence[Candidate]) -> Codes:
+    def correct(self, missing: Sequence[str], find_meant: Callable[..., list[str]]) -> bool:
+        """Look for what words that no document has were meant to be, where documents have that."""
+        for word in missing[:MOST_CORRECTED]:
+            if others := find_meant(word, unfinished=word == self.words.unfinished):
+                self.meant[word] = others[0]
+        if self.meant:
+            self.words = self.words.corrected(self.meant)
+        return bool(self.meant)
+
+    def wanted(self, best: Pool) -> Codes:
         """Have the best by words vote, and return the code that is wanted."""
         if not len(self._chances):  # no codes yet
             self._knows = True
             return self.query.code
-        shares = np.array([candidate.share for candidate in best])
-        voters = [best[i] for i in _first(best, VOTERS, -shares)]
-        if voters and voters[0].share > 0:
-            trust = voters[0].share
-            votes = (np.array([c.share for c in voters]) / trust) ** SHARPNESS
-            agreed = votes @ unpack(_codes(voters)) / votes.sum()
+        voters = _first(best.keys, VOTERS, -best.shares)
+        if len(voters) and best.shares[voters[0]] > 0:
+            trust = float(best.shares[voters[0]])
+            votes = (best.shares[voters] / trust) ** SHARPNESS
+            agreed = votes @ unpack(best.codes[voters]) / votes.sum()
             self._chances = (1 - trust) * self._chances + trust * agreed
             self._knows = True
         wanted: Codes = pack((self._chances > 0.5)[None])[0]
@@ -147,20 +176,25 @@ class ByRelevance:
 
     def __call__(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the first k, with their distances from the query's own code."""
-        if not len(self._chances):
-            candidates = [candidate for candidate in candidates if candidate.share > 0]
-        if not candidates or not self._knows:
+        chosen = [(candidates[i], bits, one) for i, bits, one in self.choose(Pool.of(candidates))]
+        self.scores = {candidate.id: scored for candidate, _, scored in chosen}
+        return [candidate._replace(distance=distance) for candidate, distance, _ in chosen]
+
+    def choose(self, pool: Pool) -> list[tuple[int, int, Scored]]:
+        """Choose the first k: where they are, distances from the query's own code, scores."""
+        if not len(pool.keys) or not self._knows:
             return []
-        codes = _codes(candidates)
-        distances = np.bitwise_count(codes ^ self.query.code).sum(axis=1, dtype=int)
-        shares = np.array([candidate.share for candidate in candidates])
-        scores = np.round(self._join(shares, expected_distances(codes, self._chances)), 9)
+        shares = pool.shares
+        scores = np.round(self._join(shares, expected_distances(pool.codes, self._chances)), 9)
         related = (shares == 0) | (scores < FAR * scores.max())
-        order = _first(candidates, self._k, 2 * related - scores)  # scores are 1 at most
-        chosen = [i for i in order if not (self.strict and related[i])]
-        found = (Scored(float(scores[i]), bool(related[i])) for i in chosen)
-        self.scores = {candidates[i].id: one for i, one in zip(chosen, found, strict=True)}
-        return [candidates[i]._replace(distance=int(distances[i])) for i in chosen]
+        order = _first(pool.keys, self._k, 2 * related - scores)  # scores are 1 at most
+        left_out = related if self.strict else shares < 0
+        if not len(self._chances):  # the store has not learned codes
+            left_out = left_out | (shares == 0)
+        order = order[~left_out[order]]
+        bits = np.bitwise_count(pool.codes[order] ^ self.query.code).sum(axis=1, dtype=int)
+        found = map(Scored, scores[order].tolist(), related[order].tolist())
+        return list(zip(order.tolist(), bits.tolist(), found, strict=True))
 
     def _join(self, shares: NDArray[Any], distances: NDArray[Any]) -> NDArray[Any]:
         """Score candidates: the square root makes a whole match with the wanted code a 1.
@@ -194,7 +228,7 @@ def reorder(found: Sequence[Found], ranking: ByRelevance, language: Language) ->
 
     def choose(near: list[Candidate]) -> list[Candidate]:
         candidates = [candidate._replace(**by_id[candidate.id]) for candidate in near]
-        ranking.wanted(candidates)
+        ranking.wanted(Pool.of(candidates))
         return ranking(candidates)
 
     return choose_from(fitting, choose)
@@ -224,6 +258,26 @@ def fits(query: WordQuery, text: str, language: Language) -> bool:
     return all(_has(tokens, phrase) for phrase in query.phrases)
 
 
+def which_fit(query: WordQuery, texts: Sequence[str], language: Language) -> NDArray[np.bool_]:
+    """Say which texts fit a query; where only phrases count, those of plain letters at once."""
+    is_plain = not query.without and all(word.isascii() for some in query.phrases for word in some)
+    is_plain = is_plain and compiled(_PLAIN * len(texts))
+    plain = np.array([is_plain and text.isascii() for text in texts], bool)
+    pairs = zip(texts, plain.tolist(), strict=True)
+    fitting = np.array([done or fits(query, text, language) for text, done in pairs], bool)
+    if plain.any():
+        found = find_tokens(list(compress(texts, plain)), shortest=1)
+        for phrase in query.phrases:
+            there = np.append(found.hashes, np.zeros(len(phrase), np.uint64))  # 0 is no word
+            values = enumerate(hash_plainly(phrase))
+            starts = [there[i : i + len(found.hashes)] == value for i, value in values]
+            at = np.flatnonzero(np.logical_and.reduce(starts))
+            owners = np.searchsorted(found.documents, at, side="right") - 1
+            whole = owners[at + len(phrase) <= found.documents[owners + 1]]
+            fitting[plain] &= np.bincount(whole, minlength=plain.sum()) > 0
+    return fitting
+
+
 def keep_fitting(
     found: Sequence[Found], words: WordQuery, limit: int | None, language: Language
 ) -> tuple[list[Found], int]:
@@ -239,15 +293,18 @@ def _has(tokens: list[str], phrase: Sequence[str]) -> bool:
     return any(tokens[i : i + n] == wanted for i in places)
 
 
-def _first(candidates: Sequence[Candidate], n: int, keys: Scores) -> list[int]:
+def sort_keys(ids: Sequence[str]) -> NDArray[np.int64]:
+    """Give numbers that sort as ids do."""
+    keys = np.empty(len(ids), np.int64)
+    keys[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+    return keys
+
+
+def _first(ids: NDArray[Any], n: int, keys: NDArray[Any]) -> NDArray[np.int64]:
     """Tell where the n candidates with the lowest keys are, ties by id."""
-    at = np.arange(len(keys))
-    if n < len(keys):
-        at = np.flatnonzero(keys <= np.partition(keys, n - 1)[n - 1])
-    pairs = zip(keys[at].tolist(), at.tolist(), strict=True)
-    return [i for *_, i in sorted((key, candidates[i].id, i) for key, i in pairs)[:n]]
+    return np.lexsort((ids, keys))[:n]
 
 
 def _codes(candidates: Sequence[Candidate]) -> Codes:
     packed = b"".join([candidate.code for candidate in candidates])
-    return np.frombuffer(packed, np.uint8).reshape(len(candidates), -1)
+    return np.frombuffer(packed, np.uint8).reshape(len(candidates), -1 if candidates else 0)
