@@ -159,7 +159,7 @@ def command(
         raise InputError(
             "Give documents to learn from; or vectors alone: --vectors FILE --no-text."
         )
-    begin = None if start is None else Model.load(start)
+    begin = None if start is None else Model.load(start).topic
     given: dict[str, Any] = {} if device == "auto" else {"device": device}
     given |= {} if epochs is None else {"epochs": epochs}
     given |= options.parse_settings(setting or [])

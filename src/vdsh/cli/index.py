@@ -64,7 +64,7 @@ def command(
     from vdsh.store.searching import bar
 
     loaded = Model.load(model)
-    if loaded.takes_vectors and vectors is None and not loaded.embedder:
+    if vectors is None and not loaded.texts_suffice:
         raise InputError(f"The model in '{model}' hashes vectors. Give them: --vectors FILE.")
     replacing = partial(Replacing, agreed=replace, from_stdin=docs == "-")
     written = 0

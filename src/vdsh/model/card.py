@@ -76,10 +76,18 @@ class Described(Protocol):
     text_settings: Mapping[str, Any]
     given: Mapping[str, Any]
     training: Mapping[str, Any]
+    second: Any
+
+    @property
+    def topic(self) -> Any:
+        """The part of texts of a model that has two."""
 
 
 def model_card(model: Described) -> str:
-    """Write the card of a model."""
+    """Write the card of a model; of two parts, one after the other."""
+    if model.second is not None:
+        intro = f"# A model of texts and vectors: codes of {model.n_bits} bits, the texts' first\n"
+        return "\n".join([intro, model_card(model.topic), model_card(model.second)])
     return _card_of_vectors(model) if model.takes_vectors else _card_of_texts(model)
 
 

@@ -36,6 +36,7 @@ from vdsh.text.stopwords import stop_words
 from vdsh.text.word_counter import WordCounter, check_texts
 
 _OF_VECTORS = "VectorHasher"
+SECOND = "second."  # begins the names of the arrays of a `JointModel`'s second part
 _BLOCK = 10_000  # vectors at a time: some megabytes
 
 
@@ -89,7 +90,11 @@ class Model:
     thresholds : ndarray of shape (n_bits,)
     decoder : Decoder or None
         Words and labels from latent vectors; None where the method only encodes.
+    second : Model or None
+        The part of vectors of a `JointModel`.
     """
+
+    second: "Model | None" = None
 
     def __init__(
         self,
@@ -140,6 +145,10 @@ class Model:
     @classmethod
     def _restore(cls, folder: Folder) -> "Model":
         manifest = folder.manifest
+        if "second" in manifest:
+            from vdsh.model.joint import restore_joint  # which is made of two models
+
+            return restore_joint(folder)
         parts = ("params", "hasher", "vectorizer", "fitted")
         given, settings, text_settings, values = (from_json(manifest[part]) for part in parts)
         words, name = folder.vocabulary or [], given["model"]
@@ -187,6 +196,11 @@ class Model:
     def __repr__(self) -> str:
         kind = "dimensions" if self.takes_vectors else "words"
         return f"<Model '{self.name}', {self.n_bits} bits, {self.n_inputs:,} {kind}>"
+
+    @property
+    def topic(self) -> "Model":
+        """The part that hashes texts; another than itself for a `JointModel`."""
+        return self
 
     @property
     def embedder(self) -> str:
@@ -254,7 +268,7 @@ class Model:
         if not self.takes_vectors:
             raise InputError(
                 f"This model hashes texts, and no vectors: it knows {self.n_inputs:,} words. Give "
-                "texts, or learn a model of vectors (VectorHasher, vdsh fit --no-text)."
+                "texts, or learn a model of vectors (VectorHasher), or of both (JointModel)."
             )
         return as_rows(check_vectors(vectors, n_docs, self.n_inputs))
 

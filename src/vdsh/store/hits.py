@@ -33,6 +33,11 @@ class ParsedQuery(NamedTuple):
     empty: bool = False  # whether it has no known word; a text has none for a model of vectors
     unknown: Sequence[str] = ()  # its words that the model does not know
     vector: Any = None
+    vector_bits: int = 0  # at the end of the code, those of a vector; the others are of the text
+    # (vector_bits,): the vector as the model turns it, before it is cut into bits. None where the
+    # code has no such part, or the text came without a vector.
+    turned: Scores | None = None
+    half: bool = False  # whether either part of its code is not known
 
     @property
     def is_text(self) -> bool:
@@ -99,7 +104,8 @@ class Hit(NamedTuple):
     ----------
     id : str
     distance : int
-        Bits in which its code differs from the query's.
+        Bits in which its code differs from the query's; where the code has a part of vectors and a
+        text came without one, bits of the topic's part, by relevance.
     text : str
     labels : tuple of str, or None
     metadata : dict

@@ -21,6 +21,7 @@ RANKS = ("relevance", "distance", "expected")
 CANDIDATES = 1000  # at least so many of the nearest are put in order by the posterior
 # The rule of `docs/relevance.md`, chosen there.
 WEIGHT = 0.6  # of the best code, beside the best match of words
+WITH_VECTOR = (0.4, 1.0)  # of the best topic and of the best vector, where the query has one
 VOTERS, SHARPNESS = 10, 6
 FAR = 0.5  # of the best score: what is below is only related
 LEAST_CANDIDATES = 100  # by words, and as many by code
@@ -82,7 +83,7 @@ class ByExpectedDistance:
 class Scored(NamedTuple):
     """What a candidate is worth, from 0 to 1, and whether it is only related to the query.
 
-    That is what has none of its words, or a score far below the best.
+    That is what has none of its words, unless it has a vector, or a score far below the best.
     """
 
     score: float
@@ -93,7 +94,8 @@ class ByRelevance:
     """Chooses the k candidates with the highest score of words and codes, ties by id.
 
     The best by words vote on the code that is wanted. A document gains by what it answers of the
-    words, and by how far its code is expected to agree with that code, beyond chance.
+    words, and by how far its code is expected to agree with that code, beyond chance; where codes
+    have a part of vectors, by the cosine of the query's vector and those bits too.
     What is only related comes last.
 
     Parameters
@@ -127,6 +129,7 @@ class ByRelevance:
         self._chances = np.full(8 * len(query.code), 0.5)
         if self._knows:
             self._chances = np.asarray(query.chances, float)
+        self._topic = slice(len(self._chances) - query.vector_bits)
         self._k = k
 
     def wanted(self, best: Sequence[Candidate]) -> Codes:
@@ -140,7 +143,10 @@ class ByRelevance:
             trust = voters[0].share
             votes = (np.array([c.share for c in voters]) / trust) ** SHARPNESS
             agreed = votes @ unpack(_codes(voters)) / votes.sum()
-            self._chances = (1 - trust) * self._chances + trust * agreed
+            voted = (1 - trust) * self._chances + trust * agreed
+            if self.query.turned is not None:  # a vector says itself what it looks for
+                voted[self._topic.stop :] = self._chances[self._topic.stop :]
+            self._chances = voted
             self._knows = True
         wanted: Codes = pack((self._chances > 0.5)[None])[0]
         return wanted
@@ -152,29 +158,46 @@ class ByRelevance:
         if not candidates or not self._knows:
             return []
         codes = _codes(candidates)
-        distances = np.bitwise_count(codes ^ self.query.code).sum(axis=1, dtype=int)
+        n_bytes = self._topic.stop // 8 if self.query.turned is None else codes.shape[1]
+        distances = np.bitwise_count(codes ^ self.query.code)[:, :n_bytes].sum(axis=1, dtype=int)
         shares = np.array([candidate.share for candidate in candidates])
-        scores = np.round(self._join(shares, expected_distances(codes, self._chances)), 9)
-        related = (shares == 0) | (scores < FAR * scores.max())
+        scores = np.round(self._join(shares, codes), 9)
+        related = scores < FAR * scores.max()
+        if self.query.turned is None:  # or a vector finds what has other words
+            related |= shares == 0
         order = _first(candidates, self._k, 2 * related - scores)  # scores are 1 at most
         chosen = [i for i in order if not (self.strict and related[i])]
         found = (Scored(float(scores[i]), bool(related[i])) for i in chosen)
         self.scores = {candidates[i].id: one for i, one in zip(chosen, found, strict=True)}
         return [candidates[i]._replace(distance=int(distances[i])) for i in chosen]
 
-    def _join(self, shares: NDArray[Any], distances: NDArray[Any]) -> NDArray[Any]:
-        """Score candidates: the square root makes a whole match with the wanted code a 1.
-
-        Thresholds cut bits in halves, so half of them agree by chance.
-        """
+    def _join(self, shares: NDArray[Any], codes: Codes) -> NDArray[Any]:
+        """Score candidates: the square root makes a whole match with the wanted code a 1."""
         if not len(self._chances):  # the store has not learned codes
             return shares
-        agreements = np.maximum(0, 1 - 2 * distances / len(self._chances))
-        nearest = agreements.max()
-        best = shares.max() or nearest  # no document has a word: the code alone says how good
-        codes = WEIGHT * best**2 * agreements / max(nearest, 1e-9)
-        joined: NDArray[Any] = np.sqrt((shares**2 + codes) / (1 + WEIGHT))
+        parts, weights = [self._agreements(codes)], (WEIGHT,)
+        if self.query.turned is not None:
+            parts, weights = [*parts, self._cosines(codes)], WITH_VECTOR
+        # Where no document has a word, the codes alone say how good the best is.
+        best = shares.max() or max(part.max() for part in parts)
+        scaled = (w * part / max(part.max(), 1e-9) for w, part in zip(weights, parts, strict=True))
+        joined: NDArray[Any] = np.sqrt((shares**2 + best**2 * sum(scaled)) / (1 + sum(weights)))
         return joined
+
+    def _agreements(self, codes: Codes) -> NDArray[Any]:
+        """Compare topics: thresholds cut bits in halves, so half of them agree by chance."""
+        n_bits, chances = self._topic.stop, self._chances[self._topic]
+        distances = expected_distances(codes[:, : n_bits // 8], chances)
+        return np.maximum(0, 1 - 2 * distances / n_bits)
+
+    def _cosines(self, codes: Codes) -> NDArray[Any]:
+        """Compare the query's vector with bits, as -1 and 1."""
+        turned = np.asarray(self.query.turned, float)
+        bits = unpack(codes[:, self._topic.stop // 8 :])
+        cosines: NDArray[Any] = (2 * bits @ turned - turned.sum()) / (
+            max(np.linalg.norm(turned), 1e-9) * np.sqrt(len(turned))
+        )
+        return np.maximum(0, cosines)
 
 
 def reorder(found: Sequence[Found], ranking: ByRelevance, language: Language) -> list[Found]:

@@ -146,7 +146,8 @@ def search(
     if rank == "distance" or query.chances is None:
         return Hits(map(to_hit, engine.nearest(query, k, tree)), query.unknown)
     ranking = ByExpectedDistance(query.chances, k)
-    found = engine.nearest(query, ranking.n_candidates, tree, ranking)
+    n = ranking.n_candidates * (4 if query.half else 1)  # half of a code finds less surely
+    found = engine.nearest(query, n, tree, ranking)
     hits = (to_hit(one)._replace(expected=ranking.expected[one.document.id]) for one in found)
     return Hits(hits, query.unknown)
 

@@ -1,0 +1,144 @@
+"""`JointModel`: one code of two parts, the topic of a text and the vector of it."""
+
+import hashlib
+import warnings
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vdsh.codes import Codes, check_n_bits
+from vdsh.embed import embed
+from vdsh.errors import InputError, VdshError
+from vdsh.model.model import SECOND, Model, as_model
+from vdsh.model.vectors import check_vectors
+from vdsh.persistence import Folder
+from vdsh.text.counts import Counts
+
+
+class NoEmbedderWarning(UserWarning):
+    """The embedding model of a store does not load: texts are answered without their vectors."""
+
+
+class JointModel(Model):
+    """A model of texts and one of their vectors: a code is the topic's bits, then the vector's.
+
+    What it knows of words is the topic's. Where vectors come from an embedding model, texts are
+    enough; otherwise documents come with their vectors, and a query may do without.
+
+    Parameters
+    ----------
+    topic : TextHasher or Model
+    second : VectorHasher or Model
+        Of vectors, such as ITQ of 256 bits.
+
+    Attributes
+    ----------
+    n_bits : int
+        Of both parts.
+
+    Examples
+    --------
+    >>> from vdsh import TextHasher, VectorHasher
+    >>> topic = TextHasher("lsh", 8, min_df=1, random_state=0).fit(8 * ["red sun", "blue sea"])
+    >>> second = VectorHasher(16, random_state=0).fit(np.random.RandomState(0).normal(size=(20, 2)))
+    >>> JointModel(topic, second).encode(["red sea"], [[1.0, 1.0]]).shape
+    (1, 3)
+    """
+
+    def __init__(self, topic: Any, second: Any) -> None:
+        self._topic, self.second = topic, second = as_model(topic), as_model(second)
+        if topic.takes_vectors or topic.second is not None or not second.takes_vectors:
+            raise InputError("JointModel takes a model of texts, then a model of vectors.")
+        super().__init__(
+            topic.name,
+            topic.words,
+            topic.learned,
+            settings=topic.settings,
+            text_settings=topic.text_settings,
+            given=topic.given,
+            training=topic.training,
+            profile=topic.profile,
+        )
+        self.n_bits = check_n_bits(topic.n_bits + second.n_bits)
+        self._embeds = bool(second.embedder)
+
+    @property
+    def topic(self) -> Model:
+        """The part of texts."""
+        return self._topic
+
+    @property
+    def embedder(self) -> str:
+        """The embedding model that makes vectors of texts; "" where they are given."""
+        return self.second.embedder
+
+    @property
+    def texts_suffice(self) -> bool:
+        """Whether it makes the code of a document of its text, without vectors from elsewhere."""
+        return bool(self.embedder)
+
+    @property
+    def needs_vectors(self) -> bool:
+        """Whether documents come with vectors."""
+        return True
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The SHA-256 of the fingerprints of both parts."""
+        both = self.topic.fingerprint + self.second.fingerprint
+        return hashlib.sha256(both.encode()).hexdigest()
+
+    def rows(self, vectors: Any, n_docs: int | None = None) -> Counts:
+        """Check vectors, and write them down as rows."""
+        return self.second.rows(vectors, n_docs)
+
+    def encode_vectors(self, vectors: Any) -> NoReturn:
+        """Raise: a vector is half of what it hashes."""
+        raise InputError("This model hashes texts with their vectors. Give both: encode, upsert.")
+
+    def encode(self, texts: Sequence[str], vectors: Any = None) -> Codes:
+        """Hash texts with their vectors, which are made of the texts where they are not given."""
+        return self.encode_and_count(texts, vectors)[0]
+
+    def encode_and_count(self, texts: Sequence[str], vectors: Any = None) -> tuple[Codes, int]:
+        """Hash texts with their vectors, and count the texts without any known word."""
+        codes, n_empty = self.topic.encode_and_count(texts)
+        return np.hstack([codes, self.second.encode(texts, vectors)]), n_empty
+
+    def embed_queries(self, texts: Sequence[str]) -> list[NDArray[np.float32] | None]:
+        """Embed queries; None for those that there is nothing to embed with, or that are zero.
+
+        An embedding model that does not load is told of once, and not tried again.
+        """
+        if not self._embeds or not texts:
+            return [None] * len(texts)
+        try:
+            found = embed(texts, self.embedder)
+            check_vectors(found, n_dimensions=self.second.n_inputs, zeros=True)
+            return [vector if vector.any() else None for vector in found]
+        except VdshError as error:
+            self._embeds = False
+            warnings.warn(
+                f"Texts are answered by words and topic, without their vectors: {error}",
+                NoEmbedderWarning,
+                stacklevel=2,
+            )
+            return [None] * len(texts)
+
+    def _folder(self) -> Folder:
+        manifest, weights, words = self.topic._folder()
+        second = self.second._folder()
+        arrays = {SECOND + name: array for name, array in second.weights.items()}
+        return Folder(manifest | {"second": second.manifest}, weights | arrays, words)
+
+
+def restore_joint(folder: Folder) -> JointModel:
+    """Divide what a `JointModel` wrote, and check either part."""
+    manifest, weights, words = folder
+    arrays = {name: weights.pop(name) for name in [*weights] if name.startswith(SECOND)}
+    arrays = {name.removeprefix(SECOND): array for name, array in arrays.items()}
+    second = Folder(manifest.pop("second"), arrays, None)
+    return JointModel(Model._restore(Folder(manifest, weights, words)), Model._restore(second))
