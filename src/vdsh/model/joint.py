@@ -105,8 +105,17 @@ class JointModel(Model):
 
     def encode_and_count(self, texts: Sequence[str], vectors: Any = None) -> tuple[Codes, int]:
         """Hash texts with their vectors, and count the texts without any known word."""
+        if vectors is None and not self.embedder:
+            raise InputError(
+                f"This model hashes texts with vectors of {self.second.n_inputs:,} dimensions, and "
+                "no embedding model makes them. Give the vectors of the texts."
+            )
         codes, n_empty = self.topic.encode_and_count(texts)
-        return np.hstack([codes, self.second.encode(texts, vectors)]), n_empty
+        if vectors is None:
+            others = self.second.encode(texts)
+        else:
+            others = self.second.encode_vectors(check_vectors(vectors, len(texts)))
+        return np.hstack([codes, others]), n_empty
 
     def embed_queries(self, texts: Sequence[str]) -> list[NDArray[np.float32] | None]:
         """Embed queries; None for those that there is nothing to embed with, or that are zero.

@@ -2,12 +2,16 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from vdsh.codes import Codes
 from vdsh.errors import FolderError, InputError
 from vdsh.jit import once
-from vdsh.model import Model, WordsOnly, as_model
+from vdsh.model import Model, NotLearnedError, WordsOnly, as_model
 from vdsh.model.model import warn_of_empty
 from vdsh.model.vectors import check_vectors
 
@@ -98,13 +102,30 @@ def encode_given(
     """Hash the vectors of documents, all of which are looked at before anything is written."""
     if codes is not None:
         raise InputError("Give codes or vectors, and not both.")
-    if model.model.takes_vectors:
-        given = zip(documents, vectors, strict=False) if isinstance(vectors, list) else ()
-        for document, vector in given:
-            if vector is None:
-                raise InputError(
-                    f"Document '{document.id}' has no vector, and the model of this store hashes "
-                    "nothing else. Give one."
-                )
-        return model.model.encode_vectors(check_vectors(vectors, len(documents)))
-    return model.encode([document.text for document in documents], vectors)
+    own, texts = model.model, [document.text for document in documents]
+    if not own.n_bits:
+        raise NotLearnedError(
+            "This store has no model yet that could hash vectors. Open a new store with a "
+            "VectorHasher or a JointModel; or name an embedding model: vdsh learn STORE --embed."
+        )
+    has = [vector is not None for vector in vectors] if isinstance(vectors, list) else [True]
+    if not all(has) and len(has) == len(texts):
+        if not own.texts_suffice:
+            raise InputError(
+                f"Document '{documents[has.index(False)].id}' has no vector, and the model of this "
+                "store needs one. Give it."
+            )
+        return _encode_some(model, [*compress(vectors, has)], documents, np.array(has))
+    if own.takes_vectors:
+        return own.encode_vectors(check_vectors(vectors, len(texts)))
+    return model.encode(texts, vectors)
+
+
+def _encode_some(
+    model: StoreModel, vectors: list[Any], documents: Sequence[Any], has: NDArray[np.bool_]
+) -> Codes:
+    """Hash documents of which some have a vector; those of the others are made of their texts."""
+    codes = np.empty((len(documents), model.n_bits // 8), np.uint8)
+    codes[has] = encode_given(model, vectors, [*compress(documents, has)], None)
+    codes[~has] = model.encode([document.text for document in compress(documents, ~has)])
+    return codes
