@@ -105,8 +105,8 @@ def encode_given(
     own, texts = model.model, [document.text for document in documents]
     if not own.n_bits:
         raise NotLearnedError(
-            "This store has no model yet that could hash vectors. Open a new store with a "
-            "VectorHasher or a JointModel; or name an embedding model: vdsh learn STORE --embed."
+            "This store has not learned codes yet, so nothing hashes vectors. Open a new store "
+            "with a VectorHasher or a JointModel; or have texts embedded: vdsh learn --embed."
         )
     has = [vector is not None for vector in vectors] if isinstance(vectors, list) else [True]
     if not all(has) and len(has) == len(texts):
