@@ -185,7 +185,7 @@ def test_the_command_line(package, tmp_path, vdsh):
 
 
 def test_the_service_takes_vectors_beside_texts(given):
-    with TestClient(create_app(given), base_url="http://127.0.0.1:8000") as api:
+    with TestClient(create_app(given, writable=True), base_url="http://127.0.0.1:8000") as api:
 
         def ask(path, **body):
             answer = api.post(path, json=body)
