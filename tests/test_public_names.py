@@ -17,7 +17,7 @@ PUBLIC = {
     "vdsh.explain": """Agreement BitExplanation PairExplanation Sample SharedWord TextBit
         TextExplanation Word as_fields bit_probabilities check_bit confidence explain_bit
         explain_bits explain_pair explain_text sample""",
-    "vdsh.model": "Decoder Model NotLearnedError Posterior WordsOnly as_model",
+    "vdsh.model": "Decoder JointModel Model NotLearnedError Posterior WordsOnly as_model",
     "vdsh.search": "HammingIndex Hits RowHits RowIndex",
     "vdsh.store": """Copied Duplicates Hit Hits Store copy_store open_store restore_store
         without_password""",

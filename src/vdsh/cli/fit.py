@@ -252,8 +252,8 @@ def _print_result(model: "Model", out: str, *, as_json: bool) -> None:
         print_values(quality["values"], model.n_bits)
     if "started" in facts:
         typer.echo(_started(facts, out))
-    more = "" if model.texts_suffice else " --vectors FILE"
-    typer.echo(f"The model is in {out}. Next: vdsh index {out} DOCS{more} --store STORE")
+    vectors = "" if model.texts_suffice else " --vectors FILE"
+    typer.echo(f"The model is in {out}. Next: vdsh index {out} DOCS{vectors} --store STORE")
     if model.name in ("vdsh-s", "vdsh-sp"):
         typer.echo("It sorts by class; to search by typed words, --model vdsh is better.")
 

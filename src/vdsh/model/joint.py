@@ -48,6 +48,8 @@ class JointModel(Model):
     (1, 3)
     """
 
+    second: Model
+
     def __init__(self, topic: Any, second: Any) -> None:
         self._topic, self.second = topic, second = as_model(topic), as_model(second)
         if topic.takes_vectors or topic.second is not None or not second.takes_vectors:

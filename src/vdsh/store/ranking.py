@@ -21,7 +21,7 @@ RANKS = ("relevance", "distance", "expected")
 CANDIDATES = 1000  # at least so many of the nearest are put in order by the posterior
 # The rule of `docs/relevance.md`, chosen there.
 WEIGHT = 0.6  # of the best code, beside the best match of words
-WITH_VECTOR = (0.4, 1.0)  # of the best topic and of the best vector, where the query has one
+WITH_VECTOR = [0.4, 1.0]  # of the best topic and of the best vector, where the query has one
 VOTERS, SHARPNESS = 10, 6
 FAR = 0.5  # of the best score: what is below is only related
 LEAST_CANDIDATES = 100  # by words, and as many by code
@@ -175,7 +175,7 @@ class ByRelevance:
         """Score candidates: the square root makes a whole match with the wanted code a 1."""
         if not len(self._chances):  # the store has not learned codes
             return shares
-        parts, weights = [self._agreements(codes)], (WEIGHT,)
+        parts, weights = [self._agreements(codes)], [WEIGHT]
         if self.query.turned is not None:
             parts, weights = [*parts, self._cosines(codes)], WITH_VECTOR
         # Where no document has a word, the codes alone say how good the best is.
@@ -188,16 +188,16 @@ class ByRelevance:
         """Compare topics: thresholds cut bits in halves, so half of them agree by chance."""
         n_bits, chances = self._topic.stop, self._chances[self._topic]
         distances = expected_distances(codes[:, : n_bits // 8], chances)
-        return np.maximum(0, 1 - 2 * distances / n_bits)
+        agreements: NDArray[Any] = np.maximum(0, 1 - 2 * distances / n_bits)
+        return agreements
 
     def _cosines(self, codes: Codes) -> NDArray[Any]:
         """Compare the query's vector with bits, as -1 and 1."""
-        turned = np.asarray(self.query.turned, float)
+        turned = np.array(self.query.turned, float)
+        turned /= max(float(np.linalg.norm(turned)), 1e-9) * len(turned) ** 0.5
         bits = unpack(codes[:, self._topic.stop // 8 :])
-        cosines: NDArray[Any] = (2 * bits @ turned - turned.sum()) / (
-            max(np.linalg.norm(turned), 1e-9) * np.sqrt(len(turned))
-        )
-        return np.maximum(0, cosines)
+        cosines: NDArray[Any] = np.maximum(0, 2 * bits @ turned - turned.sum())
+        return cosines
 
 
 def reorder(found: Sequence[Found], ranking: ByRelevance, language: Language) -> list[Found]:
