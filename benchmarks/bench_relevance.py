@@ -23,9 +23,8 @@ import numpy as np
 from common import ROOT, run, show, times
 from relevance_tasks import LANGUAGES, SEVEN, TASKS, Task, load, long_documents
 
-from vdsh import Document, TextHasher, VectorHasher, open_store
+from vdsh import Document, JointModel, TextHasher, VectorHasher, open_store
 from vdsh.embed import embed
-from vdsh.model import JointModel
 from vdsh.paper.settings import METHOD
 from vdsh.text.tokenizer import tokenize
 

@@ -8,12 +8,12 @@ import pytest
 from fastapi.testclient import TestClient
 
 from conftest import toy_corpus
-from vdsh import Document, Model, TextHasher, VectorHasher, open_store
+from vdsh import Document, JointModel, Model, TextHasher, VectorHasher, open_store
 from vdsh import embed as embedding
 from vdsh.codes import expected_distances, unpack
 from vdsh.errors import InputError, MissingPackageError
 from vdsh.explain import explain_bits
-from vdsh.model import JointModel, NotLearnedError
+from vdsh.model import NotLearnedError
 from vdsh.model.joint import NoEmbedderWarning
 from vdsh.server.app import create_app
 
@@ -113,7 +113,7 @@ def test_without_a_vector_the_topic_is_scored_alone(given, joint, tmp_path):
         (lambda store: store.learn(), "which it does not keep"),
         (lambda store: store.learn(embed="letters"), "named model2vec:NAME or .* Got 'letters'"),
         (lambda store: store.learn(model=store.model, embed=LETTERS), "not both"),
-        (lambda store: store.model.encode_vectors(VECTORS), "Give both"),
+        (lambda store: store.model.encode_vectors(VECTORS), "or of both"),
     ],
 )
 def test_bad_input_is_one_sentence_and_changes_nothing(given, ask, message):

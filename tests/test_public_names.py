@@ -5,8 +5,8 @@ from importlib import import_module
 import pytest
 
 PUBLIC = {
-    "vdsh": """Client Document HammingIndex Model TextHasher VdshError VectorHasher __version__
-        open_store read_documents""",
+    "vdsh": """Client Document HammingIndex JointModel Model TextHasher VdshError VectorHasher
+        __version__ open_store read_documents""",
     "vdsh.documents": "Document DocumentReader read_documents",
     "vdsh.text": "BagOfWords SMART WEIGHTINGS inverse_document_frequency tokenize weigh",
     "vdsh.codes": """binarize check_n_bits check_threshold expected_distances from_hex pack
@@ -17,7 +17,7 @@ PUBLIC = {
     "vdsh.explain": """Agreement BitExplanation PairExplanation Sample SharedWord TextBit
         TextExplanation Word as_fields bit_probabilities check_bit confidence explain_bit
         explain_bits explain_pair explain_text sample""",
-    "vdsh.model": "Decoder JointModel Model NotLearnedError Posterior WordsOnly as_model",
+    "vdsh.model": "Decoder Model NotLearnedError Posterior WordsOnly as_model",
     "vdsh.search": "HammingIndex Hits RowHits RowIndex",
     "vdsh.store": """Copied Duplicates Hit Hits Store copy_store open_store restore_store
         without_password""",

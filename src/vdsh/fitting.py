@@ -9,8 +9,9 @@ from vdsh.embed import embed as embed_texts
 from vdsh.errors import InputError
 from vdsh.evaluation import find_faults, measure_quality
 from vdsh.hashers import HASHERS, VectorHasher, default_method
-from vdsh.model import JointModel, Model
+from vdsh.model import Model
 from vdsh.model.health import count_changes, sample
+from vdsh.model.joint import JointModel
 from vdsh.model.profile import hold_out
 from vdsh.pipeline import TextHasher
 from vdsh.progress import progress_bar, show_progress, training_bar
@@ -119,27 +120,20 @@ def fit_store(
         model.profile = model.profile.with_seen(one.text for one in store)
     if embed is None:
         return model
-    return add_vectors(
-        model, [one.text for one in documents], embed, random_state, progress=progress
-    )
+    some = [documents[i].text for i in sample(len(documents), MOST_EMBEDDED)]
+    return JointModel(model, _fit_embedded(some, embed, random_state, progress=progress))
 
 
-def add_vectors(
-    model: Model,
-    texts: Sequence[str],
-    embedder: str,
-    random_state: int = 0,
-    *,
-    progress: bool = True,
-) -> JointModel:
-    """Learn a second part of codes from what an embedding model makes of some of the texts."""
-    some = [texts[i] for i in sample(len(texts), MOST_EMBEDDED)]
-    with show_progress("embedding", len(some), enabled=progress) as show:
-        vectors = embed_texts(some, embedder, progress=show)
+def _fit_embedded(
+    texts: list[str], embedder: str, random_state: int, *, progress: bool
+) -> VectorHasher:
+    """Learn to hash what an embedding model makes of texts; ITQ takes a document a bit."""
+    with show_progress("embedding", len(texts), enabled=progress) as show:
+        vectors = embed_texts(texts, embedder, progress=show)
     vectors = vectors[vectors.any(axis=1)]
-    n_bits = max(8, min(VECTOR_BITS, len(vectors) // 8 * 8))  # ITQ takes a document a bit
+    n_bits = max(8, min(VECTOR_BITS, len(vectors) // 8 * 8))
     how: dict[str, Any] = {"embedder": embedder, "source": embedder, "progress": progress}
-    return JointModel(model, fit_vectors(vectors, n_bits, random_state=random_state, **how))
+    return fit_vectors(vectors, n_bits, random_state=random_state, **how)
 
 
 def texts_and_labels(documents: Sequence[Document]) -> tuple[list[str], list[Any] | None]:

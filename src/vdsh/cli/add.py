@@ -80,16 +80,16 @@ def add(
     from vdsh.model.model import EmptyDocumentWarning
     from vdsh.progress import progress_bar
     from vdsh.store import open_store
-    from vdsh.store.learning import NONE
 
     if learn not in ("auto", "now", "never"):
         raise InputError(f"--learn must be auto, now or never. Got '{learn}'.")
     check_paths(paths)  # or there would be an empty store
-    if embed not in (None, NONE):
-        embed_texts(["a text"], embed)
+    if embed not in (None, "none"):
+        embed_texts(["a text"], embed)  # or say that it cannot
     with open_store(store) as opened:
         given = _options(opened, reading, include, exclude, embed)
-        embed = given.pop("embed", None)
+        before = given.pop("embed", None)
+        embed = embed or (None if opened.n_bits else before)
         count = TextColumn("{task.fields[count]:,} documents")
         with progress_bar(count, enabled=not quiet) as bar, catch_warnings():
             task = bar.add_task("adding", total=None, count=0)
@@ -172,9 +172,7 @@ def _learn_if_worth(
     store: "Store", found: "Added", when: str, bits: int, embed: str | None, *, quiet: bool
 ) -> None:
     """Learn where that was asked for, or never done; else say whether it is worth it."""
-    from vdsh.store.learning import NONE
-
-    has = store.n_bits and embed in (None, store.model.embedder or NONE)
+    has = store.n_bits and embed in (None, store.model.embedder or "none")
     if when == "never" or (has and when == "auto"):
         if store.n_bits and (why := _outgrown(store, found.added + found.changed)):
             typer.echo(f"{why} To learn again: vdsh learn {store.path}", err=True)

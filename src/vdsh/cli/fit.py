@@ -116,11 +116,7 @@ def command(
         ),
     ] = False,
     vector_bits: Annotated[
-        int | None,
-        _option(
-            _VECTORS,
-            "Hash the vectors to so many more bits, such as 256, instead of teaching with them.",
-        ),
+        int | None, _option(_VECTORS, "Append so many bits of the vectors, instead of teaching.")
     ] = None,
     engine: options.Engine = "local",
     address: options.Address = None,
@@ -136,7 +132,8 @@ def command(
     from vdsh.codes import check_n_bits
     from vdsh.errors import InputError
     from vdsh.fitting import WITHOUT_TORCH, fit_texts, fit_vectors, texts_and_labels
-    from vdsh.model import JointModel, Model
+    from vdsh.model import Model
+    from vdsh.model.joint import JointModel
     from vdsh.persistence import check_free
     from vdsh.scale.cluster import Machines
     from vdsh.scale.training import Lesson, launched
@@ -145,10 +142,8 @@ def command(
     check_free(out, force=force)
     if embed is not None:
         check_embedder(embed, vectors, docs)
-    if vector_bits is not None:
-        check_n_bits(vector_bits)
-        if (vectors or embed) is None:
-            raise InputError("--vector-bits hashes vectors. Give --vectors or --embed.")
+    if vector_bits is not None and (vectors or embed) is None:
+        raise InputError("--vector-bits hashes vectors. Give --vectors or --embed.")
     if no_text:
         others = (epochs, setting, validation, sample, start, vector_bits)
         _check_no_text(vectors or embed, preset, device, engine, others)

@@ -4,7 +4,7 @@ import hashlib
 import warnings
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from vdsh.errors import InputError, VdshError
 from vdsh.model.model import SECOND, Model, as_model
 from vdsh.model.vectors import check_vectors
 from vdsh.persistence import Folder
-from vdsh.text.counts import Counts
 
 
 class NoEmbedderWarning(UserWarning):
@@ -25,19 +24,14 @@ class NoEmbedderWarning(UserWarning):
 class JointModel(Model):
     """A model of texts and one of their vectors: a code is the topic's bits, then the vector's.
 
-    What it knows of words is the topic's. Where vectors come from an embedding model, texts are
-    enough; otherwise documents come with their vectors, and a query may do without.
+    What it knows of words is the topic's. Where an embedding model makes the vectors, texts are
+    enough; otherwise documents come with vectors, and a query may do without.
 
     Parameters
     ----------
     topic : TextHasher or Model
     second : VectorHasher or Model
         Of vectors, such as ITQ of 256 bits.
-
-    Attributes
-    ----------
-    n_bits : int
-        Of both parts.
 
     Examples
     --------
@@ -54,16 +48,9 @@ class JointModel(Model):
         self._topic, self.second = topic, second = as_model(topic), as_model(second)
         if topic.takes_vectors or topic.second is not None or not second.takes_vectors:
             raise InputError("JointModel takes a model of texts, then a model of vectors.")
-        super().__init__(
-            topic.name,
-            topic.words,
-            topic.learned,
-            settings=topic.settings,
-            text_settings=topic.text_settings,
-            given=topic.given,
-            training=topic.training,
-            profile=topic.profile,
-        )
+        parts = ("settings", "text_settings", "given", "training", "profile")
+        others = {name: getattr(topic, name) for name in parts}
+        super().__init__(topic.name, topic.words, topic.learned, **others)
         self.n_bits = check_n_bits(topic.n_bits + second.n_bits)
         self._embeds = bool(second.embedder)
 
@@ -72,34 +59,11 @@ class JointModel(Model):
         """The part of texts."""
         return self._topic
 
-    @property
-    def embedder(self) -> str:
-        """The embedding model that makes vectors of texts; "" where they are given."""
-        return self.second.embedder
-
-    @property
-    def texts_suffice(self) -> bool:
-        """Whether it makes the code of a document of its text, without vectors from elsewhere."""
-        return bool(self.embedder)
-
-    @property
-    def needs_vectors(self) -> bool:
-        """Whether documents come with vectors."""
-        return True
-
     @cached_property
     def fingerprint(self) -> str:
         """The SHA-256 of the fingerprints of both parts."""
         both = self.topic.fingerprint + self.second.fingerprint
         return hashlib.sha256(both.encode()).hexdigest()
-
-    def rows(self, vectors: Any, n_docs: int | None = None) -> Counts:
-        """Check vectors, and write them down as rows."""
-        return self.second.rows(vectors, n_docs)
-
-    def encode_vectors(self, vectors: Any) -> NoReturn:
-        """Raise: a vector is half of what it hashes."""
-        raise InputError("This model hashes texts with their vectors. Give both: encode, upsert.")
 
     def encode(self, texts: Sequence[str], vectors: Any = None) -> Codes:
         """Hash texts with their vectors, which are made of the texts where they are not given."""
@@ -132,11 +96,8 @@ class JointModel(Model):
             return [vector if vector.any() else None for vector in found]
         except VdshError as error:
             self._embeds = False
-            warnings.warn(
-                f"Texts are answered by words and topic, without their vectors: {error}",
-                NoEmbedderWarning,
-                stacklevel=2,
-            )
+            told = f"Texts are answered by words and topic, without their vectors: {error}"
+            warnings.warn(told, NoEmbedderWarning, stacklevel=2)
             return [None] * len(texts)
 
     def _folder(self) -> Folder:

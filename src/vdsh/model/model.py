@@ -205,17 +205,17 @@ class Model:
     @property
     def embedder(self) -> str:
         """The embedding model that makes vectors of texts, where it learned from such."""
-        return str(self.training.get("embedder", ""))
+        return str((self.second or self).training.get("embedder", ""))
 
     @property
     def texts_suffice(self) -> bool:
         """Whether it makes the code of a document of its text, without vectors from elsewhere."""
-        return bool(self.embedder) or not self.takes_vectors
+        return bool(self.embedder) or not (self.takes_vectors or self.second)
 
     @property
     def needs_vectors(self) -> bool:
-        """Whether documents must come with vectors."""
-        return self.takes_vectors and self.n_bits > 0
+        """Whether documents have vectors: given, or made by an embedding model."""
+        return (self.takes_vectors or self.second is not None) and self.n_bits > 0
 
     @property
     def has_posterior(self) -> bool:

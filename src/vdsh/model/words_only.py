@@ -63,7 +63,3 @@ class WordsOnly(Model):
         if vectors is not None:
             raise NotLearnedError
         return np.zeros((len(texts), 0), np.uint8), 0
-
-    def encode_vectors(self, vectors: Any) -> NoReturn:
-        """Raise: there is nothing that could make a code."""
-        raise NotLearnedError

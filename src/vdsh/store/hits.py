@@ -34,9 +34,7 @@ class ParsedQuery(NamedTuple):
     unknown: Sequence[str] = ()  # its words that the model does not know
     vector: Any = None
     vector_bits: int = 0  # at the end of the code, those of a vector; the others are of the text
-    # (vector_bits,): the vector as the model turns it, before it is cut into bits. None where the
-    # code has no such part, or the text came without a vector.
-    turned: Scores | None = None
+    turned: Scores | None = None  # (vector_bits,): its vector as the model rotates it
     half: bool = False  # whether either part of its code is not known
 
     @property
@@ -104,8 +102,8 @@ class Hit(NamedTuple):
     ----------
     id : str
     distance : int
-        Bits in which its code differs from the query's; where the code has a part of vectors and a
-        text came without one, bits of the topic's part, by relevance.
+        Bits in which its code differs from the query's; those of the topic alone, where codes have
+        a part of vectors and a text that is ranked by relevance came without one.
     text : str
     labels : tuple of str, or None
     metadata : dict

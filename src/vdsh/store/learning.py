@@ -1,7 +1,7 @@
 """A store that gets another model: one that was learned elsewhere, or from its own documents."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from importlib import import_module
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from vdsh.errors import InputError, WriteError
 from vdsh.model import Model
-from vdsh.store.engine import Engine
 from vdsh.store.model import load_model
 from vdsh.store.reindex import PREVIOUS, check_previous, check_takes_texts, reindex
 from vdsh.store.searching import Access
@@ -17,22 +16,9 @@ from vdsh.store.searching import Access
 if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
 
-NONE = "none"  # in the place of an embedding model
-
 
 class Learning(Access):
-    """What a store learns. `reopen` gives another connection to the same engine."""
-
-    def __init__(
-        self,
-        engine: Engine,
-        meta: Mapping[str, str],
-        model: Model | None = None,
-        *,
-        reopen: Callable[[], Engine],
-    ) -> None:
-        super().__init__(engine, meta, model)
-        self._reopen = reopen
+    """How a store gets another model."""
 
     def is_in_place(self) -> bool:
         """Say whether the store is still where it was opened, not removed or replaced."""
@@ -132,4 +118,4 @@ class Learning(Access):
                 'keep. Name an embedding model with embed, or learn without vectors: embed="none".'
             )
         known = own.embedder if own.second is not None else None
-        return None if embed == NONE else embed or known
+        return None if embed == "none" else embed or known

@@ -2,13 +2,10 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import compress
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from vdsh.codes import Codes
+from vdsh.embed import embed
 from vdsh.errors import FolderError, InputError
 from vdsh.jit import once
 from vdsh.model import Model, NotLearnedError, WordsOnly, as_model
@@ -108,24 +105,15 @@ def encode_given(
             "This store has not learned codes yet, so nothing hashes vectors. Open a new store "
             "with a VectorHasher or a JointModel; or have texts embedded: vdsh learn --embed."
         )
-    has = [vector is not None for vector in vectors] if isinstance(vectors, list) else [True]
-    if not all(has) and len(has) == len(texts):
-        if not own.texts_suffice:
-            raise InputError(
-                f"Document '{documents[has.index(False)].id}' has no vector, and the model of this "
-                "store needs one. Give it."
-            )
-        return _encode_some(model, [*compress(vectors, has)], documents, np.array(has))
+    without = [i for i, one in enumerate(vectors) if one is None] if type(vectors) is list else []
+    if without and not own.texts_suffice:
+        raise InputError(
+            f"Document '{documents[without[0]].id}' has no vector, and the model of this store "
+            "needs one. Give it."
+        )
+    if without:
+        made = iter(embed([texts[i] for i in without], own.embedder))
+        vectors = [next(made) if one is None else one for one in vectors]
     if own.takes_vectors:
         return own.encode_vectors(check_vectors(vectors, len(texts)))
     return model.encode(texts, vectors)
-
-
-def _encode_some(
-    model: StoreModel, vectors: list[Any], documents: Sequence[Any], has: NDArray[np.bool_]
-) -> Codes:
-    """Hash documents of which some have a vector; those of the others are made of their texts."""
-    codes = np.empty((len(documents), model.n_bits // 8), np.uint8)
-    codes[has] = encode_given(model, vectors, [*compress(documents, has)], None)
-    codes[~has] = model.encode([document.text for document in compress(documents, ~has)])
-    return codes

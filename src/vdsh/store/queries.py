@@ -7,7 +7,8 @@ import numpy as np
 
 from vdsh.codes import Codes
 from vdsh.errors import InputError
-from vdsh.model import JointModel, Model, NotLearnedError
+from vdsh.model import Model, NotLearnedError
+from vdsh.model.joint import JointModel
 from vdsh.store.hits import ParsedQuery
 from vdsh.store.model import StoreModel
 from vdsh.store.ranking import choose_rank

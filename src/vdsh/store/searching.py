@@ -30,6 +30,7 @@ MANY = 20_000  # documents; fewer take less than two seconds
 MOST_CORRECTED = 5  # words of a query
 
 T = TypeVar("T")
+Reopen = Callable[[], Engine]
 
 
 class Access:
@@ -39,8 +40,11 @@ class Access:
     `_model` once, and its fingerprint goes with the codes.
     """
 
-    def __init__(self, engine: Engine, meta: Mapping[str, str], model: Model | None) -> None:
+    def __init__(
+        self, engine: Engine, meta: Mapping[str, str], model: Model | None, *, reopen: Reopen
+    ) -> None:
         self._engine = engine
+        self._reopen = reopen  # gives another connection
         self._lock = RLock()
         self._closed = False
         self._meta = meta  # what the store says about itself
