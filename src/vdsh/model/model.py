@@ -90,11 +90,9 @@ class Model:
     thresholds : ndarray of shape (n_bits,)
     decoder : Decoder or None
         Words and labels from latent vectors; None where the method only encodes.
-    second : Model or None
-        The part of vectors of a `JointModel`.
     """
 
-    second: "Model | None" = None
+    second: "Model | None" = None  # of a `JointModel`, the part of vectors
 
     def __init__(
         self,
