@@ -221,7 +221,7 @@ def _read(store: "Store", chosen: Sequence[int], report: Progress) -> _Documents
         some = [document for row, document in enumerate(batch, first) if row in wanted]
         first += len(batch)
         if some:
-            parts.append(store.model.scores([document.text for document in some]))
+            parts.append(store.model.topic.scores([document.text for document in some]))
             ids += [document.id for document in some]
             titles += [title(document) for document in some]
             labels += [document.labels for document in some]

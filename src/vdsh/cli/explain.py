@@ -47,7 +47,7 @@ def explain(
     from vdsh.explain import as_fields, check_bit, explain_bits, explain_pair, explain_text
     from vdsh.model import Model
 
-    loaded = Model.load(model)
+    loaded = Model.load(model).topic
     # checked before the model is explained, which may take a while
     chosen = range(loaded.n_bits) if bit is None else [check_bit(loaded, bit)]
     if text is None:

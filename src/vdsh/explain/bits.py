@@ -34,7 +34,7 @@ def explain_bits(
         bits are those of the training documents, and correlations are not known.
     """
     check_n_words(n_words)
-    model = as_model(hasher)
+    model = as_model(hasher).topic
     if not model.n_bits:
         raise NotLearnedError
     if model.takes_vectors:
@@ -59,7 +59,7 @@ def explain_bit(
 
 def check_bit(hasher: "TextHasher | Model", bit: int) -> int:
     """Return the number of a bit, or raise where the model has none such."""
-    n_bits = as_model(hasher).n_bits
+    n_bits = as_model(hasher).topic.n_bits
     if not 0 <= bit < n_bits:
         raise InputError(f"There is no bit {bit}: the bits of this model are 0 to {n_bits - 1}.")
     return bit
@@ -132,7 +132,7 @@ def bit_probabilities(hasher: "TextHasher | Model", texts: Sequence[str]) -> Sco
     -------
     ndarray of shape (n_texts, n_bits)
     """
-    return as_model(hasher).bit_probabilities(texts)
+    return as_model(hasher).topic.bit_probabilities(texts)
 
 
 def confidence(hasher: "TextHasher | Model", texts: Sequence[str]) -> Scores:

@@ -100,11 +100,11 @@ class Highlighter:
     def __init__(
         self, model: Model, code: Codes, query: str, phrases: Phrases, language: Language
     ) -> None:
-        self.model = model
+        self.model = model = model.topic
         self.phrases = phrases
         self.language = language
         self.wanted = {term.term for term in plain_query(query[:LONGEST]).terms(language)}
-        self.bits = unpack(code[None])[0]
+        self.bits = unpack(code[None])[0][: model.n_bits]
         # A model of vectors knows no words: those of the query are marked.
         self.counts = None if model.takes_vectors else model.counts([query])
 

@@ -23,6 +23,7 @@ RANKS = ("relevance", "distance", "expected")
 CANDIDATES = 1000  # at least so many of the nearest are put in order by the posterior
 # The rule of `docs/relevance.md`, chosen there.
 WEIGHT = 0.6  # of the best code, beside the best match of words
+WITH_VECTOR = [0.4, 1.0]  # of the best topic and of the best vector, where the query has one
 VOTERS, SHARPNESS = 10, 6
 FAR = 0.5  # of the best score: what is below is only related
 LEAST_CANDIDATES = 100  # by words, and as many by code
@@ -86,7 +87,7 @@ class ByExpectedDistance:
 class Scored(NamedTuple):
     """What a candidate is worth, from 0 to 1, and whether it is only related to the query.
 
-    That is what has none of its words, or a score far below the best.
+    That is what has none of its words, unless it has a vector, or a score far below the best.
     """
 
     score: float
@@ -111,7 +112,8 @@ class ByRelevance:
     """Chooses the k candidates with the highest score of words and codes, ties by id.
 
     The best by words vote on the code that is wanted. A document gains by what it answers of the
-    words, and by how far its code is expected to agree with that code, beyond chance.
+    words, and by how far its code is expected to agree with that code, beyond chance; where codes
+    have a part of vectors, by the cosine of the query's vector and those bits too.
     What is only related comes last.
 
     Parameters
@@ -148,6 +150,7 @@ class ByRelevance:
         self._chances = np.full(8 * len(query.code), 0.5)
         if self._knows:
             self._chances = np.asarray(query.chances, float)
+        self._topic = slice(len(self._chances) - query.vector_bits)
         self._k = k
 
     def correct(self, missing: Sequence[str], find_meant: Callable[..., list[str]]) -> bool:
@@ -169,7 +172,10 @@ class ByRelevance:
             trust = float(best.shares[voters[0]])
             votes = (best.shares[voters] / trust) ** SHARPNESS
             agreed = votes @ unpack(best.codes[voters]) / votes.sum()
-            self._chances = (1 - trust) * self._chances + trust * agreed
+            voted = (1 - trust) * self._chances + trust * agreed
+            if self.query.turned is not None:  # a vector says itself what it looks for
+                voted[self._topic.stop :] = self._chances[self._topic.stop :]
+            self._chances = voted
             self._knows = True
         wanted: Codes = pack((self._chances > 0.5)[None])[0]
         return wanted
@@ -184,31 +190,49 @@ class ByRelevance:
         """Choose the first k: where they are, distances from the query's own code, scores."""
         if not len(pool.keys) or not self._knows:
             return []
-        shares = pool.shares
-        scores = np.round(self._join(shares, expected_distances(pool.codes, self._chances)), 9)
-        related = (shares == 0) | (scores < FAR * scores.max())
+        codes, shares = pool.codes, pool.shares
+        scores = np.round(self._join(shares, codes), 9)
+        related = scores < FAR * scores.max()
+        if self.query.turned is None:  # or a vector finds what has other words
+            related |= shares == 0
         order = _first(pool.keys, self._k, 2 * related - scores)  # scores are 1 at most
         left_out = related if self.strict else shares < 0
         if not len(self._chances):  # the store has not learned codes
             left_out = left_out | (shares == 0)
         order = order[~left_out[order]]
-        bits = np.bitwise_count(pool.codes[order] ^ self.query.code).sum(axis=1, dtype=int)
+        n_bytes = self._topic.stop // 8 if self.query.turned is None else codes.shape[1]
+        differing = np.bitwise_count(codes[order] ^ self.query.code)[:, :n_bytes]
         found = map(Scored, scores[order].tolist(), related[order].tolist())
-        return list(zip(order.tolist(), bits.tolist(), found, strict=True))
+        distances = differing.sum(axis=1, dtype=int).tolist()
+        return list(zip(order.tolist(), distances, found, strict=True))
 
-    def _join(self, shares: NDArray[Any], distances: NDArray[Any]) -> NDArray[Any]:
-        """Score candidates: the square root makes a whole match with the wanted code a 1.
-
-        Thresholds cut bits in halves, so half of them agree by chance.
-        """
+    def _join(self, shares: NDArray[Any], codes: Codes) -> NDArray[Any]:
+        """Score candidates: the square root makes a whole match with the wanted code a 1."""
         if not len(self._chances):  # the store has not learned codes
             return shares
-        agreements = np.maximum(0, 1 - 2 * distances / len(self._chances))
-        nearest = agreements.max()
-        best = shares.max() or nearest  # no document has a word: the code alone says how good
-        codes = WEIGHT * best**2 * agreements / max(nearest, 1e-9)
-        joined: NDArray[Any] = np.sqrt((shares**2 + codes) / (1 + WEIGHT))
+        parts, weights = [self._agreements(codes)], [WEIGHT]
+        if self.query.turned is not None:
+            parts, weights = [*parts, self._cosines(codes)], WITH_VECTOR
+        # Where no document has a word, the codes alone say how good the best is.
+        best = shares.max() or max(part.max() for part in parts)
+        scaled = (w * part / max(part.max(), 1e-9) for w, part in zip(weights, parts, strict=True))
+        joined: NDArray[Any] = np.sqrt((shares**2 + best**2 * sum(scaled)) / (1 + sum(weights)))
         return joined
+
+    def _agreements(self, codes: Codes) -> NDArray[Any]:
+        """Compare topics: thresholds cut bits in halves, so half of them agree by chance."""
+        n_bits, chances = self._topic.stop, self._chances[self._topic]
+        distances = expected_distances(codes[:, : n_bits // 8], chances)
+        agreements: NDArray[Any] = np.maximum(0, 1 - 2 * distances / n_bits)
+        return agreements
+
+    def _cosines(self, codes: Codes) -> NDArray[Any]:
+        """Compare the query's vector with bits, as -1 and 1."""
+        turned = np.array(self.query.turned, float)
+        turned /= max(float(np.linalg.norm(turned)), 1e-9) * len(turned) ** 0.5
+        bits = unpack(codes[:, self._topic.stop // 8 :])
+        cosines: NDArray[Any] = np.maximum(0, 2 * bits @ turned - turned.sum())
+        return cosines
 
 
 def reorder(found: Sequence[Found], ranking: ByRelevance, language: Language) -> list[Found]:

@@ -29,6 +29,7 @@ AGAIN = 10  # times that a store may get another model while it is asked
 MANY = 20_000  # documents; fewer take less than two seconds
 
 T = TypeVar("T")
+Reopen = Callable[[], Engine]
 
 
 class Access:
@@ -38,8 +39,11 @@ class Access:
     `_model` once, and its fingerprint goes with the codes.
     """
 
-    def __init__(self, engine: Engine, meta: Mapping[str, str], model: Model | None) -> None:
+    def __init__(
+        self, engine: Engine, meta: Mapping[str, str], model: Model | None, *, reopen: Reopen
+    ) -> None:
         self._engine = engine
+        self._reopen = reopen  # gives another connection
         self._lock = RLock()
         self._closed = False
         self._meta = meta  # what the store says about itself
@@ -145,7 +149,8 @@ def search(
     if rank == "distance" or query.chances is None:
         return Hits(map(to_hit, engine.nearest(query, k, tree)), query.unknown)
     ranking = ByExpectedDistance(query.chances, k)
-    found = engine.nearest(query, ranking.n_candidates, tree, ranking)
+    n = ranking.n_candidates * (4 if query.half else 1)  # half of a code finds less surely
+    found = engine.nearest(query, n, tree, ranking)
     hits = (to_hit(one)._replace(expected=ranking.expected[one.document.id]) for one in found)
     return Hits(hits, query.unknown)
 
