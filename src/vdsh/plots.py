@@ -13,6 +13,7 @@ Panels = Mapping[str, Mapping[str, Sequence[float | None]]]
 _MARKERS = "osv^D<>Px*"
 _ITERATIONS = (250, 500)  # of t-SNE: with and without early exaggeration
 _EVERY = 10  # iterations between reports
+_FEW = 1000
 
 
 def lines(panels: Panels, xs: Sequence[int], path: Path, *, x: str, y: str) -> None:
@@ -119,7 +120,7 @@ def lay_out(
         callbacks=count,
         callbacks_every_iters=_EVERY,
         random_state=seed,
-        n_jobs=-1,
+        n_jobs=-1 if len(vectors) > _FEW else 1,  # threads of few points wait for each other
     )
     return np.asarray(tsne.fit(vectors), np.float64)
 
