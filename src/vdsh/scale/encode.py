@@ -111,16 +111,7 @@ class Encoded(NamedTuple):
 
     n_documents: int
     n_empty: int  # of them, without a known word
-    content: bytes  # the Parquet file of ids and codes; empty where it was written to the folder
-
-    def rows(self) -> tuple[list[str], Codes]:
-        """Return the ids and codes of the content."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        table = pq.read_table(pa.BufferReader(self.content)).combine_chunks()
-        codes = b"".join(table["code"].to_pylist())
-        return table["id"].to_pylist(), np.frombuffer(codes, np.uint8).reshape(len(table), -1)
+    rows: tuple[list[str], Codes] | None  # ids and codes; None where they went to the folder
 
 
 class PieceEncoder:
@@ -139,18 +130,16 @@ class PieceEncoder:
 
     def encode(self, number: int) -> Encoded:
         """Encode a piece; no more than a batch of its texts is in memory at a time."""
-        ids: list[str] = []
-        codes: list[Codes] = []
-        n_empty = 0
+        ids, parts, n_empty = list[str](), list[Codes](), 0
         for documents in self.files.documents(self.files.pieces[number]):
             some, empty = self.model.encode_and_count([document.text for document in documents])
             ids += [document.id for document in documents]
-            codes.append(some)
+            parts.append(some)
             n_empty += empty
-        content = to_parquet(ids, np.concatenate(codes))
+        codes = np.concatenate(parts)
         if self.folder:
-            self.folder.write(number, content)
-        return Encoded(len(ids), n_empty, b"" if self.folder else content)
+            self.folder.write(number, to_parquet(ids, codes))
+        return Encoded(len(ids), n_empty, None if self.folder else (ids, codes))
 
 
 def encode_files(
