@@ -168,7 +168,6 @@ def _level(residual: float, levels: Floats) -> int:
 
 @kernel()
 def _nearest_levels(residuals: Floats, levels: Floats) -> NDArray[np.int32]:
-    """Find the level nearest to each residual."""
     found = np.empty(len(residuals), np.int32)
     for i in range(len(residuals)):
         found[i] = _level(residuals[i], levels)

@@ -129,7 +129,6 @@ def evaluate_queries(
 
 
 def _read(store: Store, show: Listener) -> tuple[list[str], list[str]]:
-    """Read ids and texts of all documents."""
     ids: list[str] = []
     texts: list[str] = []
     total = store.count()
@@ -177,7 +176,6 @@ def _ask_words(
     k: int,
     show: Listener,
 ) -> dict[str, list[list[str]]]:
-    """Search by BM25 and tf-idf."""
     stop_words = store.model.text_settings["stop_words"]
     show("counting words", 0, 1)
     found = search_words(*documents, [query.text for query in queries], stop_words, k)
