@@ -24,6 +24,7 @@ from vdsh.errors import InputError
 from vdsh.jit import kernel
 
 Floats = NDArray[np.float64]
+Bounds = NDArray[np.int64]
 _LEVELS = np.log1p(np.log(np.arange(1, 1001, dtype=np.float64)))
 _QUANTILE, _ITERATIONS, _ROUNDS = 0.4, 8, 6
 _TOLERANCE = 5e-4  # of a residual; the six published decimals leave about 1e-5
@@ -74,20 +75,22 @@ def recover_counts(
 
 def _read_levels(weights: csr_array, terms: Floats) -> tuple[NDArray[np.int32], int]:
     """Find the level of each weight, and how many weights the levels give again."""
-    logs, rows, columns = _triples(weights)
+    bounds, logs, rows, columns = _triples(weights)
     logs -= terms[columns]
-    documents = _low(weights.indptr, logs)
-    documents += _realign(weights.indptr, logs - documents[rows], np.inf)
-    documents += _mean_error(weights.indptr, logs - documents[rows])
-    levels = _nearest_levels(logs - documents[rows], _LEVELS)
+    documents = _low(bounds, logs)
+    documents += _realign(bounds, logs - documents[rows], np.full(len(documents), np.inf))
+    documents += _mean_error(bounds, logs - documents[rows])
+    levels = _nearest_levels(logs - documents[rows])
     again = np.exp(_LEVELS[levels] + terms[columns])
     again /= np.sqrt(np.bincount(rows, again**2, minlength=weights.shape[0]))[rows]
     return levels, int(np.sum(np.abs(again / weights.data - 1) < 1e-3))
 
 
-def _triples(weights: csr_array) -> tuple[Floats, NDArray[np.intp], NDArray[np.int32]]:
-    rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
-    return np.log(weights.data), rows, weights.indices
+def _triples(weights: csr_array) -> tuple[Bounds, Floats, NDArray[np.intp], NDArray[np.int32]]:
+    """Give where rows begin and end, the logarithm of each weight, its row and its column."""
+    bounds = weights.indptr.astype(np.int64)  # kernels are compiled for one type: it takes seconds
+    rows = np.repeat(np.arange(weights.shape[0]), np.diff(bounds))
+    return bounds, np.log(weights.data), rows, weights.indices
 
 
 def _sample(weights: csr_array, size: int) -> csr_array:
@@ -102,20 +105,21 @@ def _sample(weights: csr_array, size: int) -> csr_array:
 
 def _term_offsets(weights: csr_array, highest: float) -> Floats:
     """Estimate b; `highest` is ln ln N, the offset of a term that one training document holds."""
-    logs, rows, columns = _triples(weights)
+    row_bounds, logs, rows, columns = _triples(weights)
     order = np.argsort(columns, kind="stable")
     sizes = np.bincount(columns, minlength=weights.shape[1])
     bounds = np.concatenate([[0], np.cumsum(sizes)])
+    no_limits = np.full(weights.shape[0], np.inf)
     terms = np.log(np.log((weights.shape[0] + 1) / np.maximum(sizes, 0.5)))
     for _ in range(_ITERATIONS):
-        documents = _low(weights.indptr, logs - terms[columns])
+        documents = _low(row_bounds, logs - terms[columns])
         terms = _low(bounds, (logs - documents[rows])[order])
     shift = _gauge(terms[sizes > 0], highest)
     terms, documents = terms + shift, documents - shift
     for _ in range(_ROUNDS):
-        moved = _realign(weights.indptr, logs - documents[rows] - terms[columns], np.inf)
+        moved = _realign(row_bounds, logs - documents[rows] - terms[columns], no_limits)
         documents += moved
-        documents += _mean_error(weights.indptr, logs - documents[rows] - terms[columns])
+        documents += _mean_error(row_bounds, logs - documents[rows] - terms[columns])
         limits = highest - terms + _TOLERANCE
         moves = _realign(bounds, (logs - documents[rows] - terms[columns])[order], limits)
         terms += moves
@@ -143,86 +147,47 @@ def _gauge(terms: Floats, highest: float) -> float:
     return max((float(place - peak) for place in places[:5]), key=fitting)
 
 
-# Kernels get one type of bounds: each type they meet is compiled, which takes seconds.
-def _low(bounds: NDArray[np.integer], values: Floats) -> Floats:
-    return _quantiles(bounds.astype(np.int64), values, _QUANTILE)
+def _nearest_levels(residuals: Floats) -> NDArray[np.int32]:
+    tf = np.rint(np.exp(np.expm1(np.minimum(residuals, _LEVELS[-1]))))
+    return np.where(residuals < _LEVELS[1] / 2, 0, tf - 1).astype(np.int32)
 
 
-def _realign(bounds: NDArray[np.integer], residuals: Floats, limits: Floats | float) -> Floats:
-    limits = np.full(len(bounds) - 1, limits, np.float64)
-    return _best_moves(bounds.astype(np.int64), residuals, limits, _LEVELS, _TOLERANCE, _HIGHEST)
-
-
-def _mean_error(bounds: NDArray[np.integer], residuals: Floats) -> Floats:
-    return _mean_errors(bounds.astype(np.int64), residuals, _LEVELS, _TOLERANCE)
-
-
-@kernel()
-def _level(residual: float, levels: Floats) -> int:
-    """Find the nearest level's number, which is tf - 1."""
-    if residual < levels[1] / 2:
-        return 0
-    tf = np.rint(np.exp(np.expm1(min(residual, levels[-1]))))
-    return int(tf) - 1
+def _mean_error(bounds: Bounds, residuals: Floats) -> Floats:
+    """Average, group by group, how far the residuals that are near a level are off it."""
+    errors = residuals - _LEVELS[_nearest_levels(residuals)]
+    near, n_groups = np.abs(errors) < _TOLERANCE, len(bounds) - 1
+    groups = np.repeat(np.arange(n_groups), np.diff(bounds))[near]
+    total: Floats = np.bincount(groups, errors[near], minlength=n_groups)
+    return total / np.maximum(np.bincount(groups, minlength=n_groups), 1)
 
 
 @kernel()
-def _nearest_levels(residuals: Floats, levels: Floats) -> NDArray[np.int32]:
-    found = np.empty(len(residuals), np.int32)
-    for i in range(len(residuals)):
-        found[i] = _level(residuals[i], levels)
-    return found
-
-
-@kernel()
-def _quantiles(bounds: NDArray[np.integer], values: Floats, q: float) -> Floats:
-    """Find a quantile of each group; 0 for an empty one."""
+def _low(bounds: Bounds, values: Floats) -> Floats:
+    """Find a low quantile of each group; 0 for an empty one."""
     found = np.zeros(len(bounds) - 1)
     for group in range(len(found)):
         part = values[bounds[group] : bounds[group + 1]]
         if len(part):
-            found[group] = np.partition(part, int(len(part) * q))[int(len(part) * q)]
+            place = int(len(part) * _QUANTILE)
+            found[group] = np.partition(part, place)[place]
     return found
 
 
 @kernel()
-def _mean_errors(
-    bounds: NDArray[np.integer], residuals: Floats, levels: Floats, tolerance: float
-) -> Floats:
-    """Average how far the residuals that are near a level are off it."""
-    found = np.zeros(len(bounds) - 1)
-    for group in range(len(found)):
-        n, total = 0, 0.0
-        for i in range(bounds[group], bounds[group + 1]):
-            error = residuals[i] - levels[_level(residuals[i], levels)]
-            if abs(error) < tolerance:
-                n += 1
-                total += error
-        if n:
-            found[group] = total / n
-    return found
-
-
-@kernel()
-def _fit(values: Floats, move: float, levels: Floats, tolerance: float, highest: int) -> float:
+def _fit(values: Floats, move: float) -> float:
     """Count the values on a level; lower levels, being likelier, count a little more."""
     total = 0.0
     for value in values:
-        level = _level(value - move, levels)
-        if level < highest and abs(value - move - levels[level]) < tolerance:
-            total += 1 - 0.1 * levels[level]
+        level, residual = 0, value - move
+        if residual >= _LEVELS[1] / 2:
+            level = int(np.rint(np.exp(np.expm1(min(residual, _LEVELS[-1]))))) - 1
+        if level < _HIGHEST and abs(residual - _LEVELS[level]) < _TOLERANCE:
+            total += 1 - 0.1 * _LEVELS[level]
     return total
 
 
 @kernel()
-def _best_moves(
-    bounds: NDArray[np.integer],
-    residuals: Floats,
-    limits: Floats,
-    levels: Floats,
-    tolerance: float,
-    highest: int,
-) -> Floats:
+def _realign(bounds: Bounds, residuals: Floats, limits: Floats) -> Floats:
     """Find for each group the change of its offset that puts most residuals on a level.
 
     Tried are those that put one of seven of its quantiles on one of the three lowest levels; on
@@ -233,17 +198,17 @@ def _best_moves(
         values = np.sort(residuals[bounds[group] : bounds[group + 1]])
         if not len(values):
             continue
-        best, tried = -1.0, highest
+        best, tried = -1.0, _HIGHEST
         if limits[group] >= 0:
             tried = 3
-            best = _fit(values, 0.0, levels, tolerance, highest)
-            if best >= 0.9 * len(values) and values[0] > -tolerance:
+            best = _fit(values, 0.0)
+            if best >= 0.9 * len(values) and values[0] > -_TOLERANCE:
                 continue  # nothing wrong that a move could mend
         for tenth in range(7):
             for level in range(tried):
-                move = values[len(values) * tenth // 10] - levels[level]
+                move = values[len(values) * tenth // 10] - _LEVELS[level]
                 if move <= limits[group]:
-                    fit = _fit(values, move, levels, tolerance, highest)
+                    fit = _fit(values, move)
                     if fit > best + 1e-9:
                         best, found[group] = fit, move
     return found
