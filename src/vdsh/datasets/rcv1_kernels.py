@@ -157,8 +157,9 @@ def _mean_error(bounds: Bounds, residuals: Floats) -> Floats:
     errors = residuals - _LEVELS[_nearest_levels(residuals)]
     near, n_groups = np.abs(errors) < _TOLERANCE, len(bounds) - 1
     groups = np.repeat(np.arange(n_groups), np.diff(bounds))[near]
-    total: Floats = np.bincount(groups, errors[near], minlength=n_groups)
-    return total / np.maximum(np.bincount(groups, minlength=n_groups), 1)
+    total = np.bincount(groups, errors[near], minlength=n_groups)
+    mean: Floats = total / np.maximum(np.bincount(groups, minlength=n_groups), 1)
+    return mean
 
 
 @kernel()

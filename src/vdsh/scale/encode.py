@@ -176,7 +176,7 @@ def _encode_on_ray(
         worker = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=-1)(PieceEncoder)
         pool = ActorPool([worker.remote(shared, files, folder, threads=1) for _ in range(workers)])
         try:
-            yield from pool.map(lambda one, n: one.encode.remote(n), range(len(files.pieces)))
+            yield from pool.map(lambda one, n: one.encode.remote(n), [*range(len(files.pieces))])
         except ray.exceptions.RayError as error:
             cause = getattr(error, "cause", None)  # what a worker raised
             if isinstance(cause, VdshError):
