@@ -118,7 +118,6 @@ def _check(text: str | None, other: str | None, bit: int | None, health: str | N
 
 
 def _bits_lines(bits: "list[BitExplanation]") -> Iterable[str]:
-    """One row for each value of each bit."""
     from vdsh.model.health import describe
 
     yield "bit  value  share  words that push it there"
