@@ -151,6 +151,14 @@ def test_phrases_must_be_there_and_words_behind_a_dash_must_not(texts, query, fo
     assert every_id(texts, query) == found
 
 
+def test_a_question_whose_phrase_nobody_has_is_answered_by_its_words(texts):
+    hits = texts.search('mars and the "earth moon"')
+    assert "moon" in ids(hits) and all(hit.related for hit in hits)
+    assert "No document has the phrase" in hits.warning
+    assert texts.search('mars and the "earth moon"', strict=True) == []
+    assert texts.search('the "earth moon"').warning is None
+
+
 def test_phrases_go_with_filters(texts):
     assert every_id(texts, '"planet mars"', where={"year": {">": 4}}) == ["planet"]
     assert every_id(texts, "moon -tells", where={"year": {"<=": 5}}) == [

@@ -202,6 +202,9 @@ def to_document(hit: Hit) -> Document:
     return Document(hit.id, hit.text, hit.labels, hit.metadata)
 
 
+_UNQUOTED = "No document has the phrase as it stands; these have words of the query."
+
+
 class Hits(list[Hit]):
     """What was found, best first, and which words of the query could not help.
 
@@ -215,7 +218,8 @@ class Hits(list[Hit]):
         Whether the query is a text without any word that counts; such a text finds nothing.
     by_words : bool
         Whether words were looked for too.
-
+    unquoted : bool
+        Whether no document has what is in quotes, so that all words were looked for.
     meant : mapping of str to str, optional
         Words that no document has, with those that were looked for instead.
 
@@ -234,13 +238,15 @@ class Hits(list[Hit]):
         *,
         empty: bool = False,
         by_words: bool = False,
+        unquoted: bool = False,
         meant: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(hits)
         self.meant = dict(meant or {})
         self.unknown = [word for word in unknown if word not in self.meant]
         about = _describe_unknown(self.unknown, empty=empty, by_words=by_words)
-        self.warning = " ".join(filter(None, [_describe_meant(self.meant), about])) or None
+        quotes = _UNQUOTED if unquoted else None
+        self.warning = " ".join(filter(None, [quotes, _describe_meant(self.meant), about])) or None
 
     def __repr__(self) -> str:
         width = get_terminal_size((WIDTH, 0)).columns

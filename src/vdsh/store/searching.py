@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from threading import RLock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from vdsh.codes import Codes
 from vdsh.documents import Document
@@ -201,17 +201,23 @@ def _by_relevance(
     ranking = rank(query)
     with bar("indexing words") as progress:
         found = engine.relevant(ranking, where, progress)
-    language = engine.language()
+    language, words = engine.language(), ranking.words
+    unquoted = not found and not ranking.strict and words.has_more_than_phrases(language)
+    if unquoted:
+        ranking = rank(query._replace(words=words._replace(phrases=())), strict=True)
+        found = engine.relevant(ranking, where)
     asked = [term.word for term in ranking.words.terms(language)]
     having = words_in([one.document.text for one in found], asked, language)
     hits = [
-        to_hit(one)._replace(words=tuple(words), **ranking.scores[one.document.id]._asdict())
-        for one, words in zip(found, having, strict=True)
+        to_hit(one)._replace(words=tuple(some), **ranking.scores[one.document.id]._asdict())
+        for one, some in zip(found, having, strict=True)
     ]
+    if unquoted:
+        hits = [hit._replace(related=True) for hit in hits]
     missing = set(ranking.missing)
     unknown = [word for word in query.unknown if word in missing]
-    empty = query.empty and not found
-    return Hits(hits, unknown, empty=empty, by_words=True, meant=ranking.meant)
+    more: Any = {"empty": query.empty and not found, "unquoted": unquoted and bool(hits)}
+    return Hits(hits, unknown, by_words=True, meant=ranking.meant, **more)
 
 
 def _nothing(engine: Engine, query: ParsedQuery, where: Tree | None) -> Hits:

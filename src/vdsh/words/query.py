@@ -57,6 +57,11 @@ class WordQuery(NamedTuple):
         words = [some[0] for some in self.without if len(some) == 1]
         return [word for word in words if word not in language.stop_words]
 
+    def has_more_than_phrases(self, language: Language) -> bool:
+        """Say whether it has phrases, and words beside them that are no stop words."""
+        quoted = {word for phrase in self.phrases for word in phrase}
+        return bool(quoted and self.words.keys() - quoted - language.stop_words)
+
     def terms(self, language: Language) -> list[Term]:
         """Give the terms to look for."""
         words = {w: n for w, n in self.words.items() if w not in language.stop_words}
