@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 from vdsh.documents import Document
+from vdsh.documents.document import MOST_LEARNED
 from vdsh.errors import InputError
 from vdsh.evaluation import find_faults, measure_quality
 from vdsh.hashers import HASHERS, VectorHasher, default_method
@@ -26,7 +27,6 @@ WITHOUT_TORCH = (
 MOST_COMPARED = 10_000  # texts that are encoded with both models
 LONG = 64  # bits
 LEAST_LEARNED = 50  # documents of a store: of fewer, words say more
-MOST_LEARNED = 100_000  # documents of a store; of more, a random sample
 
 
 def fit_texts(
