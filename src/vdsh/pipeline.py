@@ -352,10 +352,9 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
 
 def _draw(most: int | None, texts: Sequence[str], labels: Any, vectors: Any) -> tuple[Any, ...]:
     """Choose the texts to learn from, with what belongs to them."""
-    if most is None or any(
-        len(part) != len(texts) for part in (labels, vectors) if part is not None
-    ):
-        return texts, labels, vectors  # parts of other lengths: the hasher complains
+    others = [part for part in (labels, vectors) if part is not None]
+    if most is None or any(len(part) != len(texts) for part in others):  # the hasher complains
+        return texts, labels, vectors
     rows = draw(range(len(texts)), most, size=lambda i: len(texts[i]))
     if len(rows) == len(texts):
         return texts, labels, vectors

@@ -76,8 +76,8 @@ def command(
         int | None,
         _option(
             _DATA,
-            "Learn from a random sample of this size, if there are more.  [default: 100,000 documents, or "
-            "200 million characters]",
+            "Learn from a random sample of this size, if there are more.  [default: 100,000 "
+            "documents, or 200 million characters]",
             min=1,
         ),
     ] = None,

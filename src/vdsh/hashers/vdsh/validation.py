@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 from scipy.sparse import csr_array, vstack
 from torch import Tensor
