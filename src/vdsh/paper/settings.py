@@ -71,7 +71,7 @@ GRIDS: dict[str, list[dict[str, Any]]] = {
 PROTOCOL = 2
 # Ours, 1: epochs of version 0.1's training.
 # 2: the start was not judged, and halves judged no epochs.
-# 3, and 1 of linear: 15 conjugate steps, and words of all candidates in the graph.
+# 3, and 1 of linear: 15 conjugate steps.
 METHOD = dict.fromkeys(METHODS, 1) | dict.fromkeys(OURS, 4) | {"linear": 2}
 
 # Our defaults with one thing changed, to see what each is worth.

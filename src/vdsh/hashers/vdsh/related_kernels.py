@@ -8,8 +8,6 @@ from vdsh.jit import kernel
 Ids = NDArray[np.int32]
 Floats = NDArray[np.float32]
 
-_MOST_ALIKE = np.float32(0.6)  # words of two documents
-
 
 @kernel()
 def fill_nearest(
@@ -72,7 +70,7 @@ def most_like(
 ) -> None:
     """Fill `chosen` and `likeness` of the documents from row `first` on.
 
-    Where places are so far apart that words, whose cosine is hardly ever above `_MOST_ALIKE`, could
+    Rows of words have the length 1: where places are so far apart that the best of words could
     not help, these are not looked at.
     """
     n_docs, k = len(places), chosen.shape[1]
@@ -90,7 +88,7 @@ def most_like(
             value = np.float32(0)
             for i in range(places.shape[1]):
                 value += places[row, i] * places[other, i]
-            if found == k and k > 0 and value + _MOST_ALIKE < values[k - 1]:
+            if found == k and k > 0 and value + np.float32(1.001) < values[k - 1]:
                 continue
             for entry in range(indptr[other], indptr[other + 1]):
                 value += data[entry] * row_words[indices[entry]]
