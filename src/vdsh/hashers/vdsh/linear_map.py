@@ -21,7 +21,7 @@ Floats = NDArray[np.float32]
 
 MOST_TO_REGRESS = 50_000  # documents
 _TURNS, _MOST_TO_TURN = 30, 10_000  # of iterative quantisation, and rows it looks at
-_STEPS = 8  # of the regression: more change nothing
+_STEPS = 15  # of the regression
 _RIDGE = 3e-4  # penalty of the regression, for each term
 _NOTHING = np.float32(1e-20)
 
