@@ -2,16 +2,22 @@
 
 Run: VDSH_DATA=path/to/data python benchmarks/bench_training.py [--only cpu]
 
-`cpu`: whole fits of 20 Newsgroups, from texts to thresholds. `gpu`: 30 epochs of the paper's
-settings, and the defaults.
+`cpu`: whole fits of 20 Newsgroups, from texts to thresholds. `linear`: `TextHasher("linear").fit`
+in a process of its own, of 20 Newsgroups, of 1,500 web snippets, and of as many as `--documents`
+says, made of real ones by changing words. `gpu`: 30 epochs of the paper's settings, and the
+defaults.
 """
 
+import random
 import statistics
+import time
 
 import torch
-from common import posts, run, timed
+from common import POSTS, fresh, posts, resident_mb, run, timed
+from relevance_tasks import read as read_corpus
 
-from vdsh.hashers import VDSH, VDSH_S, LinearHashing
+from vdsh import TextHasher
+from vdsh.hashers import VDSH, VDSH_S
 from vdsh.paper.settings import paper_settings
 from vdsh.text import BagOfWords
 
@@ -19,16 +25,55 @@ from vdsh.text import BagOfWords
 def on_cpu(given):
     """Fit from texts to thresholds with the defaults."""
     data, found = posts(given.quick), {}
-    for n_bits in (32, 128):
-        hasher = LinearHashing(n_bits, random_state=0)
-        found[f"linear, {n_bits} bits"] = {"seconds": round(timed(fit_texts, hasher, data)[1], 1)}
     for kind in (VDSH, VDSH_S):
         hasher = kind(32, random_state=0, device="cpu")
-        seconds = timed(fit_texts, hasher, data)[1]
+        cpu, seconds = time.process_time(), timed(fit_texts, hasher, data)[1]
+        cpu, n_epochs = time.process_time() - cpu, len(hasher.history_) - 1
         best = hasher.history_[hasher.best_epoch_]["validation"]
-        found[kind.__name__] = {"seconds": round(seconds, 1), "epochs": len(hasher.history_) - 1}
+        found[kind.__name__] = {"seconds": round(seconds, 1), "cpu_seconds": round(cpu, 1)}
+        found[kind.__name__]["epochs"] = n_epochs
         found[kind.__name__]["validation_precision"] = round(best, 4)
     return found
+
+
+def linear(given):
+    """Fit the linear method from texts; each in a fresh process, whose memory is measured."""
+    jobs = [("20 Newsgroups", 32), ("20 Newsgroups", 128), ("1,500 snippets", 128)]
+    rows = [fresh(fit_linear, *job, given) for job in [*jobs, ("like snippets", 128)]]
+    return {"rows": rows}
+
+
+def fit_linear(corpus, n_bits, given):
+    if corpus == "20 Newsgroups":
+        texts = posts(given.quick).train.texts
+    else:
+        texts = [document.text for document in read_corpus("snippets")]
+        texts = texts[:POSTS] if corpus.startswith("1,500") else like(texts, given.documents)
+    before, cpu, start = resident_mb(), time.process_time(), time.perf_counter()
+    hasher = TextHasher("linear", n_bits, random_state=0).fit(texts, progress=False)
+    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+    row = {"corpus": corpus, "documents": len(texts), "bits": n_bits}
+    row |= {"learned_from": hasher.training_["documents"], "seconds": round(seconds, 1)}
+    row |= {"cpu_seconds": round(cpu, 1), "texts_mb": round(before)}
+    return row | {"peak_mb": round(resident_mb(peak=True))}
+
+
+def like(texts, n):
+    """Make n texts of real ones: a third of the words are those of other texts, or are new."""
+    rng, words = random.Random(0), [text.split() for text in texts]
+    every = [word for some in words for word in some]
+
+    def changed(word):
+        chance = rng.random()
+        return (
+            word
+            if chance > 1 / 3
+            else rng.choice(every)
+            if chance > 0.03
+            else f"{rng.getrandbits(24):x}"
+        )
+
+    return [" ".join(map(changed, rng.choice(words))) for _ in range(n)]
 
 
 def fit_texts(hasher, data):
@@ -68,4 +113,4 @@ def on_gpu(given):
 
 
 if __name__ == "__main__":
-    run({"cpu": on_cpu, "gpu": on_gpu})
+    run({"cpu": on_cpu, "linear": linear, "gpu": on_gpu}, documents=100_000)

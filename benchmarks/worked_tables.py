@@ -61,8 +61,12 @@ def speed() -> str:
 def training_time() -> str:
     """Show how long the defaults train."""
     on_cpu, on_gpu = read("training_cpu"), read("training_gpu")
+    rows = [*read("training_linear")["rows"], read("training_linear_1000000")["rows"][-1]]
     corpus, cores = "20 Newsgroups, 32 bits, {}", "two cores, from texts to thresholds"
-    lines = [
+    made = "{documents:,} texts ({corpus}), {bits} bits, linear"
+    cost = "{cpu_seconds:.0f} s of CPU time, at most {peak_mb:,.0f} MB"
+    lines = [[shown(made, row), cores, shown(cost, row)] for row in rows]
+    lines += [
         [corpus.format(kind.replace("_", "-")), machine, shown("{seconds:.0f} s", found[kind])]
         for machine, found in ((cores, on_cpu), ("one H200", on_gpu["defaults"]))
         for kind in ("VDSH", "VDSH_S")

@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 from vdsh.documents import Document
+from vdsh.documents.document import MOST_LEARNED
 from vdsh.embed import embed as embed_texts
 from vdsh.errors import InputError
 from vdsh.evaluation import find_faults, measure_quality
@@ -28,7 +29,6 @@ WITHOUT_TORCH = (
 MOST_COMPARED = 10_000  # texts that are encoded with both models
 LONG = 64  # bits
 LEAST_LEARNED = 50  # documents of a store: of fewer, words say more
-MOST_LEARNED = 100_000  # documents of a store; of more, a random sample
 MOST_EMBEDDED = 10_000  # texts whose vectors a rotation is learned from; the rest only get codes
 VECTOR_BITS = 256
 

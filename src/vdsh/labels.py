@@ -1,4 +1,4 @@
-"""Labels as users give them, turned into one 0/1 matrix."""
+"""Labels as users give them, turned into one sparse 0/1 matrix."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from vdsh.errors import InputError
 from vdsh.text.word_counter import is_missing
@@ -16,19 +17,41 @@ _SEVERAL, _NAMES = (list, tuple), {str}  # types that are taken as they are
 class Labels(NamedTuple):
     """Which document carries which label."""
 
-    # (n_docs, n_labels): 1 where the document has the label; a row of zeros for an unlabelled
-    # document.
-    matrix: NDArray[np.uint8]
+    # (n_docs, n_labels), uint8: 1 where the document has the label; an unlabelled one has an empty
+    # row. Sparse, because every document may have a label of its own.
+    sparse: csr_array
     known: NDArray[np.bool_]  # (n_docs,): False where the labels were missing
     names: list[str]  # the label of each column
 
+    @property
+    def matrix(self) -> NDArray[np.uint8]:
+        """The same with all its zeros; for few documents or few labels."""
+        dense: NDArray[np.uint8] = self.sparse.toarray()
+        return dense
+
     def take(self, rows: NDArray[np.intp]) -> "Labels":
         """Keep some documents."""
-        return Labels(self.matrix[rows], self.known[rows], self.names)
+        return Labels(self.sparse[rows], self.known[rows], self.names)
+
+    def only(self, columns: NDArray[np.intp]) -> "Labels":
+        """Keep some labels."""
+        names = [self.names[j] for j in columns]
+        return Labels(csr_array(self.sparse[:, columns]), self.known, names)
+
+    def frequencies(self) -> NDArray[np.intp]:
+        """Count the documents that have each label."""
+        return np.bincount(self.sparse.indices, minlength=len(self.names))
+
+
+def in_common(one: Labels, two: Labels) -> tuple[Labels, Labels]:
+    """Leave out labels that documents of one side alone have: no two documents share them."""
+    columns = np.flatnonzero(np.minimum(one.frequencies(), two.frequencies()))
+    columns = columns if len(columns) else np.arange(min(1, len(one.names)))
+    return one.only(columns), two.only(columns)
 
 
 def read_labels(labels: Any, names: Sequence[str] | None = None) -> Labels:
-    """Turn labels into a 0/1 matrix.
+    """Turn labels into a sparse 0/1 matrix.
 
     Parameters
     ----------
@@ -57,10 +80,11 @@ def read_labels(labels: Any, names: Sequence[str] | None = None) -> Labels:
     every = list(chain.from_iterable(row for row in rows if row))
     names = sorted(set(every)) if names is None else list(names)
     column = {name: j for j, name in enumerate(names)}
-    matrix = np.zeros((len(rows), len(names)), np.uint8)
     i = np.repeat(np.arange(len(rows)), [len(row or ()) for row in rows])
     j = np.array([column.get(name, -1) for name in every], np.intp)
-    matrix[i[j >= 0], j[j >= 0]] = 1
+    places, shape = (i[j >= 0], j[j >= 0]), (len(rows), len(names))
+    matrix = csr_array((np.ones(len(places[0]), np.uint8), places), shape=shape)
+    matrix.data[:] = 1  # a label that a document names twice
     return Labels(matrix, known, names)
 
 
@@ -72,7 +96,7 @@ def _from_indicator(array: NDArray[Any], names: Sequence[str] | None) -> Labels:
             "Two-dimensional labels must be a 0/1 matrix with one column per label "
             f"({len(columns)}), without gaps. Got shape {array.shape}."
         )
-    return Labels(array.astype(np.uint8), np.ones(len(array), bool), columns)
+    return Labels(csr_array(array.astype(np.uint8)), np.ones(len(array), bool), columns)
 
 
 def _as_list(label: Any) -> Sequence[str] | None:

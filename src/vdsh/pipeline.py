@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from vdsh.codes import Bits, Codes, unpack
+from vdsh.documents.document import MOST_LEARNED, draw
 from vdsh.errors import InputError, suggest
 from vdsh.hashers import HASHERS, Hasher, default_method
 from vdsh.hashers.base import Progress
@@ -109,6 +110,7 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         validation: tuple[Any, ...] | Sequence[str] | float | None = 0.1,
         vectors: Any = None,
         start: "TextHasher | Model | str | os.PathLike[str] | None" = None,
+        sample: int | None = MOST_LEARNED,
         progress: Progress | bool = True,
         source: str = "",
         vectors_source: str = "",
@@ -131,6 +133,9 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
             Learn on from a trained model of the same settings, in half of the epochs. Its
             vocabulary grows by the words of the texts. It forgets what it no longer sees: give
             old texts too. For `vdsh` and its kin.
+        sample : int or None, default=100_000
+            Learn from at most so many texts, and 200 million characters: of more, a random
+            sample. None learns from all of them.
         progress : bool or callable, default=True
             True draws a bar on standard error, or writes a line every 10 s where that is no
             terminal; a callable gets each `Report`.
@@ -141,6 +146,9 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         jsonable(self.get_params())  # what cannot be saved is refused before the work
         begin = None if start is None else self._check_start(start)
         texts = check_texts(texts)
+        n_given = len(texts)
+        texts, labels, vectors = _draw(sample, texts, labels, vectors)
+        sampled = {"sampled_from": n_given} if len(texts) < n_given else {}
         if isinstance(validation, float | int):
             kept, rest = hold_out(len(texts), self.random_state, validation)
             validation = None
@@ -172,6 +180,7 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
                 "words_per_document": float(counts.sum() / counts.shape[0]),
                 "created": _now(),
             }
+            | sampled
             | ({} if vectors is None else {"vectors": _about_vectors(vectors, vectors_source)})
             | ({} if begin is None else {"started": _about_start(begin)})
         )
@@ -341,6 +350,17 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         text = {name: value for name, value in self.settings.items() if name in of_text}
         rest = {name: value for name, value in self.settings.items() if name in of_hasher}
         return BagOfWords(**text), kind(n_bits=self.n_bits, random_state=self.random_state, **rest)
+
+
+def _draw(most: int | None, texts: Sequence[str], labels: Any, vectors: Any) -> tuple[Any, ...]:
+    """Choose the texts to learn from, with what belongs to them."""
+    others = [part for part in (labels, vectors) if part is not None]
+    if most is None or any(len(part) != len(texts) for part in others):  # the hasher complains
+        return texts, labels, vectors
+    rows = draw(range(len(texts)), most, size=lambda i: len(texts[i]))
+    if len(rows) == len(texts):
+        return texts, labels, vectors
+    return tuple(take(part, sorted(rows)) for part in (texts, labels, vectors))
 
 
 def _describe(training: Mapping[str, Any]) -> str:

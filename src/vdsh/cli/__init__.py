@@ -98,6 +98,10 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
             typer.echo(f"Error: {error}", err=True)
             _drop_output()
             raise typer.Exit(1) from error
+        except MemoryError as error:
+            why = "There is not enough memory. Give fewer documents: vdsh fit has --sample N."
+            typer.echo(f"Error: {why}", err=True)
+            raise typer.Exit(1) from error
         except BrokenPipeError as error:  # the reader of our output went away, as `head` does
             _drop_output()
             raise typer.Exit(0) from error

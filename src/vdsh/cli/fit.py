@@ -74,7 +74,12 @@ def command(
     ] = None,
     sample: Annotated[
         int | None,
-        _option(_DATA, "Learn from a random sample of this size, if there are more.", min=1),
+        _option(
+            _DATA,
+            "Learn from a random sample of this size, if there are more.  [default: 100,000 "
+            "documents, or 200 million characters]",
+            min=1,
+        ),
     ] = None,
     start: Annotated[
         str | None,
@@ -225,7 +230,7 @@ def _check_no_text(
 
 
 def _print_result(model: "Model", out: str, *, as_json: bool) -> None:
-    from vdsh.model.card import describe_measure
+    from vdsh.model.card import describe_measure, describe_sample
 
     facts, learned = model.training, model.learned
     best, n_epochs = learned.get("best_epoch_"), len(learned.get("history_", ())) - 1
@@ -238,8 +243,8 @@ def _print_result(model: "Model", out: str, *, as_json: bool) -> None:
         return
     kept = "" if best is None else f"; kept epoch {best} of {n_epochs}"
     typer.echo(
-        f"Learned {model.n_bits}-bit codes from {facts['documents']:,} documents and "
-        f"{facts['terms']:,} terms{kept}."
+        f"Learned {model.n_bits}-bit codes from {facts['documents']:,} documents"
+        f"{describe_sample(facts)} and {facts['terms']:,} terms{kept}."
     )
     quality = facts["quality"]
     if "values" in quality:

@@ -107,8 +107,11 @@ class Reading(NamedTuple):
     def draw(
         self, source: str, most: int | None, *, quiet: bool = False
     ) -> "tuple[list[tuple[int, Document]], int]":
-        """Read all documents, with a bar, and keep so many at random; say how many there were."""
-        from vdsh.documents.document import draw
+        """Read all documents, with a bar, and keep so many at random; say how many there were.
+
+        Without a number as many are kept as a model learns from by default.
+        """
+        from vdsh.documents.document import draw, length
         from vdsh.progress import reading_bar
 
         total = 0
@@ -120,7 +123,9 @@ class Reading(NamedTuple):
                 total += 1
 
         with reading_bar(self.reader(source), "reading", enabled=not quiet) as documents:
-            return draw(numbered(), sys.maxsize if most is None else most), total
+            if most is not None:
+                return draw(numbered(), most), total
+            return draw(numbered(), size=lambda pair: length(pair[1])), total
 
 
 BY_DEFAULT = Reading()

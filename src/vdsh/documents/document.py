@@ -1,7 +1,7 @@
 """What every room passes on: a text with its name, labels and other fields."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 from reprlib import repr as short
@@ -11,6 +11,8 @@ from vdsh.errors import InputError
 
 T = TypeVar("T")
 
+MOST_LEARNED = 100_000  # documents that a model learns from, by default: of more, a sample
+MOST_CHARACTERS = 200_000_000  # of their texts and fields together
 BATCH = 2000  # documents that are encoded and committed together
 _LONG_BATCH = 32 * 2**20  # characters that end a batch sooner
 # Ids are written one a line, and to terminals: there, each of these would be a command.
@@ -62,7 +64,7 @@ def in_batches(items: Iterable[T], most: int = BATCH) -> Iterator[list[T]]:
     size = 0
     for item in items:
         batch.append(item)
-        size += _length(item)
+        size += length(item)
         if len(batch) == most or size > _LONG_BATCH:
             yield batch
             batch, size = [], 0
@@ -70,22 +72,39 @@ def in_batches(items: Iterable[T], most: int = BATCH) -> Iterator[list[T]]:
         yield batch
 
 
-def draw(items: Iterable[T], most: int) -> list[T]:
+def draw(
+    items: Iterable[T],
+    most: int = MOST_LEARNED,
+    *,
+    size: Callable[[T], int] = lambda item: 0,
+    room: int = MOST_CHARACTERS,
+) -> list[T]:
     """Read a stream and keep so many at random, always the same ones; or all, in their order.
 
-    >>> draw("abc", 3), len(draw(range(1000), 10))
-    (['a', 'b', 'c'], 10)
+    Of items with a size fewer are kept, where more would be larger than the room.
+
+    >>> draw("abc", 3), len(draw(range(1000), 10)), len(draw(range(1000), size=int, room=5000))
+    (['a', 'b', 'c'], 10, 7)
     """
     rng, kept = Random(0), list[T]()
     for number, item in enumerate(items):
         if number < most:
             kept.append(item)
         elif (place := rng.randrange(number + 1)) < most:  # each is kept as likely as any other
+            room += size(kept[place])
             kept[place] = item
+        else:
+            continue
+        room -= size(item)
+        while room < 0 and len(kept) > 1:  # fewer from now on
+            place = rng.randrange(len(kept))
+            kept[place], kept[-1] = kept[-1], kept[place]
+            room += size(kept.pop())
+            most = len(kept)
     return kept
 
 
-def _length(item: Any) -> int:
+def length(item: Any) -> int:
     """Count the characters of a document; a store says what else it was given."""
     if not isinstance(item, Document) or not isinstance(item.metadata, dict):
         return 0

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from vdsh.codes import Codes
 from vdsh.errors import InputError
 from vdsh.hashers import Hasher
-from vdsh.labels import Labels, read_labels
+from vdsh.labels import Labels, in_common, read_labels
 from vdsh.metrics import ranking
 from vdsh.notebook import html_table
 from vdsh.text.counts import inverse_document_frequency, weigh
@@ -85,7 +85,8 @@ def evaluate_codes(
     (0.5, 0.5)
     """
     known = read_labels(labels)
-    queries = _judged(query_codes, read_labels(query_labels, known.names), "queries")
+    asked, known = in_common(read_labels(query_labels, known.names), known)
+    queries = _judged(query_codes, asked, "queries")
     database = _judged(codes, known, "documents")
     left_out = len(query_codes) - len(queries[0]) + len(codes) - len(database[0])
     return summarise(ranking.tally(*queries, *database), k=k, radius=radius, n_unlabelled=left_out)
@@ -139,7 +140,7 @@ def yardsticks(
 ) -> dict[str, float]:
     """Measure what codes are held against: a random order, and exact tf-idf cosine of all terms."""
     labels = read_labels(documents[1])
-    query_labels = read_labels(queries[1], labels.names)
+    query_labels, labels = in_common(read_labels(queries[1], labels.names), labels)
     rows, query_rows = np.flatnonzero(labels.known), np.flatnonzero(query_labels.known)
     idf = inverse_document_frequency(documents[0])
     matrix, query_matrix = labels.matrix[rows], query_labels.matrix[query_rows]

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, vstack
 
 from vdsh.documents import Document
 from vdsh.evaluation.protocol import yardsticks
-from vdsh.labels import read_labels
+from vdsh.labels import in_common, read_labels
 from vdsh.metrics.by_threshold import choose_k
 from vdsh.metrics.ranking import precision_at, tally
 from vdsh.model import Model, as_model
@@ -97,7 +97,7 @@ def measure_codes(model: Model, queries: Counted, documents: Counted, *, k: int)
     """Measure precision at k of a model beside chance and exact tf-idf cosine."""
     values = yardsticks(queries, documents, k=k)
     known = read_labels(documents[1])
-    asked = read_labels(queries[1], known.names)
+    asked, known = in_common(read_labels(queries[1], known.names), known)
     codes = model.encode_counts(queries[0]), model.encode_counts(documents[0])
     counts = tally(codes[0], asked.matrix, codes[1], known.matrix)
     values["codes"] = float(precision_at(counts, k).mean())

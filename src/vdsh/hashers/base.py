@@ -1,5 +1,6 @@
 """`Hasher`: what every method shares. Counts go in, bits come out."""
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -32,6 +33,7 @@ from vdsh.model.health import bit_health, sample
 from vdsh.model.vectors import check_vectors
 from vdsh.text.counts import Sparse, canonical, inverse_document_frequency, weigh
 
+_MOST_CELLS = 200_000_000  # of the labels of all documents, which networks have as floats
 _ENOUGH = 250  # documents that tell how unsure the scores of a model are on average
 
 
@@ -330,7 +332,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
                 f"{type(self).__name__} needs at least two different labels (1 class or none "
                 f"cannot be told apart). Got {len(labels.names)}: {labels.names}."
             )
-        return labels
+        return _most_frequent(labels) if self.supervised else labels
 
     def _validation_examples(self, validation: Any, train: Labels | None) -> Examples | None:
         if validation is None:
@@ -359,6 +361,20 @@ def trainer(name: str) -> Any:
         if error.name != "torch":
             raise
         raise missing_package("Training", "torch", "train") from error
+
+
+def _most_frequent(labels: Labels) -> Labels:
+    """Leave out the rarest labels where all of them would not fit into memory, and say so."""
+    most = max(2, _MOST_CELLS // max(1, len(labels.known)))
+    if len(labels.names) <= most:
+        return labels
+    warnings.warn(
+        f"There are {len(labels.names):,} different labels for {len(labels.known):,} documents; "
+        f"the {most:,} that most documents have are learned. Are they labels, and not ids?",
+        stacklevel=4,
+    )
+    order = np.argsort(-labels.frequencies(), kind="stable")
+    return labels.only(np.sort(order[:most]))
 
 
 def _read_labels(y: Any, n_docs: int, names: Sequence[str] | None = None, kind: str = "") -> Labels:

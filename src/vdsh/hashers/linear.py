@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from vdsh.codes import Scores
 from vdsh.hashers.base import Examples, Hasher, Progress, Report
 from vdsh.hashers.vdsh.linear_map import MOST_TO_REGRESS, linear_map, turn
+from vdsh.hashers.vdsh.neighbours import MOST_LISTED
 from vdsh.hashers.vdsh.related import related
 from vdsh.jit import one_thread_each
 from vdsh.model.encoders import Regression
@@ -63,9 +64,11 @@ class LinearHashing(Hasher):
 
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         with one_thread_each():  # sums of more threads would be others
-            places = related(train.counts, 0, train.vectors, progress=show).places
+            joined = sample(train.counts.shape[0], MOST_LISTED)
+            vectors = None if train.vectors is None else train.vectors[joined]
+            places = related(train.counts[joined], 0, vectors, progress=show).places
             rows = sample(len(places), MOST_TO_REGRESS)
-            found = linear_map(train.inputs[rows], turn(places[rows], self.n_bits, seed))
+            found = linear_map(train.inputs[joined[rows]], turn(places[rows], self.n_bits, seed))
         self.W_, self.b_ = found.W, found.b
         self.sigma_ = np.ones(self.n_bits, np.float32)
         self.sigma_ = self._deviations((validation or train).counts)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Scores, Words, binarize, pack, to_words
 from vdsh.jit import spread
-from vdsh.labels import Labels
+from vdsh.labels import Labels, in_common
 from vdsh.model.health import sample
 
 MOST_DOCUMENTS, MOST_QUERIES = 20_000, 2_000  # what a measurement looks at, at most
@@ -24,13 +24,6 @@ class Judged(NamedTuple):
     scores: Scores  # (n_docs, n_bits)
     labels: NDArray[np.uint8]  # (n_docs, n_labels): 0/1 matrix
 
-    @classmethod
-    def sample(cls, scores: Scores, labels: Labels, most: int) -> "Judged":
-        """Take at most so many documents with known labels, always the same ones."""
-        rows = np.flatnonzero(labels.known)
-        rows = rows[sample(len(rows), most)]
-        return cls(scores[rows], labels.matrix[rows])
-
 
 def choose_k(n_docs: int) -> int:
     """Choose how many found documents to judge: 100, a tenth of them where few have labels.
@@ -41,6 +34,12 @@ def choose_k(n_docs: int) -> int:
     (15, 100)
     """
     return min(100, max(1, n_docs // 10))
+
+
+def some_known(labels: Labels, most: int) -> NDArray[np.intp]:
+    """Choose at most so many documents with known labels, always the same ones."""
+    rows = np.flatnonzero(labels.known)
+    return rows[sample(len(rows), most)]
 
 
 class ValidationSearch:
@@ -61,9 +60,11 @@ class ValidationSearch:
         """Take a fixed sample of both; None where labels are missing on one side."""
         if labels is None or known is None or not labels.known.any() or not known.known.any():
             return None
-        documents = Judged.sample(scores, labels, MOST_DOCUMENTS)
-        queries = Judged.sample(query_scores, known, MOST_QUERIES)
-        return cls(documents, queries, k=choose_k(len(documents.scores)))
+        rows, query_rows = some_known(labels, MOST_DOCUMENTS), some_known(known, MOST_QUERIES)
+        both = in_common(labels.take(rows), known.take(query_rows))
+        documents = Judged(scores[rows], both[0].matrix)
+        queries = Judged(query_scores[query_rows], both[1].matrix)
+        return cls(documents, queries, k=choose_k(len(rows)))
 
     def precision(self, cut: Scores) -> float:
         """Measure expected precision at k with these thresholds, as `metrics` does."""

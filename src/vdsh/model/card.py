@@ -106,7 +106,7 @@ def _card_of_texts(model: "Model") -> str:
         version=__version__,
         created=facts["created"],
         documents=facts["documents"],
-        sampled=_sampled(facts),
+        sampled=describe_sample(facts),
         source=f" of {facts['source']}" if facts["source"] else "",
         words=facts["words_per_document"],
         validation=facts["validation_documents"],
@@ -139,7 +139,7 @@ def _vectors(facts: Mapping[str, Any]) -> str:
     return f"\n- taught by vectors of {size:,} dimensions{f' from {source}' if source else ''}"
 
 
-def _sampled(facts: Mapping[str, Any]) -> str:
+def describe_sample(facts: Mapping[str, Any]) -> str:
     """Say of how many documents these are a sample, where they are one."""
     if "sampled_from" not in facts:
         return ""

@@ -80,6 +80,7 @@ class Lesson(NamedTuple):
         return self.hasher.fit(
             *self.train,
             validation=self.validation,
+            sample=None,  # what the lesson has was chosen before
             vectors=self.vectors,
             progress=progress,
             source=self.source,

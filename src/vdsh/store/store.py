@@ -10,7 +10,7 @@ from typing import Any
 
 from vdsh.codes import Codes
 from vdsh.documents import Document
-from vdsh.documents.document import BATCH, in_batches
+from vdsh.documents.document import BATCH, draw, in_batches, length
 from vdsh.errors import InputError, VdshError
 from vdsh.model import Model, NotLearnedError
 from vdsh.model.drift import Drift, measure_drift
@@ -269,10 +269,14 @@ class Store(Learning, Verbs):
         return self._ask(lambda engine: find_problems(engine, self._model, sample))
 
     def sample(self, n: int) -> list[Document]:
-        """Return n documents at random, always the same ones; or all, where there are fewer."""
+        """Return n documents at random, always the same ones; or all, where there are fewer.
+
+        Of long documents fewer are returned: together they have at most 200 million characters.
+        """
         some = self._ask(lambda engine: engine.some_codes(check_count("n", n, 1)))
         batches = in_batches([id for id, _ in some], BATCH)
-        return [found.document for ids in batches for found in self._look_up(ids)]
+        found = (each.document for ids in batches for each in self._look_up(ids))
+        return draw(found, n, size=length)
 
     def drift(
         self, documents: Iterable[Document] | None = None, *, recent: int | None = None

@@ -89,7 +89,7 @@ class KSH(Hasher):
         rows = draw(np.flatnonzero(train.labels.known), self.n_labelled, rng)
         kernel = self._learn_kernel(squared_distances(train.inputs[rows], anchors))
         features, whiten = whitened(kernel, self.ridge)
-        residue = Residue(similarity(train.labels.matrix[rows]), self.n_bits)
+        residue = Residue(similarity(train.labels.take(rows).matrix), self.n_bits)
         matrix = (features.T @ (residue @ features)).astype(np.float64)  # F'RF
         projection = np.empty((kernel.shape[1], self.n_bits))
         for i in range(self.n_bits):

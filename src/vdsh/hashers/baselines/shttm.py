@@ -146,7 +146,7 @@ class Tags(NamedTuple):
     def of(cls, labels: Labels, absent: float) -> "Tags":
         """Group the documents whose labels are known."""
         known = np.flatnonzero(labels.known)
-        matrix = labels.matrix[known].astype(np.float64)
+        matrix = labels.take(known).matrix.astype(np.float64)
         sets, which = np.unique(matrix, axis=0, return_inverse=True)
         return cls(matrix, known, sets, which.reshape(-1), absent)
 

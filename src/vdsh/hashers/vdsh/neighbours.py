@@ -1,9 +1,10 @@
 """The documents most like each training document by the cosine of sparse rows.
 
-An inverted index is walked: only documents that share a term are touched. On corpora of some ten
+An inverted index is walked: only documents that share a term are touched. On corpora of some
 thousand documents all terms are used and the answer is exact. On larger ones the work is bounded:
-a document asks with its heaviest terms until their lists hold `_WORK / n_docs` entries, which
-leaves out the common, light terms that hardly move the cosine.
+a document asks with its heaviest terms until their lists hold `work / n_docs` entries, which
+leaves out the common, light terms that hardly move the cosine. The lists hold at most `MOST_LISTED`
+documents: with all of ten million, a single list would be more than the work allows.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,8 +14,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vdsh.jit import available_threads, in_threads
+from vdsh.model.health import sample
 from vdsh.text.counts import weigh
 
+MOST_LISTED = 100_000  # documents among which neighbours are looked for
 _WORK = 1e11  # list entries to look at in all: a few minutes on two cores
 _BLOCK = 1024  # documents a task
 
@@ -27,6 +30,8 @@ def nearest(
     inputs: csr_array, k: int, *, work: float = _WORK, progress: Show | None = None
 ) -> tuple[Ids, Floats]:
     """Find the k documents most similar to each document by cosine, itself left out.
+
+    Of more than 100,000 documents, they are found among a random sample of so many.
 
     Parameters
     ----------
@@ -60,8 +65,10 @@ def _walk(
     from vdsh.hashers.vdsh.related_kernels import fill_nearest
 
     n_docs = unit.shape[0]
-    lists = csr_array(unit.T)
-    limit = int(min(work, _WORK) / max(n_docs, 1))
+    listed = sample(n_docs, MOST_LISTED).astype(np.int32)
+    lists = csr_array(unit[listed].T)
+    lists.indices = listed[lists.indices]
+    limit = int(work / max(n_docs, 1))
 
     def block(first: int) -> tuple[Ids, Floats]:
         rows = np.arange(first, min(first + _BLOCK, n_docs), dtype=np.int32)

@@ -6,6 +6,7 @@ as in spectral clustering (A. Ng, M. Jordan and Y. Weiss, NIPS 2001): documents 
 ways join come to lie at one place though they share no word.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy.sparse import csr_array, diags_array, eye_array
 from vdsh.hashers.vdsh.lsa import document_vectors, lsa_weight, reduce, top_eigenvectors, unit
 from vdsh.hashers.vdsh.neighbours import Floats, Ids, Show, nearest
 from vdsh.jit import available_threads, in_threads
+from vdsh.model.health import sample
 from vdsh.text.counts import inverse_document_frequency, weigh
 
 MOST_NEIGHBOURS = 100  # the nearest by words, among which LSA and word vectors choose
@@ -24,6 +26,8 @@ _ROUNDS = 2  # graphs: the second knows the places that the first gave
 _HOPS, _STEPS = 24, 40  # dimensions of these places, and steps of the walk that finds them
 _TAUGHT = np.float32(2)  # weight of walks, and of the place in all, where vectors were given
 _BLOCK = 1024  # documents a task
+_COMPARED = 8_192  # documents around one that its vector is compared with, at least
+_HEAPS = 4  # of documents, times the root of their number: nine in ten of the nearest are found
 
 
 class Related(NamedTuple):
@@ -88,16 +92,42 @@ def related(
 
 
 def nearest_vectors(vectors: Floats, k: int) -> Ids:
-    """Find the k documents whose vectors, of unit length, are nearest to each one's."""
+    """Find the k documents whose vectors, of unit length, are nearest to each one's.
+
+    Of many documents, nearly: each is compared with some thousand around it.
+    """
     n_docs = len(vectors)
     k = max(0, min(k, n_docs - 1))
     ids = np.empty((n_docs, k), np.int32)
-    for first in range(0, n_docs, _BLOCK):
-        cosines = vectors[first : first + _BLOCK] @ vectors.T
-        rows = np.arange(len(cosines))
-        cosines[rows, first + rows] = -np.inf
-        ids[first : first + _BLOCK] = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
+    for rows, among in _around(vectors):
+        cosines = vectors[rows] @ vectors[among].T
+        cosines[rows[:, None] == among] = -np.inf
+        ids[rows] = among[np.argpartition(-cosines, k - 1, axis=1)[:, :k]]
     return ids
+
+
+def _around(vectors: Floats) -> Iterator[tuple[Ids, Ids]]:
+    """Divide documents into blocks; give each one's rows, and the rows to compare it with.
+
+    Many documents are divided by which of some, drawn at random, is nearest; each heap is compared
+    with the heaps next to it.
+    """
+    n_docs = len(vectors)
+    pivots = vectors[sample(n_docs, max(1, int(_HEAPS * n_docs**0.5)))]
+    starts = range(0, n_docs, _BLOCK)
+    if n_docs <= 2 * _COMPARED:
+        everyone = np.arange(n_docs, dtype=np.int32)
+        yield from ((everyone[first : first + _BLOCK], everyone) for first in starts)
+        return
+    nearest_ = [(vectors[first : first + _BLOCK] @ pivots.T).argmax(axis=1) for first in starts]
+    order = np.argsort(np.concatenate(nearest_), kind="stable").astype(np.int32)
+    sizes = np.bincount(np.concatenate(nearest_), minlength=len(pivots))
+    heaps = np.split(order, np.cumsum(sizes)[:-1])
+    for heap, pivot in zip(heaps, pivots, strict=True):
+        next_to = np.argsort(-(pivots @ pivot), kind="stable")
+        enough = int(np.searchsorted(np.cumsum(sizes[next_to]), _COMPARED)) + 1
+        among = np.concatenate([heaps[j] for j in next_to[:enough]])
+        yield from ((heap[i : i + _BLOCK], among) for i in range(0, len(heap), _BLOCK))
 
 
 def walk(joined: Ids) -> Floats:

@@ -25,43 +25,36 @@ def fill_nearest(
     """Fill `ids` and `cosines` of the documents from row `first` on."""
     n_docs, k = len(indptr) - 1, ids.shape[1]
     sums = np.empty(n_docs, np.float32)
-    touched = np.empty(n_docs, np.int32)
-    seen_by = np.full(n_docs, -1, np.int32)  # no sum tells this: weights may be 0 or cancel out
     for row in range(first, first + len(ids)):
         start, stop = indptr[row], indptr[row + 1]
         order = np.argsort(-data[start:stop])
-        n_touched, walked = 0, 0
+        for other in range(n_docs):  # quicker than to remember which were touched
+            sums[other] = 0
+        walked, longest = 0, 0
         for place in order:
             term, weight = indices[start + place], data[start + place]
-            walked += list_indptr[term + 1] - list_indptr[term]
-            if walked > limit and n_touched > k:
+            begin, end = list_indptr[term], list_indptr[term + 1]
+            walked += end - begin
+            if walked > limit and longest > k:
                 break
-            for entry in range(list_indptr[term], list_indptr[term + 1]):
-                other = list_indices[entry]
-                if seen_by[other] != row:
-                    seen_by[other] = row
-                    sums[other] = 0
-                    touched[n_touched] = other
-                    n_touched += 1
-                sums[other] += weight * list_data[entry]
+            longest = max(longest, end - begin)
+            for entry in range(begin, end):
+                sums[list_indices[entry]] += weight * list_data[entry]
+        sums[row] = 0
         best, values = ids[row - first], cosines[row - first]
-        found = 0
-        for i in range(n_touched):
-            other, value = touched[i], sums[touched[i]]
-            if other == row or value <= 0:
-                continue
-            if found == k and (k == 0 or value < values[k - 1]):
-                continue
-            if found == k and value == values[k - 1] and other > best[k - 1]:
+        found, least = 0, np.float32(0 if k else np.inf)
+        for other in range(n_docs):
+            value = sums[other]
+            if value <= least:
                 continue
             at = found if found < k else k - 1
-            while at > 0 and (
-                values[at - 1] < value or (values[at - 1] == value and best[at - 1] > other)
-            ):
+            while at > 0 and values[at - 1] < value:
                 values[at], best[at] = values[at - 1], best[at - 1]
                 at -= 1
             values[at], best[at] = value, other
             found = min(found + 1, k)
+            if found == k:
+                least = values[k - 1]
 
 
 @kernel(fastmath=True)  # sums of places by eights

@@ -79,7 +79,8 @@ def _train(
     generator = torch.Generator(device).manual_seed(seed + processes.rank)
     others = processes.agree(lambda: _related(hasher, train, progress))
     network = _network(hasher, train, others, seed)
-    documents = Documents(train, hasher.target, device, *(others or ()))
+    taught = train if hasher.supervised else train._replace(labels=None)
+    documents = Documents(taught, hasher.target, device, *(others or ()))
     judge = Judge.choose(hasher, train, validation, device)
     _expect(network, documents, start)
     network = network.to(device)
@@ -189,7 +190,7 @@ def _network(hasher: "VDSH", train: Examples, others: Related | None, seed: int)
         train.counts.shape[1],
         hasher.hidden_size_,
         hasher.n_bits,
-        n_labels=train.labels.matrix.shape[1] if train.labels and hasher.supervised else 0,
+        n_labels=len(train.labels.names) if train.labels and hasher.supervised else 0,
         n_places=0 if others is None else others.places.shape[1],
         private=hasher.private,
         decoder_size=hasher.decoder_size,
@@ -224,7 +225,7 @@ def _start(
         start_linear(network, train.inputs, others.places, seed, before)
     elif hasher.supervised and train.labels is not None:
         known = train.labels.known
-        targets = train.labels.matrix[known].astype(np.float32)
+        targets = train.labels.take(known).matrix.astype(np.float32)
         before = None if before is None else before[known]
         start_linear(network, train.inputs[known], targets, seed, before)
     return network.state_dict()

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 from scipy.sparse import csr_array, vstack
 from torch import Tensor
@@ -14,8 +13,8 @@ from vdsh.hashers.vdsh.batches import MOST_DENSE, SparseBatch, sparse_batches
 from vdsh.hashers.vdsh.defaults import are_many
 from vdsh.hashers.vdsh.epochs import Documents, in_order
 from vdsh.hashers.vdsh.network import Network
-from vdsh.labels import Labels
-from vdsh.metrics.by_threshold import MOST_DOCUMENTS, MOST_QUERIES, choose_k
+from vdsh.labels import Labels, in_common
+from vdsh.metrics.by_threshold import MOST_DOCUMENTS, MOST_QUERIES, choose_k, some_known
 from vdsh.metrics.ranking import Tally, ndcg_at, precision_at
 from vdsh.model.health import sample
 from vdsh.text.counts import halves, weigh
@@ -56,6 +55,8 @@ class Judge:
         if all(_are_known(part.labels) for part in (train, validation)):
             kind, database = "precision", _subset(train, MOST_DOCUMENTS)
             queries = _subset(validation, MOST_QUERIES)
+            both = in_common(_labels(database), _labels(queries))
+            database, queries = database._replace(labels=both[0]), queries._replace(labels=both[1])
         else:
             one, two = halves(validation.counts[sample(validation.counts.shape[0], MOST_QUERIES)])
             if not one.shape[0]:
@@ -93,10 +94,13 @@ def _are_known(labels: Labels | None) -> bool:
 
 def _subset(corpus: Examples, most: int) -> Examples:
     """Take at most so many documents whose labels are known."""
+    rows = some_known(_labels(corpus), most)
+    return Examples(corpus.inputs[rows], corpus.counts[rows], _labels(corpus).take(rows))
+
+
+def _labels(corpus: Examples) -> Labels:
     assert corpus.labels is not None
-    rows = np.flatnonzero(corpus.labels.known)
-    rows = rows[sample(len(rows), most)]
-    return Examples(corpus.inputs[rows], corpus.counts[rows], corpus.labels.take(rows))
+    return corpus.labels
 
 
 def means(network: Network, documents: Documents) -> Tensor:
