@@ -752,7 +752,7 @@ def test_the_manual_asks_nothing_of_other_machines(api):
     for place in places:
         assert place.startswith(("/docs/", "/page/"))
         assert api.get(place).status_code == 200
-    assert "http" not in page.text + api.get("/docs/start.js").text
+    assert "http" not in page.text + api.get("/page/docs.js").text
     assert api.get("/redoc").status_code == 404
 
 
