@@ -20,11 +20,11 @@ from conftest import toy_corpus
 from vdsh import Document, TextHasher, open_store
 from vdsh.codes import to_hex, unpack
 from vdsh.errors import VdshError
-from vdsh.server import examples
 from vdsh.server.app import create_app
-from vdsh.server.limits import Limits
+from vdsh.server.bodies import Limits
 from vdsh.server.log import JsonLines
 from vdsh.server.pool import StorePool
+from vdsh.server.service import EXAMPLES
 from vdsh.server.tokens import Token, read_tokens
 
 TOKEN = "correct-horse-battery-staple"
@@ -121,17 +121,12 @@ def test_info_says_how_words_are_searched(api, store):
         (b"a\n" * 100, ["a"] * 8),
         (b"\xff\xfe", []),
         (b"", []),
+        ("größe \U0001f680".encode(), ["größe \U0001f680"]),
     ],
 )
 def test_a_store_may_have_examples_to_try(own_store, api_of, content, found):
-    (own_store / examples.FILE).write_bytes(content)
+    (own_store / EXAMPLES).write_bytes(content)
     assert api_of(own_store).get("/v1/info").json()["examples"] == found
-
-
-def test_examples_are_read_as_they_were_written(own_store, api_of):
-    examples.write(own_store, ["how to sort a list", "größe \U0001f680"])
-    found = api_of(own_store).get("/v1/info").json()["examples"]
-    assert found == ["how to sort a list", "größe \U0001f680"]
 
 
 def test_search_gives_the_lines_of_the_command_line(api, store):

@@ -16,16 +16,14 @@ from starlette.staticfiles import StaticFiles
 
 from vdsh import __version__
 from vdsh.errors import InputError
-from vdsh.server import document_routes, explain_routes, map_routes, routes, state_routes
+from vdsh.server import document_routes, explain_routes, routes, state_routes
 from vdsh.server.answers import ALWAYS
-from vdsh.server.bodies import name_limits
+from vdsh.server.bodies import Limits, name_limits
 from vdsh.server.errors import add_error_handlers
 from vdsh.server.guard import Guard
-from vdsh.server.limits import Limits
 from vdsh.server.mcp import McpEndpoint
 from vdsh.server.metrics import Metrics
-from vdsh.server.service import make_services
-from vdsh.server.stores import NAME, ByName, name_stores
+from vdsh.server.service import NAME, ByName, make_services, name_stores
 from vdsh.server.tokens import Tokens, is_open, one_token
 from vdsh.store import Store
 
@@ -85,8 +83,9 @@ def create_app(
     app = FastAPI(title="vdsh", docs_url=None, redoc_url=None, lifespan=lifespan, responses=ALWAYS)
     app.state.services, app.state.service = services, next(iter(services.values()))
     app.state.metrics = metrics
-    for part in (routes, document_routes, explain_routes, map_routes, state_routes):
+    for part in (routes, document_routes, explain_routes, state_routes):
         app.include_router(part.router)
+    app.include_router(explain_routes.map_router)
     _add_page(app)
     if find_spec("mcp") is not None:
         app.router.routes.append(Route("/mcp", McpEndpoint(services), methods=["POST"]))

@@ -4,9 +4,9 @@ Nobody pays for a request that is wrong: a list is measured before its items are
 first error ends the search for others.
 """
 
-import json
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
+import orjson
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -23,7 +23,6 @@ from pydantic_core import PydanticCustomError, core_schema
 
 from vdsh.documents.document import CONTROL, Document
 from vdsh.errors import InputError
-from vdsh.server.limits import Limits
 from vdsh.store.filters import parse_where
 
 MOST_PARTS = 100  # of a filter
@@ -32,6 +31,19 @@ MOST_DIMENSIONS = 65_536  # of a vector
 MOST_METADATA = 100_000  # bytes of a document's metadata, as JSON
 
 _KEYWORDS = {"integer": "maximum", "string": "maxLength", "array": "maxItems"}
+
+
+class Limits(NamedTuple):
+    """How much a request may ask for, and how long it may take."""
+
+    k: int = 1000  # most hits of one search
+    batch: int = 1000  # most texts or documents in one call
+    text: int = 200_000  # most characters of one text
+    body: int = 4 * 2**20  # most bytes of a request's body
+    waiting: int = 5000  # most requests that a worker answers or keeps waiting at a time
+    seconds: float = 30.0  # longest time for an answer
+    # Longest time for the client to send its request, and to take the answer.
+    client_seconds: float = 20.0
 
 
 class Limited:
@@ -118,27 +130,13 @@ def _check_filter(where: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_metadata(metadata: Any) -> Any:
-    if _least_size(metadata) > MOST_METADATA:  # told before anybody copies or writes it
-        raise _said(f"metadata must be at most {MOST_METADATA:,} bytes of JSON. Got more.")
     try:
-        size = len(json.dumps(metadata, ensure_ascii=False).encode())
-    except RecursionError:
-        return metadata  # the store refuses it with a sentence of its own
+        size = len(orjson.dumps(metadata))
+    except TypeError:  # too deep, or a number too large: the store refuses it with a sentence
+        return metadata
     if size > MOST_METADATA:
         raise _complaint(f"metadata must be at most {MOST_METADATA:,} bytes of JSON", size)
     return metadata
-
-
-def _least_size(value: Any) -> int:
-    """Count the bytes that JSON needs at least, up to the first ones that are too many."""
-    size, left = 0, [value]
-    while left and size <= MOST_METADATA:
-        some = left.pop()
-        size += len(some) if isinstance(some, str | list | dict) else 1
-        if isinstance(some, list | dict) and size <= MOST_METADATA:
-            left += some
-            left += some.values() if isinstance(some, dict) else ()
-    return size
 
 
 Text = Annotated[str, Limited("text")]

@@ -1,15 +1,14 @@
 """The calls under /v1/documents: read, write and delete documents."""
 
 from collections.abc import Callable, Coroutine
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from vdsh.codes import to_hex
 from vdsh.errors import InputError
-from vdsh.server import answers
-from vdsh.server.answers import ASKED, INVALID, NOT_THERE, READ_ONLY
+from vdsh.server.answers import ASKED, INVALID, NOT_THERE, READ_ONLY, StoredDocument, answer
 from vdsh.server.bodies import DocumentsBody
 from vdsh.server.bulk import BulkAnswer, is_stream, write
 from vdsh.server.errors import Forbidden, NoDocument
@@ -38,7 +37,7 @@ class _DocumentsRoute(JsonRoute):
 
         async def choose(request: Request) -> Response:
             if is_stream(request.scope):
-                service = service_of(request)
+                service = await service_of(request)
                 _check_writable(service)
                 return BulkAnswer(service)
             return await handle(request)
@@ -47,9 +46,21 @@ class _DocumentsRoute(JsonRoute):
 
 
 router = APIRouter(prefix="/v1/documents", route_class=_DocumentsRoute, tags=["documents"])
+PageAnswer = answer(
+    "PageAnswer",
+    "Documents in the order of their ids, and the fingerprint of the model that made their codes. "
+    "`next` is what to give as `after` for those that follow; it is null where there are no more.",
+    documents=list[StoredDocument],
+    next=str | None,
+    model=str,
+)
+WrittenAnswer = answer("WrittenAnswer", "How many documents were written.", written=int)
+DeletedAnswer = answer(
+    "DeletedAnswer", "The document was there and is gone.", deleted=Literal[True]
+)
 
 
-@router.get("", response_model=answers.PageAnswer, responses=ASKED)
+@router.get("", response_model=PageAnswer, responses=ASKED)
 async def page(
     service: ServiceDep,
     after: Annotated[str, Query(description="The `next` of the answer before.")] = "",
@@ -61,7 +72,7 @@ async def page(
     return Json(await service.pool.call(lambda store: _page(store, after, limit)))
 
 
-@router.get("/{id:any}", response_model=answers.StoredDocument, responses=INVALID | NOT_THERE)
+@router.get("/{id:any}", response_model=StoredDocument, responses=INVALID | NOT_THERE)
 async def get(id: Id, service: ServiceDep) -> Json:
     """Return a document with its code."""
     hit = await service.pool.call(lambda store: store.find(id))
@@ -70,7 +81,7 @@ async def get(id: Id, service: ServiceDep) -> Json:
     return Json({name: getattr(hit, name) for name in (*FIELDS, "code")})
 
 
-@router.post("", response_model=answers.WrittenAnswer, responses=ASKED | READ_ONLY)
+@router.post("", response_model=WrittenAnswer, responses=ASKED | READ_ONLY)
 async def upsert(body: DocumentsBody, service: ServiceDep) -> Json:
     """Write documents; one whose id is there already replaces the old one.
 
@@ -84,18 +95,13 @@ async def upsert(body: DocumentsBody, service: ServiceDep) -> Json:
     return Json({"written": await service.pool.call(lambda store: write(store, *body.read()))})
 
 
-@router.delete(
-    "/{id:any}",
-    response_model=answers.DeletedAnswer,
-    responses=INVALID | NOT_THERE | READ_ONLY,
-)
+@router.delete("/{id:any}", response_model=DeletedAnswer, responses=INVALID | NOT_THERE | READ_ONLY)
 async def delete(id: Id, service: ServiceDep) -> Json:
     """Delete a document."""
     _check_writable(service)
     if not await service.pool.call(lambda store: store.delete([id])):
         raise NoDocument(id)
-    answer: dict[str, Any] = {"deleted": True}
-    return Json(answer)
+    return Json({"deleted": True})
 
 
 def _page(store: Store, after: str, limit: int) -> dict[str, Any]:

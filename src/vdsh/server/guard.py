@@ -10,9 +10,9 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from vdsh.server.bodies import Limits
 from vdsh.server.bulk import is_stream
 from vdsh.server.json_routes import Json, failure
-from vdsh.server.limits import Limits
 from vdsh.server.log import log as requests
 from vdsh.server.metrics import Metrics
 from vdsh.server.tokens import Tokens, is_loopback, is_open, without_port

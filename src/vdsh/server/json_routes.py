@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.types import Message, Receive
 
 from vdsh.errors import InputError
-from vdsh.server.limits import Limits
+from vdsh.server.bodies import Limits
 from vdsh.store.engine import ModelChangedError
 
 # What programs compare; the sentence beside it is for people and may change.

@@ -17,7 +17,6 @@ from vdsh.server.bodies import name_limits
 from vdsh.server.errors import find_status, without_paths
 from vdsh.server.json_routes import complaint, failure, with_new_model
 from vdsh.server.mcp_tools import TOOLS, WRITING, Answer, Services
-from vdsh.server.service import of_token
 
 INSTRUCTIONS = (
     "Search the user's own documents. Start with search; list_stores says what there is to filter "
@@ -34,7 +33,7 @@ def make_server(services: Services) -> Any:
 
     def seen_by(context: Any) -> Services:
         token = context.request and context.request.scope.get("token")
-        return {name: of_token(service, token) for name, service in services.items()}
+        return {name: service.as_seen_by(token) for name, service in services.items()}
 
     async def list_tools(context: Any, _: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=_describe(seen_by(context)))

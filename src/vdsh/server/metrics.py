@@ -1,20 +1,10 @@
 """Numbers for Prometheus, those of several workers added up."""
 
 import os
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    generate_latest,
-    values,
-)
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, values
 from prometheus_client.multiprocess import MultiProcessCollector
-from prometheus_client.registry import Collector
 from prometheus_client.values import MultiProcessValue, MutexValue
 from starlette.types import Scope
 
@@ -55,7 +45,6 @@ class Metrics:
             multiprocess_mode="livesum",
             registry=self._registry,
         )
-
         self.running.set(0)  # a worker goes on with the numbers of the one it replaces
 
     def note(self, scope: Scope, method: str, status: int, seconds: float) -> None:
@@ -75,23 +64,13 @@ class Metrics:
                 raise WriteError("There is no space for metrics in the temporary folder.")
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        return generate_latest(registry) + generate_latest(_documents(stores))
+        return generate_latest(registry) + _documents(stores).encode()
 
 
-class _Documents(Collector):
-    def __init__(self, stores: Mapping[str, int]) -> None:
-        self.stores = stores
-
-    def collect(self) -> Iterator[Any]:
-        several = len(self.stores) > 1
-        labels = ["store"] if several else []
-        gauge = GaugeMetricFamily("vdsh_documents", "Documents in the store.", labels=labels)
-        for name, number in self.stores.items():
-            gauge.add_metric([name] if several else [], number)
-        yield gauge
-
-
-def _documents(stores: Mapping[str, int]) -> CollectorRegistry:
-    registry = CollectorRegistry()
-    registry.register(_Documents(stores))
-    return registry
+def _documents(stores: Mapping[str, int]) -> str:
+    """Write a gauge: one of `prometheus_client` would count in the files of this worker."""
+    lines = ["# HELP vdsh_documents Documents in the store.", "# TYPE vdsh_documents gauge"]
+    for name, number in stores.items():
+        labels = f'{{store="{name}"}}' if len(stores) > 1 else ""
+        lines.append(f"vdsh_documents{labels} {float(number)}")
+    return "\n".join([*lines, ""])

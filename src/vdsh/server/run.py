@@ -13,8 +13,8 @@ from uvicorn.config import STARTUP_FAILURE
 
 from vdsh.errors import FolderError, InputError, MissingFileError
 from vdsh.search.index import check_device
+from vdsh.server.bodies import Limits
 from vdsh.server.connections import PatientConfig, PatientProtocol
-from vdsh.server.limits import Limits
 from vdsh.server.log import set_up_log
 from vdsh.server.sharing import BACKLOG, SharingServer, inherited, listen
 from vdsh.server.tokens import Tokens, check_exposure
