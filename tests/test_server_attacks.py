@@ -17,8 +17,8 @@ from vdsh import Document, corpus_map, open_store
 from vdsh.corpus_map import CorpusMap
 from vdsh.errors import EngineError, VdshError, WriteError
 from vdsh.explain import highlights
-from vdsh.server import routes
 from vdsh.server import pool as pools
+from vdsh.server import routes
 from vdsh.server.app import create_app
 from vdsh.server.bodies import DocumentsBody, EncodeBody, Limits, SearchBody
 from vdsh.server.pool import StorePool

@@ -13,7 +13,6 @@ import orjson
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
-from starlette.types import Message, Receive
 
 from vdsh.errors import InputError
 from vdsh.server.bodies import Limits
@@ -57,12 +56,18 @@ class Json(Response):
 
 
 class _ReadRequest(Request):
-    """A request whose body was read and checked already."""
+    """A request whose body was read and checked already.
 
+    FastAPI takes an object of the right class as it is.
+    """
+
+    content: bytes
     checked: Any
 
+    async def body(self) -> bytes:
+        return self.content
+
     async def json(self) -> Any:
-        """Give FastAPI what was read; it takes an object of the right class as it is."""
         return self.checked
 
 
@@ -84,15 +89,14 @@ class JsonRoute(APIRoute):
         async def read_first(request: Request) -> Response:
             if model is None:
                 return await answer(request)
-            content, limits = await request.body(), request.app.state.service.limits
-            read = _ReadRequest(request.scope, _given(content))
-            if len(content) < LARGE:
-                read.checked = read_body(content, model, limits)
+            read = _ReadRequest(request.scope)
+            read.content = await request.body()
+            given = (read.content, model, request.app.state.service.limits)
+            if len(read.content) < LARGE:
+                read.checked = read_body(*given)
             else:
                 loop = asyncio.get_running_loop()
-                read.checked = await loop.run_in_executor(
-                    _reader, _read_large, content, model, limits
-                )
+                read.checked = await loop.run_in_executor(_reader, _read_large, *given)
             return await answer(read)
 
         return read_first
@@ -122,13 +126,6 @@ def _read_large(content: bytes, model: type[BaseModel], limits: Limits) -> BaseM
         return read_body(content, model, limits)
     finally:
         gc.enable()
-
-
-def _given(content: bytes) -> Receive:
-    async def receive() -> Message:
-        return {"type": "http.request", "body": content, "more_body": False}
-
-    return receive
 
 
 def failure(

@@ -3,9 +3,10 @@
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -16,16 +17,16 @@ from vdsh.errors import DamageError, VdshError
 from vdsh.jit import load_kernels
 from vdsh.model import Model
 from vdsh.server.errors import without_paths
-from vdsh.server.text_queue import TextQueue
 from vdsh.store import Store, open_store
 from vdsh.store.engine import ModelChangedError
 from vdsh.store.hits import ParsedQuery
+from vdsh.store.queries import encode_words, read_words
 
 T = TypeVar("T")
 
 HANDLES = 2  # a slow filter must not keep quick searches waiting
 WAIT = 10.0  # seconds for another writer
-
+TOGETHER = 16  # texts that are encoded at a time; then others come in between
 SLOW = 5.0  # seconds that a question may wait before the service is not ready
 AGAIN = 0.05  # seconds after which a question that goes on is interrupted once more
 LAST = 2.0  # seconds for questions to end when the service does
@@ -68,8 +69,6 @@ class StorePool:
     model : Model
         The store's model, which the handles share, as they share the index. Where the store was
         encoded anew with another one, it is that one from the next search on.
-    encoder : TextQueue
-        Encodes single texts with it.
     path : str
         The store's folder.
     memo : Memo
@@ -79,7 +78,6 @@ class StorePool:
     """
 
     model: Model
-    encoder: TextQueue
     path: str = ""
 
     def __init__(
@@ -101,11 +99,6 @@ class StorePool:
         self._lock = Lock()
         self._questions: set[_Question] = set()
         self._damaged = False
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the store was opened and searched once."""
-        return bool(self._handles)
 
     def trouble(self) -> str | None:
         """Say why the store should not be asked now, if it should not."""
@@ -158,18 +151,19 @@ class StorePool:
             for question in list(self._questions):
                 question.interrupt()
             time.sleep(AGAIN)
-        if self._handles:
-            self.encoder.close()
         if not isinstance(self._source, Store) and not self._questions:
             for handle in self._handles:
                 handle.close()
         self._handles = []
 
     async def read(self, *texts: str, rank: str) -> list[ParsedQuery]:
-        """Return texts as queries; those that wait at the same time are encoded together."""
+        """Return the words and the codes of texts."""
         if not self._handles:
             await self.call(lambda _: None)
-        return await self.encoder.read_many(texts, rank)
+        found: list[ParsedQuery] = []
+        while some := texts[len(found) : len(found) + TOGETHER]:
+            found += await self.compute(partial(_encode, self.model, some, rank))
+        return found
 
     async def call(self, work: Callable[[Store], T]) -> T:
         """Run `work(store)` in a thread; where nobody waits any more, it is interrupted."""
@@ -226,7 +220,7 @@ class StorePool:
             self._models[handle] = handle.model
             if handle.model.fingerprint == self.model.fingerprint:
                 return False
-            self.model = self.encoder.model = handle.model
+            self.model = handle.model
             return True
 
     def _waited(self) -> float:
@@ -249,10 +243,13 @@ class StorePool:
             handles = [first, *(open_store(source, first.model, **how) for _ in more)]
         self.model, self.path = handles[0].model, handles[0].info()["path"]
         self._models = {handle: handle.model for handle in handles}
-        self.encoder = TextQueue(self.model)
         for handle in handles:
             handle.search("anything", k=1)  # no one who asks waits for codes or words to be read
         return handles
+
+
+def _encode(model: Model, texts: Sequence[str], rank: str) -> list[ParsedQuery]:
+    return encode_words(model, [read_words(text, rank) for text in texts])
 
 
 class _Question:
