@@ -22,8 +22,8 @@ from vdsh.codes import to_hex, unpack
 from vdsh.errors import VdshError
 from vdsh.server.app import create_app
 from vdsh.server.bodies import Limits
-from vdsh.server.log import JsonLines
 from vdsh.server.pool import StorePool
+from vdsh.server.run import JsonLines
 from vdsh.server.service import EXAMPLES
 from vdsh.server.tokens import Token, read_tokens
 

@@ -21,8 +21,8 @@ from vdsh.server import pool as pools
 from vdsh.server import routes
 from vdsh.server.app import create_app
 from vdsh.server.bodies import DocumentsBody, EncodeBody, Limits, SearchBody
+from vdsh.server.metrics import FOLDER, room_for_numbers
 from vdsh.server.pool import StorePool
-from vdsh.server.workers import FOLDER, room_for_numbers
 
 TOKEN = "correct-horse-battery-staple"
 

@@ -24,8 +24,8 @@ from servers import serving
 from vdsh import Document, open_store
 from vdsh.errors import VdshError
 from vdsh.server.connections import MOST_REQUESTS
+from vdsh.server.metrics import FOLDER
 from vdsh.server.run import check_tls
-from vdsh.server.workers import FOLDER
 
 TOKEN = "correct-horse-battery-staple"
 SECONDS = 3  # what clients are given here to send a request

@@ -1,7 +1,11 @@
 """Numbers for Prometheus, those of several workers added up."""
 
+import logging
 import os
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, values
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -9,14 +13,36 @@ from prometheus_client.values import MultiProcessValue, MutexValue
 from starlette.types import Scope
 
 from vdsh.errors import WriteError
-from vdsh.server.workers import FOLDER
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 METHODS = ("GET", "HEAD", "POST", "DELETE")
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # where workers leave their numbers; empty: nowhere
+NUMBERS = ("counter", "histogram", "gauge_livesum")  # the files of a worker, as Prometheus names it
+ROOM = 2**18  # bytes of such a file; one that grew on a full disk would kill its worker
+
+log = logging.getLogger("vdsh.server")
+
+
+@contextmanager
+def room_for_numbers(n_workers: int) -> Iterator[None]:
+    """Make the files in which workers count, whole from the beginning; where they fit."""
+    with ExitStack() as stack:
+        made = tempfile.TemporaryDirectory
+        try:
+            folder = stack.enter_context(made(prefix="vdsh-metrics-", ignore_cleanup_errors=True))
+            for name in NUMBERS:
+                for place in range(n_workers):
+                    Path(folder, f"{name}_{place}.db").write_bytes(bytes(ROOM))
+        except OSError as error:
+            log.warning("There is no space for metrics, so /metrics answers 503: %s.", error)
+            stack.close()
+            folder = ""
+        os.environ[FOLDER] = folder
+        yield
 
 
 def share_numbers(slot: int) -> None:
-    """Count in the files of this worker's place, which `workers` made; those of a dead one too."""
+    """Count in the files of this worker's place, made before; those of a dead one too."""
     shared = bool(os.environ.get(FOLDER))
     values.ValueClass = MultiProcessValue(lambda: slot) if shared else MutexValue  # type: ignore
 
