@@ -9,11 +9,12 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from vdsh.codes import to_hex
 from vdsh.errors import InputError
 from vdsh.server.answers import ASKED, INVALID, NOT_THERE, READ_ONLY, StoredDocument, answer
+from vdsh.server.asked import find_document
 from vdsh.server.bodies import DocumentsBody
 from vdsh.server.bulk import BulkAnswer, is_stream, write
-from vdsh.server.errors import Forbidden, NoDocument
+from vdsh.server.errors import NoDocument
 from vdsh.server.json_routes import Json, JsonRoute
-from vdsh.server.service import Service, ServiceDep, service_of
+from vdsh.server.service import ServiceDep, service_of
 from vdsh.store import Store
 
 FIELDS = ("id", "text", "labels", "metadata")
@@ -38,7 +39,7 @@ class _DocumentsRoute(JsonRoute):
         async def choose(request: Request) -> Response:
             if is_stream(request.scope):
                 service = await service_of(request)
-                _check_writable(service)
+                service.check_writable()
                 return BulkAnswer(service)
             return await handle(request)
 
@@ -75,9 +76,7 @@ async def page(
 @router.get("/{id:any}", response_model=StoredDocument, responses=INVALID | NOT_THERE)
 async def get(id: Id, service: ServiceDep) -> Json:
     """Return a document with its code."""
-    hit = await service.pool.call(lambda store: store.find(id))
-    if hit is None:
-        raise NoDocument(id)
+    hit = await service.pool.call(lambda store: find_document(store, id))
     return Json({name: getattr(hit, name) for name in (*FIELDS, "code")})
 
 
@@ -91,14 +90,14 @@ async def upsert(body: DocumentsBody, service: ServiceDep) -> Json:
     as `vdsh index` reads them, and so is the answer: `{"written": 2000}` for each batch that is on
     disk, and at last `{"written": 4321, "done": true}`, or what went wrong as `error`.
     """
-    _check_writable(service)
+    service.check_writable()
     return Json({"written": await service.pool.call(lambda store: write(store, *body.read()))})
 
 
 @router.delete("/{id:any}", response_model=DeletedAnswer, responses=INVALID | NOT_THERE | READ_ONLY)
 async def delete(id: Id, service: ServiceDep) -> Json:
     """Delete a document."""
-    _check_writable(service)
+    service.check_writable()
     if not await service.pool.call(lambda store: store.delete([id])):
         raise NoDocument(id)
     return Json({"deleted": True})
@@ -118,8 +117,3 @@ def _page(store: Store, after: str, limit: int) -> dict[str, Any]:
             break
     last = found[-1]["id"] if more else None
     return {"documents": found, "next": last, "model": store.model.fingerprint}
-
-
-def _check_writable(service: Service) -> None:
-    if service.refusal is not None:
-        raise Forbidden(service.refusal)

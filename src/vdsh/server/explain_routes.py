@@ -131,18 +131,13 @@ def _load(path: File, model: Model) -> CorpusMap:
 
 
 def _answer(pool: StorePool, *, packed: bool) -> bytes:
-    version = _version(pool)
-    if packed:
-        return pool.memo.get(
-            "packed map",
-            version,
-            lambda: gzip.compress(_answer(pool, packed=False), 6, mtime=0),
-        )
-    return pool.memo.get("map as JSON", version, lambda: _written(_read_map(pool)))
+    written = pool.memo.get("packed map", _version(pool), lambda: _written(_read_map(pool)))
+    return written if packed else gzip.decompress(written)
 
 
 def _written(found: CorpusMap) -> bytes:
     x, y = found.points.round(4).T.tolist()
     fields = {"ids": found.ids, "x": x, "y": y, "label": found.label.tolist()}
     fields |= {"labels": found.labels, "titles": found.titles}
-    return orjson.dumps(fields | {"documents": found.facts["documents"]})
+    written = orjson.dumps(fields | {"documents": found.facts["documents"]})
+    return gzip.compress(written, 6, mtime=0)

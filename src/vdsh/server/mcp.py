@@ -17,10 +17,10 @@ from starlette.types import Receive, Scope, Send
 
 from vdsh import __version__
 from vdsh.errors import InputError, VdshError
-from vdsh.server.asked import read_query
+from vdsh.server.asked import find_document, read_query
 from vdsh.server.bodies import Body, DocumentsBody, Id, Query, Text, Where, name_limits
 from vdsh.server.bulk import write
-from vdsh.server.errors import Forbidden, NoDocument, find_status, without_paths
+from vdsh.server.errors import find_status, without_paths
 from vdsh.server.json_routes import complaint, failure, with_new_model
 from vdsh.server.service import Service
 from vdsh.store import Hit, Store
@@ -89,9 +89,7 @@ async def more_like_this(body: _Like, services: Services) -> Answer:
 
 async def get(body: _Get, services: Services) -> Answer:
     """Read a document by its id; a long text in pieces: go on at `next_offset`."""
-    hit = await _chosen(body, services).pool.call(lambda store: store.find(body.id))
-    if hit is None:
-        raise NoDocument(body.id)
+    hit = await _chosen(body, services).pool.call(lambda store: find_document(store, body.id))
     end, size = body.offset + body.length, len(hit.text)
     piece = hit.text[body.offset : end]
     fields = {"id": hit.id, "text": piece, "characters": size, **_about(hit)}
@@ -132,8 +130,8 @@ def _chosen(body: _Asking, services: Services, *, writes: bool = False) -> Servi
     service = services.get(body.store or next(iter(services)))
     if service is None:
         raise InputError(f"There is no store '{body.store}'. There are: {', '.join(services)}.")
-    if writes and service.refusal is not None:
-        raise Forbidden(service.refusal)
+    if writes:
+        service.check_writable()
     return service
 
 

@@ -49,14 +49,7 @@ LEAST_LIFE = 1.0  # seconds; a worker that dies sooner is replaced after a pause
 log = logging.getLogger("vdsh.server")
 
 
-class Certificate(NamedTuple):
-    """The files of a certificate, with those that vouch for it, and of its key."""
-
-    cert: str
-    key: str
-
-
-def check_tls(cert: str | None, key: str | None) -> Certificate | None:
+def check_tls(cert: str | None, key: str | None) -> tuple[str, str] | None:
     """Return the two files where both are given and fit together; None where neither is."""
     if cert is None and key is None:
         return None
@@ -75,7 +68,7 @@ def check_tls(cert: str | None, key: str | None) -> Certificate | None:
     except OSError as error:
         raise InputError(f"Cannot read '{cert}' or '{key}': {error.strerror}.") from error
     _check_dates(cert, key)
-    return Certificate(cert, key)
+    return cert, key
 
 
 def _check_dates(cert: str, key: str) -> None:
@@ -109,7 +102,7 @@ class Settings(NamedTuple):
     tokens: Tokens | None = None
     limits: Limits = Limits()
     logged: bool = True
-    tls: Certificate | None = None
+    tls: tuple[str, str] | None = None  # the files of a certificate and of its key
     device: str = "cpu"  # where codes are searched
 
 
@@ -136,7 +129,10 @@ def serve(
     given = inherited()
     check_exposure(given[0].getsockname()[0] if given else host, settings.tokens)
     check_device(settings.device)
-    n_documents = {name: _prepare(store) for name, store in settings.stores.items()}
+    n_documents = {}
+    for name, path in settings.stores.items():  # here, not first in the workers
+        with open_store(path, create=False) as store:
+            n_documents[name] = store.count()
     sockets = given or listen(host, port, workers)
     set_up_log(requests=settings.logged)
     if started is not None:
@@ -152,12 +148,6 @@ def serve(
         one.close()
     if not could_start:
         raise FolderError("The service could not start. The lines above say why.")
-
-
-def _prepare(path: str) -> int:
-    """Look whether the store can be opened, before workers do; return how many documents it has."""
-    with open_store(path, create=False) as store:
-        return store.count()
 
 
 def _address(listener: socket.socket, scheme: str) -> str:
@@ -250,8 +240,8 @@ def run_worker(settings: Settings, sockets: list[socket.socket]) -> bool:
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=int(limits.seconds + limits.client_seconds) + 1,
-        ssl_certfile=settings.tls and settings.tls.cert,
-        ssl_keyfile=settings.tls and settings.tls.key,
+        ssl_certfile=settings.tls and settings.tls[0],
+        ssl_keyfile=settings.tls and settings.tls[1],
     )
     config.client_seconds = limits.client_seconds
     # uvicorn raises the signal that stopped it again when all is done; that is no error.

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vdsh.errors import InputError
 from vdsh.server.bodies import Limits
+from vdsh.server.errors import Forbidden
 from vdsh.server.json_routes import failure
 from vdsh.server.pool import StorePool
 from vdsh.server.tokens import Token
@@ -40,6 +41,11 @@ class Service(NamedTuple):
     def writable(self) -> bool:
         """Whether the one who asks may change documents."""
         return self.refusal is None
+
+    def check_writable(self) -> None:
+        """Raise where the one who asks may not change documents."""
+        if self.refusal is not None:
+            raise Forbidden(self.refusal)
 
     def as_seen_by(self, token: Token | None) -> "Service":
         """Return the store as the owner of a token may use it."""
