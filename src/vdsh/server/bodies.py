@@ -19,10 +19,9 @@ from pydantic import (
     model_validator,
 )
 from pydantic.json_schema import SkipJsonSchema
-from pydantic_core import PydanticCustomError, core_schema
+from pydantic_core import core_schema
 
 from vdsh.documents.document import CONTROL, Document
-from vdsh.errors import InputError
 from vdsh.store.filters import parse_where
 
 MOST_PARTS = 100  # of a filter
@@ -67,9 +66,9 @@ class Limited:
     def _check(self, value: Any, info: ValidationInfo) -> Any:
         most: int = getattr(info.context or Limits(), self.setting)
         size = len(value) if isinstance(value, str | list) else value
-        if isinstance(size, int) and size > most:
+        if isinstance(size, int):
             unit = " characters" if self.setting == "text" else ""
-            raise _complaint(f"{self.name or info.field_name} must be at most {most:,}{unit}", size)
+            _check_size(f"{self.name or info.field_name} must be", size, most, unit)
         return value
 
 
@@ -84,32 +83,25 @@ class Body(BaseModel):
         if isinstance(fields, dict):
             for name in fields:
                 if name not in cls.model_fields:
-                    raise PydanticCustomError(
-                        "unknown", "There is no field '{name}'", {"name": name}
+                    raise ValueError(
+                        f"There is no field '{name}'. See /docs for the fields there are."
                     )
         return fields
 
 
-def _complaint(sentence: str, size: int) -> PydanticCustomError:
-    return _said(f"{sentence}. Got {size:,}.")
-
-
-def _said(sentence: str) -> PydanticCustomError:
-    return PydanticCustomError("said", "{said}", {"said": sentence})
+def _check_size(what: str, size: int, most: int, unit: str = "") -> None:
+    if size > most:
+        raise ValueError(f"{what} at most {most:,}{unit}. Got {size:,}.")
 
 
 def _read_typed(where: Any) -> Any:
     """Make one filter of texts as the command line takes them."""
     if not isinstance(where, list):
         return where
-    if len(where) > MOST_PARTS:
-        raise _complaint(f"A filter must have at most {MOST_PARTS} parts", len(where))
+    _check_size("A filter must have", len(where), MOST_PARTS, " parts")
     if not all(isinstance(text, str) for text in where):
-        raise _said('where must be an object, or a list of texts such as ["label=space"].')
-    try:
-        return parse_where(where)
-    except InputError as error:
-        raise _said(str(error)) from error
+        raise ValueError('where must be an object, or a list of texts such as ["label=space"].')
+    return parse_where(where)
 
 
 def _check_filter(where: dict[str, Any]) -> dict[str, Any]:
@@ -120,10 +112,8 @@ def _check_filter(where: dict[str, Any]) -> dict[str, Any]:
         some = left.pop()
         n_parts += len(some) if isinstance(some, dict) else 0
         n_values += len(some) if isinstance(some, list) else 0
-        if n_parts > MOST_PARTS:
-            raise _complaint(f"A filter must have at most {MOST_PARTS} parts", n_parts)
-        if n_values > MOST_VALUES:
-            raise _complaint(f"A filter must have at most {MOST_VALUES:,} values", n_values)
+        _check_size("A filter must have", n_parts, MOST_PARTS, " parts")
+        _check_size("A filter must have", n_values, MOST_VALUES, " values")
         inner = some.values() if isinstance(some, dict) else some
         left += [part for part in inner if isinstance(part, dict | list)]
     return where
@@ -134,8 +124,7 @@ def _check_metadata(metadata: Any) -> Any:
         size = len(orjson.dumps(metadata))
     except TypeError:  # too deep, or a number too large: the store refuses it with a sentence
         return metadata
-    if size > MOST_METADATA:
-        raise _complaint(f"metadata must be at most {MOST_METADATA:,} bytes of JSON", size)
+    _check_size("metadata must be", size, MOST_METADATA, " bytes of JSON")
     return metadata
 
 
@@ -211,7 +200,7 @@ class Query(Body):
         text = None if self.vector is not None else self.text
         given = (text, self.code, self.id, self.vector)
         if sum(value is not None for value in given) != 1:
-            raise ValueError("Give one of text, code, id and vector")
+            raise ValueError("Give one of text, code, id and vector.")
         return self
 
 
@@ -240,8 +229,7 @@ class SearchManyBody(Body):
     @model_validator(mode="after")
     def _check_total(self, info: ValidationInfo) -> Self:
         most, total = (info.context or Limits()).k, self.k * len(self.texts)
-        if total > most:
-            raise _complaint(f"k times the number of texts must be at most {most:,}", total)
+        _check_size("k times the number of texts must be", total, most)
         return self
 
 
@@ -272,7 +260,7 @@ class EncodeBody(Body):
     @model_validator(mode="after")
     def _check_some(self) -> Self:
         if not self.model_fields_set:
-            raise ValueError("The field 'texts' is missing")
+            raise ValueError("The field 'texts' is missing.")
         return self
 
 
@@ -290,7 +278,7 @@ class PlaceBody(Body):
     @model_validator(mode="after")
     def _check_one(self) -> Self:
         if (self.text is None) == (self.id is None):
-            raise ValueError("Give one of text and id")
+            raise ValueError("Give one of text and id.")
         return self
 
 
@@ -305,7 +293,7 @@ class ExplainBody(PlaceBody):
     @model_validator(mode="after")
     def _check_other(self) -> Self:
         if self.other is not None and self.other_id is not None:
-            raise ValueError("Give one of other and other_id, or neither")
+            raise ValueError("Give one of other and other_id, or neither.")
         return self
 
 

@@ -138,12 +138,8 @@ def failure(
 def complaint(error: Mapping[str, Any]) -> str:
     """Say in a sentence what pydantic found wrong."""
     place = ".".join(str(part) for part in error["loc"] if _is_field(part))
-    if error["type"] == "said":
-        return str(error["msg"])
     if error["type"] == "value_error":
-        return f"{error['ctx']['error']}."
-    if error["type"] == "unknown":
-        return f"{error['msg']}. See /docs for the fields there are."
+        return str(error["ctx"]["error"])
     if error["type"] == "missing":
         return f"The field '{place}' is missing."
     said = f"{error['msg']}. Got {short(error['input'])}."

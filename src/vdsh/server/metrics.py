@@ -51,25 +51,21 @@ class Metrics:
     """What one application counts."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
+        own = self._registry = CollectorRegistry()
+        of_requests = ["method", "path", "status"]
         self._requests = Counter(
-            "vdsh_requests",
-            "Requests by path and status.",
-            ["method", "path", "status"],
-            registry=self._registry,
+            "vdsh_requests", "Requests by path and status.", of_requests, registry=own
         )
         self._seconds = Histogram(
             "vdsh_request_seconds",
             "Time to answer, by path.",
             ["path"],
             buckets=BUCKETS,
-            registry=self._registry,
+            registry=own,
         )
+        about = "Requests that are being answered."
         self.running = Gauge(
-            "vdsh_running_requests",
-            "Requests that are being answered.",
-            multiprocess_mode="livesum",
-            registry=self._registry,
+            "vdsh_running_requests", about, multiprocess_mode="livesum", registry=own
         )
         self.running.set(0)  # a worker goes on with the numbers of the one it replaces
 

@@ -3,9 +3,9 @@
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -192,9 +192,10 @@ class StorePool:
         if not self._handles:
             self.open()
         handle = self._free.get()
+        with question.lock:
+            question.handle, question.began = handle, time.monotonic()
         try:
-            with question.asked_of(handle):
-                found = work(handle)
+            found = work(handle)
             if self._follow(handle):
                 raise ModelChangedError(
                     "The model of the store changed during the request. Send it again."
@@ -207,6 +208,8 @@ class StorePool:
             self._damaged = True
             raise
         finally:
+            with question.lock:
+                question.handle = None
             self._free.put(handle)
 
     def _follow(self, handle: Store) -> bool:
@@ -252,28 +255,17 @@ def _encode(model: Model, texts: Sequence[str], rank: str) -> list[ParsedQuery]:
     return encode_words(model, [read_words(text, rank) for text in texts])
 
 
+@dataclass(eq=False)
 class _Question:
     """Something asked of the store, from when it waits for a handle until its thread is done."""
 
-    def __init__(self) -> None:
-        self.asked = time.monotonic()
-        self.began = 0.0
-        self._handle: Store | None = None
-        self._lock = Lock()
-
-    @contextmanager
-    def asked_of(self, handle: Store) -> Iterator[None]:
-        """Note which handle answers it: that one, and no other question's, is interrupted."""
-        with self._lock:
-            self._handle, self.began = handle, time.monotonic()
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._handle = None
+    asked: float = field(default_factory=time.monotonic)
+    began: float = 0.0
+    handle: Store | None = None  # that one, and no other question's, is interrupted
+    lock: Lock = field(default_factory=Lock)
 
     def interrupt(self) -> None:
         """Make the store give it up, if it is being answered."""
-        with self._lock:
-            if self._handle is not None:
-                self._handle.interrupt()
+        with self.lock:
+            if self.handle is not None:
+                self.handle.interrupt()
