@@ -96,7 +96,7 @@ class Client(Verbs):
 
         See `Store.search`.
         """
-        asked = {"k": check_count("k", k, 1), "where": where, "rank": rank}
+        asked: dict[str, Any] = {"k": check_count("k", k, 1), "where": where, "rank": rank}
         asked |= {"strict": strict or None, "vector": to_list(vector)}
         return read_hits(self._post("search", query_fields(query) | asked))
 

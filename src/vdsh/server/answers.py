@@ -60,7 +60,8 @@ _known = cache(described)
 
 def may_have(kind: Any, about: str | None = None) -> Any:
     """Describe a field that is left out where there is nothing to say."""
-    return kind | SkipJsonSchema[None], Field(None, description=about)
+    optional = kind | SkipJsonSchema[None]  # type: ignore[misc]
+    return optional, Field(None, description=about)
 
 
 StoredDocument: Any = described(Document, name="StoredDocument", code=(str, ...))

@@ -135,8 +135,10 @@ def _add_page(app: FastAPI) -> None:
 def _describe(app: FastAPI, limits: Limits, *, token: bool) -> dict[str, Any]:
     """Make the OpenAPI description, with the limits of this service."""
     if app.openapi_schema is None:
-        about = {"title": "vdsh", "version": __version__, "description": DESCRIPTION}
-        schema = name_limits(get_openapi(**about, routes=app.routes), limits)
+        made = get_openapi(
+            title="vdsh", version=__version__, description=DESCRIPTION, routes=app.routes
+        )
+        schema = name_limits(made, limits)
         if token:
             scheme = {"bearer": {"type": "http", "scheme": "bearer"}}
             schema["components"]["securitySchemes"] = scheme

@@ -91,28 +91,17 @@ class BulkAnswer(Response):
         self.n_lines += len(lines)
 
         def work(store: Store) -> int:
+            # The field `vector` stays in the metadata where the model takes none.
             vectors: list[Any] | None = [] if store.model.needs_vectors else None
-            return write(store, read_lines(lines, first, limits, vectors), vectors)
+            numbered = [(number, line) for number, line in enumerate(lines, first) if line.strip()]
+            documents = [_document(line, number, limits, vectors) for number, line in numbered]
+            return write(store, documents, vectors)
 
         try:
             async with self.service.pool.bulk, asyncio.timeout(limits.seconds):
                 return await with_new_model(lambda: self.service.pool.call(work))
         except TimeoutError:
             raise WriteError(f"Writing took more than {limits.seconds:g} s.") from None
-
-
-def read_lines(
-    lines: Sequence[bytes], first: int, limits: Limits, vectors: list[Any] | None = None
-) -> list[Document]:
-    """Read documents as `vdsh index` does; the first line has that number.
-
-    Their fields `vector` are put into a list, where there is one, or else stay in the metadata.
-    """
-    return [
-        _document(line, number, limits, vectors)
-        for number, line in enumerate(lines, first)
-        if line.strip()
-    ]
 
 
 def write(store: Store, documents: list[Document], vectors: list[Any] | None) -> int:
@@ -124,6 +113,7 @@ def write(store: Store, documents: list[Document], vectors: list[Any] | None) ->
 
 
 def _document(line: bytes, number: int, limits: Limits, vectors: list[Any] | None) -> Document:
+    """Read a document as `vdsh index` does."""
     place = f"line {number:,}"
     try:
         fields = orjson.loads(line)

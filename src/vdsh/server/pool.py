@@ -118,9 +118,9 @@ class StorePool:
 
     async def find_trouble(self) -> str | None:
         """Ask the store how many documents it has, and say what is wrong if it cannot tell."""
-        if (known := self.trouble()) is not None:
-            return known
         try:
+            if (known := self.trouble()) is not None:
+                return known
             async with asyncio.timeout(SLOW):
                 await self.call(lambda store: store.count())
         except TimeoutError:
@@ -128,7 +128,7 @@ class StorePool:
         except ModelChangedError:  # it answers, with a new model
             return None
         except VdshError as error:
-            return self.trouble() or without_paths(str(error), [self.path])
+            return without_paths(str(error), [self.path])
         return None
 
     def has_map(self) -> bool:

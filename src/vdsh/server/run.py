@@ -159,7 +159,7 @@ def supervise(
     work: Callable[..., None],
     arguments: tuple[Any, ...],
     n_workers: int,
-    sockets: list[socket],
+    sockets: list[socket.socket],
     tick: Callable[[], None] | None = None,
 ) -> bool:
     """Run `work(place, *arguments)` in processes until SIGTERM or SIGINT; False if none can start.

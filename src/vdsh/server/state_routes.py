@@ -66,7 +66,7 @@ async def metrics(request: Request) -> Response:
 
 async def _describe(service: Service) -> dict[str, Any]:
     """Describe a store, or say what is wrong with it: the others are listed all the same."""
-    trouble = service.pool.trouble()
+    trouble = await service.pool.find_trouble()
     if trouble is not None:
         return {"name": service.name, "trouble": trouble}
     n_documents = await service.pool.call(lambda store: store.count())
