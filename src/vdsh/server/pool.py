@@ -96,6 +96,8 @@ class StorePool:
         self._models: dict[Store, Model] = {}
         self._free: SimpleQueue[Store] = SimpleQueue()
         self._threads = ThreadPoolExecutor(self._n_handles, thread_name_prefix="vdsh-server")
+        # Of its own: a text would wait twice in the queue behind slow searches.
+        self._encoder = ThreadPoolExecutor(1, thread_name_prefix="vdsh-encoder")
         self._lock = Lock()
         self._questions: set[_Question] = set()
         self._damaged = False
@@ -145,7 +147,8 @@ class StorePool:
 
     def close(self) -> None:
         """Interrupt what still runs and give the store back, unless a thread hangs in it."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for threads in (self._threads, self._encoder):
+            threads.shutdown(wait=False, cancel_futures=True)
         deadline = time.monotonic() + LAST
         while self._questions and time.monotonic() < deadline:
             for question in list(self._questions):
@@ -162,7 +165,8 @@ class StorePool:
             await self.call(lambda _: None)
         found: list[ParsedQuery] = []
         while some := texts[len(found) : len(found) + TOGETHER]:
-            found += await self.compute(partial(_encode, self.model, some, rank))
+            encode = partial(_encode, self.model, some, rank)
+            found += await asyncio.get_running_loop().run_in_executor(self._encoder, encode)
         return found
 
     async def call(self, work: Callable[[Store], T]) -> T:
