@@ -1,12 +1,14 @@
 """What a store finds by words and codes, beside BM25, BM25 with stems, and MiniLM.
 
     VDSH_DATA=path/to/data python benchmarks/bench_relevance.py [--embed sentence-transformers:NAME]
-        [--tasks cacm,med] [--only deep]
+        [--vectors FOLDER] [--tasks cacm,med] [--only deep]
 
 A model of 128 bits learns the documents of each task without labels, as `vdsh fit` does with a
 tenth of them held out, and a store of them answers the queries. The tasks are in
 `relevance_tasks.py`; with `--tasks` only some, printed and not recorded. Models are kept in
-`build/relevance`, so that another rule can be tried in minutes. `deep` asks for sentences in the
+`build/relevance`, so that another rule can be tried in minutes. Vectors are read from the folder,
+where `med.documents.npy` and `med.queries.npy` have a row for each of that task; those that are
+missing there are made with `--embed`, and kept. `deep` asks for sentences in the
 second half of long documents.
 """
 
@@ -14,20 +16,21 @@ import hashlib
 import tempfile
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from common import ROOT, run, show, times
 from relevance_tasks import LANGUAGES, SEVEN, TASKS, Task, load, long_documents
 
-from vdsh import Document, TextHasher, open_store
+from vdsh import Document, JointModel, TextHasher, VectorHasher, open_store
 from vdsh.embed import embed
 from vdsh.paper.settings import METHOD
 from vdsh.text.tokenizer import tokenize
 
 NEAREST = 100  # kept of each ranking
 TIMED = 200  # queries that are asked one at a time
-BITS = 128
+BITS, VECTOR_BITS = 128, 256
 METHODS = ("linear", "vdsh")
 KEPT = ROOT / "build" / "relevance"
 SHOWN = 0.7  # of a sentence's words, in the passage that is shown
@@ -59,10 +62,13 @@ def measure(given):
 def contenders(name, task, folder, given):
     """Give those of a task, each when the one before was measured."""
     yield from (words(task, stems) for stems in ("", LANGUAGES.get(name, "english")))
-    if given.embed:
-        yield vectors(task, given.embed)
+    embedded = vectors_of(name, task, given)
+    if embedded:
+        yield by_vectors(task, *embedded)
     for method in METHODS:
         made = fitted(task, method, quick=given.quick)
+        if embedded:
+            yield from with_vectors(task, method, made, f"{folder}/joint-{method}", *embedded)
         with open_store(f"{folder}/{method}", made) as store:
             store.upsert(Document(f"{row:06}", text) for row, text in enumerate(task.texts))
             for ranking, rank in (("words and codes", "relevance"), ("codes", "expected")):
@@ -111,14 +117,45 @@ def words(task: Task, stems: str) -> Contender:
     return Contender("BM25 with stems" if stems else "BM25", ask)
 
 
-def vectors(task: Task, model: str) -> Contender:
+def vectors_of(name: str, task: Task, given) -> list:
+    """Read the vectors of documents and queries, or make and keep them; none without options."""
+    if not given.vectors and not given.embed:
+        return []
+    found = []
+    for kind, texts in (("documents", task.texts), ("queries", task.queries)):
+        file = Path(given.vectors or KEPT / "vectors") / f"{name}.{kind}.npy"
+        if given.embed and not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            np.save(file, embed(texts, given.embed))
+        found.append(np.load(file))
+        if len(found[-1]) != len(texts):
+            raise SystemExit(f"{file} has {len(found[-1])} rows for {len(texts)} {kind}.")
+    return found
+
+
+def by_vectors(task: Task, documents, asked) -> Contender:
     """Rank by the cosine of vectors."""
-    documents = unit(embed(task.texts, model))
+    documents, asked = unit(documents), dict(zip(task.queries, unit(asked), strict=True))
 
     def ask(queries):
-        return [best(scores) for scores in unit(embed(queries, model)) @ documents.T]
+        return [best(asked[query] @ documents.T) for query in queries]
 
     return Contender("MiniLM", ask, documents[0].nbytes)
+
+
+def with_vectors(task: Task, method: str, topic: TextHasher, place: str, documents, asked):
+    """Rank by words, topic and the bits of vectors, as a store does."""
+    known = dict(zip(task.queries, asked, strict=True))
+    model = JointModel(topic, VectorHasher(VECTOR_BITS, random_state=0).fit(documents))
+    rows = [Document(f"{row:06}", text) for row, text in enumerate(task.texts)]
+    with open_store(place, model) as store:
+        store.upsert(rows, vectors=documents)
+
+        def ask(queries):
+            answers = (store.search(query, NEAREST, vector=known[query]) for query in queries)
+            return [[int(hit.id) for hit in hits] for hits in answers]
+
+        yield Contender(f"words, codes and MiniLM, {method}", ask, model.n_bits // 8)
 
 
 def best(scores):
@@ -209,4 +246,4 @@ def deep(given):
 
 
 if __name__ == "__main__":
-    run({"contenders": measure, "deep": deep}, embed=str, tasks=str)
+    run({"contenders": measure, "deep": deep}, embed=str, vectors=str, tasks=str)

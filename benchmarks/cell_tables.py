@@ -10,9 +10,8 @@ from vdsh.paper import cells
 from vdsh.paper.cells import Cell
 from vdsh.paper.reference import BITS, DATASETS, METHODS, OURS, published
 from vdsh.paper.reproduction import ITEMS
-from vdsh.paper.results import Outcome, Results, is_better, show
-from vdsh.paper.sheets import Sheet, number
-from vdsh.paper.sheets import markdown as sheets_markdown
+from vdsh.paper.results import Outcome, Results, Sheet, is_better, number, show
+from vdsh.paper.results import markdown as sheets_markdown
 
 CELLS = ROOT / "results" / "cells"
 SEEDS = (0, 1, 2)
@@ -125,7 +124,7 @@ def report() -> str:
     for name in ("table1", "table2", "figure2", "figure3", "figure4"):
         item = ITEMS[name]
         figure = f"\n\n![{name}](../results/{name}.png)" if item.draw else ""
-        tables = sheets_markdown(item.sheets(item.defaults._replace(seeds=(0,)), CELLS), level=3)
+        tables = sheets_markdown(item.sheets(item.defaults, FIRST), level=3)
         parts.append(f"## {name[:-1].capitalize()} {name[-1]}{figure}\n\n{tables}")
     return "\n\n".join(parts)
 

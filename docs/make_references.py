@@ -31,7 +31,7 @@ MODULES = (
     "vdsh.server.app",
     "vdsh.errors",
 )
-SHARED = "vdsh.store.verbs"  # its methods are those of the classes that inherit them
+SHARED = ("vdsh.store.learning", "vdsh.store.verbs")  # whose methods classes inherit
 _WIDTH = 100
 _MADE = "<!-- made by docs/make_references.py: run `make docs` -->"
 _SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
@@ -81,7 +81,7 @@ def _describe(name: str, value: Any) -> Iterator[str]:
         node = _parse(value)
         yield f"### {name}\n\n```python\n{_class_signature(value, node)}\n```"
         yield _markdown(_own_doc(node))
-        shared = [_parse(base) for base in value.__mro__ if base.__module__ == SHARED]
+        shared = [_parse(base) for base in value.__mro__ if base.__module__ in SHARED]
         methods: dict[str, Any] = {}
         for part in (part for n in (node, *shared) for part in n.body if _is_public_method(part)):
             methods.setdefault(part.name, part)

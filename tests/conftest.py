@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import types
 from collections import Counter
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 
 from engines import folder, lite_file, new_place, place, postgres_server, store, years  # noqa: F401
 from vdsh import TextHasher
+from vdsh import embed as embedding
 from vdsh.cli import app
 from vdsh.hashers import HASHERS
 
@@ -107,3 +109,28 @@ def vdsh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         return subprocess.CompletedProcess(words, result.exit_code, result.stdout, result.stderr)
 
     return run
+
+
+@pytest.fixture
+def package(monkeypatch, tmp_path):
+    """A package whose vectors are counts of letters, and the texts that it was given."""
+    asked = []
+
+    class StaticModel:
+        @classmethod
+        def from_pretrained(cls, name):
+            if name != "letters":
+                raise OSError("no such model\nand more")
+            return cls()
+
+        def encode(self, texts):
+            asked.append(len(texts))
+            return [[text.count(letter) for letter in "abcdefghijklmnop"] for text in texts]
+
+    module = types.ModuleType("model2vec")
+    module.StaticModel = StaticModel
+    monkeypatch.setitem(sys.modules, "model2vec", module)
+    monkeypatch.setenv("VDSH_CACHE", str(tmp_path / "cache"))
+    embedding._load.cache_clear()
+    yield asked
+    embedding._load.cache_clear()

@@ -5,7 +5,6 @@ name stands for them here, and `docs/vectors.md` says with which real models it 
 """
 
 import sys
-import types
 
 import numpy as np
 import pytest
@@ -17,31 +16,6 @@ from vdsh.model import Model
 from vdsh.store import open_store
 
 SOME = [f"the moon and mars in orbit {i}" if i % 2 else f"a recipe of soup {i}" for i in range(130)]
-
-
-@pytest.fixture
-def package(monkeypatch, tmp_path):
-    """A package whose vectors are counts of letters, and the texts that it was given."""
-    asked = []
-
-    class StaticModel:
-        @classmethod
-        def from_pretrained(cls, name):
-            if name != "letters":
-                raise OSError("no such model\nand more")
-            return cls()
-
-        def encode(self, texts):
-            asked.append(len(texts))
-            return [[text.count(letter) for letter in "abcdefghijklmnop"] for text in texts]
-
-    module = types.ModuleType("model2vec")
-    module.StaticModel = StaticModel
-    monkeypatch.setitem(sys.modules, "model2vec", module)
-    monkeypatch.setenv("VDSH_CACHE", str(tmp_path / "cache"))
-    embedding._load.cache_clear()
-    yield asked
-    embedding._load.cache_clear()
 
 
 def test_what_was_embedded_is_kept_and_an_interrupted_run_goes_on(package, monkeypatch):

@@ -9,8 +9,7 @@ from conftest import QUICK, toy_corpus
 from vdsh import Document, TextHasher, open_store
 from vdsh.errors import InputError, MissingFileError
 from vdsh.evaluation import Query, evaluate_queries, rankings, read_queries
-from vdsh.evaluation.rankings import ndcg, recall, reciprocal_rank
-from vdsh.evaluation.words import WordSearch
+from vdsh.evaluation.rankings import ndcg, recall, reciprocal_rank, search_words
 from vdsh.store.ranking import RANKS
 from vdsh.text import tokenize
 
@@ -26,8 +25,7 @@ MEASURES = ["MRR@10", "NDCG@10", "recall@100"]
 
 
 def by_words(query, ranking, k=10, texts=TEXTS):
-    search = WordSearch(list(texts), list(texts.values()), [query], "smart")
-    return next(dict(search.rankings(k))[ranking])
+    return next(search_words(list(texts), list(texts.values()), [query], "smart", k)[ranking])
 
 
 # Measures, worked by hand; ranx 0.3 gives the same on 300 random rankings, to the last digit

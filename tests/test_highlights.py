@@ -13,8 +13,9 @@ from conftest import toy_corpus
 from vdsh import Document, corpus_map, open_store
 from vdsh.codes import to_hex
 from vdsh.explain import as_fields, explain_text
-from vdsh.explain.highlights import highlight
+from vdsh.explain.highlights import Highlighter, portions
 from vdsh.server.app import create_app
+from vdsh.text.languages import language as find_language
 from vdsh.text.tokenizer import find_spans, find_tokens, tokenize
 from vdsh.words.passages import LENGTH
 
@@ -91,11 +92,16 @@ def test_spans_point_to_what_the_tokens_were_made_of(text):
         assert made.replace("\u2019", "'") == token
 
 
+def highlight(hasher, texts, *, code, query="", phrases=(), language="none"):
+    made = Highlighter(hasher.model_, code, query, phrases, find_language(language))
+    return [one for some in portions(texts) for one in made.show(some)]
+
+
 def test_words_of_the_query_are_marked_apart_from_those_that_hold_bits(fitted):
     texts = ["goal match crew", "moon xyzzy rocket and orbit", LONG]
     code = fitted.encode(["moon xyzzy and"])[0]
     asked = {"code": code, "query": "moon xyzzy and", "language": "english"}
-    shown = highlight(fitted, texts, **asked).hits
+    shown = highlight(fitted, texts, **asked)
     of_query = {texts[1][i:j] for i, j, own in shown[1].marks if own}
     others = {texts[1][i:j] for i, j, own in shown[1].marks if not own}
     assert of_query == {"moon", "xyzzy"}  # also what the model does not know, but no stop word
@@ -108,12 +114,12 @@ def test_words_of_the_query_are_marked_apart_from_those_that_hold_bits(fitted):
 def test_a_passage_is_where_the_typed_words_are_and_not_those_that_hold_bits(fitted):
     text = "rocket orbit shuttle launch crew. " + "nothing. " * 60 + "a moon of xyzzy." + " x" * 300
     code = fitted.encode(["moon xyzzy"])[0]
-    (shown,) = highlight(fitted, [text], code=code, query="moon xyzzy").hits
+    (shown,) = highlight(fitted, [text], code=code, query="moon xyzzy")
     assert "moon of xyzzy" in text[slice(*shown.passage)]
     near = "x. " * 70 + "rocket orbit shuttle. " + "y. " * 50 + "The moon." + " z" * 200
-    (shown,) = highlight(fitted, [near], code=code, query="moon xyzzy").hits
+    (shown,) = highlight(fitted, [near], code=code, query="moon xyzzy")
     assert near.index("moon") - shown.passage[0] <= 40  # and not at its end, after those
-    (shown,) = highlight(fitted, [text], code=code).hits  # nobody typed anything
+    (shown,) = highlight(fitted, [text], code=code)  # nobody typed anything
     assert shown.passage[0] == 0
 
 
@@ -121,26 +127,26 @@ def test_a_passage_has_the_phrase_that_was_asked_for(fitted):
     text = "moon and orbit. " + "nothing. " * 60 + "In orbit of the moon." + " more" * 100
     code = fitted.encode(["orbit of the moon"])[0]
     asked = {"code": code, "query": "orbit of the moon", "language": "english"}
-    (plain,) = highlight(fitted, [text], **asked).hits
+    (plain,) = highlight(fitted, [text], **asked)
     assert plain.passage[0] == 0
-    (shown,) = highlight(fitted, [text], **asked, phrases=[["orbit", "of", "the", "moon"]]).hits
+    (shown,) = highlight(fitted, [text], **asked, phrases=[["orbit", "of", "the", "moon"]])
     assert "orbit of the moon" in text[slice(*shown.passage)]
     assert shown.marks == plain.marks
-    (shown,) = highlight(fitted, [text], **asked, phrases=[["not", "there"]]).hits
+    (shown,) = highlight(fitted, [text], **asked, phrases=[["not", "there"]])
     assert shown == plain
 
 
 def test_highlights_of_many_texts_are_those_of_each_alone(fitted):
     texts = toy_corpus()[0]
     code = fitted.encode(["moon orbit"])[0]
-    together = highlight(fitted, texts, code=code, query="moon orbit").hits
-    alone = [highlight(fitted, [text], code=code, query="moon orbit").hits[0] for text in texts]
+    together = highlight(fitted, texts, code=code, query="moon orbit")
+    alone = [highlight(fitted, [text], code=code, query="moon orbit")[0] for text in texts]
     assert together == alone
 
 
 def test_pairs_of_ideographs_are_marked_as_one(fitted):
     code = fitted.encode(["moon"])[0]
-    (shown,) = highlight(fitted, ["a 密码学 b"], code=code, query="密码学").hits
+    (shown,) = highlight(fitted, ["a 密码学 b"], code=code, query="密码学")
     assert shown.marks == [(2, 5, True)]
 
 

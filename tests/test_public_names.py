@@ -5,8 +5,8 @@ from importlib import import_module
 import pytest
 
 PUBLIC = {
-    "vdsh": """Client Document HammingIndex Model TextHasher VdshError VectorHasher __version__
-        open_store read_documents""",
+    "vdsh": """Client Document HammingIndex JointModel Model TextHasher VdshError VectorHasher
+        __version__ open_store read_documents""",
     "vdsh.documents": "Document DocumentReader read_documents",
     "vdsh.text": "BagOfWords SMART WEIGHTINGS inverse_document_frequency tokenize weigh",
     "vdsh.codes": """binarize check_n_bits check_threshold expected_distances from_hex pack

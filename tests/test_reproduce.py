@@ -14,8 +14,7 @@ from vdsh.hashers import VDSH
 from vdsh.hashers.vdsh import defaults
 from vdsh.paper import cells, reproduction, settings
 from vdsh.paper.cells import Cell
-from vdsh.paper.counted import Part, show_some
-from vdsh.paper.figure4 import TITLES
+from vdsh.paper.corpora import TITLES, Part, show_some
 from vdsh.paper.reference import BITS, DATASETS, METHODS, OURS, TABLE1, TABLE2
 from vdsh.paper.reproduction import ITEMS, reproduce
 from vdsh.paper.results import Request, Results, is_better

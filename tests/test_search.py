@@ -548,3 +548,23 @@ def test_within_answers_every_query_of_a_large_batch():
     codes = np.arange(2**16, dtype=np.uint16).view(np.uint8).reshape(-1, 2)
     for hits, row in zip(HammingIndex(codes).within(codes[:8200], 0), range(8200), strict=True):
         assert hits.ids.tolist() == [row]
+
+
+@pytest.mark.parametrize("codes", [random_codes(3000, 32), repeated_codes(3000, 40)])
+def test_codes_are_known_by_numbers_too(codes, tmp_path):
+    rng = np.random.default_rng(1)
+    ids, numbers = [f"{i:05}" for i in rng.permutation(3000)], rng.permutation(9000)[:3000]
+    index = HammingIndex(codes[:2000], ids=ids[:2000], numbers=numbers[:2000])
+    index.add(codes[2000:], ids=ids[2000:], numbers=numbers[2000:])
+    by_id = dict(zip(ids, numbers.tolist(), strict=True))
+    index.save(tmp_path / "index")
+    opened = HammingIndex.open(tmp_path / "index")
+    index.remove(ids[:1700])  # which leaves it compacted
+    for some, kept in (opened, np.arange(3000)), (index, np.arange(1700, 3000)):
+        near = some.search(codes[5], 50).ids.tolist()
+        assert some.nearest_numbers(codes[5], 50).tolist() == [by_id[id] for id in near]
+        found, keys = some.take(numbers[kept])
+        assert np.array_equal(found, codes[kept])
+        assert [ids[i] for i in kept[np.argsort(keys)]] == sorted(ids[i] for i in kept)
+    with pytest.raises(FolderError, match="other documents"):
+        index.take(np.array([9001]))

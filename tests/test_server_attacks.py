@@ -23,6 +23,7 @@ from vdsh.server.app import create_app
 from vdsh.server.bodies import DocumentsBody, EncodeBody, Limits, SearchBody
 from vdsh.server.metrics import FOLDER, room_for_numbers
 from vdsh.server.pool import StorePool
+from vdsh.text.languages import language
 
 TOKEN = "correct-horse-battery-staple"
 
@@ -236,7 +237,8 @@ def test_highlights_look_at_so_many_characters_of_long_texts(fitted):
     """#31 B3."""
     long = "moon " * 20_000
     code = fitted.encode(["moon"])[0]
-    shown = highlights.highlight(fitted, [long] * 12, code=code, query="moon").hits
+    made = highlights.Highlighter(fitted.model_, code, "moon", (), language("none"))
+    shown = [one for some in highlights.portions([long] * 12) for one in made.show(some)]
     assert [bool(one.marks) for one in shown] == [True] * 10 + [False] * 2
     assert shown[-1].passage[0] == 0
     assert max(sum(map(len, some)) for some in highlights.portions([long] * 12)) <= 50_000

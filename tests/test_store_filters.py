@@ -3,7 +3,6 @@
 import sqlite3
 from contextlib import closing
 
-import numpy as np
 import pytest
 
 from engines import code, codes_of, doc, ids
@@ -12,9 +11,6 @@ from vdsh.store import open_store, restore_store
 from vdsh.store.engines.postgres import filters as postgres_filters
 from vdsh.store.engines.sqlite import filters, snapshot
 from vdsh.store.where import matches, parse
-from vdsh.text.languages import language
-from vdsh.words import Segment, WordIndex
-from vdsh.words.query import plain_query
 
 pytestmark = pytest.mark.filterwarnings("ignore::vdsh.pipeline.EmptyDocumentWarning")
 
@@ -213,17 +209,3 @@ def test_filters_that_many_pass_are_answered_by_the_index_too(mixed, monkeypatch
     for where, n in (({"year": {">": 0}}, 6), ({"year": {">": 0}, "label": "even"}, 3)):
         assert store.count(where) == len(store.search(code(0), 99, where=where)) == n
         assert len(store.search("rocket", 99, where=where)) == n
-
-
-def test_some_documents_get_the_shares_they_have_among_all():
-    texts = ["moon orbit", "goal", "moon", "orbit orbit goal", "", "moon goal"]
-    spoken = language("english")
-    parts = [Segment.of(texts[:3], spoken), Segment.of(texts[3:], spoken, 3)]
-    index = WordIndex(parts, spoken)
-    words = plain_query("moon orbit orbit goal none")
-    every = index.match(words)
-    some = np.array([0, 3, 4, 5])
-    few = index.match(words, some)
-    assert few.missing == every.missing == ["none"]
-    assert few.numbers.tolist() == [0, 3, 5]
-    assert few.of(some).tolist() == every.of(some).tolist()

@@ -51,7 +51,7 @@ def _documented(node: ast.AST) -> bool:
 
 def checksum(name: str) -> str:
     if name == "protocol":
-        found = sources("vdsh.paper.counted", ROOMS["protocol"])
+        found = sources("vdsh.paper.corpora", ROOMS["protocol"])
         found |= sources("vdsh.evaluation.protocol", ROOMS["protocol"])
     else:
         found = sources(HASHERS[name].__module__, ROOMS["method"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from slow_words import plain
 from vdsh.text.languages import language
 from vdsh.words import Segment, WordIndex, vocabulary
-from vdsh.words.vocabulary import begin_with, count_edits, nearest_words, to_vocabulary
+from vdsh.words.vocabulary import Initial, begin_with, count_edits, to_vocabulary
 
 lightly = settings(max_examples=100, deadline=None)
 letters = st.text("abcd", max_size=8)
@@ -32,6 +32,10 @@ def slow_edits(one, other):
         return fewest
 
     return edits(len(one), len(other))
+
+
+def nearest_words(vocabularies, typed):
+    return vocabulary.nearest_words(Initial.of(vocabularies, typed[0]), typed)
 
 
 def kept(words):

@@ -11,10 +11,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from slow_words import bag_of, is_stop_word, parts_of, plain, stem, word_shares
+from vdsh.store import ranking
+from vdsh.store.ranking import fits, which_fit
 from vdsh.text.languages import language
 from vdsh.text.tokenizer import hash_plainly, tokenize
 from vdsh.words import (
     DamagedWordsError,
+    Matches,
     Segment,
     WordIndex,
     WordQuery,
@@ -481,3 +484,27 @@ def test_a_passage_of_what_has_no_words():
     assert find_passage("orbit", {"moon"}) == (0, 5, [])
     assert find_passage("x" * 1000, {"moon"}) == (0, 240, [])
     assert find_passage("moon", set()) == (0, 4, [])
+
+
+@lightly
+@given(corpora, st.lists(st.sampled_from(PIECES), min_size=1, max_size=3), st.booleans())
+def test_phrases_are_found_in_many_texts_as_in_each(corpus, pieces, excluding):
+    phrase = tokenize(" ".join(pieces), shortest=1) or ["moon"]
+    corpus = [*corpus, " ".join(phrase), " ".join(["x", *phrase]), "moon", "orbit"]
+    without = [["rocket"]] if excluding else []
+    query = WordQuery("", {}, phrases=[phrase, phrase[:1]], without=without)
+    expected = [fits(query, text, ENGLISH) for text in corpus]
+    for way in (True, False):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ranking, "compiled", lambda seconds, way=way: way)
+            assert which_fit(query, corpus, ENGLISH).tolist() == expected
+
+
+def test_the_best_of_many_matches_are_those_of_a_whole_order():
+    shares = np.random.default_rng(0).integers(1, 900, 5000) / 1000
+    none = np.zeros(0, np.int64)
+    matches = Matches(np.arange(5000), shares, [], none, np.zeros((0, 2), np.uint32))
+    order = np.lexsort((np.arange(5000), -shares))
+    for n in (1, 10, 100, 4999, 6000):
+        least = shares[order[min(n, 5000) - 1]]
+        assert matches.in_order(n).tolist() == order[: np.count_nonzero(shares >= least)].tolist()

@@ -12,6 +12,7 @@ _HOMES = {
     "Client": "vdsh.client",
     "Document": "vdsh.documents",
     "HammingIndex": "vdsh.search",
+    "JointModel": "vdsh.model.joint",
     "Model": "vdsh.model",
     "TextHasher": "vdsh.pipeline",
     "VdshError": "vdsh.errors",
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from vdsh.errors import VdshError as VdshError
     from vdsh.hashers import VectorHasher as VectorHasher
     from vdsh.model import Model as Model
+    from vdsh.model.joint import JointModel as JointModel
     from vdsh.pipeline import TextHasher as TextHasher
     from vdsh.search import HammingIndex as HammingIndex
     from vdsh.store import open_store as open_store

@@ -7,8 +7,9 @@ without pickle. A new text is placed among its nearest documents, without moving
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
@@ -33,13 +34,6 @@ TITLES = ("title", "subject", "name", "headline")  # metadata fields that name a
 _TITLE_LENGTH = 80
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, of how much
-
-
-class _Documents(NamedTuple):
-    ids: list[str]
-    titles: list[str]
-    labels: list[tuple[str, ...] | None]
-    scores: "Scores"
 
 
 @dataclass
@@ -107,15 +101,14 @@ def make_map(
     n_documents = store.count()
     if not n_documents:
         raise InputError("The store is empty, so there is nothing to map. Index documents first.")
-    documents = _read(store, _choose(n_documents, limit, seed), report)
-    first = [labels[0] if labels else None for labels in documents.labels]
+    ids, titles, first, scores = _read(store, _choose(n_documents, limit, seed), report)
     names = sorted({label for label in first if label is not None})
     numbers = {label: number for number, label in enumerate(names)}
     return CorpusMap(
-        documents.ids,
-        documents.titles,
-        _scale(_lay_out(documents.scores, seed, report)),
-        documents.scores,
+        ids,
+        titles,
+        _scale(_lay_out(scores, seed, report)),
+        scores,
         np.array([-1 if label is None else numbers[label] for label in first], np.int32),
         names,
         {"documents": n_documents, "seed": seed, "fingerprint": store.model.fingerprint},
@@ -128,12 +121,8 @@ def _lay_out(scores: "Scores", seed: int, report: Progress) -> NDArray[np.float6
     if n_documents < 5 or not np.ptp(scores, axis=0).any():
         angles = 2 * np.pi * np.arange(n_documents) / n_documents
         return np.stack([np.cos(angles), np.sin(angles)], axis=1)
-
-    def show(done: int, total: int) -> None:
-        report("laying out", done, total)
-
-    show(0, 1)
-    return plots.lay_out(scores, seed=seed, progress=show)
+    report("laying out", 0, 1)
+    return plots.lay_out(scores, seed=seed, progress=partial(report, "laying out"))
 
 
 def title(document: "Document") -> str:
@@ -167,7 +156,11 @@ def load(path: Path) -> CorpusMap:
     try:
         with safe_open(path, "numpy") as file:
             metadata = file.metadata() or {}
-            _check_format(path, int(metadata["format"]))
+            if (format := int(metadata["format"])) > FORMAT:
+                raise FolderError(
+                    f"'{path}' has format {format}; this version reads up to {FORMAT}. "
+                    f"Upgrade vdsh, or make the map again: vdsh research map {path.parent}"
+                )
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         names = json.loads(arrays.pop("names").tobytes())
         found = CorpusMap(**names, **arrays, facts=json.loads(metadata["facts"]))
@@ -197,14 +190,6 @@ def _check_parts(found: CorpusMap) -> None:
     orjson.dumps([*texts, found.facts])  # or no service could answer with it
 
 
-def _check_format(path: Path, format: int) -> None:
-    if format > FORMAT:
-        raise FolderError(
-            f"'{path}' has format {format}; this version reads up to {FORMAT}. "
-            f"Upgrade vdsh, or make the map again: vdsh research map {path.parent}"
-        )
-
-
 def _choose(n_documents: int, limit: int, seed: int) -> Sequence[int]:
     if n_documents <= limit:
         return range(n_documents)
@@ -212,8 +197,10 @@ def _choose(n_documents: int, limit: int, seed: int) -> Sequence[int]:
     return np.sort(rows).tolist()  # type: ignore[no-any-return]
 
 
-def _read(store: "Store", chosen: Sequence[int], report: Progress) -> _Documents:
-    """Encode the chosen documents, given by their places in the order of ids."""
+def _read(
+    store: "Store", chosen: Sequence[int], report: Progress
+) -> tuple[list[str], list[str], list[str | None], "Scores"]:
+    """Read id, title and first label of the documents in these places, and encode them."""
     wanted = set(chosen)
     ids, titles, labels, parts = [], [], [], []
     first = 0
@@ -221,12 +208,12 @@ def _read(store: "Store", chosen: Sequence[int], report: Progress) -> _Documents
         some = [document for row, document in enumerate(batch, first) if row in wanted]
         first += len(batch)
         if some:
-            parts.append(store.model.scores([document.text for document in some]))
+            parts.append(store.model.topic.scores([document.text for document in some]))
             ids += [document.id for document in some]
             titles += [title(document) for document in some]
-            labels += [document.labels for document in some]
+            labels += [document.labels[0] if document.labels else None for document in some]
         report("reading documents", len(ids), len(chosen))
-    return _Documents(ids, titles, labels, np.concatenate(parts))
+    return ids, titles, labels, np.concatenate(parts)
 
 
 def _scale(points: NDArray[np.float64]) -> "Scores":

@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ import numpy as np
 from vdsh.codes import Codes, to_hex
 from vdsh.documents.records import EXPORT_MARK
 from vdsh.errors import InputError, missing_package, suggest
-from vdsh.files import check_new, new_file, new_files
+from vdsh.files import check_new, new_files
 from vdsh.store import Store
 
 __all__ = ["FORMATS", "Exported", "export_codes"]
@@ -70,30 +71,32 @@ def export_codes(
     """
     if to not in FORMATS:
         raise InputError(f"No format '{to}'. {suggest(to, FORMATS)}")
-    place = Path(path)
-    if to in ("parquet", "hex"):
-        check_new(place, force=force)
-        with new_file(place) as draft:
-            n_documents = FORMATS[to](store, draft, progress)
-        return Exported(str(place), None, n_documents)
-    ids_place = place.with_name(f"{place.stem}.ids.jsonl")
-    for path in (place, ids_place):
-        check_new(path, force=force)
-    with new_files(place, ids_place) as (draft, ids_draft):
-        ids, codes = _all(store, progress)
-        FORMATS[to](codes, draft)
-        with ids_draft.open("w", encoding="utf-8") as lines:
+    files = [Path(path)]
+    if to in ("faiss", "npy"):
+        files.append(files[0].with_name(f"{files[0].stem}.ids.jsonl"))
+    for file in files:
+        check_new(file, force=force)
+    with new_files(*files) as drafts:
+        n_documents = FORMATS[to](store, progress, *drafts)
+    return Exported(str(files[0]), str(files[1]) if files[1:] else None, n_documents)
+
+
+def _write_array(
+    write: Callable[[Codes, Path], None],
+    store: Store,
+    progress: Progress | None,
+    path: Path,
+    ids_path: Path,
+) -> int:
+    """Write all codes as one array, and the ids beside them."""
+    parts, n_documents = [np.zeros((0, store.info()["bits"] // 8), np.uint8)], 0
+    with ids_path.open("w", encoding="utf-8") as lines:
+        for ids, codes in _counted(store.codes(ROWS), progress):
+            parts.append(codes)
+            n_documents += len(ids)
             lines.writelines(json.dumps(id, ensure_ascii=False) + "\n" for id in ids)
-    return Exported(str(place), str(ids_place), len(ids))
-
-
-def _all(store: Store, progress: Progress | None) -> tuple[list[str], Codes]:
-    ids: list[str] = []
-    parts = [np.zeros((0, store.info()["bits"] // 8), np.uint8)]
-    for some, codes in _counted(store.codes(ROWS), progress):
-        ids += some
-        parts.append(codes)
-    return ids, np.concatenate(parts)
+    write(np.concatenate(parts), path)
+    return n_documents
 
 
 def _write_faiss(codes: Codes, path: Path) -> None:
@@ -111,7 +114,7 @@ def _write_npy(codes: Codes, path: Path) -> None:
         np.save(file, codes)
 
 
-def _write_hex(store: Store, path: Path, progress: Progress | None) -> int:
+def _write_hex(store: Store, progress: Progress | None, path: Path) -> int:
     n_documents = 0
     with path.open("w", encoding="utf-8") as file:
         for ids, codes in _counted(store.codes(ROWS), progress):
@@ -121,7 +124,7 @@ def _write_hex(store: Store, path: Path, progress: Progress | None) -> int:
     return n_documents
 
 
-def _write_parquet(store: Store, path: Path, progress: Progress | None) -> int:
+def _write_parquet(store: Store, progress: Progress | None, path: Path) -> int:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -161,8 +164,8 @@ def _counted(
 
 
 FORMATS: dict[str, Callable[..., Any]] = {
-    "faiss": _write_faiss,
-    "npy": _write_npy,
+    "faiss": partial(_write_array, _write_faiss),
+    "npy": partial(_write_array, _write_npy),
     "parquet": _write_parquet,
     "hex": _write_hex,
 }

@@ -5,14 +5,16 @@ from contextlib import suppress
 from typing import Any
 
 from vdsh.documents import Document
+from vdsh.embed import embed as embed_texts
 from vdsh.errors import InputError
 from vdsh.evaluation import find_faults, measure_quality
 from vdsh.hashers import HASHERS, VectorHasher, default_method
 from vdsh.model import Model
 from vdsh.model.health import count_changes, sample
+from vdsh.model.joint import JointModel
 from vdsh.model.profile import hold_out
 from vdsh.pipeline import TextHasher
-from vdsh.progress import progress_bar, training_bar
+from vdsh.progress import progress_bar, show_progress, training_bar
 from vdsh.scale.cluster import Machines
 from vdsh.scale.training import Lesson, fit_on_ray
 from vdsh.store import Store
@@ -27,6 +29,8 @@ MOST_COMPARED = 10_000  # texts that are encoded with both models
 LONG = 64  # bits
 LEAST_LEARNED = 50  # documents of a store: of fewer, words say more
 MOST_LEARNED = 100_000  # documents of a store; of more, a random sample
+MOST_EMBEDDED = 10_000  # texts whose vectors a rotation is learned from; the rest only get codes
+VECTOR_BITS = 256
 
 
 def fit_texts(
@@ -82,9 +86,12 @@ def fit_store(
     labels: bool = False,
     method: str | None = None,
     random_state: int = 0,
+    embed: str | None = None,
     progress: bool = True,
 ) -> Model:
     """Learn a model from the documents of a store, which stays as it is; see `Store.learn`."""
+    if embed is not None:
+        embed_texts(["a text"], embed)  # or say that it does not load, before anything is learned
     n_documents = store.count()
     if n_documents < LEAST_LEARNED:
         raise InputError(
@@ -111,7 +118,22 @@ def fit_store(
         raise KeyboardInterrupt
     if sampled_from and model.profile is not None:  # the other documents are no newer
         model.profile = model.profile.with_seen(one.text for one in store)
-    return model
+    if embed is None:
+        return model
+    some = [documents[i].text for i in sample(len(documents), MOST_EMBEDDED)]
+    return JointModel(model, _fit_embedded(some, embed, random_state, progress=progress))
+
+
+def _fit_embedded(
+    texts: list[str], embedder: str, random_state: int, *, progress: bool
+) -> VectorHasher:
+    """Learn to hash what an embedding model makes of texts; ITQ takes a document a bit."""
+    with show_progress("embedding", len(texts), enabled=progress) as show:
+        vectors = embed_texts(texts, embedder, progress=show)
+    vectors = vectors[vectors.any(axis=1)]
+    n_bits = max(8, min(VECTOR_BITS, len(vectors) // 8 * 8))
+    how: dict[str, Any] = {"embedder": embedder, "source": embedder, "progress": progress}
+    return fit_vectors(vectors, n_bits, random_state=random_state, **how)
 
 
 def texts_and_labels(documents: Sequence[Document]) -> tuple[list[str], list[Any] | None]:

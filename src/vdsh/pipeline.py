@@ -260,6 +260,8 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
         model = Model.load(path)
         if model.takes_vectors:
             raise InputError(f"The model in '{path}' hashes vectors. Load it with VectorHasher.")
+        if model.second is not None:
+            raise InputError(f"The model in '{path}' hashes vectors too. Load it with Model.load.")
         hasher = cls(**model.given)
         hasher.model_ = model
         return hasher

@@ -13,6 +13,7 @@ Panels = Mapping[str, Mapping[str, Sequence[float | None]]]
 _MARKERS = "osv^D<>Px*"
 _ITERATIONS = (250, 500)  # of t-SNE: with and without early exaggeration
 _EVERY = 10  # iterations between reports
+_FEW = 1000
 
 
 def lines(panels: Panels, xs: Sequence[int], path: Path, *, x: str, y: str) -> None:
@@ -29,7 +30,8 @@ def lines(panels: Panels, xs: Sequence[int], path: Path, *, x: str, y: str) -> N
     for axis, (title, series) in zip(axes, panels.items(), strict=False):
         for number, (name, values) in enumerate(series.items()):
             marker = _MARKERS[number % len(_MARKERS)]
-            axis.plot(range(len(xs)), _floats(values), marker=marker, ms=4, lw=1.3, label=name)
+            heights = np.array(values, float)  # a gap where a value is missing
+            axis.plot(range(len(xs)), heights, marker=marker, ms=4, lw=1.3, label=name)
         axis.set_xticks(range(len(xs)), [str(value) for value in xs])
         axis.set(title=title, xlabel=x, ylabel=y, ylim=(0, 1))
         axis.grid(alpha=0.3)
@@ -41,7 +43,7 @@ def bars(panels: Panels, names: Sequence[str], path: Path, *, y: str) -> None:
     figure, axes = _grid(len(panels))
     for axis, (title, series) in zip(axes, panels.items(), strict=False):
         for number, name in enumerate(names):
-            values = _floats([values[number] for values in series.values()])
+            values = np.array([values[number] for values in series.values()], float)
             places = np.arange(len(series)) + 0.25 * (number - (len(names) - 1) / 2)
             drawn = axis.bar(places, np.nan_to_num(values), 0.24, label=name)
             axis.bar_label(drawn, [f"{value:.2f}" for value in values], fontsize=6)
@@ -67,15 +69,18 @@ def maps(
         The points to name.
     """
     figure, axes = _grid(len(panels), size=5)
+    from matplotlib import colormaps
+
     names = sorted(set(labels))
     colours = np.array([names.index(label) for label in labels])
     for axis, (title, points) in zip(axes, panels.items(), strict=False):
         for number, name in enumerate(names):
             of_label = points[colours == number]
-            axis.scatter(*of_label.T, s=5, color=_colour(number), label=name, linewidths=0)
+            colour = colormaps["tab20"](number % 20)
+            axis.scatter(*of_label.T, s=5, color=colour, label=name, linewidths=0)
         _call_out(axis, points, notes)
         axis.set(title=title, xticks=[], yticks=[])
-    _finish(figure, axes, path, columns=5)
+    _finish(figure, axes, path)
 
 
 def _call_out(axis: Any, points: NDArray[np.float64], notes: Mapping[int, str]) -> None:
@@ -119,7 +124,7 @@ def lay_out(
         callbacks=count,
         callbacks_every_iters=_EVERY,
         random_state=seed,
-        n_jobs=-1,
+        n_jobs=-1 if len(vectors) > _FEW else 1,  # threads of few points wait for each other
     )
     return np.asarray(tsne.fit(vectors), np.float64)
 
@@ -140,20 +145,8 @@ def _grid(n_panels: int, size: float = 3.4) -> tuple[Any, list[Any]]:
     return figure, axes[:n_panels]
 
 
-def _finish(figure: Any, axes: Sequence[Any], path: Path, columns: int = 5) -> None:
+def _finish(figure: Any, axes: Sequence[Any], path: Path) -> None:
     handles, names = axes[0].get_legend_handles_labels()
-    figure.legend(
-        handles, names, loc="outside lower center", ncols=columns, fontsize=8, markerscale=1.5
-    )
+    figure.legend(handles, names, loc="outside lower center", ncols=5, fontsize=8, markerscale=1.5)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110, metadata={"Software": None})
-
-
-def _floats(values: Sequence[float | None]) -> NDArray[np.float64]:
-    return np.array([np.nan if value is None else value for value in values], np.float64)
-
-
-def _colour(number: int) -> Any:
-    from matplotlib import colormaps
-
-    return colormaps["tab20"](number % 20)

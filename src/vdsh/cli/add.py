@@ -24,6 +24,15 @@ GROWN = 1.5  # times the documents that the model learned from
 LEAST = 50  # new documents, to say whether they drifted
 MOST_NAMED = 3  # files in a sentence
 Bits = Annotated[int, typer.Option(help="Length of the codes, a multiple of 8.")]
+Embed = Annotated[
+    str | None,
+    typer.Option(
+        help="Add 256 bits of vectors that model2vec:FOLDER or sentence-transformers:NAME makes of "
+        "documents and queries; `none` for no more. The store remembers it.",
+        metavar="PACKAGE:MODEL",
+        show_default=False,
+    ),
+]
 
 
 @options.reads_documents
@@ -53,6 +62,7 @@ def add(
         str, typer.Option(help="`auto` learns codes once, `now` again, `never` not at all.")
     ] = "auto",
     bits: Bits = 128,
+    embed: Embed = None,
     reading: options.Reading = options.BY_DEFAULT,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -66,6 +76,7 @@ def add(
     from rich.progress import TextColumn
 
     from vdsh.adding import add_files, check_paths
+    from vdsh.embed import embed as embed_texts
     from vdsh.model.model import EmptyDocumentWarning
     from vdsh.progress import progress_bar
     from vdsh.store import open_store
@@ -73,8 +84,12 @@ def add(
     if learn not in ("auto", "now", "never"):
         raise InputError(f"--learn must be auto, now or never. Got '{learn}'.")
     check_paths(paths)  # or there would be an empty store
+    if embed not in (None, "none"):
+        embed_texts(["a text"], embed)  # or say that it cannot
     with open_store(store) as opened:
-        given = _options(opened, reading, include, exclude)
+        given = _options(opened, reading, include, exclude, embed)
+        before = given.pop("embed", None)
+        embed = embed or (None if opened.n_bits else before)
         count = TextColumn("{task.fields[count]:,} documents")
         with progress_bar(count, enabled=not quiet) as bar, catch_warnings():
             task = bar.add_task("adding", total=None, count=0)
@@ -83,7 +98,7 @@ def add(
                 opened, paths, keep=keep, progress=lambda n: bar.update(task, count=n), **given
             )
         _print(opened, found, as_json=as_json)
-        _learn_if_worth(opened, found, learn, bits, quiet=quiet)
+        _learn_if_worth(opened, found, learn, bits, embed, quiet=quiet)
 
 
 def learn(
@@ -100,6 +115,7 @@ def learn(
         typer.Option(help="Method, as in vdsh fit; by default the best.", show_default=False),
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same codes.")] = 0,
+    embed: Embed = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -110,7 +126,7 @@ def learn(
     from vdsh.store import open_store
 
     with open_store(store, create=False) as opened:
-        how: dict[str, Any] = {"labels": labels, "model": model, "method": method}
+        how: dict[str, Any] = {"labels": labels, "model": model, "method": method, "embed": embed}
         opened.learn(bits=bits, random_state=seed, progress=not quiet, **how)
         n_documents, n_bits = opened.count(), opened.n_bits
         line = (
@@ -124,17 +140,18 @@ def _options(
     reading: options.Reading,
     include: list[str] | None,
     exclude: list[str] | None,
+    embed: str | None,
 ) -> dict[str, Any]:
     """Take the options given now, then those of earlier runs, and remember them."""
     plain = options.BY_DEFAULT._asdict()
     new = {name: value for name, value in reading._asdict().items() if value != plain[name]}
-    patterns = {"include": include, "exclude": exclude}
-    new |= {name: value for name, value in patterns.items() if value}
+    others = {"include": include, "exclude": exclude, "embed": embed}
+    new |= {name: value for name, value in others.items() if value}
     before = store.remembered(KEPT)
     if new:
         store.remember(KEPT, {name: json.dumps(value) for name, value in new.items()})
     known = {name: json.loads(value) for name, value in before.items()} | new
-    found = {name: known.pop(name) for name in ("include", "exclude") if name in known}
+    found = {name: known.pop(name) for name in others if name in known}
     return found | {"reading": known}
 
 
@@ -151,14 +168,17 @@ def _print(store: "Store", found: "Added", *, as_json: bool) -> None:
         typer.echo(f"Skipped {', '.join(ids[:MOST_NAMED])}{more}: {reason}.", err=True)
 
 
-def _learn_if_worth(store: "Store", found: "Added", when: str, bits: int, *, quiet: bool) -> None:
+def _learn_if_worth(
+    store: "Store", found: "Added", when: str, bits: int, embed: str | None, *, quiet: bool
+) -> None:
     """Learn where that was asked for, or never done; else say whether it is worth it."""
-    if when == "never" or (store.n_bits and when == "auto"):
+    has = store.n_bits and embed in (None, store.model.embedder or "none")
+    if when == "never" or (has and when == "auto"):
         if store.n_bits and (why := _outgrown(store, found.added + found.changed)):
             typer.echo(f"{why} To learn again: vdsh learn {store.path}", err=True)
         return
     try:
-        store.learn(bits=bits, progress=not quiet)
+        store.learn(bits=bits, embed=embed, progress=not quiet)
     except KeyboardInterrupt:
         typer.echo(f"{store.path} answers as before. To learn: vdsh learn {store.path}", err=True)
         raise

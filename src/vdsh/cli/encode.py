@@ -140,8 +140,8 @@ def _of_files(
         for encoded in encode_files(model, files, folder, machines):
             n_documents, n_empty = n_documents + encoded.n_documents, n_empty + encoded.n_empty
             show(n_documents)
-            if not folder:
-                yield encoded.rows()
+            if encoded.rows:
+                yield encoded.rows
     warn_of_empty(n_empty, files.n_rows)
 
 

@@ -47,7 +47,7 @@ def explain(
     from vdsh.explain import as_fields, check_bit, explain_bits, explain_pair, explain_text
     from vdsh.model import Model
 
-    loaded = Model.load(model)
+    loaded = Model.load(model).topic
     # checked before the model is explained, which may take a while
     chosen = range(loaded.n_bits) if bit is None else [check_bit(loaded, bit)]
     if text is None:
@@ -118,7 +118,6 @@ def _check(text: str | None, other: str | None, bit: int | None, health: str | N
 
 
 def _bits_lines(bits: "list[BitExplanation]") -> Iterable[str]:
-    """One row for each value of each bit."""
     from vdsh.model.health import describe
 
     yield "bit  value  share  words that push it there"

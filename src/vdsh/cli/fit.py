@@ -115,6 +115,9 @@ def command(
             "--no-text",
         ),
     ] = False,
+    vector_bits: Annotated[
+        int | None, _option(_VECTORS, "Append so many bits of the vectors, instead of teaching.")
+    ] = None,
     engine: options.Engine = "local",
     address: options.Address = None,
     workers: options.Workers = None,
@@ -128,8 +131,9 @@ def command(
     from vdsh.cli.vectors import check_embedder, fit_model
     from vdsh.codes import check_n_bits
     from vdsh.errors import InputError
-    from vdsh.fitting import WITHOUT_TORCH, fit_texts, texts_and_labels
+    from vdsh.fitting import WITHOUT_TORCH, fit_texts, fit_vectors, texts_and_labels
     from vdsh.model import Model
+    from vdsh.model.joint import JointModel
     from vdsh.persistence import check_free
     from vdsh.scale.cluster import Machines
     from vdsh.scale.training import Lesson, launched
@@ -138,8 +142,10 @@ def command(
     check_free(out, force=force)
     if embed is not None:
         check_embedder(embed, vectors, docs)
+    if vector_bits is not None and (vectors or embed) is None:
+        raise InputError("--vector-bits hashes vectors. Give --vectors or --embed.")
     if no_text:
-        others = (epochs, setting, validation, sample, start)
+        others = (epochs, setting, validation, sample, start, vector_bits)
         _check_no_text(vectors or embed, preset, device, engine, others)
         fit_model(
             vectors,
@@ -159,7 +165,7 @@ def command(
         raise InputError(
             "Give documents to learn from; or vectors alone: --vectors FILE --no-text."
         )
-    begin = None if start is None else Model.load(start)
+    begin = None if start is None else Model.load(start).topic
     given: dict[str, Any] = {} if device == "auto" else {"device": device}
     given |= {} if epochs is None else {"epochs": epochs}
     given |= options.parse_settings(setting or [])
@@ -170,13 +176,18 @@ def command(
         quiet = quiet or not first
         chosen = choose(docs, reading, validation, seed, sample=sample, quiet=quiet)
         check_documents(chosen.documents, hasher, reading)
+        found = read_teacher(vectors, embed, chosen, quiet=quiet)
+        taught, second = vector_bits is None, None
+        if vector_bits is not None and first:
+            of: dict[str, Any] = {"embedder": embed or "", "source": embed or vectors}
+            second = fit_vectors(found, vector_bits, random_state=seed, progress=not quiet, **of)
         lesson = Lesson(
             hasher,
             texts_and_labels(chosen.documents),
             texts_and_labels(chosen.held_out) if chosen.held_out else None,
             "standard input" if docs == "-" else docs,
-            read_teacher(vectors, embed, chosen, quiet=quiet),
-            embed or vectors or "",
+            found if taught else None,
+            (taught and (embed or vectors)) or "",
             begin,
         )
         how: dict[str, Any] = {"sampled_from": chosen.sampled_from, "progress": not quiet}
@@ -185,8 +196,8 @@ def command(
         hasher = fit_texts(lesson, machines, stored=stored, store=store, first=first, **how)
     if not first:
         return
-    hasher.save(out, force=force)
-    fitted = hasher.model_
+    fitted = hasher.model_ if second is None else JointModel(hasher, second)
+    fitted.save(out, force=force)
     _print_result(fitted, out, as_json=as_json)
     if fitted.name == "linear" and model is None and begin is None:
         typer.echo(WITHOUT_TORCH, err=True)
@@ -208,8 +219,8 @@ def _check_no_text(
     plain = (preset, device, engine) == ("best", "auto", "local")
     if not plain or any(each is not None for each in others):
         raise InputError(
-            "--preset, --epochs, --set, --device, --validation, --sample, --from and "
-            "--engine are for models of texts. Leave them out, or leave out --no-text."
+            "--preset, --epochs, --set, --device, --validation, --sample, --from, --vector-bits "
+            "and --engine are for models of texts. Leave them out, or leave out --no-text."
         )
 
 
@@ -236,7 +247,8 @@ def _print_result(model: "Model", out: str, *, as_json: bool) -> None:
         print_values(quality["values"], model.n_bits)
     if "started" in facts:
         typer.echo(_started(facts, out))
-    typer.echo(f"The model is in {out}. Next: vdsh index {out} DOCS --store STORE")
+    vectors = "" if model.texts_suffice else " --vectors FILE"
+    typer.echo(f"The model is in {out}. Next: vdsh index {out} DOCS{vectors} --store STORE")
     if model.name in ("vdsh-s", "vdsh-sp"):
         typer.echo("It sorts by class; to search by typed words, --model vdsh is better.")
 

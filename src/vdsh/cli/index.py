@@ -64,7 +64,7 @@ def command(
     from vdsh.store.searching import bar
 
     loaded = Model.load(model)
-    if loaded.takes_vectors and vectors is None and not loaded.embedder:
+    if vectors is None and not loaded.texts_suffice:
         raise InputError(f"The model in '{model}' hashes vectors. Give them: --vectors FILE.")
     replacing = partial(Replacing, agreed=replace, from_stdin=docs == "-")
     written = 0
@@ -78,7 +78,7 @@ def command(
             if vectors is not None:
                 every = reading.documents(docs, quiet=quiet)
                 found = vectors_of(vectors, every)
-                loaded.rows(found[:1])  # what it cannot take makes no store
+                (loaded.second or loaded).rows(found[:1])  # what it cannot take makes no store
                 opened = stack.enter_context(open_store(store, loaded, language=language))
                 run = replacing(opened)
                 list(run.order(every))  # asks before any of them is written

@@ -138,7 +138,7 @@ def read_stored(store: str | None, start: "Model | None") -> list[str] | None:
     from vdsh.store import open_store
 
     with open_store(store, create=False) as opened:
-        if opened.model.fingerprint != start.fingerprint:
+        if opened.model.topic.fingerprint != start.fingerprint:
             raise InputError(
                 f"The store '{store}' was made with another model than the one to start from. "
                 f"Start from its own: vdsh research export {store} --to model --out FOLDER."

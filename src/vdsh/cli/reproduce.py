@@ -126,9 +126,9 @@ def _print(found: "Reproduced", *, as_json: bool) -> None:
     else:
         from rich.console import Console
 
-        from vdsh.paper.sheets import show
+        from vdsh.paper.results import print_sheets
 
-        show(found.sheets, Console())
+        print_sheets(found.sheets, Console())
         typer.echo(f"Written: {', '.join(map(str, found.files))}")
     for cell, reason in found.failed.items():
         typer.echo(f"Error: {cell.dataset}/{cell.path.stem} was not made. {reason}", err=True)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from vdsh.datasets.base import Corpus, Source, as_corpus
 from vdsh.documents import Document
@@ -37,7 +38,6 @@ def read(folder: Path) -> Corpus:
 def collect(
     *,
     modules: Sequence[str] | None = None,
-    areas: int | None = None,
     each: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Document]:
@@ -48,8 +48,6 @@ def collect(
     modules : sequence of str, optional
         Read only these modules and what is inside them, such as "email" or "scipy.stats": seconds
         instead of a minute.
-    areas : int, optional
-        Keep only so many of the largest areas.
     each : int, optional
         Keep a fixed pseudo-random choice of at most so many documents of each area.
     progress : callable, optional
@@ -63,19 +61,15 @@ def collect(
             progress(number, len(files))
     texts = {document.text: document for document in found}.values()
     documents = _merge_small_areas({document.id: document for document in texts}.values())
-    return choose(documents, areas=areas, each=each)
+    return _choose(documents, each)
 
 
-def choose(
-    documents: Iterable[Document], *, areas: int | None = None, each: int | None = None
-) -> list[Document]:
-    """Keep the largest areas, and of each a fixed pseudo-random choice; sorted by id."""
+def _choose(documents: Iterable[Document], each: int | None) -> list[Document]:
     by_chance = sorted(documents, key=lambda one: hashlib.sha256(one.id.encode()).digest())
-    by_area: dict[str, list[Document]] = {}
+    by_area: dict[Any, list[Document]] = {}
     for document in by_chance:
-        by_area.setdefault((document.labels or ("",))[0], []).append(document)
-    largest = sorted(by_area, key=lambda area: (-len(by_area[area]), area))[:areas]
-    kept = (document for area in largest for document in by_area[area][:each])
+        by_area.setdefault(document.labels, []).append(document)
+    kept = (document for area in by_area.values() for document in area[:each])
     return sorted(kept, key=lambda document: document.id)
 
 
@@ -115,7 +109,6 @@ def _read_all(files: list[tuple[Path, str]]) -> Iterator[list[Document]]:
 
 
 def _read(path: Path, module: str) -> list[Document]:
-    """Collect the docstrings of one file."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes in other people's strings

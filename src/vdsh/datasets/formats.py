@@ -1,5 +1,6 @@
 """The layout corpora are kept in: JSON lines, or LIBSVM lines `l1,l2 term:count ... # id`."""
 
+import bz2
 import gzip
 import json
 import re
@@ -55,7 +56,8 @@ def read_vectors(
     from scipy.sparse import csr_array
     from sklearn.datasets import load_svmlight_file
 
-    with reading(path), _opened(path) as file:
+    opener: Any = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix, open)
+    with reading(path), opener(path, "rb") as file:
         lines = _Lines(file)
         try:
             values, numbers = load_svmlight_file(
@@ -151,15 +153,6 @@ def reading(path: Path) -> Iterator[None]:
         raise InputError(
             f"'{path}' is cut off or damaged ({reason}). Delete it and download it again."
         ) from error
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
-    import bz2
-
-    kinds: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
-    with kinds.get(path.suffix, open)(path, "rb") as file:
-        yield file
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from vdsh.errors import InputError
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from vdsh.datasets.rcv1_counts import Recovered
+    from vdsh.datasets.rcv1_kernels import Recovered
 
 _PUBLISHED, _N_TERMS = 804_414, 47_236
 _FIGSHARE = "https://ndownloader.figshare.com/files/"
@@ -66,7 +66,7 @@ def read(folder: Path) -> Corpus:
 
 
 def _recover(weights: "csr_array") -> "Recovered":
-    from vdsh.datasets.rcv1_counts import recover_counts  # numba takes a moment to load
+    from vdsh.datasets.rcv1_kernels import recover_counts
 
     return recover_counts(weights)
 

@@ -172,7 +172,6 @@ def _is_number(value: Any) -> bool:
 
 
 def _topics(reader: DocumentReader) -> dict[str, str]:
-    """Read the texts of topics, by id."""
     topics: dict[str, str] = {}
     reader.format = "text" if reader.format == "tsv" else reader.format
     for place, id, text, _ in _records(reader):
@@ -224,5 +223,4 @@ def _judged(
 
 
 def _is_empty(value: Any) -> bool:
-    """Say whether a cell has nothing in it."""
     return value == "" or is_missing(value)

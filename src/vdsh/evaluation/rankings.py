@@ -3,23 +3,27 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import log2
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from vdsh.errors import InputError
 from vdsh.evaluation.queries import Query, check_queries
 from vdsh.evaluation.significance import Comparison, compare
-from vdsh.evaluation.words import WordSearch
 from vdsh.search.checks import check_count
 from vdsh.store import Store
 from vdsh.store.ranking import RANKS
+from vdsh.text import BagOfWords, inverse_document_frequency, weigh
 
 Values = NDArray[np.float64]
 Listener = Callable[[str, int, int], None]
 YARDSTICK = "BM25"
 FIRST = 10  # places that MRR and NDCG look at: what a person sees
+K1, B = 1.2, 0.75  # of BM25, as SQLite's FTS5 and Lucene have them
+_LEAST_IDF = 1e-6  # FTS5's, for words that most documents have
+_ALL = 10**9  # words of a vocabulary
 FEWEST = 6  # queries to compare: five that all agree do so by chance one time in 16
 
 
@@ -125,7 +129,6 @@ def evaluate_queries(
 
 
 def _read(store: Store, show: Listener) -> tuple[list[str], list[str]]:
-    """Read ids and texts of all documents."""
     ids: list[str] = []
     texts: list[str] = []
     total = store.count()
@@ -173,12 +176,52 @@ def _ask_words(
     k: int,
     show: Listener,
 ) -> dict[str, list[list[str]]]:
-    """Search by BM25 and tf-idf."""
     stop_words = store.model.text_settings["stop_words"]
     show("counting words", 0, 1)
-    words = WordSearch(*documents, [query.text for query in queries], stop_words)
+    found = search_words(*documents, [query.text for query in queries], stop_words, k)
     show("counting words", 1, 1)
-    return {name: _take(ids, name, len(queries), show) for name, ids in words.rankings(k)}
+    return {name: _take(ids, name, len(queries), show) for name, ids in found.items()}
+
+
+def search_words(
+    ids: Sequence[str], texts: Sequence[str], queries: Sequence[str], stop_words: Any, k: int
+) -> dict[str, Iterator[list[str]]]:
+    """Rank documents by BM25 and tf-idf, in memory: the ids that one query after another finds.
+
+    The order of the documents decides between equal scores; stop words do not count.
+    """
+    bag = BagOfWords(_ALL, stop_words=stop_words)
+    counts, asked = bag.fit_transform(texts), bag.transform(queries)
+    idf = inverse_document_frequency(counts)
+    tfidf, asked_tfidf = (weigh(each, "tfidf", idf) for each in (counts, asked))
+
+    def search(asked: csr_array, weights: csr_array) -> Iterator[list[str]]:
+        by_word = weights.T.tocsr()
+        for i in range(asked.shape[0]):
+            scores = asked[i : i + 1] @ by_word  # of documents that have a word of the query
+            best = np.lexsort((scores.indices, -scores.data))[:k]
+            yield [ids[row] for row in scores.indices[best]]
+
+    return {YARDSTICK: search(asked, bm25(counts)), "tf-idf": search(asked_tfidf, tfidf)}
+
+
+def bm25(counts: csr_array) -> csr_array:
+    """Weigh counts so that the sum over a query's words is BM25, with FTS5's constants.
+
+    S. Robertson and H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009).
+
+    Parameters
+    ----------
+    counts : csr_array of shape (n_docs, n_terms)
+    """
+    n_docs, n_terms = counts.shape
+    df = np.bincount(counts.indices, minlength=n_terms)
+    idf = np.maximum(np.log((n_docs - df + 0.5) / (df + 0.5)), _LEAST_IDF)
+    lengths = counts.sum(axis=1)
+    relative = np.repeat(lengths / lengths.mean(), np.diff(counts.indptr))
+    weights = counts.data * (K1 + 1) / (counts.data + K1 * (1 - B + B * relative))
+    weights *= idf[counts.indices]
+    return csr_array((weights, counts.indices, counts.indptr), shape=counts.shape)
 
 
 def _take(ids: Iterator[list[str]], name: str, total: int, show: Listener) -> list[list[str]]:

@@ -1,7 +1,7 @@
 """What each bit says: words that push it to 1 and 0, if it does its work, how sure a code is."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,19 +34,19 @@ def explain_bits(
         bits are those of the training documents, and correlations are not known.
     """
     check_n_words(n_words)
-    model = as_model(hasher)
+    model = as_model(hasher).topic
     if not model.n_bits:
         raise NotLearnedError
     if model.takes_vectors:
         raise InputError("This model hashes vectors and knows no words to explain bits with.")
-    state = _trained(model) if texts is None else _measured(model, texts)
+    health = list(_health(model, texts))
     response = _both_sides(encoder_effects(model), model.words, n_words)
     decoded: list[Any] = [(None, None)] * model.n_bits
     if model.decoder is not None:
         decoded = _both_sides(decoder_effects(model, model.decoder), model.words, n_words)
     return [
-        BitExplanation(bit, *response[bit], *decoded[bit], **state.of(bit))
-        for bit in range(model.n_bits)
+        BitExplanation(bit, *response[bit], *decoded[bit], **fields)
+        for bit, fields in enumerate(health)
     ]
 
 
@@ -59,7 +59,7 @@ def explain_bit(
 
 def check_bit(hasher: "TextHasher | Model", bit: int) -> int:
     """Return the number of a bit, or raise where the model has none such."""
-    n_bits = as_model(hasher).n_bits
+    n_bits = as_model(hasher).topic.n_bits
     if not 0 <= bit < n_bits:
         raise InputError(f"There is no bit {bit}: the bits of this model are 0 to {n_bits - 1}.")
     return bit
@@ -71,49 +71,30 @@ def _both_sides(
     return [(strongest(row, words, n_words), strongest(-row, words, n_words)) for row in effects]
 
 
-class _State(NamedTuple):
-    """How the bits do: each of shape (n_bits,), correlations of shape (n_bits, n_bits)."""
-
-    balance: NDArray[np.floating[Any]]
-    entropy: NDArray[np.float64]
-    unused: list[int]
-    duplicated: list[list[int]]
-    correlation: NDArray[np.float64] | None
-
-    def of(self, bit: int) -> dict[str, Any]:
-        """Take what concerns one bit, as the fields of a `BitExplanation`."""
-        first = {earlier for later, earlier in self.duplicated if bit in (later, earlier)}
-        twins = {twin for pair in self.duplicated if pair[1] in first for twin in pair} - {bit}
-        fields: dict[str, Any] = {
-            "balance": float(self.balance[bit]),
-            "entropy": float(self.entropy[bit]),
-            "unused": bit in self.unused,
-            "duplicates": sorted(twins),
-        }
-        if self.correlation is not None:
-            like = int(np.abs(self.correlation[bit]).argmax())
-            fields |= {"correlation": float(self.correlation[bit, like]), "correlated": like}
-        return fields
-
-
-def _trained(model: Model) -> _State:
-    balance = model.learned["bit_balance_"].astype(np.float64)
-    unused, duplicated = (model.learned[name] for name in ("unused_bits_", "duplicated_bits_"))
-    return _State(balance, entropy(balance), unused, duplicated, None)
-
-
-def _measured(model: Model, texts: Sequence[str]) -> _State:
-    if len(texts) < 2:
-        raise InputError(f"At least two documents are needed to measure bits. Got {len(texts)}.")
-    scores = model.scores(texts)
-    bits = binarize(scores, model.thresholds)
-    noise = None
-    if model.has_posterior:
-        noise = (model.posterior_of(model.counts(texts[:1000])).sigma ** 2).mean(axis=0)
-    health = bit_health(scores, bits, noise)
-    return _State(
-        health.balance, health.entropy, health.unused, health.duplicated, _correlations(bits)
-    )
+def _health(model: Model, texts: Sequence[str] | None) -> Iterator[dict[str, Any]]:
+    """Say how each bit does on some texts or the training documents, as a `BitExplanation` does."""
+    learned, correlation = model.learned, None
+    if texts is None:
+        balance = learned["bit_balance_"].astype(np.float64)
+        unused, duplicated = learned["unused_bits_"], learned["duplicated_bits_"]
+    else:
+        if (n_docs := len(texts)) < 2:
+            raise InputError(f"At least two documents are needed to measure bits. Got {n_docs}.")
+        scores = model.scores(texts)
+        bits, noise = binarize(scores, model.thresholds), None
+        if model.has_posterior:
+            noise = (model.posterior_of(model.counts(texts[:1000])).sigma ** 2).mean(axis=0)
+        balance, _, _, unused, duplicated = bit_health(scores, bits, noise)
+        correlation = _correlations(bits)
+    entropies = entropy(balance)
+    for bit in range(model.n_bits):
+        first = {earlier for later, earlier in duplicated if bit in (later, earlier)}
+        twins = {twin for pair in duplicated if pair[1] in first for twin in pair} - {bit}
+        fields: dict[str, Any] = {"balance": float(balance[bit]), "entropy": float(entropies[bit])}
+        if correlation is not None:
+            like = int(np.abs(correlation[bit]).argmax())
+            fields |= {"correlation": float(correlation[bit, like]), "correlated": like}
+        yield fields | {"unused": bit in unused, "duplicates": sorted(twins)}
 
 
 def _correlations(bits: Bits) -> NDArray[np.float64]:
@@ -132,7 +113,7 @@ def bit_probabilities(hasher: "TextHasher | Model", texts: Sequence[str]) -> Sco
     -------
     ndarray of shape (n_texts, n_bits)
     """
-    return as_model(hasher).bit_probabilities(texts)
+    return as_model(hasher).topic.bit_probabilities(texts)
 
 
 def confidence(hasher: "TextHasher | Model", texts: Sequence[str]) -> Scores:

@@ -118,7 +118,6 @@ def _alone(model: Model) -> Scores:
 
 
 def _one_word_each(terms: NDArray[np.int64], n_terms: int) -> Counts:
-    """Make a document of each term."""
     indptr = np.arange(len(terms) + 1, dtype=np.int32)
     ones = np.ones(len(terms), np.float32)
     return Counts(ones, terms.astype(np.int32), indptr, (len(terms), n_terms))

@@ -12,16 +12,14 @@ import numpy as np
 from vdsh.codes import Codes, unpack
 from vdsh.explain.results import TextExplanation
 from vdsh.explain.texts import Pushes, all_pushes, put_together
-from vdsh.model import Model, as_model
-from vdsh.text.languages import NONE, Language, fold
-from vdsh.text.languages import language as find_stems
+from vdsh.model import Model
+from vdsh.text.languages import Language, fold
 from vdsh.text.tokenizer import Span, find_spans
 from vdsh.words.passages import LONGEST, best_start, cut_passage
 from vdsh.words.query import plain_query
 
 if TYPE_CHECKING:
     from vdsh.codes import Bits
-    from vdsh.pipeline import TextHasher
 
 MOST_WORDS = 10  # marked in a text
 LEAST = 0.2  # of the largest weight: what holds less is not marked
@@ -40,40 +38,6 @@ class Highlight(NamedTuple):
     passage: tuple[int, int]  # where its best stretch begins and ends, in characters
     # Where words that matter begin and end, in order, and whether the query has the word.
     marks: list[tuple[int, int, bool]]
-
-
-class Highlights(NamedTuple):
-    """Why a query has its code (None where it has no known word), and what to show of each hit."""
-
-    explanation: TextExplanation | None
-    hits: list[Highlight]
-
-
-def highlight(
-    hasher: "TextHasher | Model",
-    texts: Sequence[str],
-    *,
-    code: Codes,
-    query: str | None = None,
-    phrases: Phrases = (),
-    language: str = NONE,
-) -> Highlights:
-    """Choose the passage and the words to mark in each of the texts that a query found.
-
-    Parameters
-    ----------
-    code : ndarray of uint8 of shape (n_bytes,)
-        The query's code.
-    query : str, optional
-        Its text, where there is one.
-    phrases : sequence of sequences of str
-        Words of the query that belong together: the passage is where they are.
-    language : str, default="none"
-        Of the words, so that other forms of the query's words are marked too.
-    """
-    made = Highlighter(as_model(hasher), code, query or "", phrases, find_stems(language))
-    shown = [one for some in portions(texts) for one in made.show(some)]
-    return Highlights(made.explain(), shown)
 
 
 def portions(texts: Sequence[str]) -> Iterator[list[str]]:
@@ -95,16 +59,29 @@ def portions(texts: Sequence[str]) -> Iterator[list[str]]:
 
 
 class Highlighter:
-    """Shows texts that one query found, some at a time; see `highlight`."""
+    """Chooses the passage and the words to mark in texts that a query found, some at a time.
+
+    Parameters
+    ----------
+    model : Model
+    code : ndarray of uint8 of shape (n_bytes,)
+        The query's code.
+    query : str
+        Its text; "" where there is none.
+    phrases : sequence of sequences of str
+        Words of the query that belong together: the passage is where they are.
+    language : Language
+        Of the words, so that other forms of the query's words are marked too.
+    """
 
     def __init__(
         self, model: Model, code: Codes, query: str, phrases: Phrases, language: Language
     ) -> None:
-        self.model = model
+        self.model = model = model.topic
         self.phrases = phrases
         self.language = language
         self.wanted = {term.term for term in plain_query(query[:LONGEST]).terms(language)}
-        self.bits = unpack(code[None])[0]
+        self.bits = unpack(code[None])[0][: model.n_bits]
         # A model of vectors knows no words: those of the query are marked.
         self.counts = None if model.takes_vectors else model.counts([query])
 

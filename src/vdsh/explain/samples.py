@@ -54,7 +54,7 @@ def sample(
     list of Sample
         From the prior where neither code nor text is given; at most one may be.
     """
-    model = as_model(hasher)
+    model = as_model(hasher).topic
     if model.decoder is None:
         raise InputError(
             f"The model '{model.name}' only encodes: it has no decoder to draw words from. "

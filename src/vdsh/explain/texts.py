@@ -53,7 +53,7 @@ def explain_text(hasher: "TextHasher | Model", text: str, *, n_words: int = 5) -
         How many words to list per bit, at most.
     """
     check_n_words(n_words)
-    model = as_model(hasher)
+    model = as_model(hasher).topic
     return put_together(model, pushes(model, text), n_words)
 
 
@@ -77,7 +77,7 @@ def explain_pair(
     """
     check_n_words(n_words)
     check_n_words(n_shared)
-    model = as_model(hasher)
+    model = as_model(hasher).topic
     of_a, of_b = pushes(model, a), pushes(model, b)
     same = of_a.values == of_b.values
     shared = _shared(model, of_a, of_b)[:n_shared]

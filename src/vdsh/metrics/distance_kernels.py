@@ -11,40 +11,39 @@ Places = NDArray[np.uint16]
 Mask = NDArray[np.bool_]
 
 
+@kernel(inline="always")  # five times as fast as a call
+def _place(
+    query_words: Words, query_masks: Words, q: int, words: Words, masks: Words, i: int
+) -> np.uint64:
+    """Compute 2 * distance + relevance of a document for a query."""
+    distance, shared = np.uint64(0), np.uint64(0)
+    for j in range(words.shape[1]):
+        distance += popcount(words[i, j] ^ query_words[q, j])
+    for j in range(masks.shape[1]):
+        shared |= masks[i, j] & query_masks[q, j]
+    return 2 * distance + np.uint64(shared != 0)
+
+
 @kernel()
-def distance_counts(
+def place_counts(
     query_words: Words, query_masks: Words, words: Words, masks: Words, n_bits: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Count, for each query and distance, the documents and the relevant documents."""
-    n_queries = len(query_words)
-    found = np.zeros((n_queries, n_bits + 1), np.int64)
-    relevant = np.zeros((n_queries, n_bits + 1), np.int64)
-    for q in range(n_queries):
+) -> NDArray[np.int64]:
+    """Count the documents in each place, 2 * distance + relevance, for each query."""
+    counts = np.zeros((len(query_words), 2 * n_bits + 2), np.int64)
+    for q in range(len(counts)):
         for i in range(len(words)):
-            distance = np.uint64(0)
-            for j in range(words.shape[1]):
-                distance += popcount(words[i, j] ^ query_words[q, j])
-            shared = np.uint64(0)
-            for j in range(masks.shape[1]):
-                shared |= masks[i, j] & query_masks[q, j]
-            found[q, distance] += 1
-            relevant[q, distance] += shared != 0
-    return found, relevant
+            counts[q, _place(query_words, query_masks, q, words, masks, i)] += 1
+    return counts
 
 
 @kernel()
 def fill(
     query_words: Words, query_masks: Words, words: Words, masks: Words, places: Places
 ) -> None:
-    """Fill in 2 * distance + relevance of each document for each query."""
+    """Fill in the place of each document for each query."""
     for q in range(len(places)):
         for i in range(len(words)):
-            distance, shared = np.uint64(0), np.uint64(0)
-            for j in range(words.shape[1]):
-                distance += popcount(words[i, j] ^ query_words[q, j])
-            for j in range(masks.shape[1]):
-                shared |= masks[i, j] & query_masks[q, j]
-            places[q, i] = 2 * distance + np.uint64(shared != 0)
+            places[q, i] = _place(query_words, query_masks, q, words, masks, i)
 
 
 @kernel()

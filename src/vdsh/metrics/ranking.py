@@ -55,17 +55,17 @@ def tally(
     query_labels, labels : uint8 ndarray of shape (n, n_labels)
         0/1 matrices; a document is relevant when it shares a label with the query.
     """
-    from vdsh.metrics.distance_kernels import distance_counts
+    from vdsh.metrics.distance_kernels import place_counts
 
     if len(codes) == 0:
         raise InputError("There are no documents to search: got 0.")
     queries = to_words(query_codes), to_words(np.packbits(query_labels, axis=1))
     database = to_words(codes), to_words(np.packbits(labels, axis=1)), 8 * codes.shape[1]
     parts = spread(
-        lambda i, j: distance_counts(queries[0][i:j], queries[1][i:j], *database), len(query_codes)
+        lambda i, j: place_counts(queries[0][i:j], queries[1][i:j], *database), len(query_codes)
     )
-    found, relevant = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return Tally(found, relevant)
+    counts = np.concatenate(parts)
+    return Tally(counts[:, ::2] + counts[:, 1::2], counts[:, 1::2])
 
 
 def precision_at(tally: Tally, k: int) -> Values:

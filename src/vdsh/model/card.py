@@ -1,11 +1,14 @@
 """The README.md of a model folder: what it was trained on, how good it is, how to use it."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from vdsh import __version__
 from vdsh.codes import FIXED, plain_threshold
 from vdsh.model.health import Changes, describe
+
+if TYPE_CHECKING:
+    from vdsh.model.model import Model
 
 _CARD = """\
 # A {n_bits}-bit {model} model
@@ -65,25 +68,15 @@ codes = hasher.encode(vectors)   # uint8, shape (n, {n_bytes})
 """
 
 
-class Described(Protocol):
-    """What a card tells of a model."""
-
-    name: str
-    n_bits: int
-    takes_vectors: bool
-    learned: Mapping[str, Any]
-    settings: Mapping[str, Any]
-    text_settings: Mapping[str, Any]
-    given: Mapping[str, Any]
-    training: Mapping[str, Any]
-
-
-def model_card(model: Described) -> str:
-    """Write the card of a model."""
+def model_card(model: "Model") -> str:
+    """Write the card of a model; of two parts, one after the other."""
+    if model.second is not None:
+        intro = f"# A model of texts and vectors: codes of {model.n_bits} bits, the texts' first\n"
+        return "\n".join([intro, model_card(model.topic), model_card(model.second)])
     return _card_of_vectors(model) if model.takes_vectors else _card_of_texts(model)
 
 
-def _card_of_vectors(model: Described) -> str:
+def _card_of_vectors(model: "Model") -> str:
     facts, learned = model.training, model.learned
     return _CARD_OF_VECTORS.format(
         model=model.name,
@@ -100,7 +93,7 @@ def _card_of_vectors(model: Described) -> str:
     )
 
 
-def _card_of_texts(model: Described) -> str:
+def _card_of_texts(model: "Model") -> str:
     facts, learned = model.training, model.learned
     settings = {**model.settings, **model.text_settings}
     for name, value in settings.items():
@@ -179,7 +172,7 @@ def describe_measure(quality: Mapping[str, Any]) -> str:
     )
 
 
-def _quality(model: Described) -> str:
+def _quality(model: "Model") -> str:
     measured = model.training.get("quality", {})
     lines = [f"Warning: {warning}" for warning in measured.get("warnings", ())]
     if "values" in measured:
@@ -190,7 +183,7 @@ def _quality(model: Described) -> str:
     return "\n- ".join(lines)
 
 
-def _selection(model: Described) -> str:
+def _selection(model: "Model") -> str:
     """Say by what the kept epoch was chosen."""
     learned, kind = model.learned, model.learned.get("selected_on_", "")
     if not kind:
@@ -217,7 +210,7 @@ def _epochs(learned: Mapping[str, Any]) -> str:
     return text + (", training was interrupted by hand" if learned["interrupted_"] else "")
 
 
-def _thresholds(model: Described) -> str:
+def _thresholds(model: "Model") -> str:
     measured, again = model.learned["calibration_"], model.training.get("recalibrated")
     threshold = model.settings["threshold"]
     plain = plain_threshold(model.settings)

@@ -36,6 +36,7 @@ from vdsh.text.stopwords import stop_words
 from vdsh.text.word_counter import WordCounter, check_texts
 
 _OF_VECTORS = "VectorHasher"
+SECOND = "second."  # begins the names of the arrays of a `JointModel`'s second part
 _BLOCK = 10_000  # vectors at a time: some megabytes
 
 
@@ -91,6 +92,8 @@ class Model:
         Words and labels from latent vectors; None where the method only encodes.
     """
 
+    second: "Model | None" = None  # of a `JointModel`, the part of vectors
+
     def __init__(
         self,
         name: str,
@@ -140,6 +143,10 @@ class Model:
     @classmethod
     def _restore(cls, folder: Folder) -> "Model":
         manifest = folder.manifest
+        if "second" in manifest:
+            from vdsh.model.joint import restore_joint  # which is made of two models
+
+            return restore_joint(folder)
         parts = ("params", "hasher", "vectorizer", "fitted")
         given, settings, text_settings, values = (from_json(manifest[part]) for part in parts)
         words, name = folder.vocabulary or [], given["model"]
@@ -189,19 +196,24 @@ class Model:
         return f"<Model '{self.name}', {self.n_bits} bits, {self.n_inputs:,} {kind}>"
 
     @property
+    def topic(self) -> "Model":
+        """The part that hashes texts; another than itself for a `JointModel`."""
+        return self
+
+    @property
     def embedder(self) -> str:
         """The embedding model that makes vectors of texts, where it learned from such."""
-        return str(self.training.get("embedder", ""))
+        return str((self.second or self).training.get("embedder", ""))
 
     @property
     def texts_suffice(self) -> bool:
         """Whether it makes the code of a document of its text, without vectors from elsewhere."""
-        return bool(self.embedder) or not self.takes_vectors
+        return bool(self.embedder) or not (self.takes_vectors or self.second)
 
     @property
     def needs_vectors(self) -> bool:
-        """Whether documents must come with vectors."""
-        return self.takes_vectors and self.n_bits > 0
+        """Whether documents have vectors: given, or made by an embedding model."""
+        return (self.takes_vectors or self.second is not None) and self.n_bits > 0
 
     @property
     def has_posterior(self) -> bool:
@@ -254,7 +266,7 @@ class Model:
         if not self.takes_vectors:
             raise InputError(
                 f"This model hashes texts, and no vectors: it knows {self.n_inputs:,} words. Give "
-                "texts, or learn a model of vectors (VectorHasher, vdsh fit --no-text)."
+                "texts, or learn a model of vectors (VectorHasher), or of both (JointModel)."
             )
         return as_rows(check_vectors(vectors, n_docs, self.n_inputs))
 

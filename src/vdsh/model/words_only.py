@@ -17,9 +17,10 @@ NO_MODEL = 64 * "0"  # its fingerprint
 class NotLearnedError(InputError):
     """Something needs codes, and the store has none yet."""
 
-    def __init__(self) -> None:
+    def __init__(self, message: str = "") -> None:
         super().__init__(
-            "This store has not learned codes yet. Run `vdsh learn STORE` (in Python: "
+            message
+            or "This store has not learned codes yet. Run `vdsh learn STORE` (in Python: "
             "store.learn())."
         )
 
@@ -62,7 +63,3 @@ class WordsOnly(Model):
         if vectors is not None:
             raise NotLearnedError
         return np.zeros((len(texts), 0), np.uint8), 0
-
-    def encode_vectors(self, vectors: Any) -> NoReturn:
-        """Raise: there is nothing that could make a code."""
-        raise NotLearnedError

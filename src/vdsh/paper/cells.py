@@ -20,8 +20,7 @@ from vdsh.hashers import HASHERS, Hasher
 from vdsh.hashers.base import Progress
 from vdsh.hashers.vdsh.defaults import settle
 from vdsh.paper import provenance
-from vdsh.paper.counted import Counted, Part, count, show_some
-from vdsh.paper.figure4 import place
+from vdsh.paper.corpora import Counted, Part, count, place, show_some
 from vdsh.paper.settings import PAPER, candidates, version
 
 K, RADIUS = 100, 2

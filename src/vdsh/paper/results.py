@@ -1,4 +1,4 @@
-"""Finished cells, read back as what tables and figures show."""
+"""Finished cells, read back as what tables and figures show, and the tables as text."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -7,14 +7,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
 
 from vdsh.evaluation.significance import p_value
 from vdsh.paper import cells
 from vdsh.paper.cells import RADIUS, Cell
 from vdsh.paper.reference import DATASETS, METHODS, OURS
-from vdsh.paper.sheets import Sheet
 
 LEVEL = 0.01  # of significance, as in the paper
+
+
+class Sheet(NamedTuple):
+    """A table whose cells are texts."""
+
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+    note: str = ""  # what the reader must know to read it: the data, the marks
 
 
 class Request(NamedTuple):
@@ -53,11 +63,11 @@ class Outcome(NamedTuple):
 
 
 class Results:
-    """The finished cells of a folder."""
+    """The finished cells of a folder, or with none, no cells; `asked` has those asked for."""
 
-    def __init__(self, folder: Path, seeds: Sequence[int]) -> None:
+    def __init__(self, folder: Path | None, seeds: Sequence[int]) -> None:
         self.folder, self.seeds = folder, seeds
-        self._read: dict[Cell, dict[str, Any] | None] = {}
+        self.asked: dict[Cell, dict[str, Any] | None] = {}
 
     def precision(self, cell: Cell, threshold: str = "") -> Outcome | None:
         """Return precision at 100; by default with the threshold that validation chose."""
@@ -104,9 +114,9 @@ class Results:
         return [result for result in found if result is not None]
 
     def _get(self, cell: Cell) -> dict[str, Any] | None:
-        if cell not in self._read:
-            self._read[cell] = cells.read(self.folder, cell)
-        return self._read[cell]
+        if cell not in self.asked:
+            self.asked[cell] = cells.read(self.folder, cell) if self.folder else None
+        return self.asked[cell]
 
 
 def is_better(first: Outcome, second: Outcome) -> bool:
@@ -140,4 +150,47 @@ def _outcome(values: Iterable[tuple[float, list[int]]]) -> Outcome | None:
 
 def show(outcome: Outcome | None) -> str:
     """Write a mean, or a dash where nothing was run."""
-    return f"{outcome.mean:.3f}" if outcome else "–"
+    return number(outcome.mean if outcome else None)
+
+
+def number(value: float | None) -> str:
+    """Write three digits, or a dash where there is no number.
+
+    >>> number(0.5), number(None)
+    ('0.500', '–')
+    """
+    return "–" if value is None else f"{value:.3f}"
+
+
+def markdown(sheets: Sequence[Sheet], *, level: int = 3) -> str:
+    """Write tables as Markdown, each below its title.
+
+    >>> print(markdown([Sheet("T", ["a", "b"], [["1", "2"]])]))
+    ### T
+    <BLANKLINE>
+    | a | b |
+    |---|---|
+    | 1 | 2 |
+    """
+    return "\n\n".join(_markdown(sheet, level) for sheet in sheets)
+
+
+def _markdown(sheet: Sheet, level: int) -> str:
+    lines = [_row(sheet.header), "|---" * len(sheet.header) + "|", *map(_row, sheet.rows)]
+    note = f"\n\n{sheet.note}" if sheet.note else ""
+    return f"{'#' * level} {sheet.title}\n\n" + "\n".join(lines) + note
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def print_sheets(sheets: Sequence[Sheet], console: Console) -> None:
+    """Print tables on a terminal."""
+    for sheet in sheets:
+        table = Table(
+            *sheet.header, title=sheet.title, caption=sheet.note or None, title_justify="left"
+        )
+        for row in sheet.rows:
+            table.add_row(*(cell.replace("**", "") for cell in row))
+        console.print(table)

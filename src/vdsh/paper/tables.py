@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from vdsh import plots
 from vdsh.evaluation.significance import p_value
 from vdsh.paper.cells import Cell
-from vdsh.paper.figure4 import TITLES
+from vdsh.paper.corpora import TITLES
 from vdsh.paper.reference import BITS, DATASETS, METHODS, OURS, TABLE2, published
-from vdsh.paper.results import Outcome, Request, Results, is_better, show
-from vdsh.paper.sheets import Sheet
+from vdsh.paper.results import Outcome, Request, Results, Sheet, is_better, number, show
 
 ALL = Request(tuple(DATASETS), BITS, tuple(METHODS))
 WITH_90 = ALL._replace(datasets=(*DATASETS, "reuters"))  # all categories, which the paper may mean
@@ -27,12 +26,6 @@ WEIGHTINGS = {"binary": "binary", "tf": "TF", "": "TFIDF"}
 _NEIGHBOURS = 10
 
 Row = Callable[[Cell], list[Outcome | None]]
-
-
-def cells_of_table1(request: Request) -> list[Cell]:
-    """List the cells of each method, and those of VDSH for a person who has no labels."""
-    unlabelled = request.row("vdsh", labelled=0) if "vdsh" in request.models else []
-    return request.cells() + unlabelled
 
 
 def table1(request: Request, results: Results) -> Sheet:
@@ -82,11 +75,6 @@ def draw_figure2(request: Request, results: Results, path: Path) -> None:
     plots.lines(panels, request.bits, path, x="bits", y="precision within distance 2")
 
 
-def cells_of_figure3(request: Request) -> list[Cell]:
-    """List the cells of each weighting."""
-    return [cell for name in WEIGHTINGS for cell in request.cells(weighting=name)]
-
-
 def figure3(request: Request, results: Results) -> Sheet:
     """Make the table of a length, by what the encoder sees; the paper has a picture only."""
     title = f"Precision at 100 by term weighting, {request.bits[0]} bits"
@@ -98,11 +86,6 @@ def draw_figure3(request: Request, results: Results, path: Path) -> None:
     """Draw one panel a corpus, a group of bars a method."""
     panels = _panels(request, lambda cell: _weightings(cell, results))
     plots.bars(panels, tuple(WEIGHTINGS.values()), path, y="precision at 100")
-
-
-def cells_of_figure4(request: Request) -> list[Cell]:
-    """List the cells with a map, of one length."""
-    return request._replace(bits=request.bits[:1]).cells(map=True)
 
 
 def figure4(request: Request, results: Results) -> Sheet:
@@ -128,8 +111,9 @@ def draw_figure4(request: Request, results: Results, path: Path) -> None:
 
 
 def _maps(request: Request, results: Results) -> dict[str, dict[str, Any]]:
-    """Read the first map of each method."""
-    wanted = cells_of_figure4(request._replace(datasets=request.datasets[:1]))
+    """Read the first map of each method, of the first corpus and length."""
+    first = request._replace(datasets=request.datasets[:1], bits=request.bits[:1])
+    wanted = first.cells(map=True)
     return {c.model: found[0] for c in wanted if (found := results.of_seeds(c))}
 
 
@@ -140,12 +124,10 @@ def compare(paper: float | None, ours: Outcome | None) -> str:
     >>> compare(0.75, Outcome(0.8, np.array([0.8])))
     '0.750 / **0.800** / +0.050'
     """
-    parts = [
-        "–" if paper is None else f"{paper:.3f}",
-        "–" if ours is None else f"**{ours.mean:.3f}**",
-        "–" if paper is None or ours is None else f"{ours.mean - paper:+.3f}",
-    ]
-    return " / ".join(parts)
+    if ours is None:
+        return f"{number(paper)} / – / –"
+    difference = "–" if paper is None else f"{ours.mean - paper:+.3f}"
+    return f"{number(paper)} / **{ours.mean:.3f}** / {difference}"
 
 
 def _entry(cell: Cell, models: Sequence[str], results: Results) -> str:

@@ -27,13 +27,12 @@ class Machines(NamedTuple):
 def cluster(address: str | None = None) -> Iterator[Any]:
     """Connect to a Ray cluster; gives the module `ray`. A connection that is there is used."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # What matters is raised; the rest is Ray Data finding fault with its own workers.
+    # What matters is raised; the rest is Ray finding fault with its own workers.
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     try:
         import ray
-        import ray.data
     except ImportError as error:
-        if error.name not in ("ray", "ray.data"):
+        if error.name != "ray":
             raise
         raise missing_package("The engine ray", "ray", "ray") from None
     connected = ray.is_initialized()
@@ -41,7 +40,7 @@ def cluster(address: str | None = None) -> Iterator[Any]:
         _connect(ray, address)
     try:
         # Ray prints what it has to say of dead workers; standard output is for codes.
-        with redirect_stdout(sys.stderr), _quiet(ray):
+        with redirect_stdout(sys.stderr):
             yield ray
     finally:
         if not connected:
@@ -91,21 +90,3 @@ def _silent() -> Iterator[None]:
     finally:
         os.dup2(kept, 2)
         os.close(kept)
-
-
-@contextmanager
-def _quiet(ray: Any) -> Iterator[None]:
-    """Keep the order of results, and Ray Data's own bars and plans off the screen."""
-    context = ray.data.DataContext.get_current().copy()
-    context.execution_options.preserve_order = True
-    context.enable_progress_bars = False
-    loggers = [logging.getLogger(name) for name in ("ray.data", "ray.train")]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.ERROR)
-    try:
-        with ray.data.DataContext.current(context):
-            yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vdsh import errors
 from vdsh.codes import Codes
 from vdsh.errors import EngineError, OutputExistsError, VdshError, WriteError
 from vdsh.files import new_folder
+from vdsh.jit import use_threads
 from vdsh.model import Model
 from vdsh.scale.cluster import Machines, cluster, count_workers
 from vdsh.scale.parquet import ParquetFiles, filesystem_of
@@ -111,41 +111,35 @@ class Encoded(NamedTuple):
 
     n_documents: int
     n_empty: int  # of them, without a known word
-    content: bytes  # the Parquet file of ids and codes; empty where it was written to the folder
-
-    def rows(self) -> tuple[list[str], Codes]:
-        """Return the ids and codes of the content."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        table = pq.read_table(pa.BufferReader(self.content)).combine_chunks()
-        codes = b"".join(table["code"].to_pylist())
-        return table["id"].to_pylist(), np.frombuffer(codes, np.uint8).reshape(len(table), -1)
+    rows: tuple[list[str], Codes] | None  # ids and codes; None where they went to the folder
 
 
 class PieceEncoder:
     """Encodes pieces with a model; each Ray worker has one.
 
-    `folder`: where the codes are written to; without one they are handed back.
+    `folder`: where the codes are written to; without one they are handed back. `threads`: how many
+    to use, where there is a worker for each CPU.
     """
 
-    def __init__(self, model: Model, files: ParquetFiles, folder: CodesFolder | None) -> None:
+    def __init__(
+        self, model: Model, files: ParquetFiles, folder: CodesFolder | None, threads: int = 0
+    ) -> None:
         self.model, self.files, self.folder = model, files, folder
+        if threads:
+            use_threads(threads)
 
-    def __call__(self, number: int) -> Encoded:
+    def encode(self, number: int) -> Encoded:
         """Encode a piece; no more than a batch of its texts is in memory at a time."""
-        ids: list[str] = []
-        codes: list[Codes] = []
-        n_empty = 0
+        ids, parts, n_empty = list[str](), list[Codes](), 0
         for documents in self.files.documents(self.files.pieces[number]):
             some, empty = self.model.encode_and_count([document.text for document in documents])
             ids += [document.id for document in documents]
-            codes.append(some)
+            parts.append(some)
             n_empty += empty
-        content = to_parquet(ids, np.concatenate(codes))
+        codes = np.concatenate(parts)
         if self.folder:
-            self.folder.write(number, content)
-        return Encoded(len(ids), n_empty, b"" if self.folder else content)
+            self.folder.write(number, to_parquet(ids, codes))
+        return Encoded(len(ids), n_empty, None if self.folder else (ids, codes))
 
 
 def encode_files(
@@ -161,7 +155,7 @@ def encode_files(
     encoded again. Texts go from the files to the worker that encodes them and nowhere else.
     """
     if machines is None:
-        yield from map(PieceEncoder(model, files, folder), range(len(files.pieces)))
+        yield from map(PieceEncoder(model, files, folder).encode, range(len(files.pieces)))
     else:
         yield from _encode_on_ray(model, files, folder, machines)
     if folder:
@@ -175,44 +169,17 @@ def _encode_on_ray(
     machines: Machines,
 ) -> Iterator[Encoded]:
     with cluster(machines.address) as ray:
+        from ray.util import ActorPool
+
         workers = min(count_workers(ray, machines.workers), len(files.pieces))
         shared = ray.put(model)  # once a node, in memory that its workers share
-        numbers = [{"number": number} for number in range(len(files.pieces))]
-        pieces = ray.data.from_items(numbers, override_num_blocks=len(numbers))
-        encoded = pieces.map_batches(
-            _Worker,
-            batch_size=1,
-            compute=ray.data.ActorPoolStrategy(size=workers),
-            num_cpus=1,
-            fn_constructor_args=(shared, files, folder),
-        )
+        worker = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=-1)(PieceEncoder)
+        pool = ActorPool([worker.remote(shared, files, folder, threads=1) for _ in range(workers)])
         try:
-            for row in encoded.iter_rows():
-                if row["error"]:
-                    raise getattr(errors, row["error"])(row["content"].decode())
-                yield Encoded(row["n_documents"], row["n_empty"], row["content"])
-        except (ray.exceptions.RayError, OSError) as error:
-            if isinstance(error, VdshError):
-                raise
+            yield from pool.map(lambda one, n: one.encode.remote(n), [*range(len(files.pieces))])
+        except ray.exceptions.RayError as error:
+            cause = getattr(error, "cause", None)  # what a worker raised
+            if isinstance(cause, VdshError):
+                raise cause from None
             reason = str(error).strip().splitlines()[-1]
             raise EngineError(f"Encoding on Ray failed: {reason}") from error
-
-
-class _Worker:
-    """A `PieceEncoder` as Ray Data wants it: columns in, columns out, errors as text."""
-
-    def __init__(self, model: Any, files: ParquetFiles, folder: CodesFolder | None) -> None:
-        import ray
-
-        from vdsh.jit import use_threads
-
-        use_threads(1)  # there is a worker for each CPU
-        self.encoder = PieceEncoder(ray.get(model), files, folder)
-
-    def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
-        try:
-            encoded, error = self.encoder(int(batch["number"][0])), ""
-        except VdshError as problem:
-            encoded, error = Encoded(0, 0, str(problem).encode()), type(problem).__name__
-        columns = {name: [value] for name, value in encoded._asdict().items()}
-        return columns | {"error": [error]}

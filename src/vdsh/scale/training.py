@@ -3,6 +3,7 @@
 torchrun --nproc-per-node 2 -m vdsh fit news.jsonl --out news-model
 """
 
+import logging
 import os
 import tempfile
 import warnings
@@ -99,6 +100,7 @@ def fit_on_ray(lesson: Lesson, machines: Machines) -> TextHasher:
         from ray.train import FailureConfig, RunConfig, ScalingConfig
         from ray.train.torch import TorchTrainer
 
+        logging.getLogger("ray.train").setLevel(logging.ERROR)
         gpu = _wants_gpu(ray, lesson.hasher)
         workers = count_workers(ray, machines.workers, "GPU" if gpu else "CPU")
         run = TorchTrainer(

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Codes
-from vdsh.errors import InputError, missing_package
+from vdsh.errors import FolderError, InputError, missing_package
 from vdsh.search.checks import check_codes, check_count, check_memory, check_queries
 from vdsh.search.id_kinds import GivenIds, check_ids, check_kind, make_ids, show
-from vdsh.search.ids import CountedIds, IdArray
+from vdsh.search.ids import CountedIds, IdArray, IntegerIds
 from vdsh.search.index_file import from_arrays, to_arrays, write_arrays
 from vdsh.search.parts import Mask, RowHits, Rows
 from vdsh.search.rows import RowIndex
@@ -43,6 +43,8 @@ class HammingIndex:
         Packed codes, of 8 to 1024 bits.
     ids : sequence of int or str, optional
         One id a code, all different; row numbers by default.
+    numbers : ndarray of int64, optional
+        One a code, all different, by which a table knows it: see `nearest_numbers`.
     threads : int, optional
         Threads of a search; all CPUs by default.
     device : str, default="cpu"
@@ -62,6 +64,7 @@ class HammingIndex:
         codes: Codes,
         *,
         ids: Any | None = None,
+        numbers: Rows | None = None,
         threads: int | None = None,
         device: str = "cpu",
     ) -> None:
@@ -72,6 +75,8 @@ class HammingIndex:
         given = _check_new_ids(ids, len(codes))
         self._ids = make_ids(given, len(codes))
         self._next_id = len(codes) if given is None else None
+        self._numbers = IntegerIds()
+        self._numbers.append(np.empty(0, np.int64) if numbers is None else numbers)
         on_cpu = device == "cpu"
         self._rows = RowIndex(codes, threads=threads) if on_cpu else _on_gpu(codes, device)
         self._lock = Lock()
@@ -88,7 +93,8 @@ class HammingIndex:
         threads = None if threads is None else check_count("threads", threads, 1)
         index = cls.__new__(cls)
         index._lock = Lock()
-        rows, index._ids, index._next_id = from_arrays(Path(path), threads)
+        rows, index._ids, index._next_id, numbers = from_arrays(Path(path), threads)
+        index._numbers = IntegerIds(numbers)
         index._rows = rows
         index._keys_stale = device != "cpu"
         if device != "cpu":
@@ -101,6 +107,8 @@ class HammingIndex:
         self._order_ties()
         rows = self._rows if isinstance(self._rows, RowIndex) else self._rows.on_cpu()
         facts, arrays = to_arrays(rows, self._ids, self._next_id)
+        if self.is_numbered:
+            arrays = {"numbers": self._numbers.arrays()["ids"], **arrays}
         write_arrays(Path(path), facts, arrays)
 
     def __len__(self) -> int:
@@ -117,7 +125,7 @@ class HammingIndex:
     @property
     def nbytes(self) -> int:
         """Bytes of memory for codes, ids and what speeds the search up."""
-        return self._rows.nbytes + self._ids.nbytes
+        return self._rows.nbytes + self._ids.nbytes + self._numbers.nbytes
 
     @property
     def ids(self) -> IdArray:
@@ -147,6 +155,25 @@ class HammingIndex:
         hits = self._hits(self._rows.search(queries, k, allowed=allowed))
         return Hits(hits.ids[0], hits.distances[0]) if single else hits
 
+    @property
+    def is_numbered(self) -> bool:
+        """Whether its codes have numbers."""
+        return len(self._numbers) == self._rows.n_rows
+
+    def nearest_numbers(self, query: Codes, k: int) -> Rows:
+        """Give the numbers of the k codes nearest to one query, nearest first, ties by id."""
+        self._order_ties()
+        return cast(Rows, self._numbers.take(self._rows.search(query[None], k).rows[0]))
+
+    def take(self, numbers: Rows) -> tuple[Codes, Rows]:
+        """Give the codes that have some numbers, and keys that sort as their ids do."""
+        rows = self._numbers.find(numbers)
+        if np.any(rows < 0):
+            raise FolderError("The index is of other documents. Delete index-*.vdsh beside them.")
+        self._order_ties()
+        keys = self._rows.keys
+        return self._rows.take(rows), rows if keys is None else keys[rows]
+
     def within(self, queries: Codes, radius: int, *, mask: Any | None = None) -> Hits | list[Hits]:
         """Find every code within `radius` bits of each query.
 
@@ -169,14 +196,15 @@ class HammingIndex:
         hits = [self._hits(hit) for hit in found]
         return hits[0] if single else hits
 
-    def add(self, codes: Codes, *, ids: Any | None = None) -> None:
-        """Add codes, with ids where the first ones had ids.
+    def add(self, codes: Codes, *, ids: Any = None, numbers: Rows | None = None) -> None:
+        """Add codes, with ids and numbers where the first ones had some.
 
         Parameters
         ----------
         codes : ndarray of uint8 of shape (n, n_bytes)
         ids : sequence of int or str, optional
             All different and none in the index yet.
+        numbers : ndarray of int64, optional
         """
         codes = check_codes(codes, self._rows.n_bytes)
         if isinstance(self._rows, RowIndex):
@@ -193,6 +221,8 @@ class HammingIndex:
             self._widen_ids(given)
             self._ids.append(cast(Any, given))
         self._next_id = next_id
+        if numbers is not None:
+            self._numbers.append(numbers)
         self._rows.append(codes)
         self._keys_stale = True
 
@@ -257,7 +287,11 @@ class HammingIndex:
     def _compact(self) -> None:
         """Give back the memory of removed codes."""
         self._order_ties()
-        kept = self._ids.take(self._rows.compact())
+        numbered, rows = self.is_numbered, self._rows.compact()
+        numbers = cast(Rows, self._numbers.take(rows[: len(rows) * numbered]))
+        self._numbers = IntegerIds()
+        self._numbers.append(numbers)
+        kept = self._ids.take(rows)
         if kept.dtype == object:
             self._ids = make_ids(cast(list[str], kept.tolist()), len(kept))
         else:

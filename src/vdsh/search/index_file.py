@@ -42,6 +42,7 @@ KINDS = {
     "id_text": (("uint8",), 1),
     "id_ends": (("int64",), 1),
     "id_keys": (("int64",), 1),
+    "numbers": (("int32", "int64"), 1),
     "luts": (("uint64",), 4),
     "starts": (("uint32",), 2),
     "entries": (("uint8",), 4),
@@ -66,8 +67,10 @@ def to_arrays(rows: RowIndex, ids: Ids, next_id: int | None) -> tuple[dict[str, 
     return facts, arrays
 
 
-def from_arrays(path: Path, threads: int | None) -> tuple[RowIndex, Ids, int | None]:
-    """Read what `to_arrays` described, from a mapped file."""
+def from_arrays(
+    path: Path, threads: int | None
+) -> tuple[RowIndex, Ids, int | None, NDArray[Any] | None]:
+    """Read what `to_arrays` described, from a mapped file, and the numbers of the codes."""
     facts, arrays = map_arrays(path)
     try:
         _check_kinds(facts, arrays)
@@ -78,12 +81,13 @@ def from_arrays(path: Path, threads: int | None) -> tuple[RowIndex, Ids, int | N
         _check_partition(main)
         _check_id_text(arrays)
         ids = ids_from_file(facts["ids"], arrays)
-        lengths = {len(ids), len(arrays.get("id_keys", ids)), len(ids if alive is None else alive)}
-        _check(lengths == {main.n_rows})
+        numbers = arrays.get("numbers")
+        alike = ids, arrays.get("id_keys"), alive, numbers
+        _check({len(some) for some in alike if some is not None} == {main.n_rows})
     except (KeyError, IndexError, ValueError, TypeError, OverflowError) as error:
         raise damaged(path) from error
     rows = RowIndex.from_partition(main, alive, ids.keys(), threads=threads)
-    return rows, ids, facts["next_id"]
+    return rows, ids, facts["next_id"], numbers
 
 
 def write_arrays(path: Path, facts: Mapping[str, Any], arrays: Arrays) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Codes, to_words
+from vdsh.jit import once
 from vdsh.search.parts import Mask, Part, Rows, Strips
 from vdsh.search.tables import Tables, build_tables
 
@@ -102,6 +103,19 @@ class Partition:
             spread[self.members] = codes
             return spread
         return codes
+
+    @once
+    def _positions(self) -> NDArray[np.uint32]:
+        """Where the code of each row lies, where there are members."""
+        positions = np.empty(len(self.members), np.uint32)
+        sizes = np.diff(self.offsets) if self.grouped else 1
+        positions[self.members] = np.repeat(np.arange(len(self.strips)), sizes)
+        return positions
+
+    def take(self, rows: Rows) -> Codes:
+        """Return the codes of some rows, which count from the first one here."""
+        at = self._positions[rows].astype(np.int64) if len(self.members) else rows
+        return self.strips.take(at)
 
     def select(self, allowed: Mask) -> tuple[Codes, Rows]:
         """Return the codes and row numbers of the allowed rows; `allowed` covers all rows."""

@@ -160,6 +160,17 @@ class RowIndex(NumberedRows):
         """Return the codes of all rows, removed ones included, in row order."""
         return np.concatenate([self._main.all_codes(), self._tail.all_codes()])
 
+    def take(self, rows: Rows) -> Codes:
+        """Return the codes of some rows."""
+        with self._lock:  # a search in another thread may bring the tail into the main part
+            main, tail, n = self._main, self._tail, self._main.n_rows
+        late = rows >= n
+        if not late.any():
+            return main.take(rows)
+        codes = np.empty((len(rows), self.n_bytes), np.uint8)
+        codes[~late], codes[late] = main.take(rows[~late]), tail.take(rows[late] - n)
+        return codes
+
     def compact(self) -> Rows:
         """Forget removed rows, numbering the others anew; return their old numbers in order."""
         kept = np.flatnonzero(self.alive)

@@ -79,4 +79,8 @@ def _with_stored_code(query: ParsedQuery, hit: Hit) -> ParsedQuery:
     """Give a document's query the code that it has in the store, also where it has no words."""
     code = from_hex([hit.code])[0]
     chances = unpack(code[None])[0].astype(np.float64) if query.empty else query.chances
-    return query._replace(code=code, chances=chances, empty=False, unknown=[])
+    found = query._replace(code=code, chances=chances, empty=False, unknown=[], half=False)
+    if not query.half:
+        return found
+    bits = unpack(code[None])[0].astype(np.float64)
+    return found._replace(chances=bits, turned=2 * bits[-query.vector_bits :] - 1)

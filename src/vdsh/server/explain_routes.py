@@ -102,7 +102,7 @@ def find_place(pool: StorePool, text: str, id: str | None = None) -> tuple[float
     """Return where a text belongs on the map, or where the document of that id is."""
     found = _read_map(pool)
     point = None if id is None else found.point(id)
-    return point or found.place(pool.model.scores([text])[0])
+    return point or found.place(pool.model.topic.scores([text])[0])
 
 
 def _version(pool: StorePool) -> tuple[File, int, Model]:
@@ -125,7 +125,8 @@ def _load(path: File, model: Model) -> CorpusMap:
     except (FolderError, MissingFileError) as error:
         log.error("A map cannot be used: %s", error)
         raise NotFound("The map is damaged. Make it again: vdsh research map STORE") from error
-    if found.facts["fingerprint"] != model.fingerprint or found.scores.shape[1] != model.n_bits:
+    n_bits = model.topic.n_bits
+    if found.facts["fingerprint"] != model.fingerprint or found.scores.shape[1] != n_bits:
         raise NotFound("The map is of another model. Make it again: vdsh research map STORE")
     return found
 

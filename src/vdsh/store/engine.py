@@ -171,10 +171,6 @@ class Engine(ABC):
         """Return the language of the words, which the first documents settle."""
         return language(self.meta().get("language", NONE))
 
-    def meant(self, word: str, *, unfinished: bool = False) -> list[str]:
-        """List words of documents that a mistyped or unfinished one may be; best first."""
-        return []
-
     @abstractmethod
     def within(
         self,

@@ -33,6 +33,9 @@ class ParsedQuery(NamedTuple):
     empty: bool = False  # whether it has no known word; a text has none for a model of vectors
     unknown: Sequence[str] = ()  # its words that the model does not know
     vector: Any = None
+    vector_bits: int = 0  # at the end of the code, those of a vector; the others are of the text
+    turned: Scores | None = None  # (vector_bits,): its vector as the model rotates it
+    half: bool = False  # whether either part of its code is not known
 
     @property
     def is_text(self) -> bool:
@@ -99,7 +102,8 @@ class Hit(NamedTuple):
     ----------
     id : str
     distance : int
-        Bits in which its code differs from the query's.
+        Bits in which its code differs from the query's; those of the topic alone, where codes have
+        a part of vectors and a text that is ranked by relevance came without one.
     text : str
     labels : tuple of str, or None
     metadata : dict

@@ -10,6 +10,7 @@ from typing import Any
 
 from vdsh.errors import FolderError, InputError
 from vdsh.files import check_new, explained, lock, put
+from vdsh.model import Model
 from vdsh.store.engine import PAGE, PARTS, Engine, Progress
 from vdsh.store.hits import pages
 from vdsh.store.model import StoreModel
@@ -27,13 +28,21 @@ def describe(engine: Engine, meta: Mapping[str, str], model: StoreModel) -> dict
         "language": engine.language().name,
         "documents": engine.count(None),
         "bits": model.n_bits,
-        "model": {"fingerprint": model.fingerprint if model.n_bits else ""},
+        "model": {"fingerprint": model.fingerprint if model.n_bits else ""} | _parts(model.model),
         "fields": sorted(engine.fields()),
         "labels": len(engine.labels()),
         "bytes": facts["bytes"],
         "format": int(meta["format"]),
         "read_only": engine.read_only,
     }
+
+
+def _parts(model: Model) -> dict[str, Any]:
+    """Describe both parts of a joint model."""
+    if model.second is None:
+        return {}
+    bits = {"topic_bits": model.topic.n_bits, "vector_bits": model.second.n_bits}
+    return bits | {"embedder": model.embedder or "none"}
 
 
 def find_problems(engine: Engine, model: StoreModel, sample: int) -> list[str]:

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from vdsh.codes import Codes
+from vdsh.embed import embed
 from vdsh.errors import FolderError, InputError
 from vdsh.jit import once
-from vdsh.model import Model, WordsOnly, as_model
+from vdsh.model import Model, NotLearnedError, WordsOnly, as_model
 from vdsh.model.model import warn_of_empty
 from vdsh.model.vectors import check_vectors
 
@@ -98,13 +99,21 @@ def encode_given(
     """Hash the vectors of documents, all of which are looked at before anything is written."""
     if codes is not None:
         raise InputError("Give codes or vectors, and not both.")
-    if model.model.takes_vectors:
-        given = zip(documents, vectors, strict=False) if isinstance(vectors, list) else ()
-        for document, vector in given:
-            if vector is None:
-                raise InputError(
-                    f"Document '{document.id}' has no vector, and the model of this store hashes "
-                    "nothing else. Give one."
-                )
-        return model.model.encode_vectors(check_vectors(vectors, len(documents)))
-    return model.encode([document.text for document in documents], vectors)
+    own, texts = model.model, [document.text for document in documents]
+    if not own.n_bits:
+        raise NotLearnedError(
+            "This store has not learned codes yet, so nothing hashes vectors. Open a new store "
+            "with a VectorHasher or a JointModel; or have texts embedded: vdsh learn --embed."
+        )
+    without = [i for i, one in enumerate(vectors) if one is None] if type(vectors) is list else []
+    if without and not own.texts_suffice:
+        raise InputError(
+            f"Document '{documents[without[0]].id}' has no vector, and the model of this store "
+            "needs one. Give it."
+        )
+    if without:
+        made = iter(embed([texts[i] for i in without], own.embedder))
+        vectors = [next(made) if one is None else one for one in vectors]
+    if own.takes_vectors:
+        return own.encode_vectors(check_vectors(vectors, len(texts)))
+    return model.encode(texts, vectors)

@@ -8,6 +8,7 @@ import numpy as np
 from vdsh.codes import Codes
 from vdsh.errors import InputError
 from vdsh.model import Model, NotLearnedError
+from vdsh.model.joint import JointModel
 from vdsh.store.hits import ParsedQuery
 from vdsh.store.model import StoreModel
 from vdsh.store.ranking import choose_rank
@@ -31,8 +32,18 @@ def read_words(text: str, rank: str) -> WordQuery:
     return read_query(text) if rank == "relevance" else plain_query(text)
 
 
-def encode_words(model: Model, words: Sequence[WordQuery]) -> list[ParsedQuery]:
-    """Encode the texts of queries together, which costs hardly more than one."""
+def encode_words(
+    model: Model, words: Sequence[WordQuery], vectors: Sequence[Any] = ()
+) -> list[ParsedQuery]:
+    """Encode the texts of queries together, which costs hardly more than one.
+
+    A joint model takes their vectors too, or makes them where it can.
+    """
+    if isinstance(model, JointModel):
+        given = vectors or model.embed_queries([one.text for one in words])
+        pairs = zip(encode_words(model.topic, words), given, strict=True)
+        joined = (_with_vector(model.second, query, vector) for query, vector in pairs)
+        return [query._replace(fingerprint=model.fingerprint) for query in joined]
     if not words:
         return []
     texts = [one.text for one in words]
@@ -50,6 +61,25 @@ def encode_words(model: Model, words: Sequence[WordQuery]) -> list[ParsedQuery]:
     ]
 
 
+def _with_vector(second: Model, query: ParsedQuery, vector: Any) -> ParsedQuery:
+    """Put the code of a vector behind that of a text; without one, nothing is known of its bits."""
+    code, chances = np.zeros(second.n_bits // 8, np.uint8), np.full(second.n_bits, 0.5)
+    of_text, turned = np.asarray(query.chances), None
+    if vector is not None:
+        rows = second.rows([vector])
+        (code,), (chances,) = second.codes_and_weights(rows)
+        (turned,) = second.scores_of(rows) - second.thresholds
+        of_text = np.full(len(of_text), 0.5) if query.empty else of_text
+    return query._replace(
+        code=np.concatenate([query.code, code]),
+        chances=np.concatenate([of_text, chances]),
+        empty=query.empty and vector is None,
+        vector_bits=second.n_bits,
+        turned=turned,
+        half=vector is None or query.words is None or not query.words.text,
+    )
+
+
 def read_vector(model: Model, query: VectorQuery, rank: str | None) -> ParsedQuery:
     """Check a vector and encode it."""
     vector, text = query
@@ -61,6 +91,8 @@ def read_vector(model: Model, query: VectorQuery, rank: str | None) -> ParsedQue
 
 
 def _encode_vector(model: Model, vector: Any, words: WordQuery) -> ParsedQuery:
+    if model.second is not None:
+        return encode_words(model, [words], [vector])[0]._replace(vector=vector)
     codes, chances = model.codes_and_weights(model.counts([words.text], [vector]))
     unknown = [] if model.takes_vectors else model.unknown_words(words.text)
     return ParsedQuery(
@@ -91,7 +123,14 @@ def read_queries(
     if texts:  # or the model need not be loaded
         order = choose_rank(rank, is_text=True)
         read = iter(encode_words(model.model, [read_words(text, order) for text in texts]))
-    return [next(read) if isinstance(query, str) else _check(model, query) for query in given]
+    found = [next(read) if isinstance(query, str) else _check(model, query) for query in given]
+    for query in found:
+        if query.half and (not by_words or rank_of(query, rank) == "distance"):
+            raise InputError(
+                "The codes of this store have a part of texts and one of vectors, and this query "
+                "has one of them. Give a text and its vector, or search by relevance."
+            )
+    return found
 
 
 def _check(model: StoreModel, query: Codes | ParsedQuery) -> ParsedQuery:

@@ -1,6 +1,7 @@
 """Orders other than that of the distance: by the posterior, and by words and codes together."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,10 +10,11 @@ from numpy.typing import NDArray
 from vdsh.codes import Codes, Scores, expected_distances, pack, unpack
 from vdsh.documents import Document
 from vdsh.errors import InputError
+from vdsh.jit import compiled
 from vdsh.store.hits import Candidate, Found, ParsedQuery, choose_from
 from vdsh.store.rows import searched_text
 from vdsh.text.languages import Language, fold
-from vdsh.text.tokenizer import tokenize
+from vdsh.text.tokenizer import find_tokens, hash_plainly, tokenize
 from vdsh.words import Segment, WordIndex, WordQuery
 from vdsh.words.counting import find_parts
 from vdsh.words.query import plain_query
@@ -21,9 +23,12 @@ RANKS = ("relevance", "distance", "expected")
 CANDIDATES = 1000  # at least so many of the nearest are put in order by the posterior
 # The rule of `docs/relevance.md`, chosen there.
 WEIGHT = 0.6  # of the best code, beside the best match of words
+WITH_VECTOR = [0.4, 1.0]  # of the best topic and of the best vector, where the query has one
 VOTERS, SHARPNESS = 10, 6
 FAR = 0.5  # of the best score: what is below is only related
 LEAST_CANDIDATES = 100  # by words, and as many by code
+MOST_CORRECTED = 5  # words of a query
+_PLAIN = 1e-4  # seconds a text without kernels
 
 
 def choose_rank(rank: Any, *, is_text: bool, is_vector: bool = False) -> str:
@@ -82,18 +87,33 @@ class ByExpectedDistance:
 class Scored(NamedTuple):
     """What a candidate is worth, from 0 to 1, and whether it is only related to the query.
 
-    That is what has none of its words, or a score far below the best.
+    That is what has none of its words, unless it has a vector, or a score far below the best.
     """
 
     score: float
     related: bool
 
 
+class Pool(NamedTuple):
+    """Candidates as arrays."""
+
+    keys: NDArray[Any]  # (n,): numbers that sort as their ids do
+    codes: Codes
+    shares: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, candidates: Sequence[Candidate]) -> "Pool":
+        """Take apart candidates that were fetched one by one."""
+        shares = np.array([candidate.share for candidate in candidates], float)
+        return cls(sort_keys([one.id for one in candidates]), _codes(candidates), shares)
+
+
 class ByRelevance:
     """Chooses the k candidates with the highest score of words and codes, ties by id.
 
     The best by words vote on the code that is wanted. A document gains by what it answers of the
-    words, and by how far its code is expected to agree with that code, beyond chance.
+    words, and by how far its code is expected to agree with that code, beyond chance; where codes
+    have a part of vectors, by the cosine of the query's vector and those bits too.
     What is only related comes last.
 
     Parameters
@@ -114,6 +134,8 @@ class ByRelevance:
         Of those that were chosen, by id.
     missing : list of str
         Words of the query that no document has; whoever looks notes them.
+    meant : dict of str to str
+        Such words, with those that are looked for instead.
     """
 
     def __init__(self, query: ParsedQuery, k: int, *, strict: bool = False) -> None:
@@ -123,58 +145,94 @@ class ByRelevance:
         self.n_candidates = max(2 * k, LEAST_CANDIDATES)
         self.scores: dict[str, Scored] = {}
         self.missing: list[str] = []
+        self.meant: dict[str, str] = {}
         self._knows = query.chances is not None and not query.empty
         self._chances = np.full(8 * len(query.code), 0.5)
         if self._knows:
             self._chances = np.asarray(query.chances, float)
+        self._topic = slice(len(self._chances) - query.vector_bits)
         self._k = k
 
-    def wanted(self, best: Sequence[Candidate]) -> Codes:
+    def correct(self, missing: Sequence[str], find_meant: Callable[..., list[str]]) -> bool:
+        """Look for what words that no document has were meant to be, where documents have that."""
+        for word in missing[:MOST_CORRECTED]:
+            if others := find_meant(word, unfinished=word == self.words.unfinished):
+                self.meant[word] = others[0]
+        if self.meant:
+            self.words = self.words.corrected(self.meant)
+        return bool(self.meant)
+
+    def wanted(self, best: Pool) -> Codes:
         """Have the best by words vote, and return the code that is wanted."""
         if not len(self._chances):  # no codes yet
             self._knows = True
             return self.query.code
-        shares = np.array([candidate.share for candidate in best])
-        voters = [best[i] for i in _first(best, VOTERS, -shares)]
-        if voters and voters[0].share > 0:
-            trust = voters[0].share
-            votes = (np.array([c.share for c in voters]) / trust) ** SHARPNESS
-            agreed = votes @ unpack(_codes(voters)) / votes.sum()
-            self._chances = (1 - trust) * self._chances + trust * agreed
+        voters = _first(best.keys, VOTERS, -best.shares)
+        if len(voters) and best.shares[voters[0]] > 0:
+            trust = float(best.shares[voters[0]])
+            votes = (best.shares[voters] / trust) ** SHARPNESS
+            agreed = votes @ unpack(best.codes[voters]) / votes.sum()
+            voted = (1 - trust) * self._chances + trust * agreed
+            if self.query.turned is not None:  # a vector says itself what it looks for
+                voted[self._topic.stop :] = self._chances[self._topic.stop :]
+            self._chances = voted
             self._knows = True
         wanted: Codes = pack((self._chances > 0.5)[None])[0]
         return wanted
 
     def __call__(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the first k, with their distances from the query's own code."""
-        if not len(self._chances):
-            candidates = [candidate for candidate in candidates if candidate.share > 0]
-        if not candidates or not self._knows:
+        chosen = [(candidates[i], bits, one) for i, bits, one in self.choose(Pool.of(candidates))]
+        self.scores = {candidate.id: scored for candidate, _, scored in chosen}
+        return [candidate._replace(distance=distance) for candidate, distance, _ in chosen]
+
+    def choose(self, pool: Pool) -> list[tuple[int, int, Scored]]:
+        """Choose the first k: where they are, distances from the query's own code, scores."""
+        if not len(pool.keys) or not self._knows:
             return []
-        codes = _codes(candidates)
-        distances = np.bitwise_count(codes ^ self.query.code).sum(axis=1, dtype=int)
-        shares = np.array([candidate.share for candidate in candidates])
-        scores = np.round(self._join(shares, expected_distances(codes, self._chances)), 9)
-        related = (shares == 0) | (scores < FAR * scores.max())
-        order = _first(candidates, self._k, 2 * related - scores)  # scores are 1 at most
-        chosen = [i for i in order if not (self.strict and related[i])]
-        found = (Scored(float(scores[i]), bool(related[i])) for i in chosen)
-        self.scores = {candidates[i].id: one for i, one in zip(chosen, found, strict=True)}
-        return [candidates[i]._replace(distance=int(distances[i])) for i in chosen]
+        codes, shares = pool.codes, pool.shares
+        scores = np.round(self._join(shares, codes), 9)
+        related = scores < FAR * scores.max()
+        if self.query.turned is None:  # or a vector finds what has other words
+            related |= shares == 0
+        order = _first(pool.keys, self._k, 2 * related - scores)  # scores are 1 at most
+        left_out = related if self.strict else shares < 0
+        if not len(self._chances):  # the store has not learned codes
+            left_out = left_out | (shares == 0)
+        order = order[~left_out[order]]
+        n_bytes = self._topic.stop // 8 if self.query.turned is None else codes.shape[1]
+        differing = np.bitwise_count(codes[order] ^ self.query.code)[:, :n_bytes]
+        found = map(Scored, scores[order].tolist(), related[order].tolist())
+        distances = differing.sum(axis=1, dtype=int).tolist()
+        return list(zip(order.tolist(), distances, found, strict=True))
 
-    def _join(self, shares: NDArray[Any], distances: NDArray[Any]) -> NDArray[Any]:
-        """Score candidates: the square root makes a whole match with the wanted code a 1.
-
-        Thresholds cut bits in halves, so half of them agree by chance.
-        """
+    def _join(self, shares: NDArray[Any], codes: Codes) -> NDArray[Any]:
+        """Score candidates: the square root makes a whole match with the wanted code a 1."""
         if not len(self._chances):  # the store has not learned codes
             return shares
-        agreements = np.maximum(0, 1 - 2 * distances / len(self._chances))
-        nearest = agreements.max()
-        best = shares.max() or nearest  # no document has a word: the code alone says how good
-        codes = WEIGHT * best**2 * agreements / max(nearest, 1e-9)
-        joined: NDArray[Any] = np.sqrt((shares**2 + codes) / (1 + WEIGHT))
+        parts, weights = [self._agreements(codes)], [WEIGHT]
+        if self.query.turned is not None:
+            parts, weights = [*parts, self._cosines(codes)], WITH_VECTOR
+        # Where no document has a word, the codes alone say how good the best is.
+        best = shares.max() or max(part.max() for part in parts)
+        scaled = (w * part / max(part.max(), 1e-9) for w, part in zip(weights, parts, strict=True))
+        joined: NDArray[Any] = np.sqrt((shares**2 + best**2 * sum(scaled)) / (1 + sum(weights)))
         return joined
+
+    def _agreements(self, codes: Codes) -> NDArray[Any]:
+        """Compare topics: thresholds cut bits in halves, so half of them agree by chance."""
+        n_bits, chances = self._topic.stop, self._chances[self._topic]
+        distances = expected_distances(codes[:, : n_bits // 8], chances)
+        agreements: NDArray[Any] = np.maximum(0, 1 - 2 * distances / n_bits)
+        return agreements
+
+    def _cosines(self, codes: Codes) -> NDArray[Any]:
+        """Compare the query's vector with bits, as -1 and 1."""
+        turned = np.array(self.query.turned, float)
+        turned /= max(float(np.linalg.norm(turned)), 1e-9) * len(turned) ** 0.5
+        bits = unpack(codes[:, self._topic.stop // 8 :])
+        cosines: NDArray[Any] = np.maximum(0, 2 * bits @ turned - turned.sum())
+        return cosines
 
 
 def reorder(found: Sequence[Found], ranking: ByRelevance, language: Language) -> list[Found]:
@@ -194,7 +252,7 @@ def reorder(found: Sequence[Found], ranking: ByRelevance, language: Language) ->
 
     def choose(near: list[Candidate]) -> list[Candidate]:
         candidates = [candidate._replace(**by_id[candidate.id]) for candidate in near]
-        ranking.wanted(candidates)
+        ranking.wanted(Pool.of(candidates))
         return ranking(candidates)
 
     return choose_from(fitting, choose)
@@ -224,6 +282,26 @@ def fits(query: WordQuery, text: str, language: Language) -> bool:
     return all(_has(tokens, phrase) for phrase in query.phrases)
 
 
+def which_fit(query: WordQuery, texts: Sequence[str], language: Language) -> NDArray[np.bool_]:
+    """Say which texts fit a query; where only phrases count, those of plain letters at once."""
+    is_plain = not query.without and all(word.isascii() for some in query.phrases for word in some)
+    is_plain = is_plain and compiled(_PLAIN * len(texts))
+    plain = np.array([is_plain and text.isascii() for text in texts], bool)
+    pairs = zip(texts, plain.tolist(), strict=True)
+    fitting = np.array([done or fits(query, text, language) for text, done in pairs], bool)
+    if plain.any():
+        found = find_tokens(list(compress(texts, plain)), shortest=1)
+        for phrase in query.phrases:
+            there = np.append(found.hashes, np.zeros(len(phrase), np.uint64))  # 0 is no word
+            values = enumerate(hash_plainly(phrase))
+            starts = [there[i : i + len(found.hashes)] == value for i, value in values]
+            at = np.flatnonzero(np.logical_and.reduce(starts))
+            owners = np.searchsorted(found.documents, at, side="right") - 1
+            whole = owners[at + len(phrase) <= found.documents[owners + 1]]
+            fitting[plain] &= np.bincount(whole, minlength=plain.sum()) > 0
+    return fitting
+
+
 def keep_fitting(
     found: Sequence[Found], words: WordQuery, limit: int | None, language: Language
 ) -> tuple[list[Found], int]:
@@ -239,15 +317,18 @@ def _has(tokens: list[str], phrase: Sequence[str]) -> bool:
     return any(tokens[i : i + n] == wanted for i in places)
 
 
-def _first(candidates: Sequence[Candidate], n: int, keys: Scores) -> list[int]:
+def sort_keys(ids: Sequence[str]) -> NDArray[np.int64]:
+    """Give numbers that sort as ids do."""
+    keys = np.empty(len(ids), np.int64)
+    keys[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+    return keys
+
+
+def _first(ids: NDArray[Any], n: int, keys: NDArray[Any]) -> NDArray[np.int64]:
     """Tell where the n candidates with the lowest keys are, ties by id."""
-    at = np.arange(len(keys))
-    if n < len(keys):
-        at = np.flatnonzero(keys <= np.partition(keys, n - 1)[n - 1])
-    pairs = zip(keys[at].tolist(), at.tolist(), strict=True)
-    return [i for *_, i in sorted((key, candidates[i].id, i) for key, i in pairs)[:n]]
+    return np.lexsort((ids, keys))[:n]
 
 
 def _codes(candidates: Sequence[Candidate]) -> Codes:
     packed = b"".join([candidate.code for candidate in candidates])
-    return np.frombuffer(packed, np.uint8).reshape(len(candidates), -1)
+    return np.frombuffer(packed, np.uint8).reshape(len(candidates), -1 if candidates else 0)

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 AGAIN = 10  # times that a store may get another model while it is asked
 MANY = 20_000  # documents; fewer take less than two seconds
-MOST_CORRECTED = 5  # words of a query
 
 T = TypeVar("T")
+Reopen = Callable[[], Engine]
 
 
 class Access:
@@ -39,8 +39,11 @@ class Access:
     `_model` once, and its fingerprint goes with the codes.
     """
 
-    def __init__(self, engine: Engine, meta: Mapping[str, str], model: Model | None) -> None:
+    def __init__(
+        self, engine: Engine, meta: Mapping[str, str], model: Model | None, *, reopen: Reopen
+    ) -> None:
         self._engine = engine
+        self._reopen = reopen  # gives another connection
         self._lock = RLock()
         self._closed = False
         self._meta = meta  # what the store says about itself
@@ -146,7 +149,8 @@ def search(
     if rank == "distance" or query.chances is None:
         return Hits(map(to_hit, engine.nearest(query, k, tree)), query.unknown)
     ranking = ByExpectedDistance(query.chances, k)
-    found = engine.nearest(query, ranking.n_candidates, tree, ranking)
+    n = ranking.n_candidates * (4 if query.half else 1)  # half of a code finds less surely
+    found = engine.nearest(query, n, tree, ranking)
     hits = (to_hit(one)._replace(expected=ranking.expected[one.document.id]) for one in found)
     return Hits(hits, query.unknown)
 
@@ -197,10 +201,6 @@ def _by_relevance(
     ranking = rank(query)
     with bar("indexing words") as progress:
         found = engine.relevant(ranking, where, progress)
-    meant = _find_meant(engine, ranking)
-    if meant:
-        ranking = rank(query._replace(words=ranking.words.corrected(meant)))
-        found = engine.relevant(ranking, where)
     language = engine.language()
     asked = [term.word for term in ranking.words.terms(language)]
     having = words_in([one.document.text for one in found], asked, language)
@@ -210,16 +210,8 @@ def _by_relevance(
     ]
     missing = set(ranking.missing)
     unknown = [word for word in query.unknown if word in missing]
-    return Hits(hits, unknown, empty=query.empty and not found, by_words=True, meant=meant)
-
-
-def _find_meant(engine: Engine, ranking: ByRelevance) -> dict[str, str]:
-    """Find what words that no document has were meant to be, where documents have that."""
-    meant: dict[str, str] = {}
-    for word in ranking.missing[:MOST_CORRECTED]:
-        if others := engine.meant(word, unfinished=word == ranking.words.unfinished):
-            meant[word] = others[0]
-    return meant
+    empty = query.empty and not found
+    return Hits(hits, unknown, empty=empty, by_words=True, meant=ranking.meant)
 
 
 def _nothing(engine: Engine, query: ParsedQuery, where: Tree | None) -> Hits:

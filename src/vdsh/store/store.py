@@ -2,23 +2,20 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from functools import partial
 from html import escape
-from importlib import import_module
 from operator import methodcaller
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.documents.document import BATCH, in_batches
-from vdsh.errors import InputError, VdshError, WriteError
+from vdsh.errors import InputError, VdshError
 from vdsh.model import Model, NotLearnedError
 from vdsh.model.drift import Drift, measure_drift
 from vdsh.search.checks import check_count, check_list
 from vdsh.store.duplicates import find_duplicates
-from vdsh.store.engine import Engine
 from vdsh.store.hits import (
     Duplicates,
     Found,
@@ -29,14 +26,13 @@ from vdsh.store.hits import (
     pages,
     to_hit,
 )
+from vdsh.store.learning import Learning
 from vdsh.store.maintenance import describe, find_problems, write_backup
-from vdsh.store.model import StoreModel, encode_given, load_model
+from vdsh.store.model import StoreModel, encode_given
 from vdsh.store.queries import Query, read_queries
-from vdsh.store.reindex import PREVIOUS, check_previous, check_takes_texts, reindex
 from vdsh.store.rows import check_given_codes, check_id, read_codes, to_rows
 from vdsh.store.searching import (
     AGAIN,
-    Access,
     check_filter,
     divide,
     index_fields,
@@ -47,11 +43,8 @@ from vdsh.store.searching import (
 from vdsh.store.verbs import Verbs
 from vdsh.store.where import Filter
 
-if TYPE_CHECKING:
-    from vdsh.pipeline import TextHasher
 
-
-class Store(Access, Verbs):
+class Store(Learning, Verbs):
     """Documents under string ids, with their codes; searched by text or code.
 
     Made by `open_store`. Use it as a context manager, or call `close`. Any number of processes
@@ -59,17 +52,6 @@ class Store(Access, Verbs):
     threads, which take turns. `len(store)` counts its documents, `id in store` says whether there
     is one, and `for document in store` goes through all of them in the order of their ids.
     """
-
-    def __init__(
-        self,
-        engine: Engine,
-        meta: Mapping[str, str],
-        model: Model | None = None,
-        *,
-        reopen: Callable[[], Engine],
-    ) -> None:
-        super().__init__(engine, meta, model)
-        self._reopen = reopen
 
     def __repr__(self) -> str:
         n_bits = self._model.n_bits
@@ -338,91 +320,10 @@ class Store(Access, Verbs):
         """Give back the space of documents that were deleted or replaced."""
         self._ask_once(lambda engine: engine.compact())
 
-    def reindex(
-        self,
-        hasher: "TextHasher | Model | str | os.PathLike[str] | None" = None,
-        *,
-        restart: bool = False,
-        progress: Callable[[int], None] | None = None,
-    ) -> None:
-        """Encode all documents with another model, which then is the store's own.
-
-        Readers and writers go on with the old codes until one transaction switches, and have the
-        new model from then on; documents that are written meanwhile are encoded too. Other threads
-        use this handle as before. Killed in the middle, it goes on where it stopped when it is
-        called again with the same model.
-
-        Parameters
-        ----------
-        hasher : TextHasher, Model or path of a model folder, optional
-            The new model; None takes the one that the store had before, which is kept until
-            `compact`.
-        restart : bool, default=False
-            Drop what was begun with another model and never finished.
-        progress : callable, optional
-            Called with the number of documents of each batch.
-        """
-        if not self._ask_once(lambda _: self.is_in_place()):
-            raise WriteError(f"'{self._engine.shown}' was removed or replaced. Open it again.")
-        with closing(self._reopen()) as engine:  # a connection of its own: nobody waits for it
-            facts = engine.meta()
-            if hasher is None:
-                model = engine.models.load(check_previous(engine.shown, facts.get(PREVIOUS)))
-            else:
-                model = load_model(hasher)
-            check_takes_texts(engine.shown, model)
-            count = partial(engine.count, None)
-            reindex(engine.models, count, model, restart=restart, progress=progress)
-        self._follow(model)
-
-    def learn(
-        self,
-        *,
-        bits: int = 128,
-        labels: bool = False,
-        model: "TextHasher | Model | str | os.PathLike[str] | None" = None,
-        method: str | None = None,
-        random_state: int = 0,
-        progress: bool = True,
-    ) -> None:
-        """Learn a model from the store's own documents, and answer by words and codes from then on.
-
-        Searches and writers go on meanwhile, and one transaction switches; see `reindex`. Where it
-        is interrupted, the store answers as before.
-
-        Parameters
-        ----------
-        bits : int, default=128
-        labels : bool, default=False
-            Learn from the documents' labels too.
-        model : TextHasher, Model or path of a model folder, optional
-            Take this one, and learn nothing.
-        method : str, optional
-            A method of `TextHasher`; the best one by default.
-        random_state : int, default=0
-        progress : bool, default=True
-            Draw bars.
-        """
-        from vdsh.progress import counting_bar
-
-        if model is None:
-            # What learns uses stores, so it is asked for by name.
-            fitting = import_module("vdsh.fitting")
-            how = {"method": method, "random_state": random_state, "progress": progress}
-            model = fitting.fit_store(self, bits, labels=labels, **how)
-        with counting_bar("encoding", self.count(), enabled=progress) as bar:
-            step = partial(bar.advance, bar.task_ids[0])
-            self.reindex(model, restart=True, progress=step)
-
     def interrupt(self) -> None:
         """Make a call of another thread give up soon, where the engine can; it raises then."""
         if not self._closed:
             self._engine.interrupt()
-
-    def is_in_place(self) -> bool:
-        """Say whether the store is still where it was opened, not removed or replaced."""
-        maintenance = self._engine.maintenance
-        return maintenance is None or maintenance.is_in_place()
 
     def close(self) -> None:
         """Give the store's files back; a second call does nothing."""

@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vdsh.jit import compiled, once
+from vdsh.jit import compiled
 from vdsh.text.languages import Language, fold
 from vdsh.text.tokenizer import hash_plainly
+from vdsh.words.lexicon import exact_term
 from vdsh.words.query import Term, WordQuery
-from vdsh.words.segment import ABSENT, Postings, Segment
-from vdsh.words.vocabulary import begin_with, nearest_words
+from vdsh.words.segment import ABSENT, Passages, Postings, Segment
+from vdsh.words.vocabulary import Initial, begin_with, nearest_words
 
 K1, B = 1.2, 0.75  # as SQLite's FTS5 has them
 LEAST_IDF = 1e-6  # of a word that half of the documents have
@@ -19,10 +20,19 @@ MOST_TERMS = 32  # of a query; of more, the most telling
 PASSAGE = 0.5  # weight of the best passage of a long document, beside all of it
 PASSAGE_LENGTH = 110  # words of a passage that are not stop words, about
 MOST_MEANT = 3  # words that a mistyped or unfinished one may be
-FEW = 16  # entries are sorted where there are so many times as many documents
-VERY_FEW = 256  # the same with kernels
+_SAMPLED = 32  # times as many documents as are wanted
 
 Numbers = NDArray[np.int64]
+
+
+class Asked(NamedTuple):
+    """A query as the index knows it, before any document is scored."""
+
+    terms: list[Term]
+    hashes: NDArray[np.uint64]
+    spans: list[tuple[Numbers, Numbers]]  # where the entries of each term are in each segment
+    df: Numbers
+    missing: list[str]  # words that no document has
 
 
 class Matches(NamedTuple):
@@ -33,39 +43,48 @@ class Matches(NamedTuple):
     # 1.
     shares: NDArray[np.float64]
     missing: list[str]  # words that no document has
-    # (n_found, 2): where the best passage begins and ends; 0 where a document has none.
-    spans: NDArray[np.uint32]
+    long: Numbers  # (n_long,): those of them that have passages, in order
+    spans: NDArray[np.uint32]  # (n_long, 2): where the best one begins and ends
 
     def spans_of(self, numbers: Numbers) -> NDArray[np.uint32]:
-        """Give the best passages of some documents."""
-        at = np.searchsorted(self.numbers, numbers)
+        """Give the best passages of some documents; 0 where a document has none."""
         spans = np.zeros((len(numbers), 2), np.uint32)
-        there = np.flatnonzero(at < len(self.numbers))
-        there = there[self.numbers[at[there]] == numbers[there]]
+        at, there = places_of(numbers, self.long)
         spans[there] = self.spans[at[there]]
         return spans
 
     def of(self, numbers: Numbers) -> NDArray[np.float64]:
         """Give the shares of some documents; 0 for those that have none of the words."""
-        if not len(self.numbers):
-            return np.zeros(len(numbers))
-        at = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
-        return np.where(self.numbers[at] == numbers, self.shares[at], 0.0)
+        shares = np.zeros(len(numbers))
+        at, there = places_of(numbers, self.numbers)
+        shares[there] = self.shares[at[there]]
+        return shares
 
     def only(self, kept: NDArray[np.bool_]) -> "Matches":
         """Leave some documents out."""
-        return self._replace(
-            numbers=self.numbers[kept], shares=self.shares[kept], spans=self.spans[kept]
-        )
+        return self._replace(numbers=self.numbers[kept], shares=self.shares[kept])
 
     def in_order(self, n: int) -> Numbers:
         """Return the n best documents, best first, with all that tie with the last of them."""
-        if n < len(self.shares):
-            least = np.partition(self.shares, len(self.shares) - n)[len(self.shares) - n]
-            best = np.flatnonzero(self.shares >= least)
-        else:
-            best = np.arange(len(self.shares))
+        best = np.arange(len(self.shares))
+        if _SAMPLED * n < len(self.shares):  # what is below the n best of a sample is not seen
+            best = np.flatnonzero(self.shares >= _nth_best(self.shares[:: _SAMPLED // 2], n))
+        shares = self.shares[best]
+        if n < len(best):
+            best = best[shares >= _nth_best(shares, n)]
         return self.numbers[best[np.argsort(-self.shares[best], kind="stable")]]
+
+
+def _nth_best(shares: NDArray[np.float64], n: int) -> float:
+    return float(np.partition(shares, len(shares) - n)[len(shares) - n])
+
+
+def places_of(numbers: Numbers, some: Numbers) -> tuple[Numbers, NDArray[np.bool_]]:
+    """Tell where numbers are among some others, which are in order, and whether they are."""
+    if not len(some):
+        return np.zeros(len(numbers), np.int64), np.zeros(len(numbers), bool)
+    at = np.minimum(np.searchsorted(some, numbers), len(some) - 1)
+    return at, some[at] == numbers
 
 
 def weigh(terms: Sequence[Term], df: Numbers, n_docs: int) -> tuple[Numbers, NDArray[np.float64]]:
@@ -114,43 +133,51 @@ class WordIndex:
         self.n_docs = sum(segment.n_docs for segment in segments)
         n_words = sum(segment.n_words for segment in segments)
         self._mean_length = max(1, n_words) / max(1, self.n_docs)
+        self._initials: dict[str, Initial] = {}  # by letter, once it is asked for
 
-    @once
-    def _lengths(self) -> list[NDArray[Any]]:
-        """Compute what BM25 adds to a word's count, by the length of each document."""
-        return [for_length(one.documents.lengths, self._mean_length) for one in self.segments]
+    def match(self, query: WordQuery) -> Matches:
+        """Score the documents that have words of a query."""
+        return self.score(self.look_up(query))
 
-    @once
-    def _passage_lengths(self) -> list[NDArray[Any]]:
-        """Compute what BM25 adds to a word's count, by the length of each passage."""
-        lengths = (one.passages.postings.lengths for one in self.segments)
-        return [for_length(some, PASSAGE_LENGTH) for some in lengths]
-
-    def match(self, query: WordQuery, among: Numbers | None = None) -> Matches:
-        """Score the documents that have words of a query.
-
-        With `among`, numbers in order, others are passed over; their words count as ever.
-        """
+    def look_up(self, query: WordQuery) -> Asked:
+        """Tell where the words of a query are, and which no document has."""
         terms = sorted(query.terms(self.language))
-        hashes, found, df = self._look_up([term.term for term in terms])
-        chosen, weights = weigh(terms, df, self.n_docs)
-        parts = [
-            self._score(i, starts[chosen], stops[chosen], hashes[chosen], weights, among)
-            for i, (starts, stops) in enumerate(found)
-        ]
-        numbers = np.concatenate([np.zeros(0, np.int64), *(part[0] for part in parts)])
-        scores = np.concatenate([np.zeros(0), *(part[1] for part in parts)])
-        spans = np.concatenate([np.zeros((0, 2), np.uint32), *(part[2] for part in parts)])
-        shares = scores / max(weights.sum(), LEAST_IDF)
-        return Matches(numbers, shares, list_missing(terms, df), spans)
+        hashes, spans, df = self._find([term.term for term in terms])
+        return Asked(terms, hashes, spans, df, list_missing(terms, df))
 
-    def having(self, words: Sequence[str]) -> Numbers:
-        """Return the documents that have all of some words, in any form, in order.
+    def score(self, asked: Asked) -> Matches:
+        """Score the documents that have words of a query that were looked up."""
+        chosen, weights = weigh(asked.terms, asked.df, self.n_docs)
+        spans = [(starts[chosen], stops[chosen]) for starts, stops in asked.spans]
+        room, n = _room(spans), 0  # for all segments: what was found is not copied
+        long, best = [np.zeros(0, np.int64)], [np.zeros((0, 2), np.uint32)]
+        for segment, places in zip(self.segments, spans, strict=True):
+            here = room[0][n:], room[1][n:]
+            n_found = _add_up(segment.documents, places, weights, self._mean_length, here)
+            found = here[0][:n_found]
+            if n_found and len(segment.passages.owners):
+                hashes = asked.hashes[chosen]
+                at, where = _add_passages(segment.passages, hashes, weights, found, here[1])
+                long.append(segment.first + found[at])
+                best.append(where)
+            found += segment.first
+            n += n_found
+        shares = room[1][:n] / max(weights.sum(), LEAST_IDF)
+        return Matches(
+            room[0][:n], shares, asked.missing, np.concatenate(long), np.concatenate(best)
+        )
+
+    def having(self, words: Sequence[str], *, exactly: bool = False) -> Numbers:
+        """Return the documents that have all of some words, in any form or as they are, in order.
 
         Stop words are not in the index: of these alone, all documents may be some.
         """
         content = [word for word in words if word not in self.language.stop_words]
-        hashes = hash_plainly(sorted(set(self.language.stems(content))))
+        terms = self.language.stems(content)
+        if exactly:
+            pairs = zip(content, terms, strict=True)
+            terms = [exact_term(word, stem, self.language) or stem for word, stem in pairs]
+        hashes = hash_plainly(sorted(set(terms)))
         parts = [np.zeros(0, np.int64)]
         for segment in self.segments:
             postings = segment.documents
@@ -171,13 +198,15 @@ class WordIndex:
         if unfinished:
             found = {other for one in vocabularies for other in begin_with(one, form)}
         else:
-            found = set(nearest_words(vocabularies, form))
+            if form[0] not in self._initials:
+                self._initials[form[0]] = Initial.of(vocabularies, form[0])
+            found = set(nearest_words(self._initials[form[0]], form))
         names = sorted(found)
-        _, _, df = self._look_up(self.language.stems(names))
+        _, _, df = self._find(self.language.stems(names))
         order = np.argsort(-df, kind="stable")
         return [names[i] for i in order[:MOST_MEANT] if df[i]]
 
-    def _look_up(
+    def _find(
         self, terms: Sequence[str]
     ) -> tuple[NDArray[np.uint64], list[tuple[Numbers, Numbers]], Numbers]:
         """Tell where the entries of terms are in each segment, and how many documents have them."""
@@ -186,75 +215,57 @@ class WordIndex:
         df = sum((stops - starts for starts, stops in found), np.zeros(len(terms), np.int64))
         return hashes, found, np.minimum(df, self.n_docs)  # a hostile one may have more
 
-    def _score(
-        self,
-        i: int,
-        starts: Numbers,
-        stops: Numbers,
-        hashes: NDArray[np.uint64],
-        weights: NDArray[np.float64],
-        among: Numbers | None,
-    ) -> tuple[Numbers, NDArray[Any], NDArray[np.uint32]]:
-        """Score the documents of a segment: their numbers, scores and best passages."""
-        segment, lengths = self.segments[i], self._lengths[i]
-        among = None if among is None else among - segment.first
-        found, scores = _add_up(segment.documents, (starts, stops), weights, lengths, among)
-        spans = np.zeros((len(found), 2), np.uint32)
-        inside = segment.passages
-        if len(found) and len(inside.owners):
-            places, lengths = inside.postings.find(hashes), self._passage_lengths[i]
-            passages, values = _add_up(inside.postings, places, weights, lengths)
-            order = np.lexsort((-passages, values))  # the best of a document is its last
-            owners = inside.owners[passages[order]]
-            at = np.searchsorted(found, owners)
-            kept = np.flatnonzero(found[np.minimum(at, len(found) - 1)] == owners)
-            best = np.zeros(len(found))
-            best[at[kept]] = values[order[kept]]
-            spans[at[kept]] = inside.spans[passages[order[kept]]]
-            long = spans[:, 1] > 0
-            scores[long] = with_passage(scores[long], best[long])
-        return segment.first + found.astype(np.int64), scores, spans
+
+def _room(spans: Sequence[tuple[Numbers, Numbers]]) -> tuple[Numbers, NDArray[np.float64]]:
+    """Make room for the texts, and their scores, that entries can be of."""
+    size = sum(int((stops - starts).sum()) for starts, stops in spans)
+    return np.empty(size, np.int64), np.empty(size)
+
+
+def _add_passages(
+    inside: Passages,
+    hashes: NDArray[np.uint64],
+    weights: NDArray[np.float64],
+    found: Numbers,
+    scores: NDArray[np.float64],
+) -> tuple[Numbers, NDArray[np.uint32]]:
+    """Join the scores of long documents with those of their best passages; say where both are."""
+    spans = inside.postings.find(hashes)
+    room = _room([spans])
+    n = _add_up(inside.postings, spans, weights, PASSAGE_LENGTH, room)
+    passages, values = room[0][:n], room[1][:n]
+    owners = inside.owners[passages].astype(np.int64)  # in order
+    firsts = np.flatnonzero(np.diff(owners, prepend=-1))
+    most = np.maximum.reduceat(values, firsts) if n else values
+    best = np.flatnonzero(values == np.repeat(most, np.diff(firsts, append=n)))
+    best = best[np.diff(owners[best], prepend=-1) != 0]  # of two alike, the first
+    at, there = places_of(owners[best], found)
+    at, best = at[there], best[there]
+    scores[at] = with_passage(scores[at], values[best])
+    return at, inside.spans[passages[best]]
 
 
 def _add_up(
     postings: Postings,
     spans: tuple[Numbers, Numbers],  # where the entries of each term begin and end
     weights: NDArray[np.float64],
-    lengths: NDArray[Any],
-    among: Numbers | None = None,
-) -> tuple[Numbers, NDArray[Any]]:
-    """Add up BM25 of terms: which texts have some, in order, and their scores."""
-    n = int((spans[1] - spans[0]).sum())
-    if among is None and VERY_FEW * n > len(postings.lengths) and compiled(0):
+    mean_length: float,
+    room: tuple[Numbers, NDArray[np.float64]],
+) -> int:
+    """Add up BM25 of terms; write which texts have some, in order, and their scores."""
+    if compiled(0):
         from vdsh.words.term_kernels import add_up
 
-        return add_up(postings.places, postings.counts, *spans, weights, lengths)
-    entries: list[Any] = list(map(slice, *spans))
-    if among is not None:
-        entries = _of_some(postings, entries, among)
+        lengths = K1 * (1 - B), K1 * B / mean_length  # as in `for_length`
+        return add_up(*postings[2:], *spans, weights, *lengths, *room)
+    entries = list(map(slice, *spans))
     parts = [postings.places[some] for some in entries]
     if not any(map(len, parts)):
-        return np.zeros(0, np.int64), np.zeros(0)
+        return 0
     places = np.concatenate(parts)
     counts = np.concatenate([postings.counts[some] for some in entries])
     weighed = np.repeat(weights, [len(part) for part in parts])
-    values = weighed * (counts / (counts + lengths[places]))
-    if FEW * len(places) < len(postings.lengths):
-        few, positions = np.unique(places, return_inverse=True)
-        return few.astype(np.int64), np.bincount(positions, values)
-    scores = np.bincount(places, values)
-    found = np.flatnonzero(scores)
-    return found, scores[found]
-
-
-def _of_some(postings: Postings, slices: Sequence[slice], among: Numbers) -> list[Any]:
-    """Tell which entries of words are of some documents."""
-    first, last = np.searchsorted(among, (0, len(postings.lengths)))
-    wanted = among[first:last].astype(postings.places.dtype)
-    entries = []
-    for span in slices:
-        places = postings.places[span]
-        at = np.searchsorted(places, wanted)
-        there = at[at < len(places)]
-        entries.append(span.start + there[places[there] == wanted[: len(there)]])
-    return entries
+    values = weighed * (counts / (counts + for_length(postings.lengths[places], mean_length)))
+    found, positions = np.unique(places, return_inverse=True)
+    room[0][: len(found)], room[1][: len(found)] = found, np.bincount(positions, values)
+    return len(found)

@@ -96,10 +96,10 @@ class Postings(NamedTuple):
         """Tell where the entries of terms begin and end; nowhere for those it has not."""
         if not len(self.hashes):
             return np.zeros(len(hashes), np.int64), np.zeros(len(hashes), np.int64)
-        at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+        at = np.searchsorted(self.hashes, hashes)
+        at -= at == len(self.hashes)
         there = self.hashes[at] == hashes
-        starts = np.where(there, self.offsets[at], 0)
-        return starts, np.where(there, self.offsets[at + 1], 0)
+        return self.offsets[at] * there, self.offsets[at + 1] * there
 
     def arrays(self) -> list[NDArray[Any]]:
         """Give what is written, the widest first, so that all is aligned."""

@@ -11,8 +11,9 @@ Bytes = NDArray[np.uint8]
 Numbers = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 Terms = NDArray[np.int32]
-Letters = NDArray[np.uint32]
+Letters = NDArray[np.uint8 | np.uint32]
 
+MOST_NEAR = 20_000  # words that few edits make of another, in all segments
 _EXACT = np.uint64(ord("="))  # begins a term that is a word as it stands
 
 
@@ -238,41 +239,52 @@ def in_term_order(
 def add_up(
     places: NDArray[np.uint16 | np.uint32],
     counts: Bytes,
+    lengths: NDArray[np.uint16],
     starts: Numbers,
     stops: Numbers,
     weights: NDArray[np.float64],
-    lengths: NDArray[np.float64],
-) -> tuple[Numbers, NDArray[np.float64]]:
-    """Add up BM25 of terms: which texts have some, in order, and their scores."""
+    least: float,
+    slope: float,
+    found: Numbers,
+    scores: NDArray[np.float64],
+) -> int:
+    """Add up BM25 of terms; write which texts have some, in order, and their scores."""
     sums, n = np.zeros(len(lengths)), 0
     for term in range(len(starts)):
         for i in range(starts[term], stops[term]):
             place, count = places[i], np.float64(counts[i])
-            n += sums[place] == 0
-            sums[place] += weights[term] * (count / (count + lengths[place]))
-    found, scores = np.empty(n, np.int64), np.empty(n)
-    n = 0
+            sums[place] += weights[term] * (count / (count + (least + slope * lengths[place])))
     for place in range(len(sums)):
-        if sums[place]:
+        if sums[place]:  # a hostile count of 0 adds nothing
             found[n], scores[n] = place, sums[place]
             n += 1
-    return found[:n], scores[:n]  # a hostile count of 0 adds nothing
+    return n
 
 
 @kernel()
 def within_edits(data: Letters, word: Letters, most: int) -> NDArray[np.int64]:
-    """Find words of a vocabulary that few edits make of a word: where they lie, and the edits."""
-    found = np.empty((1000, 3), np.int64)
+    """Find words of a vocabulary that few edits make of a word: where they lie, and the edits.
+
+    An edit changes at most two of the letters that a word has any number of times.
+    """
+    found = np.empty((MOST_NEAR, 3), np.int64)
+    wanted = np.uint64(0)
+    for i in range(len(word)):
+        wanted |= np.uint64(1) << np.uint64(word[i] & 63)
     rows = np.empty((3, 128), np.int64)
     n, start = 0, 0
     while start < len(data) and n < len(found):
-        stop = start
+        stop, letters = start, np.uint64(0)
         while stop < len(data) and data[stop] != 10 and data[stop] != 9:
+            letters |= np.uint64(1) << np.uint64(data[stop] & 63)
             stop += 1
         end = stop  # the word as it is written comes behind a tab
         while end < len(data) and data[end] != 10:
             end += 1
-        if stop - start < 128 and abs(stop - start - len(word)) <= most:
+        letters ^= wanted
+        for _ in range(2 * most):
+            letters &= letters - np.uint64(1)  # one bit less
+        if stop - start < 128 and abs(stop - start - len(word)) <= most and not letters:
             edits = _count_edits(data, start, stop, word, most, rows)
             if edits <= most:
                 found[n, 0] = start if end == stop else stop + 1

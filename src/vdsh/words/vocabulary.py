@@ -6,8 +6,10 @@ without them and a tab, since people type both; its stem is that of the word as 
 """
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vdsh.jit import compiled
 from vdsh.text.languages import fold
@@ -60,34 +62,47 @@ def begin_with(vocabulary: bytes, prefix: str) -> Iterator[str]:
         at = end + 1
 
 
-def nearest_words(vocabularies: Iterable[bytes], word: str) -> dict[str, int]:
+class Initial(NamedTuple):
+    """The words of some vocabularies that begin with one letter."""
+
+    text: str  # with line breaks between them
+    letters: NDArray[np.uint8 | np.uint32]  # its characters
+
+    @classmethod
+    def of(cls, vocabularies: Iterable[bytes], letter: str) -> "Initial":
+        """Take the words out of vocabularies."""
+        first, after = letter.encode(), chr(ord(letter) + 1).encode()
+        parts = [one[_first_from(one, first) : _first_from(one, after)] for one in vocabularies]
+        text = "\n".join(part.decode().rstrip("\n") for part in parts if part)
+        try:
+            return cls(text, np.frombuffer(text.encode("latin-1"), np.uint8))
+        except UnicodeEncodeError:
+            return cls(text, np.frombuffer(text.encode("utf-32-le"), np.uint32))
+
+
+def nearest_words(words: Initial, word: str) -> dict[str, int]:
     """Find words that may be meant by a mistyped one, with the number of edits: the fewest.
 
-    Accents count nothing: the mistyped word has none.
+    They begin as it does. Accents count nothing: the mistyped word has none.
     """
     most = next((edits for letters, edits in EDITS.items() if len(word) >= letters), 0)
-    if any(map(str.isdigit, word)):  # E0382 is no other error, mistyped
-        most = 0
-    found: dict[str, int] = {}
-    for vocabulary in vocabularies if most else ():
-        found |= _within_edits(vocabulary, word, most)
+    if not most or any(map(str.isdigit, word)):  # E0382 is no other error, mistyped
+        return {}
+    found = _within_edits(words, word, most)
     fewest = min(found.values(), default=0)
     return {other: edits for other, edits in found.items() if edits == fewest}
 
 
-def _within_edits(vocabulary: bytes, word: str, most: int) -> dict[str, int]:
-    start = _first_from(vocabulary, word[0].encode())
-    stop = _first_from(vocabulary, chr(ord(word[0]) + 1).encode())
-    if compiled(_PLAIN * (stop - start)):
+def _within_edits(words: Initial, word: str, most: int) -> dict[str, int]:
+    if compiled(_PLAIN * len(words.text)):
         from vdsh.words.term_kernels import within_edits
 
-        text = vocabulary[start:stop].decode()
-        data, wanted = (np.frombuffer(some.encode("utf-32-le"), np.uint32) for some in (text, word))
-        rows = within_edits(data, wanted, most).tolist()
-        return {text[i:j]: edits for i, j, edits in rows}
-    forms = {other: fold(other) for other in begin_with(vocabulary, word[0])}
-    near = {one: form for one, form in forms.items() if abs(len(form) - len(word)) <= most}
-    counts = {other: count_edits(word, form, most) for other, form in near.items()}
+        wanted = np.frombuffer(word.encode("utf-32-le"), np.uint32)
+        rows = within_edits(words.letters, wanted, most).tolist()
+        return {words.text[i:j]: edits for i, j, edits in rows}
+    lines = [line.partition("\t") for line in words.text.split("\n")]
+    near = [line for line in lines if abs(len(line[0]) - len(word)) <= most]
+    counts = {other or form: count_edits(word, form, most) for form, _, other in near}
     return {other: edits for other, edits in counts.items() if edits <= most}
 
 

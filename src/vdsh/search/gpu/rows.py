@@ -111,6 +111,12 @@ class GpuRows(NumberedRows):
         ordered[self._order] = codes
         return ordered
 
+    def take(self, rows: Rows) -> Codes:
+        """Return the codes of some rows."""
+        places = rows if self._order is None else np.argsort(self._order)[rows]
+        at = torch.from_numpy(places).to(self.device)
+        return to_codes(self._planes[:, at], self.n_bytes)
+
     def compact(self) -> Rows:
         """Forget removed rows, numbering the others anew; return their old numbers in order."""
         kept, keys, codes = np.flatnonzero(self.alive), self._keys, self.codes()

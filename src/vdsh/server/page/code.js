@@ -22,7 +22,7 @@ export function strip(hex, { other = null, small = false, chances = null, name =
 
 function bitButton(i, bit, other, chances) {
   const differs = other && other[i] !== bit;
-  const sure = chances && chances[i] !== null ? Math.max(chances[i], 1 - chances[i]) : null;
+  const sure = (chances?.[i] ?? null) !== null ? Math.max(chances[i], 1 - chances[i]) : null;
   const label = `Bit ${i}: ${bit}${differs ? `, yours is ${other[i]}` : ""}${sure === null ? "" : `, ${percent(sure)} sure`}`;
   const button = el("button", { type: "button", className: "bit", tabIndex: i ? -1 : 0, "aria-label": label, title: label, "data-bit": i });
   button.classList.toggle("one", bit === 1);

@@ -18,7 +18,7 @@ from vdsh.store.engines.postgres.rows import COUNT, all_of, any_of, quote, to_co
 from vdsh.store.engines.postgres.tables import Tables
 from vdsh.store.engines.postgres.where import Sql, escape, unescape
 from vdsh.store.hits import Candidate, Found
-from vdsh.store.ranking import ByRelevance, fits, words_text
+from vdsh.store.ranking import ByRelevance, Pool, fits, words_text
 from vdsh.text.languages import Language
 from vdsh.words import WordQuery
 from vdsh.words.index import (
@@ -142,10 +142,10 @@ class Relevant:
         few = self._few(weighed, query) if self._narrow else None
         if few is not None:
             few = self._with_passages(few, weighed)
-            ranking.wanted(few)
+            ranking.wanted(Pool.of(few))
             return self._fetch(ranking(few))
         found = {one.id: one for one in self._best_of_both(weighed, n, query)}
-        wanted = ranking.wanted(list(found.values()))
+        wanted = ranking.wanted(Pool.of(list(found.values())))
         if not query.phrases and len(wanted):
             near = self._nearest(self._cursor, wanted, 4 * n if query.without else n)
             others = [one for one in near if one.document.id not in found]

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vdsh.codes import Codes
 from vdsh.errors import FolderError, VdshError
@@ -207,7 +208,7 @@ class IndexCache:
         for state, file in sorted(older, reverse=True):
             with suppress(VdshError):
                 index = HammingIndex.open(file, device=self.device)
-                fits = index.n_bits == 8 * self.n_bytes
+                fits = index.n_bits == 8 * self.n_bytes and index.is_numbered
                 if fits and self._catch_up(connection, index, state, now):
                     if len(index) == _count(connection):
                         return index
@@ -228,26 +229,28 @@ class IndexCache:
         # What came and went since then was never in the index.
         query = "SELECT id FROM tombstones WHERE seq > ? AND row <= ?"
         index.remove([id for (id,) in connection.execute(query, (last.seq, last.row))])
-        rows = connection.execute("SELECT id, code FROM documents WHERE row > ?", (last.row,))
-        ids, codes = self._arrays(rows)
+        rows = connection.execute("SELECT row, id, code FROM documents WHERE row > ?", (last.row,))
+        numbers, ids, codes = self._arrays(rows)
         if ids:
-            index.add(codes, ids=ids)
+            index.add(codes, ids=ids, numbers=numbers)
         return True
 
     def _build(self, connection: sqlite3.Connection) -> HammingIndex:
         # In the order of ids, so that the index need not sort them.
-        rows = connection.execute("SELECT id, code FROM documents ORDER BY id")
-        ids, codes = self._arrays(rows)
-        return HammingIndex(codes, ids=ids, device=self.device)
+        rows = connection.execute("SELECT row, id, code FROM documents ORDER BY id")
+        numbers, ids, codes = self._arrays(rows)
+        return HammingIndex(codes, ids=ids, numbers=numbers, device=self.device)
 
-    def _arrays(self, rows: sqlite3.Cursor) -> tuple[list[str], Codes]:
+    def _arrays(self, rows: sqlite3.Cursor) -> tuple[NDArray[np.int64], list[str], Codes]:
+        numbers: list[int] = []
         ids: list[str] = []
         parts = [np.zeros((0, self.n_bytes), np.uint8)]
         while some := rows.fetchmany(MANY):
-            more, codes = read_codes(some, self.n_bytes)
+            more, codes = read_codes([(id, code) for _, id, code in some], self.n_bytes)
+            numbers += [row for row, _, _ in some]
             ids += more
             parts.append(codes)
-        return ids, np.concatenate(parts)
+        return np.array(numbers, np.int64), ids, np.concatenate(parts)
 
     def _files(self) -> list[tuple[State, Path]]:
         """List the index files of this store; none where its folder was removed."""

@@ -188,17 +188,20 @@ class Sqlite(Engine):
             snapshot = Snapshot(connection, where)
             with cache.showing(connection, ranking.query.fingerprint) as index:
                 words = cache.words.showing(connection)
-                chosen = ranking(find_candidates(snapshot, index, words, ranking))
-            found = snapshot.fetch([(one.id, one.distance) for one in chosen])
+                self._language = words.language
+                numbers, pool, matches = find_candidates(snapshot, index, words, ranking)
+            chosen = ranking.choose(pool)
+            numbers = numbers[[place for place, *_ in chosen]]
+            spans = map(tuple, matches.spans_of(numbers).tolist())
+            rows = zip(snapshot.fetch_rows(numbers.tolist()), chosen, spans, strict=True)
+            found = [one._replace(distance=bits, span=span) for one, (_, bits, _), span in rows]
             pairs = zip(found, chosen, strict=True)
-            return [one._replace(span=candidate.span) for one, candidate in pairs]
+            ranking.scores = {one.document.id: scored for one, (*_, scored) in pairs}
+            return found
 
-    def meant(self, word: str, *, unfinished: bool = False) -> list[str]:
-        """List words of documents that a mistyped or unfinished one may be."""
-        cache = self._need_cache()
-        with suppress(DamagedWordsError), self._database.reading() as connection:
-            return cache.words.showing(connection).meant(word, unfinished=unfinished)
-        return []
+    def language(self) -> Language:
+        """Return the language of the words, which the first documents settle."""
+        return self._language or super().language()
 
     def within(
         self,

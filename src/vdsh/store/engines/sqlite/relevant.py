@@ -1,18 +1,17 @@
 """The documents that words and codes together may find: the best by words, the nearest by code."""
 
 from collections.abc import Iterable, Sequence
-from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vdsh.codes import Codes
 from vdsh.search import HammingIndex
 from vdsh.store.engines.sqlite.snapshot import MANY_TRIED, Pairs, Snapshot
-from vdsh.store.hits import Candidate
-from vdsh.store.ranking import ByRelevance, fits, words_text
-from vdsh.store.rows import check_code
+from vdsh.store.ranking import ByRelevance, Pool, fits, sort_keys, which_fit, words_text
 from vdsh.text.languages import Language
 from vdsh.words import Matches, WordIndex, WordQuery
+from vdsh.words.index import places_of
 
 MOST_TIES = 1000  # documents that match as well as the last of the best
 FIRST_TRIED = 500  # of the best by words, where a filter or a phrase may refuse some
@@ -22,33 +21,49 @@ Numbers = NDArray[np.int64]
 
 def find_candidates(
     snapshot: Snapshot, index: HammingIndex, words: WordIndex, ranking: ByRelevance
-) -> list[Candidate]:
-    """Find the best by words, and the nearest to the code that those want."""
+) -> tuple[Numbers, Pool, Matches]:
+    """Find the best by words, and the nearest to the code that those want: their rows."""
+    asked = words.look_up(ranking.words)
+    if ranking.correct(asked.missing, words.meant):
+        asked = words.look_up(ranking.words)
+    ranking.missing = asked.missing
     query, n = ranking.words, ranking.n_candidates
-    few = None if snapshot.few is None else _numbers(snapshot.few)
-    matches = words.match(query, few)
-    ranking.missing = matches.missing
-    if few is not None:
-        return _of_few(snapshot, words, ranking, few, matches)
+    matches = words.score(asked)
+    if snapshot.few is not None:
+        few = _of_few(snapshot, words, query, _numbers(snapshot.few), matches)
+        pool = _pool(snapshot, index, few, matches)
+        ranking.wanted(pool)
+        return few, pool, matches
     left_out = _any_of(words.having([word]) for word in query.excluded(words.language))
     if len(left_out):
         matches = matches.only(~_among(matches.numbers, left_out))
     for phrase in query.phrases:
-        matches = matches.only(_among(matches.numbers, words.having(phrase)))
+        matches = matches.only(_among(matches.numbers, words.having(phrase, exactly=True)))
     best = _best_by_words(snapshot, matches, n, query, words.language)
-    wanted = ranking.wanted(best)
+    pool = _pool(snapshot, index, best, matches)
+    wanted = ranking.wanted(pool)
     if query.phrases or not len(index):
-        return best
-    near = snapshot.nearest(index, wanted, 4 * n if query.without else n)
+        return best, pool, matches
+    near = _nearest(snapshot, index, wanted, n, query)
+    near = near[~_among(near, np.sort(best)) & ~_among(near, left_out)]
+    if any(len(some) > 1 for some in query.without):
+        near = _fitting(snapshot, near.tolist(), query, words.language)
+    more = _pool(snapshot, index, near, matches)
+    both = Pool(*(np.concatenate(parts) for parts in zip(pool, more, strict=True)))
+    return np.append(best, near), both, matches
+
+
+def _nearest(
+    snapshot: Snapshot, index: HammingIndex, wanted: Codes, n: int, query: WordQuery
+) -> Numbers:
+    """Return the rows of the documents nearest to a code."""
+    n_tried = 4 * n if query.without else n
+    if not snapshot.is_filtered:
+        return index.nearest_numbers(wanted, n_tried)
+    near = snapshot.nearest(index, wanted, n_tried)
     if near is None:
         near = snapshot.nearest_of_all_passing(wanted, n)
-    known = {one.id for one in best}
-    rows = snapshot.rows_of([id for id, _ in near if id not in known])
-    rows = list(compress(rows, ~_among(_numbers(rows), left_out)))
-    if any(len(some) > 1 for some in query.without):
-        kept = _fitting(snapshot, [row for row, _, _ in rows], query, words.language)
-        rows = list(compress(rows, _among(_numbers(rows), kept)))
-    return [*_candidates(rows, matches), *best]
+    return np.array(snapshot.rows_of(near), np.int64)
 
 
 def fitting(snapshot: Snapshot, words: WordIndex | None, pairs: Pairs, query: WordQuery) -> Pairs:
@@ -71,36 +86,34 @@ def fitting(snapshot: Snapshot, words: WordIndex | None, pairs: Pairs, query: Wo
 
 
 def _of_few(
-    snapshot: Snapshot, words: WordIndex, ranking: ByRelevance, few: Numbers, matches: Matches
-) -> list[Candidate]:
+    snapshot: Snapshot, words: WordIndex, query: WordQuery, few: Numbers, matches: Matches
+) -> Numbers:
     """Take all of few documents that pass a filter, if they fit the query."""
-    query = ranking.words
     for word in query.excluded(words.language):
         few = few[~_among(few, words.having([word]))]
     for phrase in query.phrases:
-        few = few[_among(few, np.intersect1d(matches.numbers, words.having(phrase)))]
+        few = few[_among(few, np.intersect1d(matches.numbers, words.having(phrase, exactly=True)))]
     if query.phrases or any(len(some) > 1 for some in query.without):
         few = _fitting(snapshot, few.tolist(), query, words.language)
-    known = {row[0]: row for row in snapshot.few or ()}
-    candidates = _candidates([known[row] for row in few.tolist()], matches)
-    ranking.wanted(candidates)
-    return candidates
+    return few
 
 
 def _best_by_words(
     snapshot: Snapshot, matches: Matches, n: int, query: WordQuery, language: Language
-) -> list[Candidate]:
+) -> Numbers:
     signs = bool(query.phrases) or any(len(some) > 1 for some in query.without)
     if not signs and not snapshot.is_filtered:
-        numbers = matches.in_order(n)[: n + MOST_TIES]
-        return _candidates(snapshot.rows("id, code", numbers.tolist()), matches)
-    found: list[Candidate] = []
+        return matches.in_order(n)[: n + MOST_TIES]
+    found = np.zeros(0, np.int64)
     order, start, size = matches.in_order(MANY_TRIED)[:MANY_TRIED], 0, FIRST_TRIED
     while start < len(order) and len(found) < n:
-        some = order[start : start + size]
-        if signs:
-            some = some[_among(some, _fitting(snapshot, some.tolist(), query, language))]
-        found += _candidates(snapshot.rows("id, code", some.tolist()), matches)
+        some = order[start : start + size].tolist()
+        fit = (
+            _fitting(snapshot, some, query, language)
+            if signs
+            else _numbers(snapshot.rows("id", some))
+        )
+        found = np.append(found, fit)
         start, size = start + size, 4 * size
     if len(found) < n and len(order) < len(matches.numbers) and snapshot.is_filtered:
         passing = matches.only(_among(matches.numbers, np.sort(snapshot.all_rows())))
@@ -109,14 +122,15 @@ def _best_by_words(
     return found
 
 
-def _candidates(rows: Sequence[tuple[int, str, bytes]], matches: Matches) -> list[Candidate]:
-    """Join rows with what they answer of a query, and where."""
-    numbers = _numbers(rows)
-    spans = map(tuple, matches.spans_of(numbers).tolist())
-    matched = zip(rows, matches.of(numbers).tolist(), spans, strict=True)
-    return [
-        Candidate(id, 0, check_code(code), share, span) for (_, id, code), share, span in matched
-    ]
+def _pool(snapshot: Snapshot, index: HammingIndex, numbers: Numbers, matches: Matches) -> Pool:
+    """Give the codes of rows, what they answer of a query, and how their ids sort."""
+    if len(index):
+        codes, keys = index.take(numbers)
+    else:  # no codes yet
+        ids = dict(snapshot.rows("id", numbers.tolist()))
+        keys = sort_keys([ids[number] for number in numbers.tolist()])
+        codes = np.zeros((len(numbers), 0), np.uint8)
+    return Pool(keys, codes, matches.of(numbers))
 
 
 def _fitting(
@@ -124,7 +138,8 @@ def _fitting(
 ) -> Numbers:
     """Return the rows whose texts have all phrases, and none that is to be left out."""
     rows = snapshot.texts(numbers)
-    return np.sort(_numbers([row for row in rows if fits(query, row[2], language)]))
+    kept = which_fit(query, [text for _, _, text in rows], language)
+    return np.sort(_numbers(rows)[kept])
 
 
 def _numbers(rows: Sequence[Sequence[object]]) -> Numbers:
@@ -138,8 +153,4 @@ def _any_of(numbers: Iterable[Numbers]) -> Numbers:
 
 def _among(numbers: Numbers, some: Numbers) -> NDArray[np.bool_]:
     """Say which numbers are among some others, which are in order."""
-    if not len(some):
-        return np.zeros(len(numbers), bool)
-    at = np.minimum(np.searchsorted(some, numbers), len(some) - 1)
-    among: NDArray[np.bool_] = some[at] == numbers
-    return among
+    return places_of(numbers, some)[1]

@@ -1,7 +1,7 @@
 """One state of a store in a folder: searching, filtering and fetching in a single transaction."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vdsh.codes import Codes
@@ -117,9 +117,9 @@ class Snapshot:
         """The language of the words."""
         return language_of(self._connection)
 
-    def rows_of(self, ids: Sequence[str]) -> list[Any]:
-        """Look up row, id and code of documents."""
-        return self._look_up("row, id, code", ids)
+    def rows_of(self, pairs: Pairs) -> list[int]:
+        """Look up the rows of documents that were found."""
+        return [row for (row,) in self._look_up("row", [id for id, _ in pairs])]
 
     def all_rows(self) -> list[int]:
         """Return the numbers of all rows that match."""
@@ -129,6 +129,11 @@ class Snapshot:
         """Fetch documents that were found."""
         rows = {row[0]: row for row in self._look_up(COLUMNS, [id for id, _ in pairs])}
         return [to_found(_row(rows, id), distance) for id, distance in pairs]
+
+    def fetch_rows(self, numbers: Sequence[int]) -> list[Found]:
+        """Fetch the documents of some rows."""
+        rows = {row[0]: row for row in self._look_up(f"row, {COLUMNS}", numbers, by="row")}
+        return [to_found(_row(rows, number)[1:]) for number in numbers]
 
     def look_up(self, ids: Sequence[str]) -> list[Found]:
         """Fetch those documents that are there."""
@@ -188,8 +193,8 @@ def to_found(row: Sequence[Any], distance: int = 0) -> Found:
     return Found(to_document(columns), check_code(code), distance)
 
 
-def _row(found: dict[str, Any], id: str) -> Any:
-    """Return what was found of an id that the index has."""
+def _row(found: Mapping[Any, Any], id: str | int) -> Any:
+    """Return what was found of an id, or a row, that the index has."""
     if id not in found:
         raise FolderError(
             f"The index file of this store is of other documents: it has {show(id)}. "
