@@ -14,7 +14,6 @@ store at the end, and found by a word of their own. Only root can have the tempo
 
 import asyncio
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -23,13 +22,12 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import numpy as np
 from bench_server import ask, request
-from common import VDSH, posts, resident_mb, run
+from common import posts, resident_mb, run
 
-from servers import workers_of
+import servers
 from vdsh import Document, TextHasher, open_store
 
 CONNECTIONS = 16
@@ -79,7 +77,7 @@ def make_store(path, corpus):
 
 async def cut_database(service, path):
     """Cut a database in half under a running service; return what it says before and after."""
-    place = service.address.hostname, service.address.port
+    place = service.place
     written = {"documents": [{"id": "late", "text": "late"}]}
     asked = {
         "search": with_token(request("/v1/search", {"text": "space shuttle"})),
@@ -121,22 +119,16 @@ def small_folder(path):
             subprocess.run(["umount", "-l", str(path)], check=True)
 
 
-class Service:
-    """A running service, and its memory."""
+class Service(servers.Service):
+    """A running service, its file of tokens and its memory."""
 
     def __init__(self, store, temporary):
         self.tokens = Path(store).with_name("tokens")
         self.write_tokens(f"chaos write {TOKEN}")
-        command = [*VDSH, "serve", store, "--port", "0", "--quiet", "--workers", "2", "--writable"]
-        command += ["--timeout", "5", "--client-timeout", "3", "--token-file", self.tokens]
-        environment = {name: value for name, value in os.environ.items() if name != "VDSH_TOKEN"}
-        environment |= {"TMPDIR": str(temporary)} if temporary else {}
-        self.log = tempfile.TemporaryFile("w+")
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=self.log, text=True, env=environment
-        )
-        line = self.process.stdout.readline()
-        self.address = urlsplit(re.search(r"http://\S+", line)[0])
+        options = ["--quiet", "--workers", "2", "--writable", "--timeout", "5"]
+        options += ["--client-timeout", "3", "--token-file", self.tokens]
+        super().__init__(store, *options, **({"TMPDIR": str(temporary)} if temporary else {}))
+        self.place = self.host, int(self.port)
 
     def __enter__(self):
         return self
@@ -144,9 +136,7 @@ class Service:
     def __exit__(self, *_):
         if self.process.poll() is None:
             self.process.kill()
-        self.process.wait()
-        self.log.seek(0)
-        print(self.log.read()[-3000:])
+        print(self.end()[-3000:])
 
     def write_tokens(self, *lines, rights=0o600):
         """Put another file of tokens into the place of the one before."""
@@ -154,10 +144,6 @@ class Service:
         draft.write_text("\n".join(lines))
         draft.chmod(rights)
         draft.rename(self.tokens)
-
-    def workers(self):
-        """Return the ids of the workers."""
-        return sorted(workers_of(self.process.pid))
 
     def memory(self):
         """Return the resident megabytes of all its processes."""
@@ -180,7 +166,7 @@ class Chaos:
 
     def __init__(self, service, path, small, data):
         self.service, self.path, self.small = service, path, small
-        self.place = service.address.hostname, service.address.port
+        self.place = service.place
         self.away = path.with_name("away")
         texts = data.test.texts
         self.searches = [request("/v1/search", {"text": text[:2000], "k": 10}) for text in texts]
@@ -265,7 +251,7 @@ class Chaos:
     async def kills(self, seconds):
         """Kill one worker, and later both at once."""
         await asyncio.sleep(0.1 * seconds)
-        for victims in (self.service.workers()[:1], None):
+        for victims in ([min(self.service.workers())], None):
             for victim in victims or self.service.workers():
                 os.kill(victim, signal.SIGKILL)
             await asyncio.sleep(0.5 * seconds)
@@ -275,7 +261,7 @@ class Chaos:
         with suppress(OSError), Path(self.small, "full").open("wb", buffering=0) as file:
             while True:
                 file.write(bytes(4096))
-        os.kill(self.service.workers()[0], signal.SIGKILL)
+        os.kill(min(self.service.workers()), signal.SIGKILL)
 
     async def slow_clients(self, seconds):
         """Let 300 clients send their heads a byte at a time."""

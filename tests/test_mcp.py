@@ -12,12 +12,14 @@ from threading import Thread
 import httpx2
 import mcp
 import pytest
+from fastapi.testclient import TestClient
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from conftest import toy_corpus
-from servers import serving
 from vdsh import Document, open_store
+from vdsh.server.app import create_app
+from vdsh.server.tokens import read_tokens
 
 TOKEN = "correct-horse-battery-staple"
 READING = ["search", "get", "more_like_this", "list_stores"]
@@ -43,7 +45,7 @@ def store(fitted, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def service(store):
-    with serving(store) as service:
+    with TestClient(create_app(store), base_url="http://127.0.0.1:8000") as service:
         yield service
 
 
@@ -62,10 +64,10 @@ def talk(server, conversation, *, mode="auto"):
 
 @asynccontextmanager
 async def over_http(service, **headers):
-    url = f"http://127.0.0.1:{service.port}/mcp"
+    transport = httpx2.ASGITransport(service.app)
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=60) as client,
-        streamable_http_client(url, http_client=client) as streams,
+        httpx2.AsyncClient(headers=headers, timeout=60, transport=transport) as client,
+        streamable_http_client("http://127.0.0.1:8000/mcp", http_client=client) as streams,
     ):
         yield streams
 
@@ -130,13 +132,12 @@ async def make_mistakes(client):
         await client.call_tool("drop", {})
 
 
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_an_assistant_reads_over_pipes_and_changes_nothing(store, mode):
+def test_an_assistant_reads_over_pipes_and_changes_nothing(store):
     async def all_of_it(client):
         await make_mistakes(client)
         return await read_everything(client), await read_in_pieces(client)
 
-    assert talk(started(store), all_of_it, mode=mode) == ("notes", "moon " * 10_000)
+    assert talk(started(store), all_of_it) == ("notes", "moon " * 10_000)
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -179,8 +180,9 @@ def test_http_asks_for_a_token_and_heeds_its_rights(store, tmp_path):
         assert [tool.name for tool in (await client.list_tools()).tools] == READING
         assert "for reading" in await sentence(client, "delete", ids=["d0"])
 
-    with serving(store, "--writable", "--token-file", file) as service:
-        assert service.ask("POST", "/mcp", {})[0] == 401
+    app = create_app(store, writable=True, token=read_tokens(str(file)))
+    with TestClient(app, base_url="http://127.0.0.1:8000") as service:
+        assert service.post("/mcp", json={}).status_code == 401
         talk(over_http(service, Authorization=f"Bearer {TOKEN}"), look)
 
 
@@ -198,14 +200,13 @@ def test_http_asks_for_a_token_and_heeds_its_rights(store, tmp_path):
 def test_http_refuses_other_sites_hosts_and_kinds(service, headers, status):
     message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
     usual = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-    url = f"http://127.0.0.1:{service.port}/mcp"
     content = json.dumps(message) + " " * int(headers.get("X-Size", 0))
-    answer = httpx2.post(url, content=content, headers=usual | headers, timeout=60)
+    answer = service.post("/mcp", content=content, headers=usual | headers)
     assert answer.status_code == status
 
 
 def test_http_takes_messages_by_post_only(service):
-    assert service.ask("GET", "/mcp")[0] == 405
+    assert service.get("/mcp").status_code == 405
 
 
 def test_a_store_that_is_not_there_is_a_sentence(tmp_path):

@@ -121,10 +121,10 @@ def test_no_module_needs_posix_to_be_imported():
 @pytest.mark.skipif(sys.platform != "linux", reason="asks for what others do not have")
 def test_several_workers_are_refused_where_a_port_cannot_be_shared(monkeypatch):
     from vdsh.errors import InputError
-    from vdsh.server import sharing
+    from vdsh.server import connections
 
-    monkeypatch.setattr(sharing.sys, "platform", "darwin")
+    monkeypatch.setattr(connections.sys, "platform", "darwin")
     with pytest.raises(InputError, match="need Linux. Got 2"):
-        sharing.listen("127.0.0.1", 0, 2)
-    (alone,) = sharing.listen("127.0.0.1", 0, 1)
+        connections.listen("127.0.0.1", 0, 2)
+    (alone,) = connections.listen("127.0.0.1", 0, 1)
     alone.close()

@@ -15,12 +15,11 @@ from vdsh import Document, open_store
 from vdsh.errors import VdshError, WriteError
 from vdsh.server import bulk, tokens
 from vdsh.server.app import create_app
-from vdsh.server.limits import Limits
-from vdsh.server.log import JsonLines
+from vdsh.server.bodies import Limits
 from vdsh.server.pool import StorePool
-from vdsh.server.stores import name_stores
+from vdsh.server.run import JsonLines, supervise
+from vdsh.server.service import name_stores
 from vdsh.server.tokens import one_token, read_tokens
-from vdsh.server.workers import supervise
 
 READER, WRITER, OTHER = "reader-of-the-news-1", "writer-of-the-news-2", "somebody-else-again-3"
 

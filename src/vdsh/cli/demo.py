@@ -57,7 +57,6 @@ def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
     from vdsh.datasets.formats import write_stories
     from vdsh.model.card import describe_measure
     from vdsh.progress import show_progress
-    from vdsh.server import examples
     from vdsh.store import open_store
 
     started = time.monotonic()
@@ -75,7 +74,8 @@ def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
                 "Learning codes from them."
             )
         store.learn(random_state=seed, progress=not quiet)
-        examples.write(path, list(_QUERIES))
+        # The page offers these as texts to try.
+        (path / "examples.txt").write_text("\n".join(_QUERIES), encoding="utf-8")
         searches = dict(zip(_QUERIES, store.search_many(_QUERIES, k=3), strict=True))
         quality, n_bits = store.model.training["quality"], store.n_bits
     seconds = time.monotonic() - started

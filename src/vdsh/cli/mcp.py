@@ -17,8 +17,7 @@ def command(stores: Stores, names: Names = None, writable: Writable = False) -> 
 
     check_packages(("mcp", *PACKAGES), extra="mcp")
     from vdsh.server.mcp import serve_stdio
-    from vdsh.server.service import make_services
-    from vdsh.server.stores import name_stores
+    from vdsh.server.service import make_services, name_stores
 
     services = make_services(name_stores(stores, names or []), writable=writable)
     # A thread waits for input and would keep a process that is interrupted.

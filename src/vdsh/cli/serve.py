@@ -65,9 +65,9 @@ def command(
     Requests are logged to standard error as JSON lines.
     """
     check_packages()
-    from vdsh.server.limits import Limits
+    from vdsh.server.bodies import Limits
     from vdsh.server.run import Settings, check_tls, serve
-    from vdsh.server.stores import name_stores
+    from vdsh.server.service import name_stores
     from vdsh.server.tokens import read_tokens
     from vdsh.store import without_password
 

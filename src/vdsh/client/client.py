@@ -10,6 +10,7 @@ import numpy as np
 from vdsh.client.connection import Connection, NoDocumentError
 from vdsh.client.messages import (
     bodies,
+    given,
     query_fields,
     read_hit,
     read_hits,
@@ -95,10 +96,8 @@ class Client(Verbs):
 
         See `Store.search`.
         """
-        k = check_count("k", k, 1)
-        asked = _given({"k": k, "where": where, "rank": rank, "strict": strict or None})
-        if vector is not None:
-            asked["vector"] = to_list(vector)
+        asked: dict[str, Any] = {"k": check_count("k", k, 1), "where": where, "rank": rank}
+        asked |= {"strict": strict or None, "vector": to_list(vector)}
         return read_hits(self._post("search", query_fields(query) | asked))
 
     def search_many(
@@ -113,12 +112,10 @@ class Client(Verbs):
         """Search for several texts or codes; texts are sent and encoded together."""
         check_list("queries", queries)
         k, texts = check_count("k", k, 1), [query for query in queries if isinstance(query, str)]
-        asked = _given({"k": k, "where": where, "rank": rank, "strict": strict or None})
+        asked = {"k": k, "where": where, "rank": rank, "strict": strict or None}
         most = max(1, self._limits["k"] // k) if texts else 1
-        found: list[Any] = []
-        for answer in self._send("search_many", "texts", map(to_json, texts), most, asked):
-            found += answer["answers"]
-        answers = iter(found)
+        sent = self._send("search_many", "texts", map(to_json, texts), most, asked)
+        answers = iter([found for answer in sent for found in answer["answers"]])
         return [
             read_hits(next(answers))
             if isinstance(query, str)
@@ -143,9 +140,8 @@ class Client(Verbs):
         self, query: str | Codes, radius: int, limit: int, *, where: Filter | None = None
     ) -> Within:
         """Find the `limit` nearest documents within a radius, and count all of them."""
-        asked = {"radius": check_count("radius", radius, 0), "where": where}
-        asked["limit"] = check_count("limit", limit, 1)
-        answer = self._post("within", query_fields(query) | asked)
+        asked = query_fields(query) | {"radius": check_count("radius", radius, 0), "where": where}
+        answer = self._post("within", asked | {"limit": check_count("limit", limit, 1)})
         return Within(read_hits(answer), int(answer["total"]))
 
     def encode(self, texts: Sequence[str], vectors: Any = None) -> Codes:
@@ -260,7 +256,7 @@ class Client(Verbs):
         return f"{self._at}/documents/{quote(check_id(id), safe='')}"
 
     def _post(self, verb: str, fields: Mapping[str, Any]) -> Any:
-        return self._connection.ask("POST", f"{self._at}/{verb}", to_json(_given(fields)))
+        return self._connection.ask("POST", f"{self._at}/{verb}", to_json(given(fields)))
 
     def _send(
         self,
@@ -273,9 +269,5 @@ class Client(Verbs):
         """Send items in as few requests as the service's limits allow; yield each answer."""
         limits = self._limits
         most = min(limits["batch"], most or limits["batch"])
-        for body in bodies(name, items, most, limits["body"], fields):
+        for body in bodies(name, items, most, limits["body"], given(fields or {})):
             yield self._connection.ask("POST", f"{self._at}/{verb}", body)
-
-
-def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}

@@ -23,6 +23,11 @@ def to_json(value: Any) -> bytes:
         raise InputError(f"This cannot be sent as JSON: {error}.") from error
 
 
+def given(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out the fields that nobody gave."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
 def to_list(vector: Any) -> list[float] | None:
     """Write a vector as JSON has it, None where there is none."""
     found = vector.tolist() if isinstance(vector, np.ndarray) else vector

@@ -9,31 +9,30 @@ from typing import Any
 
 from fastapi import FastAPI, Response
 from fastapi.middleware.gzip import GZipMiddleware
+from fastapi.openapi.utils import get_openapi
 from fastapi.responses import FileResponse
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 
+from vdsh import __version__
 from vdsh.errors import InputError
-from vdsh.server import (
-    document_routes,
-    explain_routes,
-    manual,
-    map_routes,
-    routes,
-    state_routes,
-)
+from vdsh.server import document_routes, explain_routes, routes, state_routes
 from vdsh.server.answers import ALWAYS
+from vdsh.server.bodies import Limits, name_limits
 from vdsh.server.errors import add_error_handlers
 from vdsh.server.guard import Guard
-from vdsh.server.limits import Limits
 from vdsh.server.mcp import McpEndpoint
 from vdsh.server.metrics import Metrics
-from vdsh.server.service import make_services
-from vdsh.server.stores import NAME, ByName, name_stores
-from vdsh.server.tokens import Tokens, one_token
+from vdsh.server.service import NAME, ByName, make_services, name_stores
+from vdsh.server.tokens import Tokens, is_open, one_token
 from vdsh.store import Store
 
 PAGE = Path(__file__).parent / "page"
+DESCRIPTION = (
+    "Search documents by their words and learned codes. Errors are sentences. Where there are "
+    "several stores, `/v1/` asks the first; `/v1/stores/NAME/search`, and all other calls under "
+    "`/v1/stores/NAME/`, ask the one of that name."
+)
 Source = str | os.PathLike[str] | Store
 
 
@@ -84,15 +83,16 @@ def create_app(
     app = FastAPI(title="vdsh", docs_url=None, redoc_url=None, lifespan=lifespan, responses=ALWAYS)
     app.state.services, app.state.service = services, next(iter(services.values()))
     app.state.metrics = metrics
-    for part in (routes, document_routes, explain_routes, map_routes, state_routes, manual):
+    for part in (routes, document_routes, explain_routes, state_routes):
         app.include_router(part.router)
+    app.include_router(explain_routes.map_router)
     _add_page(app)
     if find_spec("mcp") is not None:
         app.router.routes.append(Route("/mcp", McpEndpoint(services), methods=["POST"]))
     add_error_handlers(app)
     app.add_middleware(ByName, names=services)
     app.add_middleware(Guard, limits=limits, tokens=tokens, metrics=metrics, logged=logged)
-    app.openapi = lambda: manual.describe(app, limits, token=tokens is not None)  # type: ignore[method-assign]
+    app.openapi = lambda: _describe(app, limits, token=tokens is not None)  # type: ignore[method-assign]
     return app
 
 
@@ -109,7 +109,7 @@ def _named(store: Source | Mapping[str, Source]) -> dict[str, Source]:
 
 
 class _PageFiles(StaticFiles):
-    """The page's files: asked for each time, so that modules of two versions never meet."""
+    """Files that are asked for each time, so that modules of two versions never meet."""
 
     def file_response(self, *args: Any, **options: Any) -> Response:
         response = super().file_response(*args, **options)
@@ -118,8 +118,32 @@ class _PageFiles(StaticFiles):
 
 
 def _add_page(app: FastAPI) -> None:
+    """Serve the page, and Swagger UI from an installed package: no request leaves the machine."""
+
     @app.get("/", include_in_schema=False)
     async def page() -> FileResponse:
         return FileResponse(PAGE / "index.html", headers={"Cache-Control": "no-cache"})
 
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> FileResponse:
+        return FileResponse(PAGE / "docs.html")
+
     app.mount("/page", GZipMiddleware(_PageFiles(directory=PAGE, check_dir=False)))
+    app.mount("/docs", StaticFiles(packages=[("fastapi_offline", "static")]))
+
+
+def _describe(app: FastAPI, limits: Limits, *, token: bool) -> dict[str, Any]:
+    """Make the OpenAPI description, with the limits of this service."""
+    if app.openapi_schema is None:
+        made = get_openapi(
+            title="vdsh", version=__version__, description=DESCRIPTION, routes=app.routes
+        )
+        schema = name_limits(made, limits)
+        if token:
+            scheme = {"bearer": {"type": "http", "scheme": "bearer"}}
+            schema["components"]["securitySchemes"] = scheme
+            for path, calls in schema["paths"].items():
+                for call in calls.values():
+                    call["security"] = [] if is_open(path) else [{"bearer": []}]
+        app.openapi_schema = schema
+    return app.openapi_schema

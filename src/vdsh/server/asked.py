@@ -56,23 +56,23 @@ async def read_query(
         if unfinished and read.words is not None:
             read = read._replace(words=read.words.while_typing(query.text))
         return Asked(read, chosen)
-    id = query.id or ""
-    hit = await pool.call(lambda store: store.find(id))
-    if hit is None:
-        raise NoDocument(id)
+    hit = await pool.call(lambda store: find_document(store, query.id))
     # Nobody typed it, so quotes and dashes in it mean nothing: it is read as for distances.
     (read,) = await pool.read(hit.text, rank="distance")
-    return Asked(_with_stored_code(read, hit), chosen, id)
+    return Asked(_with_stored_code(read, hit), chosen, hit.id)
 
 
 def text_of(store: Store, text: str | None, id: str | None) -> str:
     """Return a text that was given, or that of a stored document."""
-    if text is not None:
-        return text
-    document = store.get(id or "")
-    if document is None:
+    return find_document(store, id).text if text is None else text
+
+
+def find_document(store: Store, id: str | None) -> Hit:
+    """Return a stored document with its code, or raise where there is none."""
+    hit = store.find(id or "")
+    if hit is None:
         raise NoDocument(id)
-    return document.text
+    return hit
 
 
 def _with_stored_code(query: ParsedQuery, hit: Hit) -> ParsedQuery:

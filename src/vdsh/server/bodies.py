@@ -4,9 +4,9 @@ Nobody pays for a request that is wrong: a list is measured before its items are
 first error ends the search for others.
 """
 
-import json
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
+import orjson
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -19,11 +19,9 @@ from pydantic import (
     model_validator,
 )
 from pydantic.json_schema import SkipJsonSchema
-from pydantic_core import PydanticCustomError, core_schema
+from pydantic_core import core_schema
 
 from vdsh.documents.document import CONTROL, Document
-from vdsh.errors import InputError
-from vdsh.server.limits import Limits
 from vdsh.store.filters import parse_where
 
 MOST_PARTS = 100  # of a filter
@@ -32,6 +30,19 @@ MOST_DIMENSIONS = 65_536  # of a vector
 MOST_METADATA = 100_000  # bytes of a document's metadata, as JSON
 
 _KEYWORDS = {"integer": "maximum", "string": "maxLength", "array": "maxItems"}
+
+
+class Limits(NamedTuple):
+    """How much a request may ask for, and how long it may take."""
+
+    k: int = 1000  # most hits of one search
+    batch: int = 1000  # most texts or documents in one call
+    text: int = 200_000  # most characters of one text
+    body: int = 4 * 2**20  # most bytes of a request's body
+    waiting: int = 5000  # most requests that a worker answers or keeps waiting at a time
+    seconds: float = 30.0  # longest time for an answer
+    # Longest time for the client to send its request, and to take the answer.
+    client_seconds: float = 20.0
 
 
 class Limited:
@@ -55,9 +66,9 @@ class Limited:
     def _check(self, value: Any, info: ValidationInfo) -> Any:
         most: int = getattr(info.context or Limits(), self.setting)
         size = len(value) if isinstance(value, str | list) else value
-        if isinstance(size, int) and size > most:
+        if isinstance(size, int):
             unit = " characters" if self.setting == "text" else ""
-            raise _complaint(f"{self.name or info.field_name} must be at most {most:,}{unit}", size)
+            _check_size(f"{self.name or info.field_name} must be", size, most, unit)
         return value
 
 
@@ -72,32 +83,25 @@ class Body(BaseModel):
         if isinstance(fields, dict):
             for name in fields:
                 if name not in cls.model_fields:
-                    raise PydanticCustomError(
-                        "unknown", "There is no field '{name}'", {"name": name}
+                    raise ValueError(
+                        f"There is no field '{name}'. See /docs for the fields there are."
                     )
         return fields
 
 
-def _complaint(sentence: str, size: int) -> PydanticCustomError:
-    return _said(f"{sentence}. Got {size:,}.")
-
-
-def _said(sentence: str) -> PydanticCustomError:
-    return PydanticCustomError("said", "{said}", {"said": sentence})
+def _check_size(what: str, size: int, most: int, unit: str = "") -> None:
+    if size > most:
+        raise ValueError(f"{what} at most {most:,}{unit}. Got {size:,}.")
 
 
 def _read_typed(where: Any) -> Any:
     """Make one filter of texts as the command line takes them."""
     if not isinstance(where, list):
         return where
-    if len(where) > MOST_PARTS:
-        raise _complaint(f"A filter must have at most {MOST_PARTS} parts", len(where))
+    _check_size("A filter must have", len(where), MOST_PARTS, " parts")
     if not all(isinstance(text, str) for text in where):
-        raise _said('where must be an object, or a list of texts such as ["label=space"].')
-    try:
-        return parse_where(where)
-    except InputError as error:
-        raise _said(str(error)) from error
+        raise ValueError('where must be an object, or a list of texts such as ["label=space"].')
+    return parse_where(where)
 
 
 def _check_filter(where: dict[str, Any]) -> dict[str, Any]:
@@ -108,37 +112,20 @@ def _check_filter(where: dict[str, Any]) -> dict[str, Any]:
         some = left.pop()
         n_parts += len(some) if isinstance(some, dict) else 0
         n_values += len(some) if isinstance(some, list) else 0
-        if n_parts > MOST_PARTS:
-            raise _complaint(f"A filter must have at most {MOST_PARTS} parts", n_parts)
-        if n_values > MOST_VALUES:
-            raise _complaint(f"A filter must have at most {MOST_VALUES:,} values", n_values)
+        _check_size("A filter must have", n_parts, MOST_PARTS, " parts")
+        _check_size("A filter must have", n_values, MOST_VALUES, " values")
         inner = some.values() if isinstance(some, dict) else some
         left += [part for part in inner if isinstance(part, dict | list)]
     return where
 
 
 def _check_metadata(metadata: Any) -> Any:
-    if _least_size(metadata) > MOST_METADATA:  # told before anybody copies or writes it
-        raise _said(f"metadata must be at most {MOST_METADATA:,} bytes of JSON. Got more.")
     try:
-        size = len(json.dumps(metadata, ensure_ascii=False).encode())
-    except RecursionError:
-        return metadata  # the store refuses it with a sentence of its own
-    if size > MOST_METADATA:
-        raise _complaint(f"metadata must be at most {MOST_METADATA:,} bytes of JSON", size)
+        size = len(orjson.dumps(metadata))
+    except TypeError:  # too deep, or a number too large: the store refuses it with a sentence
+        return metadata
+    _check_size("metadata must be", size, MOST_METADATA, " bytes of JSON")
     return metadata
-
-
-def _least_size(value: Any) -> int:
-    """Count the bytes that JSON needs at least, up to the first ones that are too many."""
-    size, left = 0, [value]
-    while left and size <= MOST_METADATA:
-        some = left.pop()
-        size += len(some) if isinstance(some, str | list | dict) else 1
-        if isinstance(some, list | dict) and size <= MOST_METADATA:
-            left += some
-            left += some.values() if isinstance(some, dict) else ()
-    return size
 
 
 Text = Annotated[str, Limited("text")]
@@ -213,7 +200,7 @@ class Query(Body):
         text = None if self.vector is not None else self.text
         given = (text, self.code, self.id, self.vector)
         if sum(value is not None for value in given) != 1:
-            raise ValueError("Give one of text, code, id and vector")
+            raise ValueError("Give one of text, code, id and vector.")
         return self
 
 
@@ -242,8 +229,7 @@ class SearchManyBody(Body):
     @model_validator(mode="after")
     def _check_total(self, info: ValidationInfo) -> Self:
         most, total = (info.context or Limits()).k, self.k * len(self.texts)
-        if total > most:
-            raise _complaint(f"k times the number of texts must be at most {most:,}", total)
+        _check_size("k times the number of texts must be", total, most)
         return self
 
 
@@ -274,7 +260,7 @@ class EncodeBody(Body):
     @model_validator(mode="after")
     def _check_some(self) -> Self:
         if not self.model_fields_set:
-            raise ValueError("The field 'texts' is missing")
+            raise ValueError("The field 'texts' is missing.")
         return self
 
 
@@ -292,7 +278,7 @@ class PlaceBody(Body):
     @model_validator(mode="after")
     def _check_one(self) -> Self:
         if (self.text is None) == (self.id is None):
-            raise ValueError("Give one of text and id")
+            raise ValueError("Give one of text and id.")
         return self
 
 
@@ -307,7 +293,7 @@ class ExplainBody(PlaceBody):
     @model_validator(mode="after")
     def _check_other(self) -> Self:
         if self.other is not None and self.other_id is not None:
-            raise ValueError("Give one of other and other_id, or neither")
+            raise ValueError("Give one of other and other_id, or neither.")
         return self
 
 

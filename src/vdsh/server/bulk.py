@@ -21,10 +21,9 @@ from starlette.types import Receive, Scope, Send
 from vdsh.documents import Document, DocumentReader
 from vdsh.errors import InputError, VdshError, WriteError
 from vdsh.model.model import EmptyDocumentWarning
-from vdsh.server.bodies import NewDocument
+from vdsh.server.bodies import Limits, NewDocument
 from vdsh.server.errors import find_status, without_paths
 from vdsh.server.json_routes import complaint, with_new_model
-from vdsh.server.limits import Limits
 from vdsh.server.service import Service
 from vdsh.store import Store
 
@@ -57,62 +56,52 @@ class BulkAnswer(Response):
         super().__init__()
         self.service = service
         self.n_lines = self.n_written = 0
+        self.started = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Write what comes, and say so; a batch is read while the one before is written."""
-        say, limits = _Sayer(send), self.service.limits
+        """Write what comes, and say so."""
+        limits = self.service.limits
         incoming = _Incoming(scope, receive, limits.client_seconds)
-        batches: asyncio.Queue[list[bytes] | VdshError | None] = asyncio.Queue(1)
-        reading = asyncio.create_task(_read_into(batches, incoming, limits.body))
         try:
-            while (batch := await batches.get()) is not None:
-                if isinstance(batch, VdshError):
-                    raise batch
-                self.n_written += await self._write(batch)
-                await say({"written": self.n_written})
+            async for lines in _batches(incoming, limits.body):
+                self.n_written += await self._write(lines)
+                await self._say(send)
         except VdshError as error:
             log.warning("A stream ended early: %d documents were written.", self.n_written)
-            if not say.started:
+            if not self.started:
                 raise  # there is still a status to give
             sentence = without_paths(str(error), [self.service.pool.path])
-            fields = {"error": sentence, "code": find_status(error)[1]}
-            await say({"written": self.n_written, **fields})
-            reading.cancel()
-            await asyncio.wait([reading])
+            await self._say(send, error=sentence, code=find_status(error)[1])
             await incoming.linger()
-            await say(last=True)
         else:
-            await say({"written": self.n_written, "done": True}, last=True)
-        finally:
-            reading.cancel()
+            await self._say(send, done=True)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _say(self, send: Send, **fields: Any) -> None:
+        """Send a line of the answer, the first behind its head."""
+        if not self.started:
+            self.started = True
+            headers = [(b"content-type", KIND.encode())]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+        line = orjson.dumps({"written": self.n_written, **fields}) + b"\n"
+        await send({"type": "http.response.body", "body": line, "more_body": True})
 
     async def _write(self, lines: Sequence[bytes]) -> int:
         first, limits = self.n_lines + 1, self.service.limits
         self.n_lines += len(lines)
 
         def work(store: Store) -> int:
+            # The field `vector` stays in the metadata where the model takes none.
             vectors: list[Any] | None = [] if store.model.needs_vectors else None
-            return write(store, read_lines(lines, first, limits, vectors), vectors)
+            numbered = [(number, line) for number, line in enumerate(lines, first) if line.strip()]
+            documents = [_document(line, number, limits, vectors) for number, line in numbered]
+            return write(store, documents, vectors)
 
         try:
             async with self.service.pool.bulk, asyncio.timeout(limits.seconds):
                 return await with_new_model(lambda: self.service.pool.call(work))
         except TimeoutError:
             raise WriteError(f"Writing took more than {limits.seconds:g} s.") from None
-
-
-def read_lines(
-    lines: Sequence[bytes], first: int, limits: Limits, vectors: list[Any] | None = None
-) -> list[Document]:
-    """Read documents as `vdsh index` does; the first line has that number.
-
-    Their fields `vector` are put into a list, where there is one, or else stay in the metadata.
-    """
-    return [
-        _document(line, number, limits, vectors)
-        for number, line in enumerate(lines, first)
-        if line.strip()
-    ]
 
 
 def write(store: Store, documents: list[Document], vectors: list[Any] | None) -> int:
@@ -124,6 +113,7 @@ def write(store: Store, documents: list[Document], vectors: list[Any] | None) ->
 
 
 def _document(line: bytes, number: int, limits: Limits, vectors: list[Any] | None) -> Document:
+    """Read a document as `vdsh index` does."""
     place = f"line {number:,}"
     try:
         fields = orjson.loads(line)
@@ -176,19 +166,6 @@ class _Incoming:
                     await self.read()
 
 
-async def _read_into(
-    batches: "asyncio.Queue[list[bytes] | VdshError | None]", incoming: _Incoming, most: int
-) -> None:
-    """Put batches into a queue, then None, or why there are no more."""
-    try:
-        async for lines in _batches(incoming, most):
-            await batches.put(lines)
-    except VdshError as error:
-        await batches.put(error)
-    else:
-        await batches.put(None)
-
-
 async def _batches(incoming: _Incoming, most: int) -> AsyncIterator[list[bytes]]:
     """Cut what arrives into lines of at most so many bytes, and give some at a time."""
     lines: list[bytes] = []
@@ -209,19 +186,3 @@ async def _batches(incoming: _Incoming, most: int) -> AsyncIterator[list[bytes]]
             yield some
         if incoming.more and incoming.scope.get("stopping"):
             raise WriteError(f"The service stops. {AGAIN}")
-
-
-class _Sayer:
-    """Sends lines of an answer, the first behind its head."""
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self.started = False
-
-    async def __call__(self, fields: dict[str, Any] | None = None, *, last: bool = False) -> None:
-        if not self.started:
-            self.started = True
-            headers = [(b"content-type", KIND.encode())]
-            await self._send({"type": "http.response.start", "status": 200, "headers": headers})
-        line = orjson.dumps(fields) + b"\n" if fields else b""
-        await self._send({"type": "http.response.body", "body": line, "more_body": not last})

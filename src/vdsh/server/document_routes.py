@@ -1,20 +1,20 @@
 """The calls under /v1/documents: read, write and delete documents."""
 
 from collections.abc import Callable, Coroutine
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from vdsh.codes import to_hex
 from vdsh.errors import InputError
-from vdsh.server import answers
-from vdsh.server.answers import ASKED, INVALID, NOT_THERE, READ_ONLY
+from vdsh.server.answers import ASKED, INVALID, NOT_THERE, READ_ONLY, StoredDocument, answer
+from vdsh.server.asked import find_document
 from vdsh.server.bodies import DocumentsBody
 from vdsh.server.bulk import BulkAnswer, is_stream, write
-from vdsh.server.errors import Forbidden, NoDocument
+from vdsh.server.errors import NoDocument
 from vdsh.server.json_routes import Json, JsonRoute
-from vdsh.server.service import Service, ServiceDep, service_of
+from vdsh.server.service import ServiceDep, service_of
 from vdsh.store import Store
 
 FIELDS = ("id", "text", "labels", "metadata")
@@ -38,8 +38,8 @@ class _DocumentsRoute(JsonRoute):
 
         async def choose(request: Request) -> Response:
             if is_stream(request.scope):
-                service = service_of(request)
-                _check_writable(service)
+                service = await service_of(request)
+                service.check_writable()
                 return BulkAnswer(service)
             return await handle(request)
 
@@ -47,9 +47,21 @@ class _DocumentsRoute(JsonRoute):
 
 
 router = APIRouter(prefix="/v1/documents", route_class=_DocumentsRoute, tags=["documents"])
+PageAnswer = answer(
+    "PageAnswer",
+    "Documents in the order of their ids, and the fingerprint of the model that made their codes. "
+    "`next` is what to give as `after` for those that follow; it is null where there are no more.",
+    documents=list[StoredDocument],
+    next=str | None,
+    model=str,
+)
+WrittenAnswer = answer("WrittenAnswer", "How many documents were written.", written=int)
+DeletedAnswer = answer(
+    "DeletedAnswer", "The document was there and is gone.", deleted=Literal[True]
+)
 
 
-@router.get("", response_model=answers.PageAnswer, responses=ASKED)
+@router.get("", response_model=PageAnswer, responses=ASKED)
 async def page(
     service: ServiceDep,
     after: Annotated[str, Query(description="The `next` of the answer before.")] = "",
@@ -61,16 +73,14 @@ async def page(
     return Json(await service.pool.call(lambda store: _page(store, after, limit)))
 
 
-@router.get("/{id:any}", response_model=answers.StoredDocument, responses=INVALID | NOT_THERE)
+@router.get("/{id:any}", response_model=StoredDocument, responses=INVALID | NOT_THERE)
 async def get(id: Id, service: ServiceDep) -> Json:
     """Return a document with its code."""
-    hit = await service.pool.call(lambda store: store.find(id))
-    if hit is None:
-        raise NoDocument(id)
+    hit = await service.pool.call(lambda store: find_document(store, id))
     return Json({name: getattr(hit, name) for name in (*FIELDS, "code")})
 
 
-@router.post("", response_model=answers.WrittenAnswer, responses=ASKED | READ_ONLY)
+@router.post("", response_model=WrittenAnswer, responses=ASKED | READ_ONLY)
 async def upsert(body: DocumentsBody, service: ServiceDep) -> Json:
     """Write documents; one whose id is there already replaces the old one.
 
@@ -80,22 +90,17 @@ async def upsert(body: DocumentsBody, service: ServiceDep) -> Json:
     as `vdsh index` reads them, and so is the answer: `{"written": 2000}` for each batch that is on
     disk, and at last `{"written": 4321, "done": true}`, or what went wrong as `error`.
     """
-    _check_writable(service)
+    service.check_writable()
     return Json({"written": await service.pool.call(lambda store: write(store, *body.read()))})
 
 
-@router.delete(
-    "/{id:any}",
-    response_model=answers.DeletedAnswer,
-    responses=INVALID | NOT_THERE | READ_ONLY,
-)
+@router.delete("/{id:any}", response_model=DeletedAnswer, responses=INVALID | NOT_THERE | READ_ONLY)
 async def delete(id: Id, service: ServiceDep) -> Json:
     """Delete a document."""
-    _check_writable(service)
+    service.check_writable()
     if not await service.pool.call(lambda store: store.delete([id])):
         raise NoDocument(id)
-    answer: dict[str, Any] = {"deleted": True}
-    return Json(answer)
+    return Json({"deleted": True})
 
 
 def _page(store: Store, after: str, limit: int) -> dict[str, Any]:
@@ -112,8 +117,3 @@ def _page(store: Store, after: str, limit: int) -> dict[str, Any]:
             break
     last = found[-1]["id"] if more else None
     return {"documents": found, "next": last, "model": store.model.fingerprint}
-
-
-def _check_writable(service: Service) -> None:
-    if service.refusal is not None:
-        raise Forbidden(service.refusal)

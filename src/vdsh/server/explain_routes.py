@@ -1,20 +1,43 @@
-"""The calls under /v1/explain: words behind bits, bits behind texts."""
+"""The calls under /v1/explain and /v1/map: what bits say, and the documents on a plane."""
 
+import gzip
+import logging
+from pathlib import Path as File
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path
+import orjson
+from fastapi import APIRouter, Path, Request, Response
 
+from vdsh import corpus_map
+from vdsh.corpus_map import CorpusMap
+from vdsh.errors import FolderError, MissingFileError
+from vdsh.model import Model
 from vdsh.server import answers
-from vdsh.server.answers import ASKED, NOT_THERE
+from vdsh.server.answers import ASKED, NOT_THERE, answer
 from vdsh.server.asked import text_of
-from vdsh.server.bodies import ExplainBody
+from vdsh.server.bodies import ExplainBody, PlaceBody
 from vdsh.server.errors import NotFound
 from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.pool import StorePool
 from vdsh.server.service import ServiceDep
 from vdsh.store import Store
 
+log = logging.getLogger("vdsh.server")
+
 router = APIRouter(prefix="/v1/explain", route_class=JsonRoute, tags=["explain"])
+map_router = APIRouter(prefix="/v1/map", route_class=JsonRoute, tags=["map"])
+BitsAnswer = answer("BitsAnswer", "All bits.", bits=list[answers.BitAnswer])
+MapAnswer = answer(
+    "MapAnswer",
+    "The documents on the map; `label` holds places in `labels`, -1 where there is none.",
+    ids=list[str],
+    x=list[float],
+    y=list[float],
+    label=list[int],
+    labels=list[str],
+    titles=list[str],
+    documents=int,
+)
 
 
 @router.post("", response_model=answers.ExplainAnswer, responses=ASKED | NOT_THERE)
@@ -32,7 +55,7 @@ async def explain(body: ExplainBody, service: ServiceDep) -> Json:
     return Json(await service.pool.call(work))
 
 
-@router.get("/bits", response_model=answers.BitsAnswer)
+@router.get("/bits", response_model=BitsAnswer)
 async def bits(service: ServiceDep) -> Json:
     """Say for every bit which words push it to 1 and to 0."""
     return Json({"bits": await service.pool.call(lambda _: _bits(service.pool))})
@@ -52,3 +75,70 @@ def _bits(pool: StorePool) -> list[Any]:
 
     model = pool.model
     return pool.memo.get("bits", model, lambda: [as_fields(bit) for bit in explain_bits(model)])
+
+
+@map_router.get("", response_model=MapAnswer, responses=NOT_THERE)
+async def whole_map(request: Request, service: ServiceDep) -> Response:
+    """Give the map of `vdsh research map`: where documents lie, their labels and titles."""
+    packed = "gzip" in request.headers.get("accept-encoding", "")
+    content = await service.pool.call(lambda _: _answer(service.pool, packed=packed))
+    headers = {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if packed else {})
+    return Response(content, media_type="application/json", headers=headers)
+
+
+@map_router.post("/place", response_model=answers.PlaceAnswer, responses=ASKED | NOT_THERE)
+async def place(body: PlaceBody, service: ServiceDep) -> Json:
+    """Say where a text or a stored document belongs on the map."""
+    pool = service.pool
+
+    def work(store: Store) -> tuple[float, float]:
+        return find_place(pool, text_of(store, body.text, body.id), body.id)
+
+    x, y = await pool.call(work)
+    return Json({"x": x, "y": y})
+
+
+def find_place(pool: StorePool, text: str, id: str | None = None) -> tuple[float, float]:
+    """Return where a text belongs on the map, or where the document of that id is."""
+    found = _read_map(pool)
+    point = None if id is None else found.point(id)
+    return point or found.place(pool.model.topic.scores([text])[0])
+
+
+def _version(pool: StorePool) -> tuple[File, int, Model]:
+    """Name the map as it is on disk now: a new one is read without starting again."""
+    path = File(pool.path, corpus_map.FILE)
+    try:
+        return path, path.stat().st_mtime_ns, pool.model
+    except OSError:
+        raise NotFound("This store has no map. Make one: vdsh research map STORE") from None
+
+
+def _read_map(pool: StorePool) -> CorpusMap:
+    version = _version(pool)
+    return pool.memo.get("map", version, lambda: _load(version[0], version[2]))
+
+
+def _load(path: File, model: Model) -> CorpusMap:
+    try:
+        found = corpus_map.load(path)
+    except (FolderError, MissingFileError) as error:
+        log.error("A map cannot be used: %s", error)
+        raise NotFound("The map is damaged. Make it again: vdsh research map STORE") from error
+    n_bits = model.topic.n_bits
+    if found.facts["fingerprint"] != model.fingerprint or found.scores.shape[1] != n_bits:
+        raise NotFound("The map is of another model. Make it again: vdsh research map STORE")
+    return found
+
+
+def _answer(pool: StorePool, *, packed: bool) -> bytes:
+    written = pool.memo.get("packed map", _version(pool), lambda: _written(_read_map(pool)))
+    return written if packed else gzip.decompress(written)
+
+
+def _written(found: CorpusMap) -> bytes:
+    x, y = found.points.round(4).T.tolist()
+    fields = {"ids": found.ids, "x": x, "y": y, "label": found.label.tolist()}
+    fields |= {"labels": found.labels, "titles": found.titles}
+    written = orjson.dumps(fields | {"documents": found.facts["documents"]})
+    return gzip.compress(written, 6, mtime=0)

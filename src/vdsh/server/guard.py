@@ -10,10 +10,9 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from vdsh.server.bodies import Limits
 from vdsh.server.bulk import is_stream
 from vdsh.server.json_routes import Json, failure
-from vdsh.server.limits import Limits
-from vdsh.server.log import log as requests
 from vdsh.server.metrics import Metrics
 from vdsh.server.tokens import Tokens, is_loopback, is_open, without_port
 
@@ -31,6 +30,7 @@ POLICY = (
 DOCS_POLICY = POLICY + b"; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
 
 log = logging.getLogger("vdsh.server")
+requests = logging.getLogger("vdsh.access")
 
 
 class Guard:

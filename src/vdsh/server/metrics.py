@@ -1,32 +1,48 @@
 """Numbers for Prometheus, those of several workers added up."""
 
+import logging
 import os
+import tempfile
 from collections.abc import Iterator, Mapping
-from typing import Any
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    generate_latest,
-    values,
-)
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, values
 from prometheus_client.multiprocess import MultiProcessCollector
-from prometheus_client.registry import Collector
 from prometheus_client.values import MultiProcessValue, MutexValue
 from starlette.types import Scope
 
 from vdsh.errors import WriteError
-from vdsh.server.workers import FOLDER
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 METHODS = ("GET", "HEAD", "POST", "DELETE")
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # where workers leave their numbers; empty: nowhere
+NUMBERS = ("counter", "histogram", "gauge_livesum")  # the files of a worker, as Prometheus names it
+ROOM = 2**18  # bytes of such a file; one that grew on a full disk would kill its worker
+
+log = logging.getLogger("vdsh.server")
+
+
+@contextmanager
+def room_for_numbers(n_workers: int) -> Iterator[None]:
+    """Make the files in which workers count, whole from the beginning; where they fit."""
+    with ExitStack() as stack:
+        made = tempfile.TemporaryDirectory
+        try:
+            folder = stack.enter_context(made(prefix="vdsh-metrics-", ignore_cleanup_errors=True))
+            for name in NUMBERS:
+                for place in range(n_workers):
+                    Path(folder, f"{name}_{place}.db").write_bytes(bytes(ROOM))
+        except OSError as error:
+            log.warning("There is no space for metrics, so /metrics answers 503: %s.", error)
+            stack.close()
+            folder = ""
+        os.environ[FOLDER] = folder
+        yield
 
 
 def share_numbers(slot: int) -> None:
-    """Count in the files of this worker's place, which `workers` made; those of a dead one too."""
+    """Count in the files of this worker's place, made before; those of a dead one too."""
     shared = bool(os.environ.get(FOLDER))
     values.ValueClass = MultiProcessValue(lambda: slot) if shared else MutexValue  # type: ignore
 
@@ -35,27 +51,22 @@ class Metrics:
     """What one application counts."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
+        own = self._registry = CollectorRegistry()
+        of_requests = ["method", "path", "status"]
         self._requests = Counter(
-            "vdsh_requests",
-            "Requests by path and status.",
-            ["method", "path", "status"],
-            registry=self._registry,
+            "vdsh_requests", "Requests by path and status.", of_requests, registry=own
         )
         self._seconds = Histogram(
             "vdsh_request_seconds",
             "Time to answer, by path.",
             ["path"],
             buckets=BUCKETS,
-            registry=self._registry,
+            registry=own,
         )
+        about = "Requests that are being answered."
         self.running = Gauge(
-            "vdsh_running_requests",
-            "Requests that are being answered.",
-            multiprocess_mode="livesum",
-            registry=self._registry,
+            "vdsh_running_requests", about, multiprocess_mode="livesum", registry=own
         )
-
         self.running.set(0)  # a worker goes on with the numbers of the one it replaces
 
     def note(self, scope: Scope, method: str, status: int, seconds: float) -> None:
@@ -75,23 +86,13 @@ class Metrics:
                 raise WriteError("There is no space for metrics in the temporary folder.")
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        return generate_latest(registry) + generate_latest(_documents(stores))
+        return generate_latest(registry) + _documents(stores).encode()
 
 
-class _Documents(Collector):
-    def __init__(self, stores: Mapping[str, int]) -> None:
-        self.stores = stores
-
-    def collect(self) -> Iterator[Any]:
-        several = len(self.stores) > 1
-        labels = ["store"] if several else []
-        gauge = GaugeMetricFamily("vdsh_documents", "Documents in the store.", labels=labels)
-        for name, number in self.stores.items():
-            gauge.add_metric([name] if several else [], number)
-        yield gauge
-
-
-def _documents(stores: Mapping[str, int]) -> CollectorRegistry:
-    registry = CollectorRegistry()
-    registry.register(_Documents(stores))
-    return registry
+def _documents(stores: Mapping[str, int]) -> str:
+    """Write a gauge: one of `prometheus_client` would count in the files of this worker."""
+    lines = ["# HELP vdsh_documents Documents in the store.", "# TYPE vdsh_documents gauge"]
+    for name, number in stores.items():
+        labels = f'{{store="{name}"}}' if len(stores) > 1 else ""
+        lines.append(f"vdsh_documents{labels} {float(number)}")
+    return "\n".join([*lines, ""])

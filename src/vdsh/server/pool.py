@@ -3,9 +3,10 @@
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -16,16 +17,16 @@ from vdsh.errors import DamageError, VdshError
 from vdsh.jit import load_kernels
 from vdsh.model import Model
 from vdsh.server.errors import without_paths
-from vdsh.server.text_queue import TextQueue
 from vdsh.store import Store, open_store
 from vdsh.store.engine import ModelChangedError
 from vdsh.store.hits import ParsedQuery
+from vdsh.store.queries import encode_words, read_words
 
 T = TypeVar("T")
 
 HANDLES = 2  # a slow filter must not keep quick searches waiting
 WAIT = 10.0  # seconds for another writer
-
+TOGETHER = 16  # texts that are encoded at a time; then others come in between
 SLOW = 5.0  # seconds that a question may wait before the service is not ready
 AGAIN = 0.05  # seconds after which a question that goes on is interrupted once more
 LAST = 2.0  # seconds for questions to end when the service does
@@ -68,8 +69,6 @@ class StorePool:
     model : Model
         The store's model, which the handles share, as they share the index. Where the store was
         encoded anew with another one, it is that one from the next search on.
-    encoder : TextQueue
-        Encodes single texts with it.
     path : str
         The store's folder.
     memo : Memo
@@ -79,7 +78,6 @@ class StorePool:
     """
 
     model: Model
-    encoder: TextQueue
     path: str = ""
 
     def __init__(
@@ -98,14 +96,11 @@ class StorePool:
         self._models: dict[Store, Model] = {}
         self._free: SimpleQueue[Store] = SimpleQueue()
         self._threads = ThreadPoolExecutor(self._n_handles, thread_name_prefix="vdsh-server")
+        # Of its own: a text would wait twice in the queue behind slow searches.
+        self._encoder = ThreadPoolExecutor(1, thread_name_prefix="vdsh-encoder")
         self._lock = Lock()
         self._questions: set[_Question] = set()
         self._damaged = False
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the store was opened and searched once."""
-        return bool(self._handles)
 
     def trouble(self) -> str | None:
         """Say why the store should not be asked now, if it should not."""
@@ -125,9 +120,9 @@ class StorePool:
 
     async def find_trouble(self) -> str | None:
         """Ask the store how many documents it has, and say what is wrong if it cannot tell."""
-        if (known := self.trouble()) is not None:
-            return known
         try:
+            if (known := self.trouble()) is not None:
+                return known
             async with asyncio.timeout(SLOW):
                 await self.call(lambda store: store.count())
         except TimeoutError:
@@ -135,7 +130,7 @@ class StorePool:
         except ModelChangedError:  # it answers, with a new model
             return None
         except VdshError as error:
-            return self.trouble() or without_paths(str(error), [self.path])
+            return without_paths(str(error), [self.path])
         return None
 
     def has_map(self) -> bool:
@@ -152,24 +147,27 @@ class StorePool:
 
     def close(self) -> None:
         """Interrupt what still runs and give the store back, unless a thread hangs in it."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for threads in (self._threads, self._encoder):
+            threads.shutdown(wait=False, cancel_futures=True)
         deadline = time.monotonic() + LAST
         while self._questions and time.monotonic() < deadline:
             for question in list(self._questions):
                 question.interrupt()
             time.sleep(AGAIN)
-        if self._handles:
-            self.encoder.close()
         if not isinstance(self._source, Store) and not self._questions:
             for handle in self._handles:
                 handle.close()
         self._handles = []
 
     async def read(self, *texts: str, rank: str) -> list[ParsedQuery]:
-        """Return texts as queries; those that wait at the same time are encoded together."""
+        """Return the words and the codes of texts."""
         if not self._handles:
             await self.call(lambda _: None)
-        return await self.encoder.read_many(texts, rank)
+        found: list[ParsedQuery] = []
+        while some := texts[len(found) : len(found) + TOGETHER]:
+            encode = partial(_encode, self.model, some, rank)
+            found += await asyncio.get_running_loop().run_in_executor(self._encoder, encode)
+        return found
 
     async def call(self, work: Callable[[Store], T]) -> T:
         """Run `work(store)` in a thread; where nobody waits any more, it is interrupted."""
@@ -198,9 +196,10 @@ class StorePool:
         if not self._handles:
             self.open()
         handle = self._free.get()
+        with question.lock:
+            question.handle, question.began = handle, time.monotonic()
         try:
-            with question.asked_of(handle):
-                found = work(handle)
+            found = work(handle)
             if self._follow(handle):
                 raise ModelChangedError(
                     "The model of the store changed during the request. Send it again."
@@ -213,6 +212,8 @@ class StorePool:
             self._damaged = True
             raise
         finally:
+            with question.lock:
+                question.handle = None
             self._free.put(handle)
 
     def _follow(self, handle: Store) -> bool:
@@ -226,7 +227,7 @@ class StorePool:
             self._models[handle] = handle.model
             if handle.model.fingerprint == self.model.fingerprint:
                 return False
-            self.model = self.encoder.model = handle.model
+            self.model = handle.model
             return True
 
     def _waited(self) -> float:
@@ -249,34 +250,26 @@ class StorePool:
             handles = [first, *(open_store(source, first.model, **how) for _ in more)]
         self.model, self.path = handles[0].model, handles[0].info()["path"]
         self._models = {handle: handle.model for handle in handles}
-        self.encoder = TextQueue(self.model)
         for handle in handles:
             handle.search("anything", k=1)  # no one who asks waits for codes or words to be read
         return handles
 
 
+def _encode(model: Model, texts: Sequence[str], rank: str) -> list[ParsedQuery]:
+    return encode_words(model, [read_words(text, rank) for text in texts])
+
+
+@dataclass(eq=False)
 class _Question:
     """Something asked of the store, from when it waits for a handle until its thread is done."""
 
-    def __init__(self) -> None:
-        self.asked = time.monotonic()
-        self.began = 0.0
-        self._handle: Store | None = None
-        self._lock = Lock()
-
-    @contextmanager
-    def asked_of(self, handle: Store) -> Iterator[None]:
-        """Note which handle answers it: that one, and no other question's, is interrupted."""
-        with self._lock:
-            self._handle, self.began = handle, time.monotonic()
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._handle = None
+    asked: float = field(default_factory=time.monotonic)
+    began: float = 0.0
+    handle: Store | None = None  # that one, and no other question's, is interrupted
+    lock: Lock = field(default_factory=Lock)
 
     def interrupt(self) -> None:
         """Make the store give it up, if it is being answered."""
-        with self._lock:
-            if self._handle is not None:
-                self._handle.interrupt()
+        with self.lock:
+            if self.handle is not None:
+                self.handle.interrupt()

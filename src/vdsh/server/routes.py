@@ -1,30 +1,40 @@
 """The calls under /v1 that ask the store."""
 
+import time
+from collections import Counter
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
+from pydantic import Field
 
 from vdsh import __version__
 from vdsh.codes import to_hex
 from vdsh.corpus_map import title
 from vdsh.documents import Document
 from vdsh.errors import InputError
-from vdsh.server import answers, examples
-from vdsh.server.answers import ASKED, NOT_THERE
+from vdsh.server import answers
+from vdsh.server.answers import ASKED, NOT_THERE, answer, described
 from vdsh.server.asked import Asked, read_query
-from vdsh.server.bodies import CountBody, EncodeBody, SearchBody, SearchManyBody, WithinBody
+from vdsh.server.bodies import (
+    CountBody,
+    EncodeBody,
+    Limits,
+    SearchBody,
+    SearchManyBody,
+    WithinBody,
+)
 from vdsh.server.errors import NotFound
-from vdsh.server.facets import count_values, find_values
+from vdsh.server.explain_routes import find_place
 from vdsh.server.json_routes import Json, JsonRoute
-from vdsh.server.map_routes import find_place
 from vdsh.server.pool import StorePool
-from vdsh.server.service import ServiceDep
+from vdsh.server.service import ServiceDep, read_examples
 from vdsh.store import Hit, Hits, Store
 from vdsh.store.engine import ModelChangedError
 from vdsh.store.hits import ParsedQuery, Within
 from vdsh.store.ranking import choose_rank
+from vdsh.store.where import RESERVED
 from vdsh.text.languages import language
 from vdsh.words.passages import DOTS, one_line
 
@@ -33,10 +43,38 @@ if TYPE_CHECKING:
 
 MOST_CHARACTERS = 2**25  # of the texts of an answer
 
+# Facets: documents whose values are looked at, fields, values of each, characters of a value, and
+# seconds after which no more values are counted.
+SAMPLE, MOST_FIELDS, MOST_VALUES, LONGEST, SECONDS = 300, 5, 20, 60, 1.0
+
 router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["search"])
 
+INFO: dict[str, Any] = {
+    "version": str,
+    "store": (str, Field(description="The name of this store.")),
+    "stores": (list[str], Field(description="The names of all stores of the service.")),
+    "documents": int,
+    "bits": int,
+    "words": (str | None, Field(description="How words are searched, in a sentence.")),
+    "model": answer(
+        "ModelAnswer",
+        "The model that makes the codes.",
+        name=str,
+        bits=int,
+        fingerprint=str,
+        documents=int | None,
+        terms=int,
+    ),
+    "fields": list[str],
+    "labels": list[str],
+    "writable": bool,
+    "map": bool,
+    "examples": (list[str], Field(description="Texts to try, where the store has some.")),
+    "limits": described(Limits),
+}
 
-@router.get("/info", response_model=answers.InfoAnswer)
+
+@router.get("/info", response_model=answer("InfoAnswer", "What the service offers.", **INFO))
 async def info(service: ServiceDep) -> Json:
     """Describe the store and the limits of the service."""
 
@@ -60,7 +98,7 @@ async def info(service: ServiceDep) -> Json:
             "labels": store.labels(),
             "writable": service.writable,
             "map": service.pool.has_map(),
-            "examples": examples.read(service.pool.path),
+            "examples": read_examples(service.pool.path),
             "limits": service.limits._asdict(),
         }
 
@@ -81,7 +119,12 @@ async def search(body: SearchBody, service: ServiceDep) -> Json:
     return Json(await tell(asked, hits, service.pool, highlight=body.highlight))
 
 
-@router.post("/search_many", response_model=answers.SearchManyAnswer, responses=ASKED)
+SearchManyAnswer = answer(
+    "SearchManyAnswer", "An answer a text, in their order.", answers=list[answers.SearchAnswer]
+)
+
+
+@router.post("/search_many", response_model=SearchManyAnswer, responses=ASKED)
 async def search_many(body: SearchManyBody, service: ServiceDep) -> Json:
     """Search for several texts, which are encoded together; each is answered as by /v1/search."""
     pool, rank = service.pool, choose_rank(body.rank, is_text=True)
@@ -97,7 +140,15 @@ async def search_many(body: SearchManyBody, service: ServiceDep) -> Json:
     return Json({"answers": found})
 
 
-@router.post("/within", response_model=answers.WithinAnswer, responses=ASKED | NOT_THERE)
+WithinAnswer = answer(
+    "WithinAnswer",
+    "The nearest documents within the radius, and how many there are in all.",
+    **answers.SEARCH,
+    total=int,
+)
+
+
+@router.post("/within", response_model=WithinAnswer, responses=ASKED | NOT_THERE)
 async def within(body: WithinBody, service: ServiceDep) -> Json:
     """Find the documents within a radius, nearest first."""
     asked = await read_query(body, None, service.pool)
@@ -110,26 +161,39 @@ async def within(body: WithinBody, service: ServiceDep) -> Json:
     return Json(answer | {"total": total})
 
 
-@router.post("/count", response_model=answers.CountAnswer, responses=ASKED)
+CountAnswer = answer("CountAnswer", "How many documents there are.", count=int)
+
+
+@router.post("/count", response_model=CountAnswer, responses=ASKED)
 async def count(body: CountBody, service: ServiceDep) -> Json:
     """Count all documents, or those that match a filter."""
     return Json({"count": await service.pool.call(lambda store: store.count(body.where))})
 
 
-@router.post("/facets", response_model=answers.FacetsAnswer, responses=ASKED)
+FacetsAnswer = answer(
+    "FacetsAnswer",
+    'Fields, each with its commonest values: `{"value": "space", "count": 987}`.',
+    facets=list[dict[str, Any]],
+)
+
+
+@router.post("/facets", response_model=FacetsAnswer, responses=ASKED)
 async def facets(body: CountBody, service: ServiceDep) -> Json:
     """Count the documents that match a filter for each value of labels and small fields."""
 
     def work(store: Store) -> list[dict[str, Any]]:
         memo, version = service.pool.memo, (store.count(), store.model.fingerprint)
-        found = memo.get("values", version, lambda: find_values(store))
+        found = memo.get("values", version, lambda: _find_values(store))
         asked = (*version, repr(body.where))
-        return memo.get("facets", asked, lambda: count_values(store, found, body.where))
+        return memo.get("facets", asked, lambda: _count_values(store, found, body.where))
 
     return Json({"facets": await service.pool.call(work)})
 
 
-@router.post("/encode", response_model=answers.EncodeAnswer, responses=ASKED)
+EncodeAnswer = answer("EncodeAnswer", "A code a text, in hex.", codes=list[str], bits=int)
+
+
+@router.post("/encode", response_model=EncodeAnswer, responses=ASKED)
 async def encode(body: EncodeBody, service: ServiceDep) -> Json:
     """Hash texts with the store's model; or vectors, where it is a model of vectors."""
     texts = body.texts or [""] * len(body.vectors or ())
@@ -205,3 +269,30 @@ def _title(hit: Hit) -> str:
     """Name a hit by a title in its metadata, or by the file name in its id: its text is shown."""
     name = hit.id.rstrip("/").rpartition("/")[2] or hit.id
     return title(Document(hit.id, name, None, hit.metadata))
+
+
+def _find_values(store: Store) -> dict[str, list[Any]]:
+    """Find labels and fields whose values repeat, the commonest values first."""
+    seen: dict[str, Counter[Any]] = {"label": Counter()}
+    for document in store.sample(SAMPLE):
+        seen["label"].update(document.labels or ())
+        for field, value in document.metadata.items():
+            if isinstance(value, str | int) and len(str(value)) <= LONGEST:
+                seen.setdefault(field, Counter())[value] += 1
+    fields = ["label", *(f for f in seen if f not in (*RESERVED, "and", "or", "not"))]
+    small = [f for f in fields if f == "label" or 2 * len(seen[f]) <= min(40, seen[f].total())]
+    return {f: [v for v, _ in seen[f].most_common(MOST_VALUES)] for f in small[:MOST_FIELDS]}
+
+
+def _count_values(store: Store, found: dict[str, list[Any]], where: Any) -> list[dict[str, Any]]:
+    """Count each value among the documents that match, until the time is over."""
+    until, facets = time.monotonic() + SECONDS, list[dict[str, Any]]()
+    for field, values in found.items():
+        parts = [[{field: value}, *([where] if where else [])] for value in values]
+        counts: list[dict[str, Any]] = [
+            {"value": value, "count": n}
+            for value, both in zip(values, parts, strict=True)
+            if time.monotonic() < until and (n := store.count({"and": both}))
+        ]
+        facets.append({"field": field, "values": sorted(counts, key=lambda one: -one["count"])})
+    return [facet for facet in facets if facet["values"]]

@@ -1,41 +1,55 @@
-"""Start the service: certificate, socket, workers, signals, and what each worker sets up."""
+"""Start the service: certificate, workers that are watched, signals, and their log.
 
+The log is JSON lines on standard error, one a request; never a token, a text or a query string.
+"""
+
+import logging
+import multiprocessing
+import os
 import signal
 import socket
 import ssl
 import sys
+import time
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import orjson
 from uvicorn.config import STARTUP_FAILURE
 
 from vdsh.errors import FolderError, InputError, MissingFileError
 from vdsh.search.index import check_device
-from vdsh.server.connections import PatientConfig, PatientProtocol
-from vdsh.server.limits import Limits
-from vdsh.server.log import set_up_log
-from vdsh.server.sharing import BACKLOG, SharingServer, inherited, listen
+from vdsh.server.bodies import Limits
+from vdsh.server.connections import (
+    BACKLOG,
+    PatientConfig,
+    PatientProtocol,
+    SharingServer,
+    inherited,
+    listen,
+)
+from vdsh.server.metrics import room_for_numbers, share_numbers
 from vdsh.server.tokens import Tokens, check_exposure
-from vdsh.server.workers import room_for_numbers, stop_without_parent, supervise
 from vdsh.store import open_store
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-
 NOT_YET_VALID, EXPIRED = 9, 10  # OpenSSL's numbers of what is wrong with a certificate
+TICK = 0.2  # seconds until a signal is seen
+LEAST_LIFE = 1.0  # seconds; a worker that dies sooner is replaced after a pause
+
+log = logging.getLogger("vdsh.server")
 
 
-class Certificate(NamedTuple):
-    """The files of a certificate, with those that vouch for it, and of its key."""
-
-    cert: str
-    key: str
-
-
-def check_tls(cert: str | None, key: str | None) -> Certificate | None:
+def check_tls(cert: str | None, key: str | None) -> tuple[str, str] | None:
     """Return the two files where both are given and fit together; None where neither is."""
     if cert is None and key is None:
         return None
@@ -54,7 +68,7 @@ def check_tls(cert: str | None, key: str | None) -> Certificate | None:
     except OSError as error:
         raise InputError(f"Cannot read '{cert}' or '{key}': {error.strerror}.") from error
     _check_dates(cert, key)
-    return Certificate(cert, key)
+    return cert, key
 
 
 def _check_dates(cert: str, key: str) -> None:
@@ -88,7 +102,7 @@ class Settings(NamedTuple):
     tokens: Tokens | None = None
     limits: Limits = Limits()
     logged: bool = True
-    tls: Certificate | None = None
+    tls: tuple[str, str] | None = None  # the files of a certificate and of its key
     device: str = "cpu"  # where codes are searched
 
 
@@ -115,7 +129,10 @@ def serve(
     given = inherited()
     check_exposure(given[0].getsockname()[0] if given else host, settings.tokens)
     check_device(settings.device)
-    n_documents = {name: _prepare(store) for name, store in settings.stores.items()}
+    n_documents = {}
+    for name, path in settings.stores.items():  # here, not first in the workers
+        with open_store(path, create=False) as store:
+            n_documents[name] = store.count()
     sockets = given or listen(host, port, workers)
     set_up_log(requests=settings.logged)
     if started is not None:
@@ -133,21 +150,76 @@ def serve(
         raise FolderError("The service could not start. The lines above say why.")
 
 
-def _prepare(path: str) -> int:
-    """Look whether the store can be opened, before workers do; return how many documents it has."""
-    with open_store(path, create=False) as store:
-        return store.count()
-
-
 def _address(listener: socket.socket, scheme: str) -> str:
     host, port = listener.getsockname()[:2]
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
-def _work(place: int, settings: Settings, sockets: list[socket.socket]) -> None:
-    from vdsh.server.metrics import share_numbers
+def supervise(
+    work: Callable[..., None],
+    arguments: tuple[Any, ...],
+    n_workers: int,
+    sockets: list[socket.socket],
+    tick: Callable[[], None] | None = None,
+) -> bool:
+    """Run `work(place, *arguments)` in processes until SIGTERM or SIGINT; False if none can start.
 
-    stop_without_parent()
+    Each has a place, a number from 0 on, which its replacement takes over. The sockets are closed
+    when it stops, before the workers have finished. `tick` is called now and then, so that what a
+    replacement is given is of now. uvicorn's own supervisor (0.54) replaces workers as well, but
+    they outlive a parent that is killed and keep its port, 64 connections were spread 6 to 58, and
+    a client that comes while it stops waits 1.5 s to be reset instead of being refused at once.
+    """
+    stop = Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    could_start, replaced = True, set()
+    workers = [_start(work, place, arguments) for place in range(n_workers)]
+    born = time.monotonic()
+    while could_start and not stop.is_set():
+        wait([worker.sentinel for worker in workers], timeout=TICK)
+        if tick is not None:
+            tick()
+        for place, worker in enumerate(workers):
+            if worker.is_alive() or stop.is_set():
+                continue
+            if worker.exitcode == STARTUP_FAILURE and place not in replaced:
+                could_start = False  # later the others go on, and it is tried again
+                break
+            log.warning("Worker %s ended (%s). It is replaced.", worker.pid, worker.exitcode)
+            stop.wait(max(0.0, LEAST_LIFE - (time.monotonic() - born)))
+            workers[place], born = _start(work, place, arguments), time.monotonic()
+            replaced.add(place)
+    for one in sockets:
+        one.close()
+    for worker in workers:
+        worker.terminate()
+    for worker in workers:
+        worker.join()
+    return could_start
+
+
+def _start(work: Callable[..., None], place: int, arguments: tuple[Any, ...]) -> BaseProcess:
+    # Spawned, not forked: threads and compiled kernels do not survive a fork.
+    worker = multiprocessing.get_context("spawn").Process(target=work, args=(place, *arguments))
+    worker.start()
+    return worker
+
+
+def _stop_without_parent() -> None:
+    """Stop this worker when the process that watches over it is gone."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    Thread(target=watch, daemon=True).start()
+
+
+def _work(place: int, settings: Settings, sockets: list[socket.socket]) -> None:
+    _stop_without_parent()
     share_numbers(place)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     if not run_worker(settings, [*sockets[place:], *sockets[:place]]):
@@ -168,8 +240,8 @@ def run_worker(settings: Settings, sockets: list[socket.socket]) -> bool:
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=int(limits.seconds + limits.client_seconds) + 1,
-        ssl_certfile=settings.tls and settings.tls.cert,
-        ssl_keyfile=settings.tls and settings.tls.key,
+        ssl_certfile=settings.tls and settings.tls[0],
+        ssl_keyfile=settings.tls and settings.tls[1],
     )
     config.client_seconds = limits.client_seconds
     # uvicorn raises the signal that stopped it again when all is done; that is no error.
@@ -197,3 +269,31 @@ def _make_app(settings: Settings) -> "FastAPI":
         logged=settings.logged,
         device=settings.device,
     )
+
+
+class JsonLines(logging.Formatter):
+    """Write a log record as one line of JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Give the line."""
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        fields: dict[str, Any] = {"time": time, "level": record.levelname.lower()}
+        if isinstance(record.args, dict):
+            fields |= record.args
+        else:
+            fields["message"] = record.getMessage()
+        if record.exc_info:
+            fields["traceback"] = "".join(traceback.format_exception(*record.exc_info))
+        return orjson.dumps(fields, default=str).decode()
+
+
+def set_up_log(*, requests: bool) -> None:
+    """Send what the service and uvicorn have to say to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    # What uvicorn warns of is what clients send: a flood must not fill the log.
+    for name, level in (("vdsh", logging.INFO), ("uvicorn", logging.ERROR)):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level)
+    logging.getLogger("vdsh.access").disabled = not requests

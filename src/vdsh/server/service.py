@@ -1,17 +1,28 @@
-"""What the routes of an application share."""
+"""The stores of a service: what they are called, which one a request asks, and who may write."""
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from fastapi import Depends, Request
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from vdsh.server.limits import Limits
+from vdsh.errors import InputError
+from vdsh.server.bodies import Limits
+from vdsh.server.errors import Forbidden
+from vdsh.server.json_routes import failure
 from vdsh.server.pool import StorePool
 from vdsh.server.tokens import Token
 from vdsh.store import Store
+from vdsh.store.addresses import read_address, without_password
 
 READ_ONLY = "This service only reads. Start it with --writable to change documents."
+EXAMPLES = "examples.txt"  # in the store's folder: texts to try, a line each
+MOST_EXAMPLES, LONGEST_EXAMPLE = 8, 200  # lines, and characters of each
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_PATH = re.compile(r"/v1/stores/([^/]+)(/.*)", re.DOTALL)
 
 
 class Service(NamedTuple):
@@ -31,6 +42,18 @@ class Service(NamedTuple):
         """Whether the one who asks may change documents."""
         return self.refusal is None
 
+    def check_writable(self) -> None:
+        """Raise where the one who asks may not change documents."""
+        if self.refusal is not None:
+            raise Forbidden(self.refusal)
+
+    def as_seen_by(self, token: Token | None) -> "Service":
+        """Return the store as the owner of a token may use it."""
+        if self.writable and token is not None and not token.may_write:
+            sentence = f"The token '{token.name}' is for reading. Ask with one that may write."
+            return self._replace(refusal=sentence)
+        return self
+
 
 def make_services(
     stores: Mapping[str, str | os.PathLike[str] | Store],
@@ -47,23 +70,78 @@ def make_services(
     }
 
 
-def service_of(request: Request) -> Service:
+async def service_of(request: Request) -> Service:  # async, or FastAPI would start a thread for it
     """Return the store that a request asks, by the name in its path, else the first."""
     state = request.app.state
     service: Service = state.services.get(request.scope.get("store"), state.service)
-    return of_token(service, request.scope.get("token"))
+    return service.as_seen_by(request.scope.get("token"))
 
 
-def of_token(service: Service, token: Token | None) -> Service:
-    """Return a store as the owner of a token may use it."""
-    if service.writable and token is not None and not token.may_write:
-        sentence = f"The token '{token.name}' is for reading. Ask with one that may write."
-        return service._replace(refusal=sentence)
-    return service
+ServiceDep = Annotated[Service, Depends(service_of)]
 
 
-async def _of(request: Request) -> Service:  # async, or FastAPI would start a thread for it
-    return service_of(request)
+def name_stores(stores: Sequence[str], chosen: Sequence[str] = ()) -> dict[str, str]:
+    """Give each store a name: the one that was chosen as NAME=STORE, else its folder's or table's.
+
+    >>> name_stores(["data/news", "mail-store"], ["post=mail-store"])
+    {'news': 'data/news', 'post': 'mail-store'}
+    """
+    wanted: dict[str, str] = {}
+    for text in chosen:
+        name, _, store = text.partition("=")
+        if not NAME.fullmatch(name) or store not in stores:
+            raise InputError(
+                "--as takes NAME=STORE: a name of up to 64 letters, digits, dots and dashes, and "
+                f"one of the stores as given. Got '{without_password(text)}'."
+            )
+        if store in wanted:
+            raise InputError(f"'{without_password(store)}' is given two names. Choose one.")
+        wanted[store] = name
+    named: dict[str, str] = {}
+    for store in stores:
+        name = wanted.get(store) or _usual_name(store)
+        if name in named:
+            raise InputError(f"Two stores are called '{name}'. Name one of them: --as NAME=STORE")
+        named[name] = store
+    return named
 
 
-ServiceDep = Annotated[Service, Depends(_of)]
+def _usual_name(store: str) -> str:
+    address = read_address(store)
+    if address is None:
+        name = Path(store).resolve().name
+    else:
+        name = address.options.get("table") or address.name or Path(address.place).stem
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("._-")[:64]
+    return name if NAME.fullmatch(name) else "store"
+
+
+class ByName:
+    """An ASGI application around the application: /v1/stores/NAME/… is /v1/… of one store.
+
+    The routes see the short path; `scope["store"]` has the name and `scope["asked"]` the long one.
+    """
+
+    def __init__(self, app: ASGIApp, *, names: Collection[str]) -> None:
+        self.app = app
+        self.names = names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take a request."""
+        found = _PATH.fullmatch(scope.get("path", ""))
+        if found and found[1] not in self.names:
+            sentence = f"There is no store '{found[1]}'. GET /v1/stores lists those there are."
+            await failure(404, sentence, code="no_store")(scope, receive, send)
+            return
+        if found:  # in place: whoever counts requests looks into this scope afterwards
+            scope.update(store=found[1], asked=scope["path"], path=f"/v1{found[2]}")
+        await self.app(scope, receive, send)
+
+
+def read_examples(folder: str) -> list[str]:
+    """Read the texts to try that the page offers; none where the store has no such file."""
+    try:
+        lines = (Path(folder) / EXAMPLES).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return []
+    return [line.strip()[:LONGEST_EXAMPLE] for line in lines if line.strip()][:MOST_EXAMPLES]

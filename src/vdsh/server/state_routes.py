@@ -1,42 +1,39 @@
 """How the service is: alive, ready, its stores and its numbers."""
 
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
-from pydantic.json_schema import SkipJsonSchema
 
-from vdsh.server import answers
-from vdsh.server.answers import Answer
+from vdsh.server.answers import answer, may_have
 from vdsh.server.json_routes import Json, failure
 from vdsh.server.service import Service
 
 router = APIRouter(tags=["state"])
 
 
-class StoreAnswer(Answer):
-    """A store of the service, or what is wrong with it."""
+StatusAnswer = answer("StatusAnswer", "All is well.", status=Literal["ok"])
+StoreAnswer: Any = answer(
+    "StoreAnswer",
+    "A store of the service, or what is wrong with it.",
+    name=str,
+    documents=may_have(int),
+    bits=may_have(int),
+    model=may_have(str),
+    trouble=may_have(str),
+)
+StoresAnswer = answer(
+    "StoresAnswer", "All stores; the first is asked under /v1/ too.", stores=list[StoreAnswer]
+)
 
-    name: str
-    documents: int | SkipJsonSchema[None] = None
-    bits: int | SkipJsonSchema[None] = None
-    model: str | SkipJsonSchema[None] = None
-    trouble: str | SkipJsonSchema[None] = None
 
-
-class StoresAnswer(Answer):
-    """All stores; the first is asked under /v1/ too."""
-
-    stores: list[StoreAnswer]
-
-
-@router.get("/health", response_model=answers.StatusAnswer)
+@router.get("/health", response_model=StatusAnswer)
 async def health() -> Json:
     """Say that the process is alive."""
     return Json({"status": "ok"})
 
 
-@router.get("/ready", response_model=answers.StatusAnswer)
+@router.get("/ready", response_model=StatusAnswer)
 async def ready(request: Request) -> Json:
     """Say that each store is open, where it was, and answers soon."""
     for service in request.app.state.services.values():
@@ -69,7 +66,7 @@ async def metrics(request: Request) -> Response:
 
 async def _describe(service: Service) -> dict[str, Any]:
     """Describe a store, or say what is wrong with it: the others are listed all the same."""
-    trouble = service.pool.trouble()
+    trouble = await service.pool.find_trouble()
     if trouble is not None:
         return {"name": service.name, "trouble": trouble}
     n_documents = await service.pool.call(lambda store: store.count())

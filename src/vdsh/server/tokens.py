@@ -8,7 +8,7 @@ import time
 from datetime import UTC, date, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from vdsh.errors import InputError, MissingFileError, VdshError
 
@@ -45,19 +45,13 @@ class Tokens:
     then, the tokens of before stay, and the log says why.
     """
 
-    def __init__(self, known: dict[bytes, Token], file: str | None = None) -> None:
+    def __init__(
+        self, known: dict[bytes, Token], file: str | None = None, version: tuple[int, ...] = ()
+    ) -> None:
         self.known = known
         self.file = file
-        self._version: tuple[int, ...] = ()
+        self._version = version
         self._looked = 0.0
-
-    @classmethod
-    def read(cls, file: str) -> Self:
-        """Read a file, or say what is wrong with it."""
-        version = _version(file)  # before it is read: a change meanwhile is one
-        tokens = cls(_read_file(file), file)
-        tokens._version = version
-        return tokens
 
     def find(self, authorization: bytes) -> Token | None:
         """Return what an Authorization header allows; None where its token is not known."""
@@ -88,7 +82,8 @@ class Tokens:
 def read_tokens(file: str | None) -> Tokens | None:
     """Return the tokens of a file, else the one of the environment; None where there is neither."""
     if file is not None:
-        return Tokens.read(file)
+        version = _version(file)  # before it is read: a change meanwhile is one
+        return Tokens(_read_file(file), file, version)
     if VARIABLE not in os.environ:
         return None
     return one_token(_checked(os.environ[VARIABLE].strip(), f"The variable {VARIABLE}"))
