@@ -1,7 +1,7 @@
 """What a store finds by words and codes, beside BM25, BM25 with stems, and MiniLM.
 
     VDSH_DATA=path/to/data python benchmarks/bench_relevance.py [--embed sentence-transformers:NAME]
-        [--vectors FOLDER] [--tasks cacm,med] [--only deep]
+        [--vectors FOLDER] [--tasks cacm,med] [--jobs 8] [--only deep]
 
 A model of 128 bits learns the documents of each task without labels, as `vdsh fit` does with a
 tenth of them held out, and a store of them answers the queries. The tasks are in
@@ -13,9 +13,12 @@ second half of long documents.
 """
 
 import hashlib
+import multiprocessing
 import tempfile
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,7 +32,7 @@ from vdsh.paper.settings import METHOD
 from vdsh.text.tokenizer import tokenize
 
 NEAREST = 100  # kept of each ranking
-TIMED = 200  # queries that are asked one at a time
+TIMED = 200  # queries that are asked one at a time, for ten hits; their vectors are there
 BITS, VECTOR_BITS = 128, 256
 METHODS = ("linear", "vdsh")
 KEPT = ROOT / "build" / "relevance"
@@ -40,23 +43,27 @@ class Contender(NamedTuple):
     """A way to rank: `ask` returns the rows of the best documents for each query."""
 
     name: str
-    ask: Callable[[list[str]], list]
+    ask: Callable[..., list]  # with queries, and how many hits of each
     code_bytes: int = 0  # a document, beside its words
 
 
 def measure(given):
-    warnings.simplefilter("ignore")
     names = given.tasks.split(",") if given.tasks else ["med"] if given.quick else list(TASKS)
-    rows = []
-    for name in names:
-        task = load(name)
-        with tempfile.TemporaryDirectory() as folder:
-            for contender in contenders(name, task, folder, given):
-                rows.append({"task": name} | judge(task, contender))
-                print(rows[-1], flush=True)
+    with ProcessPoolExecutor(given.jobs, multiprocessing.get_context("spawn")) as pool:
+        rows = sum(pool.map(partial(measure_task, given=given), names), [])
     if given.tasks:
         return show({"rows": rows})
     return {"rows": rows, "mean": mean_of_seven(rows)}
+
+
+def measure_task(name, given):
+    warnings.simplefilter("ignore")
+    task, rows = load(name), []
+    with tempfile.TemporaryDirectory() as folder:
+        for contender in contenders(name, task, folder, given):
+            rows.append({"task": name} | judge(task, contender))
+            print(rows[-1], flush=True)
+    return rows
 
 
 def contenders(name, task, folder, given):
@@ -73,8 +80,8 @@ def contenders(name, task, folder, given):
             store.upsert(Document(f"{row:06}", text) for row, text in enumerate(task.texts))
             for ranking, rank in (("words and codes", "relevance"), ("codes", "expected")):
 
-                def ask(queries, rank=rank, store=store):
-                    answers = store.search_many(queries, NEAREST, rank=rank)
+                def ask(queries, k=NEAREST, rank=rank, store=store):
+                    answers = store.search_many(queries, k, rank=rank)
                     return [[int(hit.id) for hit in hits] for hits in answers]
 
                 yield Contender(f"{ranking}, {method}", ask, BITS // 8)
@@ -106,7 +113,7 @@ def words(task: Task, stems: str) -> Contender:
     index = bm25s.BM25(k1=1.2, b=0.75)
     index.index(bm25s.tokenize(task.texts, **read), show_progress=False)
 
-    def ask(queries):
+    def ask(queries, _=NEAREST):
         found = []
         for some in bm25s.tokenize(queries, **read):
             known = [word for word in some if word in index.vocab_dict]
@@ -137,7 +144,7 @@ def by_vectors(task: Task, documents, asked) -> Contender:
     """Rank by the cosine of vectors."""
     documents, asked = unit(documents), dict(zip(task.queries, unit(asked), strict=True))
 
-    def ask(queries):
+    def ask(queries, _=NEAREST):
         return [best(asked[query] @ documents.T) for query in queries]
 
     return Contender("MiniLM", ask, documents[0].nbytes)
@@ -151,8 +158,8 @@ def with_vectors(task: Task, method: str, topic: TextHasher, place: str, documen
     with open_store(place, model) as store:
         store.upsert(rows, vectors=documents)
 
-        def ask(queries):
-            answers = (store.search(query, NEAREST, vector=known[query]) for query in queries)
+        def ask(queries, k=NEAREST):
+            answers = (store.search(query, k, vector=known[query]) for query in queries)
             return [[int(hit.id) for hit in hits] for hits in answers]
 
         yield Contender(f"words, codes and MiniLM, {method}", ask, model.n_bits // 8)
@@ -172,7 +179,7 @@ def unit(some):
 def judge(task: Task, contender: Contender) -> dict:
     """Measure the rankings of all queries, and the time of some that are asked alone."""
     found = contender.ask(task.queries)
-    seconds = times(lambda query: contender.ask([query]), task.queries[:TIMED])
+    seconds = times(lambda query: contender.ask([query], 10), task.queries[:TIMED])
     values = {}
     if any(task.judged):
         pairs = list(zip(found, task.judged, strict=True))
@@ -246,4 +253,4 @@ def deep(given):
 
 
 if __name__ == "__main__":
-    run({"contenders": measure, "deep": deep}, embed=str, vectors=str, tasks=str)
+    run({"contenders": measure, "deep": deep}, jobs=1, embed=str, vectors=str, tasks=str)
