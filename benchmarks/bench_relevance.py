@@ -74,7 +74,7 @@ def contenders(name, task, folder, given):
         yield by_vectors(task, *embedded)
     for method in METHODS:
         made = fitted(task, method, quick=given.quick)
-        if embedded:
+        if embedded and len(task.texts) >= VECTOR_BITS:
             yield from with_vectors(task, method, made, f"{folder}/joint-{method}", *embedded)
         with open_store(f"{folder}/{method}", made) as store:
             store.upsert(Document(f"{row:06}", text) for row, text in enumerate(task.texts))
