@@ -22,11 +22,19 @@ from vdsh.store.engines.postgres.models import (
     read_facts,
 )
 from vdsh.store.engines.postgres.relevant import SETTINGS, Counted, Relevant
-from vdsh.store.engines.postgres.rows import to_batch, to_bits, to_code, to_found, to_passages
+from vdsh.store.engines.postgres.rows import (
+    to_batch,
+    to_bits,
+    to_code,
+    to_found,
+    to_passages,
+    to_vectors,
+)
 from vdsh.store.engines.postgres.session import NotAllowedError, Session
 from vdsh.store.engines.postgres.tables import (
     ADD_PASSAGES,
     FORGET_PASSAGES,
+    NOTE_WORDS,
     Tables,
     Vector,
     take_turns,
@@ -102,7 +110,8 @@ class Postgres(Engine):
         """Write rows and the names of their fields in one transaction."""
         texts = [words_text(document) for document in rows.documents]
         spoken = self._settle_language(texts)
-        batch = to_batch(rows, texts, spoken)
+        vectors, words = to_vectors(texts, spoken)
+        batch = to_batch(rows, vectors)
         ids = [escape(document.id) for document in rows.documents]
         passages = to_passages(ids, texts, spoken)
         made_by = rows.fingerprint, rows.n_bytes
@@ -116,6 +125,9 @@ class Postgres(Engine):
                 cursor.execute(self._tables.sql(ADD_PASSAGES), (passages,))
             cursor.execute(self._tables.note_fields(), (names,))
 
+        # On their own: other writers would wait for the words until the documents are written.
+        note_words = self._tables.sql(NOTE_WORDS)
+        self._session.run(lambda cursor: cursor.execute(note_words, (words,)))
         self._session.run(work)
 
     def _settle_language(self, texts: Sequence[str]) -> Language:
@@ -167,6 +179,7 @@ class Postgres(Engine):
 
         def work(cursor: Any) -> tuple[list[Found], ByRelevance]:
             attempt = copy(ranking)  # which learns from what it sees
+            attempt.meant = {}
             condition = self._condition(where)
             narrow = condition != to_sql(where)
             cursor.connection.execute(SETTINGS)  # before anything is read
@@ -180,7 +193,7 @@ class Postgres(Engine):
             found, attempt = self._session.run(work)
         except NotAllowedError:  # to read the totals
             return super().relevant(ranking, where)
-        ranking.scores, ranking.missing = attempt.scores, attempt.missing
+        vars(ranking).update(vars(attempt))
         return found
 
     def within(

@@ -6,6 +6,7 @@ best on their own are not looked for alone, nor are common ones when the more te
 query are in many documents (50,000 for a query of two words); they count where they are.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from vdsh.store.engines.postgres.tables import Tables
 from vdsh.store.engines.postgres.where import Sql, escape, unescape
 from vdsh.store.hits import Candidate, Found
 from vdsh.store.ranking import ByRelevance, Pool, fits, words_text
-from vdsh.text.languages import Language
+from vdsh.text.languages import Language, fold
 from vdsh.words import WordQuery
 from vdsh.words.index import (
     K1,
@@ -32,9 +33,11 @@ from vdsh.words.index import (
     weigh,
     with_passage,
 )
+from vdsh.words.vocabulary import Initial, begin_with, nearest_words
 
 MOST_TIES = 1000  # documents that match as well as the last of the best
 MOST_TRIED = 10_000  # of the best by words, where phrases may refuse some
+MOST_BEGUN = 200  # words that an unfinished one may be, the shortest
 FIRST_COUNTED = 1000  # documents of each word of a long query, before it is known which matter
 FEW = 1000  # documents that pass a filter, when just those are looked at
 FEW_SCORED = 2000  # documents that are scored at once
@@ -54,6 +57,8 @@ TOTALS = """
 SELECT sum(documents), sum(words), string_agg(format('%%s %%s', xmin, ctid), ',' ORDER BY ctid)
 FROM {totals}
 """
+
+BEGIN_WITH = "SELECT word FROM {vocabulary} WHERE word >= %s AND word < %s ORDER BY word"
 
 Nearest = Callable[[Any, Codes, int], list[Found]]
 
@@ -138,6 +143,8 @@ class Relevant:
     def find(self, ranking: ByRelevance) -> list[Found]:
         """Return the documents that a ranking chooses, best first."""
         weighed = self._weigh(ranking)
+        if ranking.correct(ranking.missing, self._meant):
+            weighed = self._weigh(ranking)
         query, n = ranking.words, ranking.n_candidates
         few = self._few(weighed, query) if self._narrow else None
         if few is not None:
@@ -175,6 +182,19 @@ class Relevant:
         words = [names[i] for i in chosen]
         mean = max(1, n_words) / max(1, n_docs)
         return Weighed(words, df[chosen].tolist(), weights, mean)
+
+    def _meant(self, word: str, *, unfinished: bool) -> list[str]:
+        """List words that a mistyped or unfinished one may be, as the word index of a folder."""
+        form = fold(word)
+        start = form if unfinished else form[0]
+        rows = self._ask(BEGIN_WITH, start, start + chr(sys.maxunicode))
+        vocabulary = "\n".join(line for (line,) in rows).encode()
+        if unfinished:
+            names = sorted(sorted(begin_with(vocabulary, form), key=len)[:MOST_BEGUN])
+        else:
+            names = sorted(nearest_words(Initial.of([vocabulary], start), form))
+        df = self._count(self._language.stems(names), MOST_TRIED)
+        return [names[i] for i in np.argsort(-df, kind="stable") if df[i]]
 
     def _count(self, words: Sequence[str], limit: int | None) -> NDArray[np.int64]:
         """Count the documents that have each word, up to a limit."""

@@ -7,8 +7,8 @@ from vdsh.errors import InputError
 from vdsh.store.engines.postgres.driver import SQL, Composed, Identifier
 
 LONGEST_NAME = 50  # bytes; PostgreSQL cuts names off at 63, and ours get endings
-NAMES = ("documents", "meta", "fields", "models", "totals", "key_values", "passages")
-PARTS = ("", "_meta", "_fields", "_models", "_totals", "_key_values", "_passages")
+NAMES = ("documents", "meta", "fields", "models", "totals", "key_values", "passages", "vocabulary")
+PARTS = ("", "_meta", "_fields", "_models", "_totals", "_key_values", "_passages", "_vocabulary")
 MEMORY = "1GB"  # at most, while an index is made
 
 # `metadata` is the JSON as it was given, `fields` what filters look at, see `where`; `words` our
@@ -26,6 +26,7 @@ SCHEMA = (
     'CREATE TABLE {passages} (id text COLLATE "C" NOT NULL'
     " REFERENCES {documents} ON DELETE CASCADE, first int NOT NULL, last int NOT NULL,"
     " words tsvector NOT NULL, n_words int NOT NULL)",
+    'CREATE TABLE {vocabulary} (word text COLLATE "C" PRIMARY KEY)',
     "CREATE INDEX {words} ON {documents} USING gin (words)",
     "CREATE INDEX {passage_words} ON {passages} USING gin (words)",
     "CREATE INDEX {passage_ids} ON {passages} (id)",
@@ -66,6 +67,7 @@ WITH changed AS (CHANGE), earlier AS (
 ) SELECT count(*) FROM changed
 """
 NOTE_FIELDS = "INSERT INTO {fields} SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING"
+NOTE_WORDS = "INSERT INTO {vocabulary} SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING"
 # Parameters: the code, those of the condition, and what the query has besides.
 SEARCHES = {
     "nearest": """
