@@ -5,6 +5,16 @@
 written, `where` how filters are. `lite` runs Milvus Lite, `driver` imports pymilvus.
 """
 
+import logging
+
+from vdsh.errors import missing_package
+
+try:
+    import pymilvus  # noqa: F401
+except ImportError as _error:
+    raise missing_package("A store in Milvus", "pymilvus", "milvus") from _error
 from vdsh.store.engines.milvus.engine import Milvus
+
+logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it prints what it also raises
 
 __all__ = ["Milvus"]

@@ -4,10 +4,13 @@ import time
 from contextlib import nullcontext, suppress
 from typing import Any
 
+from grpc import RpcError
+from pymilvus import MilvusClient
+from pymilvus.exceptions import MilvusException
+
 from vdsh.errors import EngineError
 from vdsh.store.addresses import Address
 from vdsh.store.engines.milvus import lite
-from vdsh.store.engines.milvus.driver import MilvusClient, MilvusException, RpcError
 
 LONGEST_CALL = 10.0  # seconds until a call without an answer is made again
 LONGEST_LOAD = 600.0  # seconds; millions of documents take their time to come into memory
@@ -32,21 +35,13 @@ class MissingCollectionError(EngineError):
 class Session:
     """A connection to Milvus, or to a Milvus Lite of our own, made anew when it breaks.
 
-    Parameters
-    ----------
-    wait : float
-        Seconds to try again after the connection was lost.
-
-    Attributes
-    ----------
-    loaded : list of str
-        Collections that must be in the server's memory; they are loaded again after a restart.
+    `wait`: seconds to try again after the connection was lost.
     """
 
     def __init__(self, address: Address, *, wait: float) -> None:
         self._address = address
         self.wait = wait
-        self.loaded: list[str] = []
+        self.loaded: list[str] = []  # collections that must be in memory, after a restart too
         self._lite = None
         if address.scheme == "milvus-lite":
             self._lite = lite.acquire(address.place)

@@ -21,7 +21,7 @@ from vdsh.store.engines.postgres.models import (
     keep_model,
     read_facts,
 )
-from vdsh.store.engines.postgres.relevant import SETTINGS, Counted, Relevant
+from vdsh.store.engines.postgres.relevant import SETTINGS, Relevant
 from vdsh.store.engines.postgres.rows import (
     to_batch,
     to_bits,
@@ -33,8 +33,12 @@ from vdsh.store.engines.postgres.rows import (
 from vdsh.store.engines.postgres.session import NotAllowedError, Session
 from vdsh.store.engines.postgres.tables import (
     ADD_PASSAGES,
+    DELETE,
     FORGET_PASSAGES,
+    NOTE_FIELDS,
     NOTE_WORDS,
+    SCHEMA,
+    UPSERT,
     Tables,
     Vector,
     take_turns,
@@ -67,7 +71,7 @@ class Postgres(Engine):
         self.models = Models(self._session, self._tables, self.shown)
         self.values = KeyValues(self._session, self._tables)
         self.filters = FilterIndexes(self._session, self._tables)
-        self._counted = Counted()
+        self._counted: dict[str, dict[str, int]] = {}
         self._language: Language | None = None  # of the words, once it is known
         try:
             self._version, self._vector = self._look_at_server()
@@ -88,8 +92,8 @@ class Postgres(Engine):
             there = self._read_meta(cursor)
             if there:
                 return there
-            for statement in tables.create(int(meta["n_bits"])):
-                cursor.execute(statement)
+            for statement in SCHEMA:
+                cursor.execute(tables.sql(statement, int(meta["n_bits"])))
             insert = tables.sql("INSERT INTO {meta} VALUES (%s, %s)")
             cursor.executemany(insert, list(meta.items()))
             keep_model(cursor, tables, model)
@@ -119,11 +123,11 @@ class Postgres(Engine):
 
         def work(cursor: Any) -> None:
             hold_codes(cursor, self._tables, *made_by, mode="ROW EXCLUSIVE")
-            cursor.execute(self._tables.upsert(8 * rows.n_bytes), (batch,))
+            cursor.execute(self._tables.sql(UPSERT, 8 * rows.n_bytes), (batch,))
             cursor.execute(self._tables.sql(FORGET_PASSAGES), (sorted(ids),))
             if passages:
                 cursor.execute(self._tables.sql(ADD_PASSAGES), (passages,))
-            cursor.execute(self._tables.note_fields(), (names,))
+            cursor.execute(self._tables.sql(NOTE_FIELDS), (names,))
 
         # On their own: other writers would wait for the words until the documents are written.
         note_words = self._tables.sql(NOTE_WORDS)
@@ -144,12 +148,7 @@ class Postgres(Engine):
 
     def remove(self, ids: Sequence[str]) -> int:
         """Delete documents; return how many were there."""
-        wanted, statement = [escape(id) for id in ids], self._tables.delete()
-
-        def work(cursor: Any) -> int:
-            return int(cursor.execute(statement, (wanted,)).fetchone()[0])
-
-        return self._session.run(work)
+        return int(self._ask(DELETE, [escape(id) for id in ids])[0][0])
 
     def look_up(self, ids: Sequence[str]) -> list[Found]:
         """Return the documents of some ids."""
@@ -166,16 +165,15 @@ class Postgres(Engine):
         self, query: ParsedQuery, n: int, where: Tree | None, choose: Choose | None = None
     ) -> list[Found]:
         """Return the n nearest documents, ties by id, or those that are chosen of them."""
-        found = self._run(query, lambda cursor: self._nearest(cursor, query.code, n, where))
+        search = partial(self._nearest, code=query.code, n=n, where=where)
+        found = self._run(search, query.fingerprint)
         return choose_from(found, choose)
 
     def relevant(
         self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None
     ) -> list[Found]:
         """Return the documents that words and codes together find, best first."""
-
-        def nearest(cursor: Any, code: Codes, n: int) -> list[Found]:
-            return self._nearest(cursor, code, n, where)
+        nearest = partial(self._nearest, where=where)
 
         def work(cursor: Any) -> tuple[list[Found], ByRelevance]:
             attempt = copy(ranking)  # which learns from what it sees
@@ -185,9 +183,8 @@ class Postgres(Engine):
             cursor.connection.execute(SETTINGS)  # before anything is read
             hold_codes(cursor, self._tables, ranking.query.fingerprint)
             spoken = language(self._read_meta(cursor).get("language", NONE))
-            parts = (cursor, self._tables, condition, nearest, self._counted, spoken)
-            relevant = Relevant(*parts, narrow=narrow)
-            return relevant.find(attempt), attempt
+            parts = (cursor, self._tables, condition, narrow, nearest, self._counted, spoken)
+            return Relevant(*parts).find(attempt), attempt
 
         try:
             found, attempt = self._session.run(work)
@@ -206,8 +203,9 @@ class Postgres(Engine):
     ) -> tuple[list[Found], int]:
         """Find the documents within a radius, nearest first, ties by id."""
         most = None if words is not None else limit  # LIMIT NULL is none
-        search = partial(self._search, query="within", code=query.code, where=where)
-        rows = self._run(query, lambda cursor: search(cursor, more=(radius, most)))
+        more = (radius, most)
+        search = partial(self._search, query="within", code=query.code, where=where, more=more)
+        rows = self._run(search, query.fingerprint)
         found = [to_found(row) for *row, _ in rows]
         if words is not None:
             return keep_fitting(found, words, limit, self.language())
@@ -253,20 +251,14 @@ class Postgres(Engine):
 
     def _ask(self, query: str, *parameters: Any, of: str | None = None) -> list[Any]:
         composed = self._tables.sql(query)
+        return self._run(lambda cursor: cursor.execute(composed, parameters).fetchall(), of)
 
-        def work(cursor: Any) -> list[Any]:
-            if of is not None:
-                hold_codes(cursor, self._tables, of)
-            found: list[Any] = cursor.execute(composed, parameters).fetchall()
-            return found
-
-        return self._session.run(work)
-
-    def _run(self, query: ParsedQuery, work: Callable[[Any], T]) -> T:
-        """Do what has to do with codes, which stay those of the query's model meanwhile."""
+    def _run(self, work: Callable[[Any], T], of: str | None) -> T:
+        """Do some work; codes stay those of the model with a fingerprint meanwhile."""
 
         def held(cursor: Any) -> T:
-            hold_codes(cursor, self._tables, query.fingerprint)
+            if of is not None:
+                hold_codes(cursor, self._tables, of)
             return work(cursor)
 
         return self._session.run(held)
