@@ -314,7 +314,7 @@ def test_a_verb_of_the_research_group_is_imported_alone():  # #32
     code += "print([m for m in sys.modules if m.startswith('vdsh.cli.')], file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "Usage: vdsh research datasets" in done.stdout
-    assert "vdsh.cli.evaluate" not in done.stderr and "vdsh.cli.datasets" in done.stderr
+    assert "vdsh.cli.evaluate" not in done.stderr and "vdsh.cli.research" in done.stderr
 
 
 PRINTING = [verb for verb in VERBS if verb not in ("research", "serve", "mcp", "reindex")]
