@@ -130,8 +130,9 @@ class Postgres(Engine):
             cursor.execute(self._tables.sql(NOTE_FIELDS), (names,))
 
         # On their own: other writers would wait for the words until the documents are written.
-        note_words = self._tables.sql(NOTE_WORDS)
-        self._session.run(lambda cursor: cursor.execute(note_words, (words,)))
+        if words:
+            note_words = self._tables.sql(NOTE_WORDS)
+            self._session.run(lambda cursor: cursor.execute(note_words, (words,)))
         self._session.run(work)
 
     def _settle_language(self, texts: Sequence[str]) -> Language:
