@@ -166,6 +166,9 @@ CLAIMS = {
         ("waits for the next one, {} s here", kinds("stop and start", "longest_silence_s")),
         ("Of {} documents answered `written`, {} were lost. It stopped {} s after SIGTERM",
          *(of("chaos", key) for key in ("written", "written_and_lost", "seconds_to_stop"))),
+        ("among {} files of documentation", of("relevance_deep", "documents")),
+        ("MRR@10 {}; the passage that is shown has the sentence in {} % of the queries",
+         of("relevance_deep", "mrr_10"), 100 * of("relevance_deep", "shown")),
         ("Precision at 10: BM25 {}, with stems {}, words and codes {}, MiniLM {}, all three "
          "together {}.", by_hand("BM25"), *map(by_hand, CONTENDERS)),
         ("Written at {} documents a second, encoding included; FTS5 alone takes {}.",
