@@ -1,6 +1,8 @@
 """`WordIndex`: segments together, and BM25 of a query's words over all their documents."""
 
+from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +32,7 @@ class Asked(NamedTuple):
 
     terms: list[Term]
     hashes: NDArray[np.uint64]
-    spans: list[tuple[Numbers, Numbers]]  # where the entries of each term are in each segment
+    spans: Numbers  # (n_segments, 2, n_terms): where the entries of terms begin and end
     df: Numbers
     missing: list[str]  # words that no document has
 
@@ -133,6 +135,8 @@ class WordIndex:
         self.n_docs = sum(segment.n_docs for segment in segments)
         n_words = sum(segment.n_words for segment in segments)
         self._mean_length = max(1, n_words) / max(1, self.n_docs)
+        self._longest = max([len(segment.documents.lengths) for segment in segments], default=0)
+        self._rooms = deque[Room]()
         self._initials: dict[str, Initial] = {}  # by letter, once it is asked for
 
     def match(self, query: WordQuery) -> Matches:
@@ -148,24 +152,33 @@ class WordIndex:
     def score(self, asked: Asked) -> Matches:
         """Score the documents that have words of a query that were looked up."""
         chosen, weights = weigh(asked.terms, asked.df, self.n_docs)
-        spans = [(starts[chosen], stops[chosen]) for starts, stops in asked.spans]
-        room, n = _room(spans), 0  # for all segments: what was found is not copied
+        spans, hashes = asked.spans[:, :, chosen], asked.hashes[chosen]
+        sizes = (spans[:, 1] - spans[:, 0]).sum(axis=1)
+        room = self._room(int(sizes.sum()))
         long, best = [np.zeros(0, np.int64)], [np.zeros((0, 2), np.uint32)]
-        for segment, places in zip(self.segments, spans, strict=True):
-            here = room[0][n:], room[1][n:]
-            n_found = _add_up(segment.documents, places, weights, self._mean_length, here)
-            found = here[0][:n_found]
-            if n_found and len(segment.passages.owners):
-                hashes = asked.hashes[chosen]
-                at, where = _add_passages(segment.passages, hashes, weights, found, here[1])
+        n = 0
+        for i in np.flatnonzero(sizes).tolist():
+            segment, start = self.segments[i], n
+            n = _add_up(segment.documents, spans[i], weights, self._mean_length, room, n)
+            found = room.found[start:n]
+            if n > start and len(segment.passages.owners):
+                scores = room.scores[start:n]
+                at, where = _add_passages(segment.passages, hashes, weights, found, scores)
                 long.append(segment.first + found[at])
                 best.append(where)
             found += segment.first
-            n += n_found
-        shares = room[1][:n] / max(weights.sum(), LEAST_IDF)
-        return Matches(
-            room[0][:n], shares, asked.missing, np.concatenate(long), np.concatenate(best)
-        )
+        numbers, shares = room.found[:n].copy(), room.scores[:n] / max(weights.sum(), LEAST_IDF)
+        self._rooms.append(room)
+        return Matches(numbers, shares, asked.missing, np.concatenate(long), np.concatenate(best))
+
+    def _room(self, n_entries: int) -> "Room":
+        """Give the room of an earlier query that nobody uses: memory that is new costs time."""
+        room = Room.of(0, self._longest)
+        with suppress(IndexError):  # where all are in use
+            room = self._rooms.pop()
+        if n_entries <= len(room.found):
+            return room
+        return room._replace(found=np.empty(n_entries, np.int64), scores=np.empty(n_entries))
 
     def having(self, words: Sequence[str], *, exactly: bool = False) -> Numbers:
         """Return the documents that have all of some words, in any form or as they are, in order.
@@ -177,12 +190,11 @@ class WordIndex:
         if exactly:
             pairs = zip(content, terms, strict=True)
             terms = [exact_term(word, stem, self.language) or stem for word, stem in pairs]
-        hashes = hash_plainly(sorted(set(terms)))
+        _, spans, _ = self._find(sorted(set(terms)))
         parts = [np.zeros(0, np.int64)]
-        for segment in self.segments:
+        for segment, here in zip(self.segments, spans.tolist(), strict=True):
             postings = segment.documents
-            starts, stops = postings.find(hashes)
-            lists = [postings.places[i:j] for i, j in zip(starts, stops, strict=True)]
+            lists = [postings.places[i:j] for i, j in zip(*here, strict=True)]
             lists.sort(key=len)
             all_there = np.flatnonzero(postings.lengths != ABSENT)
             places: NDArray[Any] = lists[0] if lists else all_there
@@ -206,20 +218,28 @@ class WordIndex:
         order = np.argsort(-df, kind="stable")
         return [names[i] for i in order[:MOST_MEANT] if df[i]]
 
-    def _find(
-        self, terms: Sequence[str]
-    ) -> tuple[NDArray[np.uint64], list[tuple[Numbers, Numbers]], Numbers]:
+    def _find(self, terms: Sequence[str]) -> tuple[NDArray[np.uint64], Numbers, Numbers]:
         """Tell where the entries of terms are in each segment, and how many documents have them."""
         hashes = hash_plainly(terms)
         found = [segment.documents.find(hashes) for segment in self.segments]
-        df = sum((stops - starts for starts, stops in found), np.zeros(len(terms), np.int64))
-        return hashes, found, np.minimum(df, self.n_docs)  # a hostile one may have more
+        spans = np.array(found, np.int64).reshape(len(found), 2, len(terms))
+        df = (spans[:, 1] - spans[:, 0]).sum(axis=0)
+        return hashes, spans, np.minimum(df, self.n_docs)  # a hostile one may have more
 
 
-def _room(spans: Sequence[tuple[Numbers, Numbers]]) -> tuple[Numbers, NDArray[np.float64]]:
-    """Make room for the texts, and their scores, that entries can be of."""
-    size = sum(int((stops - starts).sum()) for starts, stops in spans)
-    return np.empty(size, np.int64), np.empty(size)
+class Room(NamedTuple):
+    """Where scores are added up: see `term_kernels.add_up`."""
+
+    sums: NDArray[np.float64]
+    marks: NDArray[np.uint64]
+    found: Numbers
+    scores: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, n_entries: int, n_texts: int) -> "Room":
+        """Make room for the texts, and their scores, that entries can be of."""
+        marks = np.zeros((n_texts >> 6) + 1, np.uint64)
+        return cls(np.zeros(n_texts), marks, np.empty(n_entries, np.int64), np.empty(n_entries))
 
 
 def _add_passages(
@@ -231,9 +251,9 @@ def _add_passages(
 ) -> tuple[Numbers, NDArray[np.uint32]]:
     """Join the scores of long documents with those of their best passages; say where both are."""
     spans = inside.postings.find(hashes)
-    room = _room([spans])
+    room = Room.of(int((spans[1] - spans[0]).sum()), len(inside.postings.lengths))
     n = _add_up(inside.postings, spans, weights, PASSAGE_LENGTH, room)
-    passages, values = room[0][:n], room[1][:n]
+    passages, values = room.found[:n], room.scores[:n]
     owners = inside.owners[passages].astype(np.int64)  # in order
     firsts = np.flatnonzero(np.diff(owners, prepend=-1))
     most = np.maximum.reduceat(values, firsts) if n else values
@@ -247,25 +267,27 @@ def _add_passages(
 
 def _add_up(
     postings: Postings,
-    spans: tuple[Numbers, Numbers],  # where the entries of each term begin and end
+    spans: Numbers,  # (2, n_terms): where the entries of each term begin and end
     weights: NDArray[np.float64],
     mean_length: float,
-    room: tuple[Numbers, NDArray[np.float64]],
+    room: Room,
+    n: int = 0,
 ) -> int:
-    """Add up BM25 of terms; write which texts have some, in order, and their scores."""
+    """Add up BM25 of terms; write which texts have some, and their scores, behind the first n."""
     if compiled(0):
         from vdsh.words.term_kernels import add_up
 
         lengths = K1 * (1 - B), K1 * B / mean_length  # as in `for_length`
-        return add_up(*postings[2:], *spans, weights, *lengths, *room)
+        return add_up(*postings[2:], spans, weights, *lengths, *room, n)
     entries = list(map(slice, *spans))
     parts = [postings.places[some] for some in entries]
     if not any(map(len, parts)):
-        return 0
+        return n
     places = np.concatenate(parts)
     counts = np.concatenate([postings.counts[some] for some in entries])
     weighed = np.repeat(weights, [len(part) for part in parts])
     values = weighed * (counts / (counts + for_length(postings.lengths[places], mean_length)))
     found, positions = np.unique(places, return_inverse=True)
-    room[0][: len(found)], room[1][: len(found)] = found, np.bincount(positions, values)
-    return len(found)
+    end = n + len(found)
+    room.found[n:end], room.scores[n:end] = found, np.bincount(positions, values)
+    return end

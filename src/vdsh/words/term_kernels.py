@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.jit import kernel
+from vdsh.jit_kernels import lowest_bit
 from vdsh.text.token_kernels import hash_bytes, place, slot_of
 from vdsh.text.tokenizer import FNV_OFFSET, FNV_PRIME
 
@@ -240,25 +241,57 @@ def add_up(
     places: NDArray[np.uint16 | np.uint32],
     counts: Bytes,
     lengths: NDArray[np.uint16],
-    starts: Numbers,
-    stops: Numbers,
+    spans: NDArray[np.int64],
     weights: NDArray[np.float64],
     least: float,
     slope: float,
+    sums: NDArray[np.float64],
+    marks: NDArray[np.uint64],
     found: Numbers,
     scores: NDArray[np.float64],
+    n: int,
 ) -> int:
-    """Add up BM25 of terms; write which texts have some, in order, and their scores."""
-    sums, n = np.zeros(len(lengths)), 0
-    for term in range(len(starts)):
-        for i in range(starts[term], stops[term]):
-            place, count = places[i], np.float64(counts[i])
-            sums[place] += weights[term] * (count / (count + (least + slope * lengths[place])))
-    for place in range(len(sums)):
-        if sums[place]:  # a hostile count of 0 adds nothing
-            found[n], scores[n] = place, sums[place]
-            n += 1
+    """Add up BM25 of terms; write which texts have some, in order, and their scores.
+
+    They are written behind the first n. `sums` has a 0 for each text, `marks` a bit: both are left
+    as they were, so that one of each serves all segments.
+    """
+    one = np.uint64(1)
+    for term in range(len(weights)):
+        weight = weights[term]
+        for i in range(spans[0, term], spans[1, term]):
+            place, count = np.int64(places[i]), np.float64(counts[i])
+            sums[place] += weight * (count / (count + (least + slope * lengths[place])))
+            marks[place >> 6] |= one << np.uint64(place & 63)
+    for block in range((len(lengths) + 63) >> 6):
+        left = marks[block]
+        marks[block] = 0
+        while left:
+            place = (block << 6) + lowest_bit(left)
+            if sums[place]:  # a hostile count of 0 adds nothing
+                found[n], scores[n] = place, sums[place]
+                n += 1
+            sums[place] = 0
+            left &= left - one
     return n
+
+
+@kernel()
+def find_terms(
+    hashes: Hashes, offsets: Numbers, wanted: Hashes, spans: NDArray[np.int64]
+) -> None:
+    """Write where the entries of terms begin and end; nowhere for those that are not there."""
+    for i in range(len(wanted)):
+        low, high = 0, len(hashes)
+        while low < high:
+            middle = (low + high) >> 1
+            if hashes[middle] < wanted[i]:
+                low = middle + 1
+            else:
+                high = middle
+        there = low < len(hashes) and hashes[low] == wanted[i]
+        spans[0, i] = offsets[low] if there else 0
+        spans[1, i] = offsets[low + 1] if there else 0
 
 
 @kernel()
