@@ -2,18 +2,17 @@
 
 from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vdsh.jit import compiled
+from vdsh.jit import compiled, once
 from vdsh.text.languages import Language, fold
 from vdsh.text.tokenizer import hash_plainly
 from vdsh.words.lexicon import exact_term
 from vdsh.words.query import Term, WordQuery
-from vdsh.words.segment import ABSENT, Passages, Postings, Segment
+from vdsh.words.segment import ABSENT, Postings, Segment
 from vdsh.words.vocabulary import Initial, begin_with, nearest_words
 
 K1, B = 1.2, 0.75  # as SQLite's FTS5 has them
@@ -120,7 +119,12 @@ def with_passage(document: Any, passage: Any) -> Any:
 
 def for_length(lengths: NDArray[Any], mean: float) -> NDArray[Any]:
     """Give what BM25 adds to a word's count, by the length of the document."""
-    return K1 * (1 - B) + K1 * B / mean * lengths
+    least, slope = _for_length(mean)
+    return least + slope * lengths
+
+
+def _for_length(mean: float) -> tuple[float, float]:
+    return K1 * (1 - B), K1 * B / mean
 
 
 class WordIndex:
@@ -136,6 +140,7 @@ class WordIndex:
         n_words = sum(segment.n_words for segment in segments)
         self._mean_length = max(1, n_words) / max(1, self.n_docs)
         self._longest = max([len(segment.documents.lengths) for segment in segments], default=0)
+        self._with_passages = [i for i, one in enumerate(segments) if len(one.passages.owners)]
         self._rooms = deque[Room]()
         self._initials: dict[str, Initial] = {}  # by letter, once it is asked for
 
@@ -152,30 +157,27 @@ class WordIndex:
     def score(self, asked: Asked) -> Matches:
         """Score the documents that have words of a query that were looked up."""
         chosen, weights = weigh(asked.terms, asked.df, self.n_docs)
-        spans, hashes = asked.spans[:, :, chosen], asked.hashes[chosen]
-        sizes = (spans[:, 1] - spans[:, 0]).sum(axis=1)
-        room = self._room(int(sizes.sum()))
+        spans, hashes = np.take(asked.spans, chosen, axis=2), asked.hashes[chosen]
+        room = self._room(int((spans[:, 1] - spans[:, 0]).sum()))
+        ends = [0, *self._add_up(spans, weights, room)]
         long, best = [np.zeros(0, np.int64)], [np.zeros((0, 2), np.uint32)]
-        n = 0
-        for i in np.flatnonzero(sizes).tolist():
-            segment, start = self.segments[i], n
-            n = _add_up(segment.documents, spans[i], weights, self._mean_length, room, n)
-            found = room.found[start:n]
-            if n > start and len(segment.passages.owners):
-                scores = room.scores[start:n]
-                at, where = _add_passages(segment.passages, hashes, weights, found, scores)
-                long.append(segment.first + found[at])
-                best.append(where)
-            found += segment.first
+        for i in self._with_passages:
+            here = slice(ends[i], ends[i + 1])
+            found, scores = room.found[here], room.scores[here]
+            at, where = _add_passages(self.segments[i], hashes, weights, found, scores)
+            long.append(found[at])
+            best.append(where)
+        n = ends[-1]
         numbers, shares = room.found[:n].copy(), room.scores[:n] / max(weights.sum(), LEAST_IDF)
         self._rooms.append(room)
         return Matches(numbers, shares, asked.missing, np.concatenate(long), np.concatenate(best))
 
     def _room(self, n_entries: int) -> "Room":
         """Give the room of an earlier query that nobody uses: memory that is new costs time."""
-        room = Room.of(0, self._longest)
-        with suppress(IndexError):  # where all are in use
+        try:
             room = self._rooms.pop()
+        except IndexError:
+            room = Room.of(0, self._longest)
         if n_entries <= len(room.found):
             return room
         return room._replace(found=np.empty(n_entries, np.int64), scores=np.empty(n_entries))
@@ -221,10 +223,39 @@ class WordIndex:
     def _find(self, terms: Sequence[str]) -> tuple[NDArray[np.uint64], Numbers, Numbers]:
         """Tell where the entries of terms are in each segment, and how many documents have them."""
         hashes = hash_plainly(terms)
-        found = [segment.documents.find(hashes) for segment in self.segments]
-        spans = np.array(found, np.int64).reshape(len(found), 2, len(terms))
+        if compiled(0):
+            from vdsh.words.term_kernels import find_all
+
+            spans = find_all(self._addresses, hashes)
+        else:
+            found = [segment.documents.find(hashes) for segment in self.segments]
+            spans = np.array(found, np.int64).reshape(len(found), 2, len(terms))
         df = (spans[:, 1] - spans[:, 0]).sum(axis=0)
         return hashes, spans, np.minimum(df, self.n_docs)  # a hostile one may have more
+
+    def _add_up(self, spans: Numbers, weights: NDArray[np.float64], room: "Room") -> list[int]:
+        """Add up BM25 of terms; tell where what was found in each segment ends."""
+        if compiled(0):
+            from vdsh.words.term_kernels import add_up_all
+
+            lengths = _for_length(self._mean_length)
+            return add_up_all(self._addresses, spans, weights, *lengths, *room).tolist()
+        ends = [0]
+        for segment, here in zip(self.segments, spans, strict=True):
+            n = _add_up(segment.documents, here, weights, self._mean_length, room, ends[-1])
+            room.found[ends[-1] : n] += segment.first
+            ends.append(n)
+        return ends[1:]
+
+    @once
+    def _addresses(self) -> Numbers:
+        """Tell kernels about each segment: its first text, terms, texts, and where arrays lie."""
+        rows = [
+            [one.first, len(one.documents.hashes), len(one.documents.lengths)]
+            + [array.ctypes.data for array in one.documents]
+            for one in self.segments
+        ]
+        return np.array(rows, np.int64).reshape(len(rows), 8)
 
 
 class Room(NamedTuple):
@@ -243,14 +274,15 @@ class Room(NamedTuple):
 
 
 def _add_passages(
-    inside: Passages,
+    segment: Segment,
     hashes: NDArray[np.uint64],
     weights: NDArray[np.float64],
     found: Numbers,
     scores: NDArray[np.float64],
 ) -> tuple[Numbers, NDArray[np.uint32]]:
     """Join the scores of long documents with those of their best passages; say where both are."""
-    spans = inside.postings.find(hashes)
+    inside = segment.passages
+    spans = np.stack(inside.postings.find(hashes))
     room = Room.of(int((spans[1] - spans[0]).sum()), len(inside.postings.lengths))
     n = _add_up(inside.postings, spans, weights, PASSAGE_LENGTH, room)
     passages, values = room.found[:n], room.scores[:n]
@@ -259,7 +291,7 @@ def _add_passages(
     most = np.maximum.reduceat(values, firsts) if n else values
     best = np.flatnonzero(values == np.repeat(most, np.diff(firsts, append=n)))
     best = best[np.diff(owners[best], prepend=-1) != 0]  # of two alike, the first
-    at, there = places_of(owners[best], found)
+    at, there = places_of(segment.first + owners[best], found)
     at, best = at[there], best[there]
     scores[at] = with_passage(scores[at], values[best])
     return at, inside.spans[passages[best]]
@@ -277,8 +309,7 @@ def _add_up(
     if compiled(0):
         from vdsh.words.term_kernels import add_up
 
-        lengths = K1 * (1 - B), K1 * B / mean_length  # as in `for_length`
-        return add_up(*postings[2:], spans, weights, *lengths, *room, n)
+        return add_up(*postings[2:], spans, weights, *_for_length(mean_length), *room, n)
     entries = list(map(slice, *spans))
     parts = [postings.places[some] for some in entries]
     if not any(map(len, parts)):

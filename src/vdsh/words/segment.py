@@ -92,19 +92,14 @@ class Postings(NamedTuple):
             lengths,
         )
 
-    def find(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
+    def find(self, hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Tell where the entries of terms begin and end; nowhere for those it has not."""
-        spans = np.zeros((2, len(hashes)), np.int64)
-        if compiled(0):
-            from vdsh.words.term_kernels import find_terms
-
-            find_terms(self.hashes, self.offsets, hashes, spans)
-        elif len(self.hashes):
-            at = np.searchsorted(self.hashes, hashes)
-            at -= at == len(self.hashes)
-            there = self.hashes[at] == hashes
-            spans[:] = self.offsets[at] * there, self.offsets[at + 1] * there
-        return spans
+        if not len(self.hashes):
+            return np.zeros(len(hashes), np.int64), np.zeros(len(hashes), np.int64)
+        at = np.searchsorted(self.hashes, hashes)
+        at -= at == len(self.hashes)
+        there = self.hashes[at] == hashes
+        return self.offsets[at] * there, self.offsets[at + 1] * there
 
     def arrays(self) -> list[NDArray[Any]]:
         """Give what is written, the widest first, so that all is aligned."""

@@ -1,10 +1,11 @@
 """Kernels of the word index: parts of identifiers, counts of terms, entries in order of terms."""
 
 import numpy as np
+from numba import carray
 from numpy.typing import NDArray
 
 from vdsh.jit import kernel
-from vdsh.jit_kernels import lowest_bit
+from vdsh.jit_kernels import lowest_bit, pointer
 from vdsh.text.token_kernels import hash_bytes, place, slot_of
 from vdsh.text.tokenizer import FNV_OFFSET, FNV_PRIME
 
@@ -277,21 +278,57 @@ def add_up(
 
 
 @kernel()
-def find_terms(
-    hashes: Hashes, offsets: Numbers, wanted: Hashes, spans: NDArray[np.int64]
-) -> None:
-    """Write where the entries of terms begin and end; nowhere for those that are not there."""
-    for i in range(len(wanted)):
-        low, high = 0, len(hashes)
-        while low < high:
-            middle = (low + high) >> 1
-            if hashes[middle] < wanted[i]:
-                low = middle + 1
-            else:
-                high = middle
-        there = low < len(hashes) and hashes[low] == wanted[i]
-        spans[0, i] = offsets[low] if there else 0
-        spans[1, i] = offsets[low + 1] if there else 0
+def find_all(segments: Numbers, wanted: Hashes) -> Numbers:
+    """Tell where the entries of terms begin and end in each segment: see `WordIndex._find`.
+
+    `segments` has a row each: see `addresses`.
+    """
+    spans = np.zeros((len(segments), 2, len(wanted)), np.int64)
+    for s in range(len(segments)):
+        n_terms = segments[s, 1]
+        hashes = carray(pointer(segments[s, 3]), n_terms, np.uint64)
+        offsets = carray(pointer(segments[s, 4]), n_terms + 1, np.int64)
+        for i in range(len(wanted)):
+            low, high = 0, n_terms
+            while low < high:
+                middle = (low + high) >> 1
+                if hashes[middle] < wanted[i]:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < n_terms and hashes[low] == wanted[i]:
+                spans[s, 0, i], spans[s, 1, i] = offsets[low], offsets[low + 1]
+    return spans
+
+
+@kernel()
+def add_up_all(
+    segments: Numbers,
+    spans: Numbers,
+    weights: NDArray[np.float64],
+    least: float,
+    slope: float,
+    sums: NDArray[np.float64],
+    marks: NDArray[np.uint64],
+    found: Numbers,
+    scores: NDArray[np.float64],
+) -> Numbers:
+    """Add up BM25 of terms in all segments, see `add_up`; tell where what each found ends."""
+    ends, n = np.zeros(len(segments), np.int64), 0
+    for s in range(len(segments)):
+        first, n_texts, n_entries = segments[s, 0], segments[s, 2], 0
+        for term in range(len(weights)):
+            n_entries = max(n_entries, spans[s, 1, term])
+        places = carray(pointer(segments[s, 5]), n_entries, np.uint16)
+        counts = carray(pointer(segments[s, 6]), n_entries, np.uint8)
+        lengths = carray(pointer(segments[s, 7]), n_texts, np.uint16)
+        start, more = n, (least, slope, sums, marks, found, scores)
+        if n_entries:
+            n = add_up(places, counts, lengths, spans[s], weights, *more, n)
+        for i in range(start, n):
+            found[i] += first
+        ends[s] = n
+    return ends
 
 
 @kernel()
