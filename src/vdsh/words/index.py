@@ -1,6 +1,5 @@
 """`WordIndex`: segments together, and BM25 of a query's words over all their documents."""
 
-from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -139,9 +138,6 @@ class WordIndex:
         self.n_docs = sum(segment.n_docs for segment in segments)
         n_words = sum(segment.n_words for segment in segments)
         self._mean_length = max(1, n_words) / max(1, self.n_docs)
-        self._longest = max([len(segment.documents.lengths) for segment in segments], default=0)
-        self._with_passages = [i for i, one in enumerate(segments) if len(one.passages.owners)]
-        self._rooms = deque[Room]()
         self._initials: dict[str, Initial] = {}  # by letter, once it is asked for
 
     def match(self, query: WordQuery) -> Matches:
@@ -158,29 +154,16 @@ class WordIndex:
         """Score the documents that have words of a query that were looked up."""
         chosen, weights = weigh(asked.terms, asked.df, self.n_docs)
         spans, hashes = np.take(asked.spans, chosen, axis=2), asked.hashes[chosen]
-        room = self._room(int((spans[:, 1] - spans[:, 0]).sum()))
-        ends = [0, *self._add_up(spans, weights, room)]
+        numbers, scores, ends = self._add_up(spans, weights)
         long, best = [np.zeros(0, np.int64)], [np.zeros((0, 2), np.uint32)]
-        for i in self._with_passages:
-            here = slice(ends[i], ends[i + 1])
-            found, scores = room.found[here], room.scores[here]
-            at, where = _add_passages(self.segments[i], hashes, weights, found, scores)
-            long.append(found[at])
-            best.append(where)
-        n = ends[-1]
-        numbers, shares = room.found[:n].copy(), room.scores[:n] / max(weights.sum(), LEAST_IDF)
-        self._rooms.append(room)
+        for i, segment in enumerate(self.segments):
+            if len(segment.passages.owners):
+                here = slice(ends[i], ends[i + 1])
+                at, where = _add_passages(segment, hashes, weights, numbers[here], scores[here])
+                long.append(numbers[here][at])
+                best.append(where)
+        shares = scores / max(weights.sum(), LEAST_IDF)
         return Matches(numbers, shares, asked.missing, np.concatenate(long), np.concatenate(best))
-
-    def _room(self, n_entries: int) -> "Room":
-        """Give the room of an earlier query that nobody uses: memory that is new costs time."""
-        try:
-            room = self._rooms.pop()
-        except IndexError:
-            room = Room.of(0, self._longest)
-        if n_entries <= len(room.found):
-            return room
-        return room._replace(found=np.empty(n_entries, np.int64), scores=np.empty(n_entries))
 
     def having(self, words: Sequence[str], *, exactly: bool = False) -> Numbers:
         """Return the documents that have all of some words, in any form or as they are, in order.
@@ -233,19 +216,17 @@ class WordIndex:
         df = (spans[:, 1] - spans[:, 0]).sum(axis=0)
         return hashes, spans, np.minimum(df, self.n_docs)  # a hostile one may have more
 
-    def _add_up(self, spans: Numbers, weights: NDArray[np.float64], room: "Room") -> list[int]:
-        """Add up BM25 of terms; tell where what was found in each segment ends."""
+    def _add_up(self, spans: Numbers, weights: NDArray[np.float64]) -> tuple[Any, Any, Any]:
+        """Add up BM25 of terms: documents, scores, and where those of each segment begin."""
         if compiled(0):
             from vdsh.words.term_kernels import add_up_all
 
-            lengths = _for_length(self._mean_length)
-            return add_up_all(self._addresses, spans, weights, *lengths, *room).tolist()
-        ends = [0]
-        for segment, here in zip(self.segments, spans, strict=True):
-            n = _add_up(segment.documents, here, weights, self._mean_length, room, ends[-1])
-            room.found[ends[-1] : n] += segment.first
-            ends.append(n)
-        return ends[1:]
+            return add_up_all(self._addresses, spans, weights, *_for_length(self._mean_length))
+        pairs = zip([one.documents for one in self.segments], spans, strict=True)
+        parts = [_add_up(*pair, weights, self._mean_length) for pair in pairs]
+        numbers = [one.first + found for one, (found, _) in zip(self.segments, parts, strict=True)]
+        ends = np.cumsum([0, *map(len, numbers)])
+        return np.concatenate(numbers), np.concatenate([scores for _, scores in parts]), ends
 
     @once
     def _addresses(self) -> Numbers:
@@ -258,21 +239,6 @@ class WordIndex:
         return np.array(rows, np.int64).reshape(len(rows), 8)
 
 
-class Room(NamedTuple):
-    """Where scores are added up: see `term_kernels.add_up`."""
-
-    sums: NDArray[np.float64]
-    marks: NDArray[np.uint64]
-    found: Numbers
-    scores: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, n_entries: int, n_texts: int) -> "Room":
-        """Make room for the texts, and their scores, that entries can be of."""
-        marks = np.zeros((n_texts >> 6) + 1, np.uint64)
-        return cls(np.zeros(n_texts), marks, np.empty(n_entries, np.int64), np.empty(n_entries))
-
-
 def _add_passages(
     segment: Segment,
     hashes: NDArray[np.uint64],
@@ -283,9 +249,8 @@ def _add_passages(
     """Join the scores of long documents with those of their best passages; say where both are."""
     inside = segment.passages
     spans = np.stack(inside.postings.find(hashes))
-    room = Room.of(int((spans[1] - spans[0]).sum()), len(inside.postings.lengths))
-    n = _add_up(inside.postings, spans, weights, PASSAGE_LENGTH, room)
-    passages, values = room.found[:n], room.scores[:n]
+    passages, values = _add_up(inside.postings, spans, weights, PASSAGE_LENGTH)
+    n = len(passages)
     owners = inside.owners[passages].astype(np.int64)  # in order
     firsts = np.flatnonzero(np.diff(owners, prepend=-1))
     most = np.maximum.reduceat(values, firsts) if n else values
@@ -302,23 +267,19 @@ def _add_up(
     spans: Numbers,  # (2, n_terms): where the entries of each term begin and end
     weights: NDArray[np.float64],
     mean_length: float,
-    room: Room,
-    n: int = 0,
-) -> int:
-    """Add up BM25 of terms; write which texts have some, and their scores, behind the first n."""
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Add up BM25 of terms; give the texts that have some, in order, and their scores."""
     if compiled(0):
         from vdsh.words.term_kernels import add_up
 
-        return add_up(*postings[2:], spans, weights, *_for_length(mean_length), *room, n)
+        return add_up(*postings[2:], spans, weights, *_for_length(mean_length))
     entries = list(map(slice, *spans))
     parts = [postings.places[some] for some in entries]
     if not any(map(len, parts)):
-        return n
+        return np.zeros(0, np.int64), np.zeros(0)
     places = np.concatenate(parts)
     counts = np.concatenate([postings.counts[some] for some in entries])
     weighed = np.repeat(weights, [len(part) for part in parts])
     values = weighed * (counts / (counts + for_length(postings.lengths[places], mean_length)))
     found, positions = np.unique(places, return_inverse=True)
-    end = n + len(found)
-    room.found[n:end], room.scores[n:end] = found, np.bincount(positions, values)
-    return end
+    return found.astype(np.int64), np.bincount(positions, values)

@@ -242,21 +242,35 @@ def add_up(
     places: NDArray[np.uint16 | np.uint32],
     counts: Bytes,
     lengths: NDArray[np.uint16],
-    spans: NDArray[np.int64],
+    spans: Numbers,
+    weights: NDArray[np.float64],
+    least: float,
+    slope: float,
+) -> tuple[Numbers, NDArray[np.float64]]:
+    """Add up BM25 of terms; give the texts that have some, in order, and their scores."""
+    size = (spans[1] - spans[0]).sum()
+    found, scores = np.empty(size, np.int64), np.empty(size, np.float64)
+    sums, marks = np.zeros(len(lengths)), np.zeros((len(lengths) >> 6) + 1, np.uint64)
+    postings = places, counts, lengths
+    n = _add_up(postings, spans, weights, least, slope, sums, marks, found, scores, 0)
+    return found[:n].copy(), scores[:n].copy()
+
+
+@kernel()
+def _add_up(
+    postings: tuple[NDArray[np.uint16 | np.uint32], Bytes, NDArray[np.uint16]],
+    spans: Numbers,
     weights: NDArray[np.float64],
     least: float,
     slope: float,
     sums: NDArray[np.float64],
-    marks: NDArray[np.uint64],
+    marks: Hashes,
     found: Numbers,
     scores: NDArray[np.float64],
     n: int,
 ) -> int:
-    """Add up BM25 of terms; write which texts have some, in order, and their scores.
-
-    They are written behind the first n. `sums` has a 0 for each text, `marks` a bit: both are left
-    as they were, so that one of each serves all segments.
-    """
+    """Write what is found behind the first n; `sums` and the bits of `marks` are 0 and stay so."""
+    places, counts, lengths = postings
     one = np.uint64(1)
     for term in range(len(weights)):
         weight = weights[term]
@@ -303,32 +317,24 @@ def find_all(segments: Numbers, wanted: Hashes) -> Numbers:
 
 @kernel()
 def add_up_all(
-    segments: Numbers,
-    spans: Numbers,
-    weights: NDArray[np.float64],
-    least: float,
-    slope: float,
-    sums: NDArray[np.float64],
-    marks: NDArray[np.uint64],
-    found: Numbers,
-    scores: NDArray[np.float64],
-) -> Numbers:
-    """Add up BM25 of terms in all segments, see `add_up`; tell where what each found ends."""
-    ends, n = np.zeros(len(segments), np.int64), 0
+    segments: Numbers, spans: Numbers, weights: NDArray[np.float64], least: float, slope: float
+) -> tuple[Numbers, NDArray[np.float64], Numbers]:
+    """Add up BM25 of terms in all segments: documents, scores, where those of each begin."""
+    size, longest = (spans[:, 1] - spans[:, 0]).sum(), segments[:, 2].max() if len(segments) else 0
+    found, scores = np.empty(size, np.int64), np.empty(size, np.float64)
+    sums, marks = np.zeros(longest), np.zeros((longest >> 6) + 1, np.uint64)
+    ends, n = np.zeros(len(segments) + 1, np.int64), 0
     for s in range(len(segments)):
-        first, n_texts, n_entries = segments[s, 0], segments[s, 2], 0
-        for term in range(len(weights)):
-            n_entries = max(n_entries, spans[s, 1, term])
+        n_entries = spans[s].max() if len(weights) else 0
         places = carray(pointer(segments[s, 5]), n_entries, np.uint16)
         counts = carray(pointer(segments[s, 6]), n_entries, np.uint8)
-        lengths = carray(pointer(segments[s, 7]), n_texts, np.uint16)
-        start, more = n, (least, slope, sums, marks, found, scores)
-        if n_entries:
-            n = add_up(places, counts, lengths, spans[s], weights, *more, n)
-        for i in range(start, n):
-            found[i] += first
-        ends[s] = n
-    return ends
+        lengths = carray(pointer(segments[s, 7]), segments[s, 2], np.uint16)
+        postings = places, counts, lengths
+        n = _add_up(postings, spans[s], weights, least, slope, sums, marks, found, scores, n)
+        for i in range(ends[s], n):
+            found[i] += segments[s, 0]
+        ends[s + 1] = n
+    return found[:n].copy(), scores[:n].copy(), ends
 
 
 @kernel()
