@@ -484,7 +484,7 @@ def test_a_backup_across_reindex_and_compact_has_its_model(folder, fitted, newer
     def change(_, __):
         if not done:
             done.append(1)
-            with open_store(folder) as other:
+            with open_store(folder, wait=1) as other:
                 other.reindex(newer)
                 other.compact()
 

@@ -341,6 +341,26 @@ def test_ids_too_long_for_an_engine_are_refused(new_place, fitted):
             assert store.count() == 0
 
 
+def test_what_nobody_waits_for_any_more_is_given_up_by_milvus(new_place, fitted):
+    with open_store(new_place("milvus-lite"), fitted) as store:
+        store.upsert([doc("a")])
+        stop = threading.Event()
+
+        def give_up():
+            while not stop.wait(0.03):
+                store.interrupt()
+
+        thread = threading.Thread(target=give_up)
+        thread.start()
+        with pytest.raises(EngineError, match="given up"):
+            for _ in range(1000):
+                store.count()
+        stop.set()
+        thread.join()
+        store.interrupt()  # the last one comes when nothing is asked any more
+        assert store.count() == 1
+
+
 def test_more_ties_than_milvus_gives_at_once(new_place, fitted):
     n = 25_000
     numbers = [i % 3 for i in range(n)]  # distances 0, 1 and 1 from code 0

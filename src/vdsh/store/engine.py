@@ -224,8 +224,9 @@ class Engine(ABC):
     def compact(self) -> None:
         """Forget models that are not used, and give back the space of what was deleted."""
 
-    def interrupt(self) -> None:  # noqa: B027  (not every engine can)
-        """Make a call of another thread give up soon, where the engine can; it raises then."""
+    @abstractmethod
+    def interrupt(self) -> None:
+        """Make a call of another thread give up soon; it raises then."""
 
     @abstractmethod
     def close(self) -> None:

@@ -254,6 +254,10 @@ class Milvus(Engine):
         """Forget models that are not used; Milvus gives back the space of documents by itself."""
         self.models.forget()
 
+    def interrupt(self) -> None:
+        """Make what another thread asks give up before its next call."""
+        self._session.interrupt()
+
     def close(self) -> None:
         """Close the connection; Milvus Lite stops when nobody uses it any more."""
         self._session.close()

@@ -161,7 +161,8 @@ class IndexCache:
             if not n_documents or not self.n_bytes or not is_new:
                 return
             index = self._follow(connection)
-            self._wait_until_empty()  # saving puts the index in order
+            if self._n_inside:  # saving puts it in order; who searches now saves it later
+                return
             name = f"index-{now.row}-{now.seq}-{self.store}.vdsh"
             index.save(self.folder / name)
         # Whoever may read the documents may read their index.
