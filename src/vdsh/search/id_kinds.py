@@ -183,10 +183,7 @@ def _search(values: NDArray[Any], order: NDArray[np.int64] | None, ids: NDArray[
     n_sorted = len(values) if order is None else len(order)
     if not n_sorted:
         return np.full(len(ids), UNKNOWN)
-    wanted = ids
-    if values.dtype != np.int64:  # or all values become int64
-        limits = np.iinfo(values.dtype)
-        wanted = ids.clip(limits.min, limits.max).astype(values.dtype)
+    wanted = ids.astype(values.dtype)  # or all values become int64; what does not fit is not there
     places = np.searchsorted(values[:n_sorted], wanted, side="right", sorter=order) - 1
     rows = places if order is None else order[places]
     return np.where((places >= 0) & (values[rows] == ids), rows, UNKNOWN)
