@@ -148,7 +148,7 @@ def small_fields(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return {
         name: [value for value, _ in values.most_common()]
         for name, values in seen.items()
-        if 2 * len(values) <= min(2 * MOST_VALUES, values.total()) and name not in _WORDS
+        if 2 < 2 * len(values) <= min(2 * MOST_VALUES, values.total()) and name not in _WORDS
     }
 
 

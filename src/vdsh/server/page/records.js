@@ -34,7 +34,8 @@ function parsed(line) {
 async function* table(parts) {
   let header = null;
   for await (const cells of rows(parts)) {
-    if (header && cells.some(Boolean)) yield [Object.fromEntries(cells.map((cell, i) => [header[i], cell])), ""];
+    if (header && cells.slice(header.length).some(Boolean)) throw new Error(`A row has ${cells.length} cells under ${header.length} columns.`);
+    if (header && cells.some(Boolean)) yield [Object.fromEntries(cells.slice(0, header.length).map((cell, i) => [header[i], cell])), ""];
     header ||= cells;
   }
 }
