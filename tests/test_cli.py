@@ -2,7 +2,6 @@ import gzip
 import json
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -192,9 +191,12 @@ def test_documents_without_known_words_are_counted(vdsh, model_folder, tmp_path)
 
 def _small_files_only():
     """Let the kernel refuse files over 20 kB, as a full disk would."""
+    import resource
+
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 
 
+@pytest.mark.posix("limits the size of files")
 @pytest.mark.slow
 def test_a_full_disk_leaves_nothing_half_written(vdsh, docs, model_folder, tmp_path):
     big = tmp_path / "big.jsonl"

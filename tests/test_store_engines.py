@@ -488,6 +488,7 @@ def test_a_server_that_stays_away_is_said_so(server, url, fitted):
         assert store.count() in (1, 2)  # the second may have arrived before the end
 
 
+@pytest.mark.linux("finds the server in /proc")
 def test_a_milvus_lite_that_was_killed_comes_back(tmp_path, fitted):
     file = tmp_path / "news.db"
     with open_store(f"milvus-lite:{file}", fitted) as store:

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -134,6 +135,10 @@ class Engine(ABC):
 
         Raises `ModelChangedError` where the codes of the store are of another model than theirs.
         """
+
+    def hold(self, name: str) -> AbstractContextManager[bool]:
+        """Hold a lock of that name, where the engine has locks; True where no other has it."""
+        return nullcontext(True)
 
     @abstractmethod
     def remove(self, ids: Sequence[str]) -> int:

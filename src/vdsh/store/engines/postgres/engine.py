@@ -3,7 +3,8 @@
 Distances are counted by pgvector's `<~>` where the extension is installed, else by `bit_count`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from copy import copy
 from functools import partial
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from vdsh.errors import FolderError, InputError
 from vdsh.model import Model
 from vdsh.store.addresses import Address
 from vdsh.store.engine import Engine, Progress
+from vdsh.store.engines.postgres.driver import SQL
 from vdsh.store.engines.postgres.filters import FilterIndexes
 from vdsh.store.engines.postgres.models import (
     KeyValues,
@@ -67,7 +69,8 @@ class Postgres(Engine):
     def __init__(self, address: Address, *, wait: float, may_create: bool) -> None:
         self.shown = address.shown
         self._tables = Tables(address.option("table", "vdsh"))
-        self._session = Session(address, wait=wait)
+        self._connect = partial(Session, address, wait=wait)
+        self._session = self._connect()
         self.models = Models(self._session, self._tables, self.shown)
         self.values = KeyValues(self._session, self._tables)
         self.filters = FilterIndexes(self._session, self._tables)
@@ -100,6 +103,15 @@ class Postgres(Engine):
             return self._read_meta(cursor)
 
         return self._session.run(work)
+
+    @contextmanager
+    def hold(self, name: str) -> Iterator[bool]:
+        """Hold a lock in a transaction of its own, which a pooler leaves on one connection."""
+        query = "SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 0))"
+        given = (f"{self._tables.name} {name}",)
+        with closing(self._connect()) as other:
+            other.run_alone(SQL("BEGIN").format())
+            yield other.run(lambda cursor: cursor.execute(query, given).fetchone()[0])
 
     def fields(self) -> set[str]:
         """Return the names of all metadata fields."""
