@@ -151,7 +151,7 @@ class Models:
         """Return the next documents without a new code, with their versions."""
 
         def work(cursor: Any) -> list[Unencoded]:
-            self._check_own(cursor, fingerprint)
+            self._check_own(cursor, fingerprint, "ACCESS SHARE")
             return self._unencoded(cursor, after, size)
 
         return self._session.run(work)
@@ -160,7 +160,7 @@ class Models:
         """Write the new codes of documents that are still of the same version."""
 
         def work(cursor: Any) -> None:
-            self._check_own(cursor, fingerprint)
+            self._check_own(cursor, fingerprint, "ROW EXCLUSIVE")
             self._put_codes(cursor, batch, codes)
 
         self._session.run(work)
@@ -198,7 +198,9 @@ class Models:
         _do(cursor, tables, [f"DELETE FROM {{meta}} WHERE key = '{NEXT}'"])
         return n_left
 
-    def _check_own(self, cursor: Any, fingerprint: str) -> None:
+    def _check_own(self, cursor: Any, fingerprint: str, mode: str) -> None:
+        # Or another process could switch before the codes are read or written.
+        _do(cursor, self._tables, [f"LOCK TABLE {{documents}} IN {mode} MODE"])
         check_own(self._shown, read_facts(cursor, self._tables).get(NEXT), fingerprint)
 
     def _unencoded(self, cursor: Any, after: Any, size: int) -> list[Unencoded]:

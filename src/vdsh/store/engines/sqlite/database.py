@@ -108,33 +108,34 @@ class Database:
             connection.execute("SELECT 1 FROM meta")
         assert self._connection is not None
         with self._explained():
-            # The file shrinks when the log is brought into it: by then others must know why.
-            (before,) = self._connection.execute("PRAGMA user_version").fetchone()
-            self._connection.execute("PRAGMA wal_autocheckpoint=0")
             self._connection.execute("VACUUM")
-            self._connection.execute(f"PRAGMA user_version={(before + 1) % 2**31}")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            self._connection.execute("PRAGMA wal_autocheckpoint=1000")  # as it was
 
     def is_in_place(self) -> bool:
         """Say whether the path still leads to the file that is open, and all of it is there."""
         return self.identity == _identity(self.file) and not self._is_cut()
 
     def _is_cut(self) -> bool:
-        """Say whether the file was cut short: it has shrunk, and nobody has compacted it.
+        """Say whether the file was cut short: it has shrunk below its pages, and nobody compacted it.
 
-        It must not be opened to look: closing any descriptor of a file drops the locks that SQLite
-        holds on it in this process, and what is written then may be lost.
+        VACUUM raises the number of the schema; the file shrinks later, when the log is brought into
+        it. It must not be opened to look: closing any descriptor of a file drops the locks that
+        SQLite holds on it in this process, and what is written then may be lost.
         """
         if self._connection is None:
             return False
-        size = self.file.stat().st_size
         with self._explained():
-            (compacted,) = self._connection.execute("PRAGMA user_version").fetchone()
-        if size < self._size and compacted == self._compacted:
+            before, size, after = self._schema(), self.file.stat().st_size, self._schema()
+            query = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+            (wanted,) = self._connection.execute(query).fetchone()
+        if size < min(self._size, wanted) and after == self._compacted:
             return True
-        self._size, self._compacted = size, compacted
+        self._size, self._compacted = size, before
         return False
+
+    def _schema(self) -> int:
+        assert self._connection is not None
+        return int(self._connection.execute("PRAGMA schema_version").fetchone()[0])
 
     def interrupt(self) -> None:
         """Make a statement that another thread runs give up."""
