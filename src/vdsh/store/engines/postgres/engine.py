@@ -111,7 +111,7 @@ class Postgres(Engine):
         given = (f"{self._tables.name} {name}",)
         with closing(self._connect()) as other:
             other.run_alone(SQL("BEGIN").format())
-            yield other.run(lambda cursor: cursor.execute(query, given).fetchone()[0])
+            yield other.run(lambda cursor: cursor.execute(query, given).fetchall()[0][0])
 
     def fields(self) -> set[str]:
         """Return the names of all metadata fields."""
