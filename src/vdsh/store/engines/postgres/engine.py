@@ -9,12 +9,13 @@ from copy import copy
 from functools import partial
 from typing import Any, TypeVar
 
+from psycopg.sql import SQL
+
 from vdsh.codes import Codes
 from vdsh.errors import FolderError, InputError
 from vdsh.model import Model
 from vdsh.store.addresses import Address
 from vdsh.store.engine import Engine, Progress
-from vdsh.store.engines.postgres.driver import SQL
 from vdsh.store.engines.postgres.filters import FilterIndexes
 from vdsh.store.engines.postgres.models import (
     KeyValues,
@@ -111,7 +112,7 @@ class Postgres(Engine):
         given = (f"{self._tables.name} {name}",)
         with closing(self._connect()) as other:
             other.run_alone(SQL("BEGIN").format())
-            yield other.run(lambda cursor: cursor.execute(query, given).fetchone()[0])
+            yield other.run(lambda cursor: cursor.execute(query, given).fetchall()[0][0])
 
     def fields(self) -> set[str]:
         """Return the names of all metadata fields."""
