@@ -13,7 +13,7 @@ from pathlib import Path
 
 EXTRAS = """torch pyarrow fastapi uvicorn httptools uvloop prometheus_client fastapi_offline mcp
     matplotlib openTSNE pymilvus milvus_lite psycopg faiss ray pandas model2vec
-    sentence_transformers pypdf""".split()
+    sentence_transformers pypdf sklearn joblib""".split()
 SPACE = "rocket shuttle launch moon crew astronaut satellite telescope".split()
 SPORT = "goal match player season team coach referee stadium".split()
 LABELS = ("space", "sport")

@@ -2,15 +2,13 @@
 
 import logging
 
-from vdsh.errors import missing_package
+from vdsh.errors import needing
 
-try:
+with needing("A store in Milvus", "pymilvus", "milvus"):
     from grpc import RpcError
     from pymilvus import DataType, Function, FunctionType, MilvusClient
     from pymilvus.exceptions import MilvusException
     from pymilvus.milvus_client.index import IndexParams
-except ImportError as _error:
-    raise missing_package("A store in Milvus", "pymilvus", "milvus") from _error
 
 __all__ = [
     "DataType",
