@@ -54,6 +54,10 @@ def use(folder: Path) -> None:
     (folder / "texts.txt").write_text("\n".join(texts()))
     assert len(ask("encode", folder / "model", folder / "texts.txt").splitlines()) == 40
     ask("fit", folder / "texts.txt", "--bits", "8", "--out", folder / "linear")  # without torch
+    ask("add", folder / "added", folder / "texts.txt")
+    assert ask("search", folder / "added", "moon crew", "-k", "1").strip()
+    sth = ("fit", folder / "texts.txt", "--model", "sth", "--bits", "8", "--out", "never")
+    assert "STH needs scikit-learn" in ask(*sth, fails=True)
     for extra, arguments in {
         "train": ("fit", folder / "texts.txt", "--model", "vdsh", "--bits", "8", "--out", "never"),
         "server": ("serve", folder / "store"),

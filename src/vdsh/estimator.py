@@ -3,7 +3,7 @@
 import sys
 from contextlib import suppress
 from inspect import signature
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -18,6 +18,11 @@ class NotFittedError(InputError, AttributeError):
 class Estimator:
     """Base of what learns: its settings are the arguments of the constructor."""
 
+    if TYPE_CHECKING:  # what is learned has names of its own
+        n_features_in_: int
+
+        def __getattr__(self, name: str) -> Any: ...
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return all settings by name; `deep` changes nothing."""
         return {name: getattr(self, name) for name in sorted(signature(type(self)).parameters)}
@@ -31,9 +36,9 @@ class Estimator:
             setattr(self, name, value)
         return self
 
-    def fit_transform(self: Any, X: Any, y: Any = None, **given: Any) -> Any:
+    def fit_transform(self: Any, X: Any, *y: Any, **given: Any) -> Any:
         """Learn from X, and transform it."""
-        return self.fit(X, y, **given).transform(X)
+        return self.fit(X, *y, **given).transform(X)
 
     def __repr__(self) -> str:
         defaults = signature(type(self)).parameters
@@ -71,14 +76,15 @@ def check_matrix(estimator: Any, X: Any, *, reset: bool, negative: bool = False)
             from sklearn.utils.validation import validate_data
 
             validate_data(estimator, X, skip_check_array=True, reset=reset)
-    X = X if issparse(X) else np.asarray(X)
+    sparse = issparse(X)
+    X = X if sparse else np.asarray(X)
     if X.ndim != 2:
         raise InputError(f"X must be documents by terms. Got shape {X.shape}. Reshape your data.")
     if X.dtype.kind == "c":
         raise InputError("Complex data not supported. Give real numbers.")
     with np.errstate(over="ignore"):  # said below
-        X = (csr_array(X) if issparse(X) else X).astype(np.float32, copy=False)
-    values = X.data if issparse(X) else X
+        X = (csr_array(X) if sparse else X).astype(np.float32, copy=False)
+    values = X.data if sparse else X
     if not np.isfinite(values).all():
         raise InputError("X has a value that is NaN, inf or too large for float32.")
     if not negative and (values < 0).any():

@@ -253,10 +253,6 @@ class TextHasher(Estimator):
         """Hash texts to 0/1 bits of shape (n_texts, n_bits)."""
         return unpack(self.encode(texts))
 
-    def fit_transform(self, texts: Sequence[str], labels: Sequence[Any] | None = None) -> Bits:
-        """Learn from texts and hash them."""
-        return self.fit(texts, labels).transform(texts)
-
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write a model folder; `force` replaces an older one."""
         check_is_fitted(self, "model_")
