@@ -133,15 +133,16 @@ TABLES: dict[str, Callable[[], str]] = {
         tight=True,
     ),
     "contenders": Table(
-        lambda: read("relevance_contenders")["mean"],
+        worked.contenders,
         {
-            "ranking": "{ranking}",
+            "search": "{ranking}",
             "nDCG@10": "{ndcg_10:.3f}",
-            "MRR@10": "{mrr_10:.3f}",
+            "found in 100": "{recall_100:.3f}",
             "bytes a document, beside words": "{code_bytes:,.0f}",
             "a query": "{median_ms:two} ms",
         },
     ),
+    "judged": worked.judged,
     "titles": worked.titles,
     "documents": worked.whole_documents,
     "million": Table(

@@ -266,56 +266,60 @@ def duplicates() -> list[Row]:
 
 # -- relevance and vectors ------------------------------------------------------------------------
 
-WORDS = {
-    "BM25 (bm25s) ": "BM25",
-    "BM25, opening first ": "BM25, opening first",
-    "MiniLM ": "all-MiniLM-L6-v2",
+RANKINGS = {
+    "BM25": "BM25",
+    "BM25 with stems": "BM25 with stems",
+    "MiniLM": "all-MiniLM-L6-v2, as floats",
+    "words and codes, linear": "**vdsh**, learned without torch",
+    "words and codes, vdsh": "**vdsh**, with the network",
+    "words, codes and MiniLM, linear": "**vdsh, MiniLM as second code**",
 }
-CODED = {
-    "expected vdsh 32": "codes, VDSH 32",
-    "both vdsh 32": "**both, VDSH 32**",
-    "both vdsh 64": "both, VDSH 64",
-    "both vdsh 128": "both, VDSH 128",
-    "expected vdsh-s 32": "codes, VDSH-S 32",
-    "both vdsh-s 32": "**both, VDSH-S 32**",
-}
+COLLECTIONS = {
+    "cacm": "CACM", "cranfield": "Cranfield", "med": "MED", "nfcorpus": "NFCorpus",
+    "scifact": "SciFact", "squad-dev": "SQuAD", "trecqa": "TREC-QA", "xquad-de": "XQuAD German",
+    "xquad-ru": "Russian", "xquad-zh": "Chinese",
+}  # fmt: skip
+
+
+def contenders() -> list[dict]:
+    """List the means of the judged collections."""
+    rows = {row["ranking"]: row for row in read("relevance_contenders")["mean"]}
+    return [rows[key] | {"ranking": name} for key, name in RANKINGS.items()]
+
+
+def judged() -> str:
+    """Show each judged collection."""
+    return _ranked(COLLECTIONS.values(), [(task, "ndcg_10") for task in COLLECTIONS])
 
 
 def titles() -> str:
     """Show what titles as queries found: the text they head, and its topic."""
-    measures = {"MRR@10": "mrr_10", "found in 100": "found_100", "topic P@10": "topic_precision_10"}
+    measures = ("mrr_10", "recall_100", "topic_precision_10")
+    head = ["Reuters: MRR@10", "20 Newsgroups: MRR@10"]
     tasks = ("reuters_titles", "newsgroups_titles")
-    columns = [(task, measure) for task in tasks for measure in measures.values()]
-    head = ["ranking", *measures, *measures]
-    head[1], head[4] = "Reuters: MRR@10", "20 Newsgroups: MRR@10"
-    return markdown(head, _ranked(WORDS | CODED, columns))
+    names = [name for first in head for name in (first, "found in 100", "topic P@10")]
+    return _ranked(names, [(task, measure) for task in tasks for measure in measures])
 
 
 def whole_documents() -> str:
     """Show what whole documents as queries found: the share of the first ten with their label."""
     names = {"Reuters (20 categories)": "reuters", "20 Newsgroups": "newsgroups"}
     names["snippets"] = "snippets"
+    more = {"codes, linear": "codes, linear", "codes, vdsh": "codes, VDSH"}
     columns = [(f"{task}_documents", "topic_precision_10") for task in names.values()]
-    rankings = {key: WORDS[key] for key in WORDS if "opening" not in key}
-    for key, name in CODED.items():
-        if key.startswith("expected"):
-            rankings[key.replace("expected", "distance")] = f"{name}, distance"
-        rankings[key] = name
-    return markdown(["ranking", *names], _ranked(rankings, columns))
+    return _ranked(names, columns, RANKINGS | more)
 
 
-def _ranked(rankings: dict[str, str], columns: list[tuple[str, str]]) -> list[list[str]]:
-    """Write means over seeds of what the test queries found."""
-    found: dict[tuple[str, str, str], list[float]] = {}
-    for row in read("relevance")["rows"]:
-        for measure in {measure for _, measure in columns} & row.keys():
-            key = (f"{row['ranking']} {row['model']}", row["task"], measure)
-            found.setdefault(key, []).append(row[measure])
-    return [
-        [name, *(f"{mean(found[key, *column]):.3f}" for column in columns)]
+def _ranked(
+    head: Iterable[str], columns: list[tuple[str, str]], rankings: dict[str, str] = RANKINGS
+) -> str:
+    rows = {(row["ranking"], row["task"]): row for row in read("relevance_contenders")["rows"]}
+    found = [
+        [name, *(f"{value:.3f}" if value is not None else "–" for value in values)]
         for key, name in rankings.items()
-        if (key, *columns[0]) in found
+        if any(values := [rows.get((key, task), {}).get(measure) for task, measure in columns])
     ]
+    return markdown(["ranking", *head], found)
 
 
 WAYS = {

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import types
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +44,14 @@ LONGEST = """ray tutorial page server_live store hashers store_crash search_prop
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest files, then those with slow tests, then many: no worker ends alone."""
+    """Skip what this system does not have, and put the longest files first.
+
+    Then come those with slow tests, then many, so that no worker ends alone.
+    """
+    here = {"linux": sys.platform == "linux", "posix": os.name == "posix"}
+    for item, name in product(items, here):
+        if not here[name] and (mark := item.get_closest_marker(name)):
+            item.add_marker(pytest.mark.skip(reason=f"only {name}: {mark.args[0]}"))
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
     every = Counter(item.path for item in items)
     turns = {f"test_{name}.py": turn for turn, name in enumerate(LONGEST)}

@@ -113,7 +113,7 @@ def test_what_is_no_map_is_told_in_a_sentence(made, tmp_path):
         (tmp_path / corpus_map.FILE).write_bytes(damaged)
         with pytest.raises(FolderError, match="damaged. Make it again"):
             corpus_map.load(tmp_path / corpus_map.FILE)
-    newer = content.replace(b'"format":"1"', b'"format":"9"')
+    newer = content.replace(b'"format":"2"', b'"format":"9"')
     (tmp_path / corpus_map.FILE).write_bytes(newer)
     with pytest.raises(FolderError, match="has format 9"):
         corpus_map.load(tmp_path / corpus_map.FILE)

@@ -112,16 +112,16 @@ def test_products_are_negative_where_codes_are_far(n_bits):
     codes[:40] = queries  # at all distances
     codes[40:80], codes[80:120, :2] = ~queries, queries[:, :2]
     bounds = np.arange(40, dtype=np.int32) * (n_bits + 2) // 39 - 1
-    asked = layout.Queries(layout.to_words(queries, torch.device("cpu")))
+    asked = layout.to_words(queries, torch.device("cpu"))
     width = 32 * layout.power_of_two(layout.n_words(n_bits // 8))
-    rows = asked.products(torch.from_numpy(bounds), width, 128).long()
+    rows = layout.products(asked, torch.from_numpy(bounds), width, 128).long()
     words = layout.to_words(codes, torch.device("cpu"))
     bit = torch.arange(32)
     bits = torch.zeros((300, width), dtype=torch.int64)
     bits[:, : 32 * words.shape[1]] = (words[:, :, None] >> (bit // 4 + 8 * (bit % 4)) & 1).flatten(
         1
     )
-    bits[:, -1] = -asked.scale(width)
+    bits[:, -1] = -layout.scale(width)
     near = (bits @ rows.T >= 0).numpy()
     distances = np.bitwise_count(codes[:, None] ^ queries).sum(2)
     assert near[:, :40][distances <= bounds].all()

@@ -243,9 +243,9 @@ def test_the_command_line_takes_a_language(vdsh, model_folder, docs):
 # -- mistyped words --------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def typed(folder, fitted):
-    with open_store(folder, fitted, language="english") as store:
+@pytest.fixture(params=["local", "postgres"])
+def typed(request, new_place, fitted):
+    with open_store(new_place(request.param), fitted, language="english") as store:
         fill(store, ["optimizers of a compiler", "starboard engines", "café au lait", "moon orbit"])
         yield store
 
@@ -297,9 +297,8 @@ def test_an_unfinished_word_is_looked_for_as_its_beginning(typed):
     assert search('"moon" -starb', unfinished=True).meant == {}
 
 
-@pytest.mark.parametrize("engine", ["milvus-lite", "postgres"])
-def test_servers_correct_nothing_yet(new_place, fitted, engine):
-    with open_store(new_place(engine), fitted) as store:
+def test_milvus_corrects_nothing(new_place, fitted):
+    with open_store(new_place("milvus-lite"), fitted) as store:
         fill(store, ["optimizers of a compiler"])
         assert store.search("optimzers moon").meant == {}
 

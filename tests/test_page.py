@@ -14,10 +14,11 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
+import numpy as np
 import pytest
 
 from conftest import toy_corpus
-from vdsh import Document, corpus_map, open_store
+from vdsh import Document, JointModel, VectorHasher, corpus_map, open_store
 from vdsh.server.service import EXAMPLES
 
 PAGE = Path(corpus_map.__file__).parent / "server" / "page"
@@ -48,7 +49,10 @@ def store(fitted, tmp_path_factory):
     """The toy corpus with years, a document that tries to run code, and a map."""
     path = tmp_path_factory.mktemp("page") / "store"
     rows = enumerate(zip(*toy_corpus(), strict=True))
-    documents = [Document(f"d/{i}", t, (y,), {"year": 1980 + i}) for i, (t, y) in rows]
+    documents = [
+        Document(f"d/{i}", t, (y,), {"year": 1980 + i, "kind": "odd" if i % 2 else "even"})
+        for i, (t, y) in rows
+    ]
     nasty = Document(f"nasty {NASTY}", f"orbit moon crew {NASTY}", (NASTY,), {"title": NASTY})
     with open_store(path, fitted) as opened:
         opened.upsert([*documents, nasty])
@@ -137,7 +141,7 @@ def look_for(page, text):
 
 def test_page_files_are_small_and_ask_for_nothing_elsewhere():
     files = list(PAGE.iterdir())
-    assert sum(file.stat().st_size for file in files) < 110_000
+    assert sum(file.stat().st_size for file in files) < 118_000
     for file in files:
         text = file.read_text().replace("http://www.w3.org/2000/svg", "")
         assert not re.search(r"https?://|innerHTML|insertAdjacentHTML|document\.write|eval\(", text)
@@ -498,6 +502,43 @@ def test_the_map_zooms_pans_and_picks_out_a_label(visit):
 
 
 @browser_only
+def test_the_map_is_coloured_by_any_small_field_which_is_remembered(visit):
+    page = visit("/?view=map")
+    page.locator("#legend summary").click()
+    by = page.get_by_label("Colour by")
+    assert by.locator("option").all_inner_texts() == ["label", "kind"]  # no year repeats
+    by.select_option("kind")
+    page.reload()
+    names = page.locator("#legend button span:not(.tag)")
+    names.first.wait_for()
+    assert names.all_inner_texts() == ["even", "odd"]
+    page.locator("#legend button", has_text="odd").click()
+    page.locator("#legend button", has_text="even").click()  # instead of the other
+    page.wait_for_url("**where=kind%3Deven*")
+    assert "odd" not in page.url
+
+
+@browser_only
+def test_bits_of_vectors_are_shown_but_explain_no_words(visit, fitted, tmp_path):
+    vectors = np.random.RandomState(0).normal(size=(20, 4))
+    model = JointModel(fitted, VectorHasher(8, random_state=0).fit(vectors))
+    with open_store(tmp_path / "joint", model) as opened:
+        opened.upsert([Document(str(i), "moon orbit") for i in range(20)], vectors=vectors)
+    process, address = serve("serve", tmp_path / "joint")
+    try:
+        page = visit("/?q=moon&id=&bit=0", address=address)
+        page.get_by_label("Previous bit").click()
+        page.get_by_role("dialog", name=f"Bit {fitted.n_bits - 1}").wait_for()
+        page.goto(f"{address}/?id=1")
+        page.locator("#code .bit[title]").first.wait_for()
+        assert page.locator("#code .strip button").count() == fitted.n_bits
+        assert page.locator("#code .strip span.bit").count() == 8
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+@browser_only
 def test_closing_a_document_leaves_the_map_where_it_was(visit, store):
     page = visit("/?q=moon+orbit")
     page.locator("#map-note", has_text="81 documents").wait_for()
@@ -754,6 +795,26 @@ def test_a_file_is_uploaded_where_one_may_write(visit, guarded_and_empty):
     lines = b'{"id": "l1", "text": "goal"}\n' * 600
     said = add("games.jsonl", lines + b'{"id": "l2", "text": ')
     assert said.startswith("Record 601: broken JSON") and said.endswith(" 500 documents added.")
+    table = b"nr,headline,story,kind\n7,Late goal,a striker scored in the last minute,match\n"
+    page.get_by_label("File").set_input_files(
+        {"name": "told.csv", "mimeType": "text/csv", "buffer": table}
+    )
+    roles = page.locator("#columns select")
+    roles.first.wait_for()
+    assert roles.evaluate_all("all => all.map(one => one.value)") == [
+        "field",
+        "title",
+        "text",
+        "field",
+    ]
+    page.get_by_label("What nr is").select_option("id")
+    page.get_by_label("What kind is").select_option("labels")
+    page.locator("#upload-send").click()
+    page.get_by_text("1 document added.").wait_for()
+    told = Request(f"{guarded_and_empty}/v1/stores/news/documents/7", headers=dict(told.headers))
+    found = json.load(urlopen(told))
+    assert (found["text"], found["labels"]) == ("a striker scored in the last minute", ["match"])
+    assert found["metadata"] == {"title": "Late goal"}
     assert add("games.csv", b"text\n\xff\n") == "The file is not UTF-8. 0 documents added."
 
 

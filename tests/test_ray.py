@@ -107,6 +107,7 @@ def test_ray_prints_what_the_local_run_prints(connected, vdsh, docs, model_folde
     assert on_ray.stdout == vdsh("encode", model_folder, "docs", "--json").stdout != ""
 
 
+@pytest.mark.posix("kills a process by SIGKILL")
 @pytest.mark.slow
 def test_a_worker_killed_while_encoding_changes_nothing(connected, docs, fitted, tmp_path, capsys):
     seen = tmp_path / "seen"
@@ -199,6 +200,7 @@ def test_two_workers_learn_as_well_as_one(trained, tmp_path):
     assert not np.array_equal(trained.hasher_.W1_, alone.hasher_.W1_), "other noise, other weights"
 
 
+@pytest.mark.posix("kills a process by SIGKILL")
 @pytest.mark.slow
 def test_a_worker_killed_while_training_leads_to_the_same_model(trained, tmp_path):
     folder = tmp_path / "seen"

@@ -2,8 +2,6 @@
 
 import json
 import os
-import resource
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -199,7 +197,7 @@ def test_killed_anywhere_the_store_has_one_model(folder, fitted, newer, tmp_path
     for i in range(8):
         process = subprocess.Popen([sys.executable, "-c", script])
         time.sleep(0.2 + 0.15 * i)
-        process.send_signal(signal.SIGKILL)
+        process.kill()
         process.wait()
         with open_store(folder) as store:
             bits = store.info()["bits"]
@@ -248,7 +246,10 @@ def test_what_is_no_model_changes_nothing(folder, fitted, tmp_path, kind):
         check_codes(store, fitted)
 
 
+@pytest.mark.posix("limits the size of files")
 def test_a_full_disk_changes_nothing(folder, fitted, newer):
+    import resource
+
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     with open_store(folder) as store:
         reopen = store._reopen
@@ -484,7 +485,7 @@ def test_a_backup_across_reindex_and_compact_has_its_model(folder, fitted, newer
     def change(_, __):
         if not done:
             done.append(1)
-            with open_store(folder) as other:
+            with open_store(folder, wait=1) as other:
                 other.reindex(newer)
                 other.compact()
 

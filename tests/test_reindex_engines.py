@@ -268,7 +268,16 @@ def test_who_may_only_write_may_not_reindex(new_place, postgres_server, fitted, 
         table = place.rpartition("=")[2]
         connection.execute("DROP ROLE IF EXISTS clerk")
         connection.execute("CREATE ROLE clerk LOGIN PASSWORD 'x'")
-        for part in ("", "_meta", "_fields", "_models", "_totals", "_key_values", "_passages"):
+        for part in (
+            "",
+            "_meta",
+            "_fields",
+            "_models",
+            "_totals",
+            "_key_values",
+            "_passages",
+            "_vocabulary",
+        ):
             connection.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table}{part} TO clerk")
     other = f"postgresql://clerk:x@{place.partition('@')[2]}"
     with open_store(other) as store:

@@ -27,6 +27,7 @@ from vdsh.server.connections import MOST_REQUESTS
 from vdsh.server.metrics import FOLDER
 from vdsh.server.run import check_tls
 
+pytestmark = pytest.mark.linux("finds the workers of a service in /proc")
 TOKEN = "correct-horse-battery-staple"
 SECONDS = 3  # what clients are given here to send a request
 
@@ -518,7 +519,9 @@ def is_refused(service):
     return False
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="a small file system has to be mounted")
+@pytest.mark.skipif(
+    getattr(os, "geteuid", int)() != 0, reason="a small file system has to be mounted"
+)
 def test_with_a_full_temporary_folder_it_serves(store, tmp_path):
     """#16 B4: all workers were killed in a loop."""
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", tmp_path]).returncode:

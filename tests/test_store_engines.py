@@ -341,8 +341,29 @@ def test_ids_too_long_for_an_engine_are_refused(new_place, fitted):
             assert store.count() == 0
 
 
-def test_more_ties_than_milvus_gives_at_once(new_place, fitted):
-    n = 25_000
+def test_what_nobody_waits_for_any_more_is_given_up_by_milvus(new_place, fitted):
+    with open_store(new_place("milvus-lite"), fitted) as store:
+        store.upsert([doc("a")])
+        stop = threading.Event()
+
+        def give_up():
+            while not stop.wait(0.03):
+                store.interrupt()
+
+        thread = threading.Thread(target=give_up)
+        thread.start()
+        with pytest.raises(EngineError, match="given up"):
+            for _ in range(1000):
+                store.count()
+        stop.set()
+        thread.join()
+        store.interrupt()  # the last one comes when nothing is asked any more
+        assert store.count() == 1
+
+
+def test_more_ties_than_milvus_gives_at_once(new_place, fitted, monkeypatch):
+    n = 900
+    monkeypatch.setattr("vdsh.store.engines.milvus.collection.MOST", 500)  # it gives 16,384
     numbers = [i % 3 for i in range(n)]  # distances 0, 1 and 1 from code 0
     names = [f"{i:05}" for i in range(n)]
     with open_store(new_place("milvus-lite"), fitted) as store:
@@ -421,12 +442,12 @@ def test_connections_that_are_cut_are_made_anew(restarting, fitted, monkeypatch)
         knife = threading.Thread(target=cut)
         knife.start()
         try:
-            store.upsert([doc(f"{i:04}") for i in range(2000)], codes_of(*range(2000)))
+            store.upsert([doc(f"{i:04}") for i in range(500)], codes_of(*range(500)))
         finally:
             done.set()
             knife.join()
-        assert store.count() == 2001
-        assert [hit.distance for hit in store.search(code(1999), k=1)] == [0]
+        assert store.count() == 501
+        assert [hit.distance for hit in store.search(code(499), k=1)] == [0]
 
 
 def test_a_killed_server_leaves_whole_batches(restarting, fitted, monkeypatch):
@@ -467,6 +488,7 @@ def test_a_server_that_stays_away_is_said_so(server, url, fitted):
         assert store.count() in (1, 2)  # the second may have arrived before the end
 
 
+@pytest.mark.linux("finds the server in /proc")
 def test_a_milvus_lite_that_was_killed_comes_back(tmp_path, fitted):
     file = tmp_path / "news.db"
     with open_store(f"milvus-lite:{file}", fitted) as store:

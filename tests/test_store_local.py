@@ -569,6 +569,7 @@ print(json.dumps(answers))
 """
 
 
+@pytest.mark.posix("another user may not write")
 def test_a_read_only_folder_can_be_searched(years, folder, tmp_path):
     years.close()
     before = sorted(file.name for file in folder.iterdir())
@@ -605,6 +606,7 @@ with open_store(sys.argv[1]) as store:
 """
 
 
+@pytest.mark.posix("limits the size of files")
 def test_a_full_disk_keeps_what_was_committed(store, folder):
     store.close()
     sentence, committed, count = run_python(FULL_DISK, folder)

@@ -1,7 +1,6 @@
 """Maintenance of a store: checks that find damage, copies while others write, space given back."""
 
 import io
-import resource
 import sqlite3
 import subprocess
 import sys
@@ -272,6 +271,8 @@ def test_what_sqlite_complains_of_is_one_line(folder):
 @contextmanager
 def full_disk(size):
     """Let no file grow beyond a size, as if the disk were full."""
+    import resource
+
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -280,6 +281,7 @@ def full_disk(size):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
+@pytest.mark.posix("limits the size of files")
 @pytest.mark.parametrize("work", ["reindex", "compact", "back_up", "upsert"])
 def test_a_full_disk_is_a_sentence_and_loses_nothing(folder, tmp_path, corpus, work):
     """#31 B, the leftovers."""
@@ -309,6 +311,7 @@ with open_store(sys.argv[1]) as store:
 """
 
 
+@pytest.mark.posix("a process kills itself by SIGKILL")
 def test_what_a_killed_backup_left_goes_with_the_next(folder, tmp_path):  # #31 B7
     place = tmp_path / "backups"
     place.mkdir()

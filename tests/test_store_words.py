@@ -170,6 +170,7 @@ with open_store(sys.argv[1]) as store:
 """
 
 
+@pytest.mark.posix("a process kills itself by SIGKILL")
 @pytest.mark.parametrize("step", [1, 2, 4])
 def test_one_that_was_killed_goes_on(filled, folder, step, monkeypatch):
     filled.close()
@@ -366,6 +367,7 @@ def test_a_reader_that_knows_the_index_answers_after_its_damage(filled, folder, 
         assert_whole(store, folder)
 
 
+@pytest.mark.posix("a process kills itself by SIGKILL")
 def test_damage_while_it_is_made_anew_is_mended(filled, folder, monkeypatch):
     filled.close()
     lose_words(folder)
@@ -379,6 +381,7 @@ def test_damage_while_it_is_made_anew_is_mended(filled, folder, monkeypatch):
         assert_whole(store, folder)
 
 
+@pytest.mark.posix("another user may not write")
 def test_a_read_only_folder_without_or_with_a_damaged_index_answers(filled, folder, tmp_path):
     expected = ids(filled.search("own7 moon", 3))
     filled.close()

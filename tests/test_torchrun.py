@@ -17,6 +17,7 @@ from conftest import toy_corpus
 from vdsh import TextHasher
 from vdsh.hashers.vdsh.updates import Processes
 
+pytestmark = pytest.mark.linux("finds the processes of torchrun in /proc, and kills them")
 QUICK = ["--bits", "16", "--epochs", "6", "--set", "hidden_size=32", "--set", "batch_size=16"]
 QUICK += ["--model", "vdsh-s", "--device", "cpu"]
 

@@ -13,6 +13,7 @@ import pytest
 
 from warm import warm_vdsh
 
+pytestmark = pytest.mark.posix("commands run in a shell, some in forks of a warm process")
 DOCS = Path(__file__).parent.parent / "docs"
 MARK = "=== "
 

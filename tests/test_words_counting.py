@@ -34,8 +34,8 @@ def test_terms_are_those_of_a_slow_count(way):
 
 
 def test_vectors_of_many_texts_are_those_of_each(way):
-    together = rows.to_vectors(TEXTS, ENGLISH)
-    assert together == [rows.to_vectors([text], ENGLISH)[0] for text in TEXTS]
+    together = rows.to_vectors(TEXTS, ENGLISH)[0]
+    assert together == [rows.to_vectors([text], ENGLISH)[0][0] for text in TEXTS]
     vector, n = together[3]
     bag, length = bag_of(TEXTS[3])
     assert (len(vector.split()), n) == (len(bag), length)
@@ -56,4 +56,4 @@ def test_words_for_milvus_are_the_stems_of_each_text(way):
 
 
 def test_no_texts_have_no_words(way):
-    assert rows.to_vectors([], ENGLISH) == tables.to_words([], ENGLISH) == []
+    assert rows.to_vectors([], ENGLISH)[0] == tables.to_words([], ENGLISH) == []

@@ -5,9 +5,10 @@ mark: size and time of its file, and a hash. Documents are written before their 
 before those are, so a run that was killed is made good by the next one.
 """
 
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +25,7 @@ from vdsh.store import Store
 from vdsh.store.engine import PARTS
 
 LONG_BATCH = 8 * 2**20  # characters that end a batch sooner
-ROOTS, LOCK = "root/", ".add.lock"
+ROOTS, TEXTS, LOCK = "root/", "text/", ".add.lock"
 
 
 class Added(NamedTuple):
@@ -35,6 +36,8 @@ class Added(NamedTuple):
     added, changed, removed, unchanged : int
     skipped : dict of str to list of str
         What could not be read, by reason. A document that was read earlier stays.
+    guessed : dict of str to tuple of str
+        Fields that were taken for the text, by file, where nobody named them and none is `text`.
     """
 
     added: int
@@ -42,6 +45,7 @@ class Added(NamedTuple):
     removed: int
     unchanged: int
     skipped: dict[str, list[str]]
+    guessed: dict[str, tuple[str, ...]]
 
 
 class _Item(NamedTuple):
@@ -86,7 +90,7 @@ def add_files(
     keep : bool, default=False
         Keep documents whose file or record has vanished.
     reading : mapping, optional
-        Settings of `read_documents`.
+        Settings of `read_documents`. Without a `text_field` it is guessed, once for each file.
     progress : callable, optional
         Called with the number of documents that were looked at.
     """
@@ -95,7 +99,7 @@ def add_files(
         run = _Run(store, dict(reading or {}), include, exclude, keep, progress or (lambda _: None))
         for path in given:
             run.add(path)
-    return Added(run.added, run.changed, run.removed, run.unchanged, run.skipped)
+    return Added(run.added, run.changed, run.removed, run.unchanged, run.skipped, run.guessed)
 
 
 class _Run:
@@ -115,6 +119,7 @@ class _Run:
         self.found_by["follow"] = reading.get("follow", False)
         self.added = self.changed = self.removed = self.unchanged = 0
         self.skipped: dict[str, list[str]] = {}
+        self.guessed: dict[str, tuple[str, ...]] = {}
 
     def add(self, path: str) -> None:
         """Add what a root holds."""
@@ -182,7 +187,16 @@ class _Run:
             yield item._replace(document=None) if known.get(item.id) == item.mark else item
 
     def _records(self, path: str) -> Iterator[Document]:
-        return iter(read_documents(path, **self.reading))
+        """Read records; the store remembers which fields were taken for the text."""
+        name = os.path.basename(os.path.abspath(path))
+        known = self.store.remembered(TEXTS).get(name)
+        how = {"text_field": json.loads(known) if known else None} | self.reading
+        reader = read_documents(path, **how)
+        yield from reader
+        if how["text_field"] is None and reader.text_fields != ("text",):
+            self.guessed[path] = reader.text_fields
+            if path != "-":
+                self.store.remember(TEXTS, {name: json.dumps(reader.text_fields)})
 
     def _write(self, name: str, items: Iterator[_Item], known: dict[str, str]) -> set[str]:
         """Write what is new, batch by batch, each before its marks; return all ids.
@@ -238,18 +252,22 @@ def _batches(items: Iterator[_Item]) -> Iterator[list[_Item]]:
 
 @contextmanager
 def _alone(store: Store) -> Iterator[None]:
-    """Hold a lock beside a store in a folder, so that two runs do not count each other's files."""
+    """Hold a lock, so that two runs do not count each other's files, or write what one read late.
+
+    It is a file beside a store in a folder. PostgreSQL has locks of its own, Milvus none.
+    """
     folder = Path(store.path)
-    if not folder.is_dir():  # on a server: what two runs write is the same
-        yield
-        return
-    try:
-        held = (folder / LOCK).open("a")
-    except OSError as error:
-        raise WriteError(f"Could not write to '{folder}': {error.strerror}.") from error
-    with held:
-        if not lock(held):
+    with ExitStack() as stack:
+        if not folder.is_dir():
+            is_mine = stack.enter_context(store.hold("add"))
+        else:
+            try:
+                is_mine = lock(stack.enter_context((folder / LOCK).open("a")))
+            except OSError as error:
+                raise WriteError(f"Could not write to '{folder}': {error.strerror}.") from error
+        if not is_mine:
             raise InputError(
-                f"Another `vdsh add` is adding files to '{folder}'. Try again when it has finished."
+                f"Another `vdsh add` is adding files to '{store.path}'. "
+                "Try again when it has finished."
             )
         yield

@@ -5,7 +5,8 @@ without pickle. A new text is placed among its nearest documents, without moving
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -27,11 +28,13 @@ if TYPE_CHECKING:
     from vdsh.store import Store
 
 FILE = "map.safetensors"
-FORMAT = 1
+FORMAT = 2  # the first had no fields
 LIMIT = 50_000  # t-SNE of more takes many minutes, and a screen shows no more
 NEIGHBOURS = 15  # documents a new text is placed among
 TITLES = ("title", "subject", "name", "headline")  # metadata fields that name a document
+MOST_VALUES, LONGEST_VALUE = 20, 60  # of a small field: how many values, and their characters
 _TITLE_LENGTH = 80
+_WORDS = ("id", "label", "labels", "and", "or", "not")  # of filters: no field can have the name
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, of how much
 
@@ -49,6 +52,8 @@ class CorpusMap:
     labels: list[str]  # in alphabetical order
     # `fingerprint` of the model, `documents` in the store when the map was made, `seed`.
     facts: dict[str, Any] = field(default_factory=dict)
+    # Of each small field its `values`, and of each document the `place` among them, or -1.
+    fields: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._rows = {id: row for row, id in enumerate(self.ids)}
@@ -101,7 +106,7 @@ def make_map(
     n_documents = store.count()
     if not n_documents:
         raise InputError("The store is empty, so there is nothing to map. Index documents first.")
-    ids, titles, first, scores = _read(store, _choose(n_documents, limit, seed), report)
+    ids, titles, first, scores, rest = _read(store, _choose(n_documents, limit, seed), report)
     names = sorted({label for label in first if label is not None})
     numbers = {label: number for number, label in enumerate(names)}
     return CorpusMap(
@@ -112,6 +117,7 @@ def make_map(
         np.array([-1 if label is None else numbers[label] for label in first], np.int32),
         names,
         {"documents": n_documents, "seed": seed, "fingerprint": store.model.fingerprint},
+        {name: _places(name, values, rest) for name, values in small_fields(rest).items()},
     )
 
 
@@ -133,9 +139,29 @@ def title(document: "Document") -> str:
     return line if len(line) <= _TITLE_LENGTH else line[: _TITLE_LENGTH - 1] + "\u2026"
 
 
+def small_fields(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Find fields of metadata whose few values repeat, the commonest values first."""
+    seen: dict[str, Counter[Any]] = {}
+    for name, value in (pair for record in records for pair in record.items()):
+        if isinstance(value, str | int) and len(str(value)) <= LONGEST_VALUE:
+            seen.setdefault(name, Counter())[value] += 1
+    return {
+        name: [value for value, _ in values.most_common()]
+        for name, values in seen.items()
+        if 2 < 2 * len(values) <= min(2 * MOST_VALUES, values.total()) and name not in _WORDS
+    }
+
+
+def _places(name: str, values: list[Any], records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    values = sorted(values, key=lambda value: (isinstance(value, str), value))
+    numbers = {repr(value): number for number, value in enumerate(values)}
+    found = [numbers.get(repr(record.get(name)), -1) for record in records]
+    return {"values": values, "place": found}
+
+
 def save(path: Path, corpus_map: CorpusMap) -> None:
     """Write a map that is whole or absent."""
-    names = {"ids": corpus_map.ids, "titles": corpus_map.titles, "labels": corpus_map.labels}
+    names = {name: getattr(corpus_map, name) for name in ("ids", "titles", "labels", "fields")}
     arrays: dict[str, NDArray[Any]] = {
         "points": corpus_map.points,
         "scores": corpus_map.scores,
@@ -185,9 +211,13 @@ def _check_parts(found: CorpusMap) -> None:
     good &= isinstance(found.facts, dict) and type(found.facts.get("documents")) is int
     good = good and isinstance(found.facts.get("fingerprint"), str)
     good = good and bool(np.isfinite(points).all() and np.isfinite(scores).all())
+    good = good and all(
+        len(one["place"]) == n and {*one["place"]} <= {*range(-1, len(one["values"]))}
+        for one in dict(found.fields).values()
+    )
     if not good or (n and not -1 <= label.min() <= label.max() < len(found.labels)):
         raise ValueError("names and arrays do not fit each other")
-    orjson.dumps([*texts, found.facts])  # or no service could answer with it
+    orjson.dumps([*texts, found.facts, found.fields])  # or no service could answer with it
 
 
 def _choose(n_documents: int, limit: int, seed: int) -> Sequence[int]:
@@ -199,10 +229,10 @@ def _choose(n_documents: int, limit: int, seed: int) -> Sequence[int]:
 
 def _read(
     store: "Store", chosen: Sequence[int], report: Progress
-) -> tuple[list[str], list[str], list[str | None], "Scores"]:
-    """Read id, title and first label of the documents in these places, and encode them."""
+) -> tuple[list[str], list[str], list[str | None], "Scores", list[dict[str, Any]]]:
+    """Read id, title, first label and fields of the documents in these places; encode them."""
     wanted = set(chosen)
-    ids, titles, labels, parts = [], [], [], []
+    ids, titles, labels, parts, fields = [], [], [], [], list[dict[str, Any]]()
     first = 0
     for batch in store.documents():
         some = [document for row, document in enumerate(batch, first) if row in wanted]
@@ -212,8 +242,9 @@ def _read(
             ids += [document.id for document in some]
             titles += [title(document) for document in some]
             labels += [document.labels[0] if document.labels else None for document in some]
+            fields += [document.metadata for document in some]
         report("reading documents", len(ids), len(chosen))
-    return ids, titles, labels, np.concatenate(parts)
+    return ids, titles, labels, np.concatenate(parts), fields
 
 
 def _scale(points: NDArray[np.float64]) -> "Scores":

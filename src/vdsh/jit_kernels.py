@@ -26,6 +26,16 @@ def popcount(typingctx: Any, value: Any) -> Any:
 
 
 @intrinsic
+def pointer(typingctx: Any, address: Any) -> Any:
+    """Take a number for an address, for `numba.carray`; whoever asks keeps what lies there."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.inttoptr(args[0], context.get_value_type(types.voidptr))
+
+    return types.voidptr(types.int64), codegen
+
+
+@intrinsic
 def lowest_bit(typingctx: Any, value: Any) -> Any:
     """Find the position of the lowest one bit of a 64-bit integer that is not zero."""
 

@@ -25,11 +25,15 @@ GROUPS = {  # in the order of `vdsh --help`, 20 verbs at most
 # Of `vdsh research`; as a verb by itself, each is understood too, and not listed.
 RESEARCH = "encode evaluate explain sample export map datasets recalibrate".split()
 VERBS = [name for names in GROUPS.values() for name in names] + RESEARCH
-HOMES = dict.fromkeys("check backup restore compact reindex drift copy".split(), "maintenance")
-HOMES |= {"explain": "explain", "sample": "explain"}  # files of several verbs
-HOMES |= dict.fromkeys(("export", "map", "recalibrate"), "research")
-HOMES |= dict.fromkeys(("add", "learn"), "add")
-HOMES |= dict.fromkeys(("delete", "duplicates"), "cleanup")
+_FILES = {  # of several verbs
+    "maintenance": "info check backup restore compact reindex drift copy",
+    "research": "export map recalibrate datasets",
+    "explain": "explain sample",
+    "cleanup": "delete duplicates",
+    "serve": "serve mcp",
+    "add": "add learn",
+}
+HOMES = {verb: file for file, verbs in _FILES.items() for verb in verbs.split()}
 _ASKING = ("search", "info", "duplicates")
 
 

@@ -158,14 +158,18 @@ def _options(
 def _print(store: "Store", found: "Added", *, as_json: bool) -> None:
     n_skipped = sum(map(len, found.skipped.values()))
     facts = {"store": store.path, "documents": store.count(), **found._asdict()}
+    n = facts["documents"]
     line = (
         f"{found.added:,} added, {found.changed:,} changed, {found.removed:,} removed, "
-        f"{n_skipped:,} skipped; {store.path} holds {facts['documents']:,} documents."
+        f"{n_skipped:,} skipped; {store.path} holds {n:,} document{'' if n == 1 else 's'}."
     )
     say(facts | {"skipped": n_skipped, "reasons": found.skipped}, line, as_json=as_json)
     for reason, ids in found.skipped.items():
         more = f" and {len(ids) - MOST_NAMED:,} more" if len(ids) > MOST_NAMED else ""
         typer.echo(f"Skipped {', '.join(ids[:MOST_NAMED])}{more}: {reason}.", err=True)
+    for path, fields in found.guessed.items():
+        said = f"Took the text of {path} from {' and '.join(fields)}; --text-field names others."
+        typer.echo(said, err=True)
 
 
 def _learn_if_worth(
@@ -173,7 +177,7 @@ def _learn_if_worth(
 ) -> None:
     """Learn where that was asked for, or never done; else say whether it is worth it."""
     has = store.n_bits and embed in (None, store.model.embedder or "none")
-    if when == "never" or (has and when == "auto"):
+    if when == "never" or (when == "auto" and (has or not store.count())):
         if store.n_bits and (why := _outgrown(store, found.added + found.changed)):
             typer.echo(f"{why} To learn again: vdsh learn {store.path}", err=True)
         return

@@ -48,7 +48,7 @@ def _serve(store: str, seed: int, port: int, *, quiet: bool) -> None:
 
     if not (Path(store) / FILE).exists():
         research.make_map(store, limit=_ON_THE_MAP, seed=seed, quiet=quiet)
-    serve.command([store], port=port, quiet=True)
+    serve.serve([store], port=port, quiet=True)
 
 
 def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:

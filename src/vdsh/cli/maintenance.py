@@ -1,13 +1,14 @@
-"""The maintenance of a store: `vdsh check`, `compact`, `backup`, `copy`, `drift` and so on."""
+"""The maintenance of a store: `vdsh info`, `check`, `compact`, `backup`, `drift` and so on."""
 
 import os
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from vdsh.cli import options
-from vdsh.cli.output import say
+from vdsh.cli.output import aligned, say
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from vdsh.model.drift import Drift
 
 EXAMPLES = {
+    "info": "Example: vdsh info news-store",
     "check": "Example: vdsh check news-store",
     "compact": "Example: vdsh compact news-store",
     "backup": "Example: vdsh backup news-store news-2026-11-16.vdsh",
@@ -28,6 +30,58 @@ EXAMPLES = {
 SAMPLE = 1000  # documents that are encoded to say how long all would take
 DRIFTED = 3  # neither an error (1) nor a wrong option (2)
 _PLACE = "Folder, milvus://host:19530/collection, milvus-lite:file.db or postgresql://…?table=name."
+
+
+def info(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL|STORE",
+            help="Model folder; or folder or URL of a store.",
+            show_default=False,
+        ),
+    ],
+    as_json: options.Json = False,
+) -> None:
+    """Print the facts about a store and its model, or about a model folder."""
+    from vdsh.persistence import MANIFEST
+    from vdsh.store import open_store
+
+    if Path(source, MANIFEST).is_file():
+        facts = _about_model(source)
+    else:
+        with open_store(source, create=False) as opened:
+            facts = opened.info()
+    say(facts, *aligned(_fact_lines(facts)), as_json=as_json)
+
+
+def _about_model(path: str) -> dict[str, Any]:
+    from vdsh.model import Model
+
+    model = Model.load(path)
+    return {
+        "path": path,
+        "model": model.name,
+        "bits": model.n_bits,
+        "fingerprint": model.fingerprint,
+        "labels": model.labels,
+        "training": model.training,
+        "settings": model.given,
+    }
+
+
+def _fact_lines(facts: dict[str, Any]) -> "Iterator[tuple[str, str]]":
+    """Name and value of each fact; those inside a fact come with its name in front."""
+    for name, value in facts.items():
+        name = name.replace("_", " ")
+        if isinstance(value, dict):
+            yield from ((f"{name} {inner}", shown) for inner, shown in _fact_lines(value))
+        elif isinstance(value, list):
+            yield name, ", ".join(map(str, value)) or "none"
+        elif isinstance(value, int) and not isinstance(value, bool):
+            yield name, f"{value:,}"
+        else:
+            yield name, str(value)
 
 
 def check(store: options.Store, as_json: options.Json = False) -> None:

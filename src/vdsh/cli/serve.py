@@ -1,4 +1,4 @@
-"""`vdsh serve`: stores over HTTP."""
+"""`vdsh serve` and `mcp`: stores over HTTP, and as tools of an assistant."""
 
 from typing import Annotated
 
@@ -7,7 +7,10 @@ import typer
 from vdsh.cli import options
 from vdsh.errors import missing_package
 
-EXAMPLE = "Example: vdsh serve news-store --workers 2"
+EXAMPLES = {
+    "serve": "Example: vdsh serve news-store --workers 2",
+    "mcp": "Example: claude mcp add notes -- vdsh mcp notes-store",
+}
 PACKAGES = ("fastapi", "uvicorn", "httptools", "prometheus_client", "fastapi_offline")
 
 
@@ -26,7 +29,7 @@ Writable = Annotated[
 ]
 
 
-def command(
+def serve(
     stores: Stores,
     names: Names = None,
     host: Annotated[
@@ -66,7 +69,8 @@ def command(
     """
     check_packages()
     from vdsh.server.bodies import Limits
-    from vdsh.server.run import Settings, check_tls, serve
+    from vdsh.server.run import Settings, check_tls
+    from vdsh.server.run import serve as run
     from vdsh.server.service import name_stores
     from vdsh.server.tokens import read_tokens
     from vdsh.store import without_password
@@ -94,7 +98,27 @@ def command(
                 typer.echo(f"  /v1/stores/{name}/  {number:,} documents of {shown[name]}")
         typer.echo("The page is at /, the API at /docs. Ctrl-C stops.")
 
-    serve(settings, host=host, port=port, workers=workers, started=started)
+    run(settings, host=host, port=port, workers=workers, started=started)
+
+
+def mcp(stores: Stores, names: Names = None, writable: Writable = False) -> None:
+    """Give stores to an assistant: the Model Context Protocol on standard input and output.
+
+    An assistant starts this command itself: put it into its settings. It can search, read
+    documents, list stores and find more documents like one. `vdsh serve` offers the same over
+    HTTP, under /mcp.
+    """
+    import asyncio
+    import signal
+
+    check_packages(("mcp", *PACKAGES), extra="mcp")
+    from vdsh.server.mcp import serve_stdio
+    from vdsh.server.service import make_services, name_stores
+
+    services = make_services(name_stores(stores, names or []), writable=writable)
+    # A thread waits for input and would keep a process that is interrupted.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    asyncio.run(serve_stdio(services))
 
 
 def check_packages(packages: tuple[str, ...] = PACKAGES, extra: str = "server") -> None:

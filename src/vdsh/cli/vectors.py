@@ -92,19 +92,9 @@ def without_field(documents: "Iterable[Document]", given: str) -> "list[Document
 
 
 def read_vectors(given: str, documents: "Sequence[Document]", rows: Sequence[int], n: int) -> Any:
-    """Read the vectors of the documents to learn from.
+    """Read the vectors of the documents to learn from, which have numbers among `n` that were read.
 
-    Parameters
-    ----------
-    given : str
-        A file that ends in .npy or .parquet, with a vector for each of the `n` documents that
-        were read, in order; else the name of a field that holds them.
-    documents : sequence of Document
-        Those to learn from.
-    rows : sequence of int
-        Their numbers among all that were read.
-    n : int
-        How many were read.
+    A file has a vector for each of the `n`, in order; else a field of the documents holds them.
     """
     if not given.endswith(_ENDINGS):
         return _of_field(given, documents)

@@ -108,5 +108,5 @@ def length(item: Any) -> int:
     """Count the characters of a document; a store says what else it was given."""
     if not isinstance(item, Document) or not isinstance(item.metadata, dict):
         return 0
-    values = (item.text, *item.metadata.values())
-    return sum(len(value) for value in values if isinstance(value, str))
+    values = [item.text, *item.metadata.values()]
+    return sum([len(value) for value in values if isinstance(value, str)])

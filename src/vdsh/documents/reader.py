@@ -3,10 +3,12 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from itertools import chain, islice
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
+from vdsh.documents.columns import SEEN, guess_text_fields
 from vdsh.documents.document import Document, check_characters
 from vdsh.documents.markup import text_of
 from vdsh.documents.records import read_records
@@ -32,7 +34,7 @@ def read_documents(
     *,
     format: str | None = None,
     id_field: str = "id",
-    text_field: str | Sequence[str] = "text",
+    text_field: str | Sequence[str] | None = "text",
     labels_field: str = "labels",
     drop_field: str | Sequence[str] = (),
     encoding: str = "utf-8",
@@ -58,8 +60,9 @@ def read_documents(
         of a folder by the folder's name and its path in it, `notes/2024/may.md`. In CSV and TSV
         several labels are separated by `;` or written as a JSON array. In a folder, `folder` is
         the file's folder.
-    text_field : str or sequence of str
-        Field of the text; the texts of several fields are joined by a newline.
+    text_field : str, sequence of str, or None
+        Field of the text; the texts of several fields are joined by a newline. None guesses by the
+        first records, as `guess_text_fields` says; `text_fields` of the reader holds the guess.
     drop_field : str or sequence of str
         Fields to leave out. All others become metadata: dates as ISO text, durations as seconds,
         bytes as the UTF-8 text that they have to be, NaN and infinite numbers as None.
@@ -91,7 +94,7 @@ def read_documents(
         name,
         _check_format(name, format),
         id_field,
-        _several(text_field) or ("text",),
+        () if text_field is None else _several(text_field) or ("text",),
         labels_field,
         check_encoding(encoding),
         _check_delimiter(delimiter),
@@ -126,7 +129,10 @@ class DocumentReader(Source):
     def __iter__(self) -> Iterator[Document]:
         number = self.done = 0
         with closing(read_records(self)) as records:
-            for number, (place, fields) in enumerate(records, 1):
+            first = [] if self.text_fields else list(islice(records, SEEN))
+            if first:
+                self.text_fields = guess_text_fields([fields for _, fields in first], self)
+            for number, (place, fields) in enumerate(chain(first, records), 1):
                 yield self.document(number, place, fields)
         if not number:
             raise InputError(f"'{self.name}' holds no documents.")

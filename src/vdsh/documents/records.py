@@ -39,7 +39,7 @@ def read_records(source: Source) -> Generator[Record, None, None]:
 def _text_lines(source: Source, lines: Iterator[str]) -> Iterator[Record]:
     for number, line in enumerate(lines, 1):
         if line.strip():
-            yield f"line {number}", {source.text_fields[0]: line.rstrip("\r\n")}
+            yield f"line {number}", {(source.text_fields or ("text",))[0]: line.rstrip("\r\n")}
 
 
 def _json_lines(source: Source, lines: Iterator[str]) -> Iterator[Record]:
@@ -104,7 +104,7 @@ def _guess_delimiter(header: str, source: Source) -> str:
             cells = next(csv.reader([header], delimiter=delimiter), [])
         except csv.Error:  # told by the source, which names the line
             cells = []
-        return source.text_fields[0] in cells, len(cells)
+        return not {"text", *source.text_fields}.isdisjoint(cells), len(cells)
 
     return max(_DELIMITERS, key=merit)  # the comma where nothing else is better
 

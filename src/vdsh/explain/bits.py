@@ -84,7 +84,7 @@ def _health(model: Model, texts: Sequence[str] | None) -> Iterator[dict[str, Any
         bits, noise = binarize(scores, model.thresholds), None
         if model.has_posterior:
             noise = (model.posterior_of(model.counts(texts[:1000])).sigma ** 2).mean(axis=0)
-        balance, _, _, unused, duplicated = bit_health(scores, bits, noise)
+        balance, unused, duplicated = bit_health(scores, bits, noise)
         correlation = _correlations(bits)
     entropies = entropy(balance)
     for bit in range(model.n_bits):

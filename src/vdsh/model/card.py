@@ -77,19 +77,11 @@ def model_card(model: "Model") -> str:
 
 
 def _card_of_vectors(model: "Model") -> str:
-    facts, learned = model.training, model.learned
+    facts = model.training
     return _CARD_OF_VECTORS.format(
-        model=model.name,
-        n_bits=model.n_bits,
-        n_bytes=model.n_bits // 8,
-        version=__version__,
-        created=facts["created"],
-        documents=facts["documents"],
+        **_shared(model, model.given),
         dimensions=facts["dimensions"],
         source=f" from {facts['source']}" if facts["source"] else "",
-        balance=_balance(learned),
-        health=describe(model.n_bits, learned["unused_bits_"], learned["duplicated_bits_"]),
-        settings="\n".join(f"- {name}: {value}" for name, value in sorted(model.given.items())),
     )
 
 
@@ -100,12 +92,7 @@ def _card_of_texts(model: "Model") -> str:
         if value is None:  # left open: what was chosen
             settings[name] = learned.get(f"{name}_")
     return _CARD.format(
-        model=model.name,
-        n_bits=model.n_bits,
-        n_bytes=model.n_bits // 8,
-        version=__version__,
-        created=facts["created"],
-        documents=facts["documents"],
+        **_shared(model, settings),
         sampled=describe_sample(facts),
         source=f" of {facts['source']}" if facts["source"] else "",
         words=facts["words_per_document"],
@@ -117,10 +104,22 @@ def _card_of_texts(model: "Model") -> str:
         quality=_quality(model),
         epochs=_epochs(learned),
         thresholds=_thresholds(model),
-        balance=_balance(learned),
-        health=describe(model.n_bits, learned["unused_bits_"], learned["duplicated_bits_"]),
-        settings="\n".join(f"- {name}: {value}" for name, value in sorted(settings.items())),
     )
+
+
+def _shared(model: "Model", settings: Mapping[str, Any]) -> dict[str, Any]:
+    facts, learned = model.training, model.learned
+    return {
+        "model": model.name,
+        "n_bits": model.n_bits,
+        "n_bytes": model.n_bits // 8,
+        "version": __version__,
+        "created": facts["created"],
+        "documents": facts["documents"],
+        "balance": _balance(learned),
+        "health": describe(model.n_bits, learned["unused_bits_"], learned["duplicated_bits_"]),
+        "settings": "\n".join(f"- {name}: {value}" for name, value in sorted(settings.items())),
+    }
 
 
 def _labels(learned: Mapping[str, Any]) -> str:

@@ -23,18 +23,10 @@ class BitHealth(NamedTuple):
     """What each bit contributes."""
 
     balance: NDArray[np.float64]  # (n_bits,): share of the documents that have a 1
-    # (n_bits,): of each bit on its own; 1 is the most, for a balance of one half.
-    entropy: NDArray[np.float64]
-    # (n_bits,): variance of a bit's scores over the documents, divided by the noise.
-    spread: NDArray[np.float64]
     # Bits that tell no documents apart: nearly constant, or a collapsed dimension.
     unused: list[int]
     # Bits that repeat an earlier one or its opposite, each with the first such bit.
     duplicated: list[list[int]]
-
-    def describe(self) -> str:
-        """Say in a sentence how the bits are."""
-        return describe(len(self.balance), self.unused, self.duplicated)
 
 
 def bit_health(scores: Scores, bits: Bits, noise: Scores | None = None) -> BitHealth:
@@ -58,8 +50,6 @@ def bit_health(scores: Scores, bits: Bits, noise: Scores | None = None) -> BitHe
     >>> health = bit_health(scores, (scores > 0).view(np.uint8))
     >>> health.unused, health.duplicated
     ([2], [[3, 1]])
-    >>> health.describe()
-    '1 of 4 bits tells no documents apart (2), 1 repeats another (3)'
     """
     rows = sample(len(scores), _MOST_DOCUMENTS)
     scores, bits = scores[rows], bits[rows]
@@ -69,7 +59,7 @@ def bit_health(scores: Scores, bits: Bits, noise: Scores | None = None) -> BitHe
     spread = variance / np.maximum(scale, np.finfo(np.float32).tiny)
     dead = is_constant(balance) | (spread < _COLLAPSED)
     unused = [int(bit) for bit in np.flatnonzero(dead)]
-    return BitHealth(balance, entropy(balance), spread, unused, _duplicated(bits, dead))
+    return BitHealth(balance, unused, _duplicated(bits, dead))
 
 
 def is_constant(balance: NDArray[np.float64]) -> NDArray[np.bool_]:

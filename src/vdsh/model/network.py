@@ -35,13 +35,7 @@ _runs: dict[tuple[int, int], int] = {}  # how long a run is, by the shape of a l
 
 
 def tiled_product(a: Floats, W: Floats) -> Floats:
-    """Compute `a @ W`, tile by tile.
-
-    Parameters
-    ----------
-    a : ndarray of shape (n, m)
-    W : ndarray of shape (m, n_out)
-    """
+    """Compute `a @ W`, tile by tile."""
     short = -len(a) % TILE
     padded = np.pad(a, ((0, short), (0, 0))) if short else a
     tiles = padded.reshape(-1, TILE, a.shape[1])
@@ -104,19 +98,9 @@ def encode(
     b2: Floats,
     *heads: tuple[Floats, Floats],
 ) -> list[Floats]:
-    """Run documents through two ReLU layers and some linear heads.
+    """Run documents through two ReLU layers of H nodes and some linear heads.
 
-    Parameters
-    ----------
-    inputs : Counts or csr_array of shape (n_docs, n_terms)
-    W1, b1, W2, b2 : ndarray
-        The hidden layers, of shapes (n_terms, H), (H,), (H, H), (H,).
-    heads : pairs of ndarray
-        W of shape (H, n_out) and b of shape (n_out,).
-
-    Returns
-    -------
-    list of ndarray of shape (n_docs, n_out), one per head
+    A head is W of shape (H, n_out) and b of shape (n_out,); each gives an array (n_docs, n_out).
     """
     n_docs = inputs.shape[0]
     outputs = [np.empty((n_docs, len(b)), np.float32) for _, b in heads]

@@ -1,5 +1,7 @@
 """Arguments of a search, checked where they come in, and the memory that it would take."""
 
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +9,7 @@ import numpy as np
 
 from vdsh.codes import MAX_BITS, Codes
 from vdsh.errors import InputError
+from vdsh.search.id_kinds import GivenIds, show
 
 WORTH_ASKING = 1 << 28  # bytes
 
@@ -27,6 +30,42 @@ def check_codes(codes: Any, n_bytes: int | None = None) -> Codes:
         )
     checked: Codes = given
     return checked
+
+
+def check_ids(ids: Any, *, unique: bool = True) -> GivenIds:
+    """Return ids as int64 array or list of str, all different, or say what is wrong."""
+    values = ids.tolist() if isinstance(ids, np.ndarray) and ids.dtype.kind not in "iu" else ids
+    if not isinstance(values, np.ndarray):
+        values = list(_iterable(values))
+        if values and all(isinstance(value, str) for value in values):
+            return _different(values) if unique else values
+        if not all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in values):
+            raise InputError("ids must be all integers or all strings.")
+    try:
+        numbers = np.array(values, np.int64).reshape(-1)
+    except OverflowError:
+        raise InputError("Integer ids must fit 64 bits.") from None
+    if isinstance(values, np.ndarray) and not np.array_equal(numbers, values.reshape(-1)):
+        raise InputError("Integer ids must fit 64 bits.")
+    if unique and len(numbers) > 1 and not np.all(numbers[1:] > numbers[:-1]):
+        ordered = np.sort(numbers)
+        repeats = ordered[1:][ordered[1:] == ordered[:-1]]
+        if len(repeats):
+            raise InputError(f"Each id must be given once. {int(repeats[0])} is there twice.")
+    return numbers
+
+
+def _iterable(ids: Any) -> Iterable[Any]:
+    if isinstance(ids, str) or not isinstance(ids, Iterable):
+        raise InputError(f"ids must be a list of integers or strings. Got {show(ids)}.")
+    return ids
+
+
+def _different(ids: list[str]) -> list[str]:
+    if len(set(ids)) < len(ids):
+        repeat = Counter(ids).most_common(1)[0][0]
+        raise InputError(f"Each id must be given once. {show(repeat)} is there twice.")
+    return ids
 
 
 def check_list(name: str, values: Any, what: str = "a list") -> None:

@@ -1,29 +1,192 @@
-"""From the ids a user gives to the kind that holds them; strings are one buffer of UTF-8."""
+"""Ids of codes: find rows by id, order ties. Integers may just count up; strings are UTF-8.
+
+Ids of any kind are those of all rows ever added, in row order. A removed id may be given again, so
+an id can stand at several rows; the last one counts.
+"""
 
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.errors import FolderError, InputError
-from vdsh.search.ids import (
-    UNKNOWN,
-    Arrays,
-    CountedIds,
-    GrowingArray,
-    IdArray,
-    IntegerIds,
-    counts_up,
-)
 from vdsh.search.parts import Rows
 
+GivenIds = NDArray[np.int64] | list[str]
+IdArray = NDArray[np.int64] | NDArray[np.object_]
+Arrays = dict[str, NDArray[Any]]
+
+UNKNOWN = -1
 GAP = 1 << 24  # between the keys of neighbours, for ids that come in between later
 FEW = 1000  # ids put in order one by one rather than by sorting all
 
-GivenIds = NDArray[np.int64] | list[str]
+
+class GrowingArray:
+    """An array that makes room for more values now and then, not on every append."""
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self._room = values
+        self._size = len(values)
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """The values so far."""
+        return self._room[: self._size]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory, room to grow included."""
+        return self._room.nbytes
+
+    def append(self, values: NDArray[Any]) -> None:
+        """Add values at the end."""
+        needed = self._size + len(values)
+        if needed > len(self._room):
+            room = np.empty(max(needed, self._size * 3 // 2), self._room.dtype)
+            room[: self._size] = self.values
+            self._room = room
+        self._room[self._size : needed] = values
+        self._size = needed
+
+    def widen(self, dtype: Any) -> None:
+        """Change the type of all values."""
+        self._room = self.values.astype(dtype, copy=False)
+
+
+class CountedIds:
+    """Ids that count up by one from a start: nothing is stored."""
+
+    kind = "counted"
+
+    def __init__(self, start: int, n_rows: int) -> None:
+        self.start = start
+        self.n_rows = n_rows
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def take(self, rows: Rows) -> IdArray:
+        """Return the ids of rows, in the shape of `rows`."""
+        return rows + self.start
+
+    def find(self, ids: NDArray[np.int64]) -> Rows:
+        """Return the last row of each id, -1 where there is none."""
+        known = (ids >= self.start) & (ids <= self.start + (self.n_rows - 1))
+        return np.where(known, ids - self.start, UNKNOWN)
+
+    def append(self, ids: NDArray[np.int64]) -> None:
+        """Add the ids of new rows."""
+        self.n_rows += len(ids)
+
+    def continued_by(self, ids: NDArray[np.int64]) -> bool:
+        """Say whether new ids go on counting."""
+        return not len(ids) or (int(ids[0]) == self.start + self.n_rows and counts_up(ids))
+
+    def as_integers(self) -> "IntegerIds":
+        """Return the same ids, stored one by one."""
+        integers = IntegerIds()
+        integers.append(self.start + np.arange(self.n_rows, dtype=np.int64))
+        return integers
+
+    def keys(self) -> None:
+        """Return None: rows are in the order of their ids."""
+        return None
+
+    def arrays(self) -> Arrays:
+        """Return what a file needs to hold."""
+        return {"id_range": np.array([self.start, self.n_rows], np.int64)}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory."""
+        return 0
+
+
+class IntegerIds:
+    """Any int64 ids, in four bytes each where they fit."""
+
+    kind = "integers"
+
+    def __init__(self, ids: NDArray[Any] | None = None) -> None:
+        self._ids = GrowingArray(np.zeros(0, np.int32) if ids is None else ids)
+        self._ascending = bool(np.all(self._values[1:] > self._values[:-1]))
+        self._order: NDArray[np.int64] | None = None  # rows sorted by id, without the recent ones
+        self._recent: dict[int, int] = {}  # id to row of those after
+
+    @property
+    def _values(self) -> NDArray[Any]:
+        return self._ids.values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def take(self, rows: Rows) -> IdArray:
+        """Return the ids of rows, in the shape of `rows`."""
+        return self._values[rows].astype(np.int64)
+
+    def append(self, ids: NDArray[np.int64]) -> None:
+        """Add the ids of new rows."""
+        first = len(self)
+        if len(ids) and not _fits_32(ids):
+            self._ids.widen(np.int64)
+        self._ids.append(ids.astype(self._values.dtype))
+        added = self._values[max(first - 1, 0) :]
+        self._ascending &= bool(np.all(added[1:] > added[:-1]))
+        if self._order is not None:
+            self._recent.update(zip(ids.tolist(), range(first, len(self)), strict=True))
+
+    def find(self, ids: NDArray[np.int64]) -> Rows:
+        """Return the last row of each id, -1 where there is none."""
+        if self._ascending:
+            return _search(self._values, None, ids)
+        if self._order is None or len(self._recent) > 1000 + len(self._order) // 8:
+            self._order = np.argsort(self._values, kind="stable")
+            self._recent = {}
+        rows = _search(self._values, self._order, ids)
+        if self._recent:
+            recent = (self._recent.get(i, UNKNOWN) for i in ids.tolist())
+            rows = np.maximum(rows, np.fromiter(recent, np.int64, len(ids)))
+        return rows
+
+    def keys(self) -> NDArray[np.int64] | None:
+        """Return the ids, or None where rows are in their order."""
+        return None if self._ascending else self._values
+
+    def arrays(self) -> Arrays:
+        """Return what a file needs to hold."""
+        return {"ids": self._values}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory."""
+        return self._ids.nbytes + (0 if self._order is None else self._order.nbytes)
+
+
+def counts_up(ids: NDArray[np.int64]) -> bool:
+    """Say whether each id is one more than the id before.
+
+    >>> counts_up(np.array([7, 8, 9])), counts_up(np.array([7, 9]))
+    (True, False)
+    """
+    whole = int(ids[-1]) - int(ids[0]) == len(ids) - 1
+    return whole and bool(np.all(ids[1:] > ids[:-1]))
+
+
+def _fits_32(ids: NDArray[np.int64]) -> bool:
+    limits = np.iinfo(np.int32)
+    return bool(limits.min <= ids.min() and ids.max() <= limits.max)
+
+
+def _search(values: NDArray[Any], order: NDArray[np.int64] | None, ids: NDArray[np.int64]) -> Rows:
+    """Find the last row of each id; without an order, values ascend."""
+    n_sorted = len(values) if order is None else len(order)
+    if not n_sorted:
+        return np.full(len(ids), UNKNOWN)
+    wanted = ids.astype(values.dtype)  # or all values become int64; what does not fit is not there
+    places = np.searchsorted(values[:n_sorted], wanted, side="right", sorter=order) - 1
+    rows = places if order is None else order[places]
+    return np.where((places >= 0) & (values[rows] == ids), rows, UNKNOWN)
 
 
 class StringIds:
@@ -64,7 +227,8 @@ class StringIds:
     def append(self, ids: list[str]) -> None:
         """Add the ids of new rows."""
         first = len(self)
-        encoded = [_encode(i) for i in ids]
+        # Python strings may hold lone surrogates, from file names for example.
+        encoded = [i.encode("utf-8", "surrogatepass") for i in ids]
         ends = np.cumsum([len(e) for e in encoded], dtype=np.int64)
         self._text.append(np.frombuffer(b"".join(encoded), np.uint8))
         self._ends.append(ends + (self._ends.values[-1] if first else 0))
@@ -134,47 +298,6 @@ class StringIds:
 
 
 Ids = CountedIds | IntegerIds | StringIds
-
-
-def _encode(string: Any) -> bytes:
-    # Python strings may hold lone surrogates, from file names for example.
-    return bytes(string.encode("utf-8", "surrogatepass"))
-
-
-def check_ids(ids: Any, *, unique: bool = True) -> GivenIds:
-    """Return ids as int64 array or list of str, all different, or say what is wrong."""
-    values = ids.tolist() if isinstance(ids, np.ndarray) and ids.dtype.kind not in "iu" else ids
-    if not isinstance(values, np.ndarray):
-        values = list(_iterable(values))
-        if values and all(isinstance(value, str) for value in values):
-            return _different(values) if unique else values
-        if not all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in values):
-            raise InputError("ids must be all integers or all strings.")
-    try:
-        numbers = np.array(values, np.int64).reshape(-1)
-    except OverflowError:
-        raise InputError("Integer ids must fit 64 bits.") from None
-    if isinstance(values, np.ndarray) and not np.array_equal(numbers, values.reshape(-1)):
-        raise InputError("Integer ids must fit 64 bits.")
-    if unique and len(numbers) > 1 and not np.all(numbers[1:] > numbers[:-1]):
-        ordered = np.sort(numbers)
-        repeats = ordered[1:][ordered[1:] == ordered[:-1]]
-        if len(repeats):
-            raise InputError(f"Each id must be given once. {int(repeats[0])} is there twice.")
-    return numbers
-
-
-def _iterable(ids: Any) -> Iterable[Any]:
-    if isinstance(ids, str) or not isinstance(ids, Iterable):
-        raise InputError(f"ids must be a list of integers or strings. Got {show(ids)}.")
-    return ids
-
-
-def _different(ids: list[str]) -> list[str]:
-    if len(set(ids)) < len(ids):
-        repeat = Counter(ids).most_common(1)[0][0]
-        raise InputError(f"Each id must be given once. {show(repeat)} is there twice.")
-    return ids
 
 
 def show(value: Any) -> str:

@@ -10,9 +10,16 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Codes
 from vdsh.errors import FolderError, InputError, needing
-from vdsh.search.checks import check_codes, check_count, check_memory, check_queries
-from vdsh.search.id_kinds import GivenIds, check_ids, check_kind, make_ids, show
-from vdsh.search.ids import CountedIds, IdArray, IntegerIds
+from vdsh.search.checks import check_codes, check_count, check_ids, check_memory, check_queries
+from vdsh.search.id_kinds import (
+    CountedIds,
+    GivenIds,
+    IdArray,
+    IntegerIds,
+    check_kind,
+    make_ids,
+    show,
+)
 from vdsh.search.index_file import from_arrays, to_arrays, write_arrays
 from vdsh.search.parts import Mask, RowHits, Rows
 from vdsh.search.rows import RowIndex

@@ -36,24 +36,10 @@ def nearest_in(
     bounds: Rows,
     scratch: NDArray[Any],
 ) -> tuple[Rows, Distances]:
-    """Find the k best rows of two parts together, for each query.
+    """Find the k best rows of two parts together, for each query, in order.
 
-    Parameters
-    ----------
-    parts : tuple of Part
-        Scanned one after the other.
-    queries : ndarray of shape (n_queries, n_bytes)
-    n_rows : int
-        No more rows than this will be met.
-    bounds : ndarray of shape (n_queries,)
-        Distances within which k rows are known to lie.
-    scratch : ndarray of shape (64,)
-        Of the type that holds any distance.
-
-    Returns
-    -------
-    rows, distances : ndarray of shape (n_queries, k)
-        In order; where there are fewer than k, row -1 at a far distance.
+    No more than `n_rows` rows will be met, and k of them lie within `bounds` (n_queries,). Where
+    there are fewer than k, row -1 follows at a far distance. `scratch` is that of `parts`.
     """
     best = empty_best(queries, k, n_rows, scratch)
     for q in range(bounds.size):

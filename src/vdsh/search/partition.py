@@ -22,24 +22,12 @@ Offsets = NDArray[np.uint32]
 
 
 class Partition:
-    """Codes to scan and the rows they stand for.
+    """Codes to scan, all or only the distinct ones, and the rows they stand for.
 
-    Parameters
-    ----------
-    strips : Strips
-        The codes, all of them or only the distinct ones.
-    base : int, default=0
-        Row of the first code, where each position holds one row.
-    offsets, members : ndarray, optional
-        Position p holds the rows `members[offsets[p]:offsets[p + 1]]`, or `members[p]` without
-        offsets.
-    tables : Tables, optional
-        Lead to codes near a query; the codes are in their order.
-
-    Attributes
-    ----------
-    grouped : bool
-        Whether each distinct code is kept once.
+    Where each position holds one row, `base` is the first; else position p holds the rows
+    `members[offsets[p]:offsets[p + 1]]`, or `members[p]` without offsets. Where there are `tables`,
+    which lead to codes near a query, the codes are in their order. `grouped`: whether each distinct
+    code is kept once.
     """
 
     def __init__(

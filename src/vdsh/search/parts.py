@@ -35,14 +35,8 @@ Found = NDArray[np.int64]
 class Strips:
     """A growing array of codes.
 
-    Parameters
-    ----------
-    n_bytes : int
-        Length of a code.
-    data : ndarray of shape (n_strips, n_bytes, 64), optional
-        Strips already laid out, such as those of a mapped file.
-    size : int, default=0
-        How many codes `data` holds; the rest of the last strip is room to grow.
+    `data` (n_strips, n_bytes, 64) are strips already laid out, such as those of a mapped file, and
+    `size` is how many codes they hold; the rest of the last strip is room to grow.
     """
 
     def __init__(self, n_bytes: int, data: Codes | None = None, size: int = 0) -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Codes
 from vdsh.jit import available_threads, compiled
-from vdsh.search.ids import GrowingArray
+from vdsh.search.id_kinds import GrowingArray
 from vdsh.search.partition import Partition, make_partition, one_row_each
 from vdsh.search.parts import MAX_QUERIES, Found, Mask, RowHits, Rows, Rules, Strips, sort_found
 from vdsh.search.probing import TableKeeper, search_tables, within_tables

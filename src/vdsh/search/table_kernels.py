@@ -123,13 +123,8 @@ def nearest_by_tables(
 ) -> tuple[Rows, Distances, Mask, Rows]:
     """Find the k best rows of two parts, the first of which has tables.
 
-    Returns
-    -------
-    rows, distances : ndarray of shape (n_queries, k)
-    done : ndarray of bool of shape (n_queries,)
-        Queries that were answered; for others a scan is faster.
-    bounds : ndarray of int64 of shape (n_queries,)
-        Distances within which k rows lie.
+    Besides rows and distances (n_queries, k), it says which queries were answered, since for others
+    a scan is faster, and within which distances k rows lie.
     """
     best = empty_best(queries, k, n_rows, scratch)
     done, bounds = np.zeros(queries.shape[0], np.bool_), np.zeros(queries.shape[0], np.int64)
@@ -174,44 +169,26 @@ def _follow(
     rules: Rules,
     best: Best,
 ) -> None:
-    """Scan the buckets of one step."""
-    size = WAITING
-    while size == WAITING:
-        limit = min(limit, best.status[q, KTH])
-        size = next_buckets(probe, tables, limit, waiting)
-        _visit(probe, tables, waiting[:, :size], main, q, query, k, limit, rules, best)
-
-
-@kernel()
-def _visit(
-    probe: Probe,
-    tables: Tables,
-    waiting: Waiting,
-    main: Part,
-    q: int,
-    query: Codes,
-    k: int,
-    limit: Whole,
-    rules: Rules,
-    best: Best,
-) -> None:
-    """Scan buckets, those that seem nearest first: others may then be too far."""
-    status = best.status
+    """Scan the buckets of one step, those that seem nearest first: others may then be too far."""
+    status, size = best.status, WAITING
     strip_cost = STRIP_BYTE * query.shape[1]
-    distance, cost = np.int64(0), 0.0
-    while distance <= min(limit, status[q, KTH]):
-        following = np.int64(NO_KEY)
-        for i in range(waiting.shape[1]):
-            if waiting[1, i] == distance:
-                bucket = waiting[0, i]
-                if first_time(probe, bucket):
-                    start, stop = bucket_range(tables, bucket)
-                    scan_range(main, start, stop, q, query, k, rules, best)
-                    cost += VISIT + strip_cost * ((stop - start) // STRIP + 1)
-            elif waiting[1, i] > distance:
-                following = min(following, waiting[1, i])
-        distance = following
-    probe.spent[0] += cost
+    while size == WAITING:
+        limit = min(limit, status[q, KTH])
+        size = next_buckets(probe, tables, limit, waiting)
+        distance, cost = np.int64(0), 0.0
+        while distance <= min(limit, status[q, KTH]):
+            following = np.int64(NO_KEY)
+            for i in range(size):
+                if waiting[1, i] == distance:
+                    bucket = waiting[0, i]
+                    if first_time(probe, bucket):
+                        start, stop = bucket_range(tables, bucket)
+                        scan_range(main, start, stop, q, query, k, rules, best)
+                        cost += VISIT + strip_cost * ((stop - start) // STRIP + 1)
+                elif waiting[1, i] > distance:
+                    following = min(following, waiting[1, i])
+            distance = following
+        probe.spent[0] += cost
 
 
 @kernel()

@@ -61,10 +61,6 @@ def choose_luts(strips: Strips, shape: Shape) -> Luts:
 
     A table reads its own substring, as one number, and then an entry, eight bytes a number: the
     bits of the first substring and as many others as fit.
-
-    Returns
-    -------
-    luts : ndarray of uint64 of shape (n_tables, 1 + n_words, n_bytes, 256)
     """
     step = max(1, len(strips) // SAMPLE)
     bits = unpack(strips.take(np.arange(0, len(strips), step)[:SAMPLE]))
@@ -132,15 +128,9 @@ class Tables(NamedTuple):
 
 
 def build_tables(strips: Strips) -> tuple[Order, Strips, Tables] | None:
-    """Sort codes and make their tables; None where tables would not help.
+    """Sort codes by their first substring and make their tables; None where those would not help.
 
-    Returns
-    -------
-    order : ndarray of uint32
-        The old position of each code.
-    strips : Strips
-        The codes, sorted by their first substring.
-    tables : Tables
+    It gives the old position of each code, the codes in the new order, and the tables.
     """
     from vdsh.search.table_kernels import place_entries, read_all, sort_by_substring
 

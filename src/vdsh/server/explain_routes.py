@@ -29,13 +29,15 @@ map_router = APIRouter(prefix="/v1/map", route_class=JsonRoute, tags=["map"])
 BitsAnswer = answer("BitsAnswer", "All bits.", bits=list[answers.BitAnswer])
 MapAnswer = answer(
     "MapAnswer",
-    "The documents on the map; `label` holds places in `labels`, -1 where there is none.",
+    "The documents on the map; `label` holds places in `labels`, -1 where there is none. So does "
+    "`place` of each of `fields` in its `values`.",
     ids=list[str],
     x=list[float],
     y=list[float],
     label=list[int],
     labels=list[str],
     titles=list[str],
+    fields=dict[str, dict[str, list[Any]]],
     documents=int,
 )
 
@@ -139,6 +141,6 @@ def _answer(pool: StorePool, *, packed: bool) -> bytes:
 def _written(found: CorpusMap) -> bytes:
     x, y = found.points.round(4).T.tolist()
     fields = {"ids": found.ids, "x": x, "y": y, "label": found.label.tolist()}
-    fields |= {"labels": found.labels, "titles": found.titles}
+    fields |= {"labels": found.labels, "titles": found.titles, "fields": found.fields}
     written = orjson.dumps(fields | {"documents": found.facts["documents"]})
     return gzip.compress(written, 6, mtime=0)

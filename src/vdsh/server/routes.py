@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
@@ -11,7 +12,7 @@ from pydantic import Field
 
 from vdsh import __version__
 from vdsh.codes import to_hex
-from vdsh.corpus_map import title
+from vdsh.corpus_map import MOST_VALUES, small_fields, title
 from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.server import answers
@@ -34,7 +35,6 @@ from vdsh.store import Hit, Hits, Store
 from vdsh.store.engine import ModelChangedError
 from vdsh.store.hits import ParsedQuery, Within
 from vdsh.store.ranking import choose_rank
-from vdsh.store.where import RESERVED
 from vdsh.text.languages import language
 from vdsh.words.passages import DOTS, one_line
 
@@ -43,9 +43,8 @@ if TYPE_CHECKING:
 
 MOST_CHARACTERS = 2**25  # of the texts of an answer
 
-# Facets: documents whose values are looked at, fields, values of each, characters of a value, and
-# seconds after which no more values are counted.
-SAMPLE, MOST_FIELDS, MOST_VALUES, LONGEST, SECONDS = 300, 5, 20, 60, 1.0
+# Facets: documents whose values are looked at, fields, and seconds to count values in.
+SAMPLE, MOST_FIELDS, SECONDS = 300, 5, 1.0
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["search"])
 
@@ -61,6 +60,7 @@ INFO: dict[str, Any] = {
         "The model that makes the codes.",
         name=str,
         bits=int,
+        bits_of_words=(int, Field(description="Bits that words explain; then those of vectors.")),
         fingerprint=str,
         documents=int | None,
         terms=int,
@@ -90,6 +90,7 @@ async def info(service: ServiceDep) -> Json:
             "model": {
                 "name": model.name,
                 "bits": model.n_bits,
+                "bits_of_words": 0 if model.takes_vectors else model.topic.n_bits,
                 "fingerprint": facts["model"]["fingerprint"],
                 "documents": model.training.get("documents"),
                 "terms": len(model.words),
@@ -273,15 +274,11 @@ def _title(hit: Hit) -> str:
 
 def _find_values(store: Store) -> dict[str, list[Any]]:
     """Find labels and fields whose values repeat, the commonest values first."""
-    seen: dict[str, Counter[Any]] = {"label": Counter()}
-    for document in store.sample(SAMPLE):
-        seen["label"].update(document.labels or ())
-        for field, value in document.metadata.items():
-            if isinstance(value, str | int) and len(str(value)) <= LONGEST:
-                seen.setdefault(field, Counter())[value] += 1
-    fields = ["label", *(f for f in seen if f not in (*RESERVED, "and", "or", "not"))]
-    small = [f for f in fields if f == "label" or 2 * len(seen[f]) <= min(40, seen[f].total())]
-    return {f: [v for v, _ in seen[f].most_common(MOST_VALUES)] for f in small[:MOST_FIELDS]}
+    sample = store.sample(SAMPLE)
+    labels = Counter(label for document in sample for label in document.labels or ())
+    found = {"label": [label for label, _ in labels.most_common(MOST_VALUES)]}
+    found |= small_fields([document.metadata for document in sample])
+    return dict(islice(found.items(), MOST_FIELDS))
 
 
 def _count_values(store: Store, found: dict[str, list[Any]], where: Any) -> list[dict[str, Any]]:

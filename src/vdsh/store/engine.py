@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -135,6 +136,10 @@ class Engine(ABC):
         Raises `ModelChangedError` where the codes of the store are of another model than theirs.
         """
 
+    def hold(self, name: str) -> AbstractContextManager[bool]:
+        """Hold a lock of that name, where the engine has locks; True where no other has it."""
+        return nullcontext(True)
+
     @abstractmethod
     def remove(self, ids: Sequence[str]) -> int:
         """Delete documents; return how many were there."""
@@ -224,8 +229,9 @@ class Engine(ABC):
     def compact(self) -> None:
         """Forget models that are not used, and give back the space of what was deleted."""
 
-    def interrupt(self) -> None:  # noqa: B027  (not every engine can)
-        """Make a call of another thread give up soon, where the engine can; it raises then."""
+    @abstractmethod
+    def interrupt(self) -> None:
+        """Make a call of another thread give up soon; it raises then."""
 
     @abstractmethod
     def close(self) -> None:

@@ -333,10 +333,10 @@ def table(
     `width`: places in a line. `words`: what to mark; by default the words of the query that each
     hit is known to have.
     """
-    starts = _starts(hits, 3 * width // 10, width // 6)
+    starts = _starts(hits, 2 * width // 5, width // 6)
     room = width - max(map(n_cells, starts), default=0)
-    if room < _LEAST:
-        starts = _starts(hits, width // 2, width // 4)
+    if room < _LEAST or any(n_cells(hit.id) > 2 * width // 5 for hit in hits):
+        starts = _starts(hits, width * 2 // 3, width // 4)  # paths of files, whole if possible
         indent = max((len(_number(hit)) for hit in hits), default=0) + len(_GAP)
         starts = [f"{start.rstrip()}\n{' ' * indent}" for start in starts]
         room = max(_LEAST, width - indent)

@@ -19,7 +19,7 @@ from vdsh.search.id_kinds import show
 _ADVICE = "Restore a copy, or index the documents into a new store."
 COLUMNS = "id, text, labels, metadata, code"
 
-_NAME = re.compile(r"[^\W\d_]{3}.*(?<!\d)$", re.DOTALL)
+_LETTERS = re.compile(r"[^\W\d_]{3}")
 _ENDING = re.compile(r"\.[A-Za-z]\w{0,4}$")  # of a file
 
 Row = tuple[str, str, str | None, str, bytes]  # id, text, labels, metadata, code
@@ -74,7 +74,7 @@ def searched_text(id: str, text: str, metadata: Mapping[str, Any]) -> str:
     """
     title = metadata.get("title")
     parts = [title] if isinstance(title, str) and not text.lstrip("# \n").startswith(title) else []
-    if _NAME.search(id):
+    if _LETTERS.search(id) and not id[-1].isdecimal():
         parts.append(_ENDING.sub("", id))
     return "\n".join([*parts, text])
 

@@ -206,7 +206,7 @@ def _by_relevance(
     if unquoted:
         ranking = rank(query._replace(words=words._replace(phrases=())), strict=True)
         found = engine.relevant(ranking, where)
-    asked = [term.word for term in ranking.words.terms(language)]
+    asked = ranking.words.content(language)
     having = words_in([one.document.text for one in found], asked, language)
     hits = [
         to_hit(one)._replace(words=tuple(some), **ranking.scores[one.document.id]._asdict())

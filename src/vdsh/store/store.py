@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from html import escape
 from operator import methodcaller
@@ -88,6 +89,10 @@ class Store(Learning, Verbs):
         """Remove what `remember` wrote."""
         for batch in in_batches([prefix + key for key in keys], BATCH):
             self._ask(lambda engine, some=batch: engine.values.remove(some))  # type: ignore[misc]
+
+    def hold(self, name: str) -> AbstractContextManager[bool]:
+        """Hold a lock on a server; False where another process has it. Milvus has no locks."""
+        return self._engine.hold(name)
 
     @property
     def model(self) -> Model:

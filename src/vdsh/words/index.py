@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vdsh.jit import compiled
+from vdsh.jit import compiled, once
 from vdsh.text.languages import Language, fold
 from vdsh.text.tokenizer import hash_plainly
 from vdsh.words.lexicon import exact_term
 from vdsh.words.query import Term, WordQuery
-from vdsh.words.segment import ABSENT, Passages, Postings, Segment
+from vdsh.words.segment import ABSENT, Postings, Segment
 from vdsh.words.vocabulary import Initial, begin_with, nearest_words
 
 K1, B = 1.2, 0.75  # as SQLite's FTS5 has them
@@ -30,7 +30,7 @@ class Asked(NamedTuple):
 
     terms: list[Term]
     hashes: NDArray[np.uint64]
-    spans: list[tuple[Numbers, Numbers]]  # where the entries of each term are in each segment
+    spans: Numbers  # (n_segments, 2, n_terms): where the entries of terms begin and end
     df: Numbers
     missing: list[str]  # words that no document has
 
@@ -118,7 +118,12 @@ def with_passage(document: Any, passage: Any) -> Any:
 
 def for_length(lengths: NDArray[Any], mean: float) -> NDArray[Any]:
     """Give what BM25 adds to a word's count, by the length of the document."""
-    return K1 * (1 - B) + K1 * B / mean * lengths
+    least, slope = _for_length(mean)
+    return least + slope * lengths
+
+
+def _for_length(mean: float) -> tuple[float, float]:
+    return K1 * (1 - B), K1 * B / mean
 
 
 class WordIndex:
@@ -148,24 +153,17 @@ class WordIndex:
     def score(self, asked: Asked) -> Matches:
         """Score the documents that have words of a query that were looked up."""
         chosen, weights = weigh(asked.terms, asked.df, self.n_docs)
-        spans = [(starts[chosen], stops[chosen]) for starts, stops in asked.spans]
-        room, n = _room(spans), 0  # for all segments: what was found is not copied
+        spans, hashes = np.take(asked.spans, chosen, axis=2), asked.hashes[chosen]
+        numbers, scores, ends = self._add_up(spans, weights)
         long, best = [np.zeros(0, np.int64)], [np.zeros((0, 2), np.uint32)]
-        for segment, places in zip(self.segments, spans, strict=True):
-            here = room[0][n:], room[1][n:]
-            n_found = _add_up(segment.documents, places, weights, self._mean_length, here)
-            found = here[0][:n_found]
-            if n_found and len(segment.passages.owners):
-                hashes = asked.hashes[chosen]
-                at, where = _add_passages(segment.passages, hashes, weights, found, here[1])
-                long.append(segment.first + found[at])
+        for i, segment in enumerate(self.segments):
+            if len(segment.passages.owners):
+                here = slice(ends[i], ends[i + 1])
+                at, where = _add_passages(segment, hashes, weights, numbers[here], scores[here])
+                long.append(numbers[here][at])
                 best.append(where)
-            found += segment.first
-            n += n_found
-        shares = room[1][:n] / max(weights.sum(), LEAST_IDF)
-        return Matches(
-            room[0][:n], shares, asked.missing, np.concatenate(long), np.concatenate(best)
-        )
+        shares = scores / max(weights.sum(), LEAST_IDF)
+        return Matches(numbers, shares, asked.missing, np.concatenate(long), np.concatenate(best))
 
     def having(self, words: Sequence[str], *, exactly: bool = False) -> Numbers:
         """Return the documents that have all of some words, in any form or as they are, in order.
@@ -177,12 +175,11 @@ class WordIndex:
         if exactly:
             pairs = zip(content, terms, strict=True)
             terms = [exact_term(word, stem, self.language) or stem for word, stem in pairs]
-        hashes = hash_plainly(sorted(set(terms)))
+        _, spans, _ = self._find(sorted(set(terms)))
         parts = [np.zeros(0, np.int64)]
-        for segment in self.segments:
+        for segment, here in zip(self.segments, spans.tolist(), strict=True):
             postings = segment.documents
-            starts, stops = postings.find(hashes)
-            lists = [postings.places[i:j] for i, j in zip(starts, stops, strict=True)]
+            lists = [postings.places[i:j] for i, j in zip(*here, strict=True)]
             lists.sort(key=len)
             all_there = np.flatnonzero(postings.lengths != ABSENT)
             places: NDArray[Any] = lists[0] if lists else all_there
@@ -206,40 +203,60 @@ class WordIndex:
         order = np.argsort(-df, kind="stable")
         return [names[i] for i in order[:MOST_MEANT] if df[i]]
 
-    def _find(
-        self, terms: Sequence[str]
-    ) -> tuple[NDArray[np.uint64], list[tuple[Numbers, Numbers]], Numbers]:
+    def _find(self, terms: Sequence[str]) -> tuple[NDArray[np.uint64], Numbers, Numbers]:
         """Tell where the entries of terms are in each segment, and how many documents have them."""
         hashes = hash_plainly(terms)
-        found = [segment.documents.find(hashes) for segment in self.segments]
-        df = sum((stops - starts for starts, stops in found), np.zeros(len(terms), np.int64))
-        return hashes, found, np.minimum(df, self.n_docs)  # a hostile one may have more
+        if compiled(0):
+            from vdsh.words.term_kernels import find_all
 
+            spans = find_all(self._addresses, hashes)
+        else:
+            found = [segment.documents.find(hashes) for segment in self.segments]
+            spans = np.array(found, np.int64).reshape(len(found), 2, len(terms))
+        df = (spans[:, 1] - spans[:, 0]).sum(axis=0)
+        return hashes, spans, np.minimum(df, self.n_docs)  # a hostile one may have more
 
-def _room(spans: Sequence[tuple[Numbers, Numbers]]) -> tuple[Numbers, NDArray[np.float64]]:
-    """Make room for the texts, and their scores, that entries can be of."""
-    size = sum(int((stops - starts).sum()) for starts, stops in spans)
-    return np.empty(size, np.int64), np.empty(size)
+    def _add_up(self, spans: Numbers, weights: NDArray[np.float64]) -> tuple[Any, Any, Any]:
+        """Add up BM25 of terms: documents, scores, and where those of each segment begin."""
+        if compiled(0):
+            from vdsh.words.term_kernels import add_up_all
+
+            return add_up_all(self._addresses, spans, weights, *_for_length(self._mean_length))
+        pairs = zip([one.documents for one in self.segments], spans, strict=True)
+        parts = [_add_up(*pair, weights, self._mean_length) for pair in pairs]
+        numbers = [one.first + found for one, (found, _) in zip(self.segments, parts, strict=True)]
+        ends = np.cumsum([0, *map(len, numbers)])
+        return np.concatenate(numbers), np.concatenate([scores for _, scores in parts]), ends
+
+    @once
+    def _addresses(self) -> Numbers:
+        """Tell kernels about each segment: its first text, terms, texts, and where arrays lie."""
+        rows = [
+            [one.first, len(one.documents.hashes), len(one.documents.lengths)]
+            + [array.ctypes.data for array in one.documents]
+            for one in self.segments
+        ]
+        return np.array(rows, np.int64).reshape(len(rows), 8)
 
 
 def _add_passages(
-    inside: Passages,
+    segment: Segment,
     hashes: NDArray[np.uint64],
     weights: NDArray[np.float64],
     found: Numbers,
     scores: NDArray[np.float64],
 ) -> tuple[Numbers, NDArray[np.uint32]]:
     """Join the scores of long documents with those of their best passages; say where both are."""
-    spans = inside.postings.find(hashes)
-    room = _room([spans])
-    n = _add_up(inside.postings, spans, weights, PASSAGE_LENGTH, room)
-    passages, values = room[0][:n], room[1][:n]
+    inside = segment.passages
+    spans = np.stack(inside.postings.find(hashes))
+    passages, values = _add_up(inside.postings, spans, weights, PASSAGE_LENGTH)
+    n = len(passages)
     owners = inside.owners[passages].astype(np.int64)  # in order
     firsts = np.flatnonzero(np.diff(owners, prepend=-1))
     most = np.maximum.reduceat(values, firsts) if n else values
     best = np.flatnonzero(values == np.repeat(most, np.diff(firsts, append=n)))
     best = best[np.diff(owners[best], prepend=-1) != 0]  # of two alike, the first
-    at, there = places_of(owners[best], found)
+    at, there = places_of(segment.first + owners[best], found)
     at, best = at[there], best[there]
     scores[at] = with_passage(scores[at], values[best])
     return at, inside.spans[passages[best]]
@@ -247,25 +264,22 @@ def _add_passages(
 
 def _add_up(
     postings: Postings,
-    spans: tuple[Numbers, Numbers],  # where the entries of each term begin and end
+    spans: Numbers,  # (2, n_terms): where the entries of each term begin and end
     weights: NDArray[np.float64],
     mean_length: float,
-    room: tuple[Numbers, NDArray[np.float64]],
-) -> int:
-    """Add up BM25 of terms; write which texts have some, in order, and their scores."""
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Add up BM25 of terms; give the texts that have some, in order, and their scores."""
     if compiled(0):
         from vdsh.words.term_kernels import add_up
 
-        lengths = K1 * (1 - B), K1 * B / mean_length  # as in `for_length`
-        return add_up(*postings[2:], *spans, weights, *lengths, *room)
+        return add_up(*postings[2:], spans, weights, *_for_length(mean_length))
     entries = list(map(slice, *spans))
     parts = [postings.places[some] for some in entries]
     if not any(map(len, parts)):
-        return 0
+        return np.zeros(0, np.int64), np.zeros(0)
     places = np.concatenate(parts)
     counts = np.concatenate([postings.counts[some] for some in entries])
     weighed = np.repeat(weights, [len(part) for part in parts])
     values = weighed * (counts / (counts + for_length(postings.lengths[places], mean_length)))
     found, positions = np.unique(places, return_inverse=True)
-    room[0][: len(found)], room[1][: len(found)] = found, np.bincount(positions, values)
-    return len(found)
+    return found.astype(np.int64), np.bincount(positions, values)

@@ -62,6 +62,10 @@ class WordQuery(NamedTuple):
         quoted = {word for phrase in self.phrases for word in phrase}
         return bool(quoted and self.words.keys() - quoted - language.stop_words)
 
+    def content(self, language: Language) -> list[str]:
+        """List its words but for stop words, and its names."""
+        return [*(word for word in self.words if word not in language.stop_words), *self.names]
+
     def terms(self, language: Language) -> list[Term]:
         """Give the terms to look for."""
         words = {w: n for w, n in self.words.items() if w not in language.stop_words}

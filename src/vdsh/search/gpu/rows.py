@@ -14,7 +14,6 @@ from vdsh.search.gpu.scan import (
     NOTHING,
     PLACE_BITS,
     UNIT,
-    Queries,
     Span,
     fill,
     n_words,
@@ -41,12 +40,6 @@ class GpuRows(NumberedRows):
     Codes lie in the order of their keys, so that of equal distances the first place is the first
     answer. A search goes up through samples: the k-th distance in a small one bounds what has to
     be kept of a larger one, and the last scan reads all codes once.
-
-    Parameters
-    ----------
-    codes : ndarray of uint8 of shape (n, n_bytes)
-    device : str
-        As torch names it.
     """
 
     def __init__(self, codes: Codes, device: str = "cuda") -> None:
@@ -148,14 +141,14 @@ class GpuRows(NumberedRows):
         mask, _ = self._allowed(allowed)
         hits: list[RowHits] = []
         for asked in self._batches(queries, LEAST_KEPT):
-            bounds = self._planes.new_full((asked.n_queries,), min(radius, self.n_bits))
+            bounds = self._planes.new_full((len(asked),), min(radius, self.n_bits))
             parts = [found for found, _ in self._spans(asked, bounds, LEAST_KEPT, mask)]
             found = torch.cat([self._nothing(asked), *parts], dim=1).sort(dim=1).values
             n_found = (found != NOTHING).sum(1).tolist()
             hits += [self._hits(one[:n]) for one, n in zip(found, n_found, strict=True)]
         return hits
 
-    def _nearest(self, asked: Queries, k: int, kept: int, mask: Tensor | None) -> Tensor:
+    def _nearest(self, asked: Tensor, k: int, kept: int, mask: Tensor | None) -> Tensor:
         """Return the k nearest of each query, packed, nearest first."""
         bounds = self._bounds(asked, k, kept, mask)
         best = self._nothing(asked)
@@ -166,14 +159,14 @@ class GpuRows(NumberedRows):
                 bounds.copy_(_lower(bounds + 1, best[:, -1]) - 1)
         return best
 
-    def _bounds(self, asked: Queries, k: int, kept: int, mask: Tensor | None) -> Tensor:
+    def _bounds(self, asked: Tensor, k: int, kept: int, mask: Tensor | None) -> Tensor:
         """Bound the distance of the k-th nearest of each query, by samples of the codes.
 
         For few queries samples grow as fast as what they bound can be kept, up to one that bounds
         all codes so.
         """
-        bounds = self._planes.new_full((asked.n_queries,), self.n_bits)
-        is_few = asked.n_queries < MANY
+        bounds = self._planes.new_full((len(asked),), self.n_bits)
+        is_few = len(asked) < MANY
         growth = max(2, kept // (4 * k)) if is_few else GROWTH_OF_MANY
         enough = self.n_rows // growth if is_few else self.n_rows
         size = FIRST_SAMPLE
@@ -190,7 +183,7 @@ class GpuRows(NumberedRows):
         return bounds
 
     def _spans(
-        self, asked: Queries, bounds: Tensor, kept: int, mask: Tensor | None
+        self, asked: Tensor, bounds: Tensor, kept: int, mask: Tensor | None
     ) -> Iterator[tuple[Tensor, bool]]:
         """Scan all codes, at once or, where many are within the bounds, in parts."""
         first, size = 0, self.n_rows
@@ -204,13 +197,13 @@ class GpuRows(NumberedRows):
             yield found[:, :most], stop == self.n_rows
             first, size = stop, self.n_rows - stop
 
-    def _nothing(self, asked: Queries) -> Tensor:
-        return self._planes.new_empty((asked.n_queries, 0), dtype=torch.int64)
+    def _nothing(self, asked: Tensor) -> Tensor:
+        return self._planes.new_empty((len(asked), 0), dtype=torch.int64)
 
-    def _batches(self, queries: Codes, kept: int) -> Iterator[Queries]:
+    def _batches(self, queries: Codes, kept: int) -> Iterator[Tensor]:
         at_once = max(1, min(MOST_QUERIES, MOST_KEPT // kept))
         for i in range(0, len(queries), at_once):
-            yield Queries(to_words(queries[i : i + at_once], self.device))
+            yield to_words(queries[i : i + at_once], self.device)
 
     def _hits(self, packed: Tensor) -> RowHits:
         found = packed.cpu().numpy()

@@ -33,38 +33,28 @@ class Span(NamedTuple):
         return -(-(self.stop - self.first) // self.step)
 
 
-class Queries(NamedTuple):
-    """Queries on the device, as 32-bit words."""
+def products(words: Tensor, bounds: Tensor, n_bits: int, multiple: int) -> Tensor:
+    """Write queries as rows whose products with bits of codes are negative where those are far.
 
-    words: Tensor  # (n_queries, n_words)
+    A bit of a code counts 1 where the query has it and -1 where not; the sum is what the query
+    has less the distance. The last bit gives its place to what the bound asks for, which a
+    code counts -`scale` times. Rows of no query are far from all; there are as many rows as
+    make a power of two times a multiple.
+    """
+    n_rows = multiple * power_of_two(-(-len(words) // multiple))
+    bits = to_bits(words)
+    rows = bits.new_full((n_rows, n_bits), -1, dtype=torch.int8)
+    rows[: len(words), : bits.shape[1]] = (2 * bits - 1).to(torch.int8)
+    has = (rows[: len(words), :-1] > 0).sum(1)
+    rows[:, -1] = 127
+    asked = (has - bounds).div(scale(n_bits), rounding_mode="floor")
+    rows[: len(words), -1] = asked.clamp(-128, 127).to(torch.int8)
+    return rows
 
-    @property
-    def n_queries(self) -> int:
-        """How many there are."""
-        return len(self.words)
 
-    def products(self, bounds: Tensor, n_bits: int, multiple: int) -> Tensor:
-        """Write queries as rows whose products with bits of codes are negative where those are far.
-
-        A bit of a code counts 1 where the query has it and -1 where not; the sum is what the query
-        has less the distance. The last bit gives its place to what the bound asks for, which a
-        code counts -`scale` times. Rows of no query are far from all; there are as many rows as
-        make a power of two times a multiple.
-        """
-        n_rows = multiple * power_of_two(-(-self.n_queries // multiple))
-        bits = to_bits(self.words)
-        rows = bits.new_full((n_rows, n_bits), -1, dtype=torch.int8)
-        rows[: self.n_queries, : bits.shape[1]] = (2 * bits - 1).to(torch.int8)
-        has = (rows[: self.n_queries, :-1] > 0).sum(1)
-        rows[:, -1] = 127
-        asked = (has - bounds).div(self.scale(n_bits), rounding_mode="floor")
-        rows[: self.n_queries, -1] = asked.clamp(-128, 127).to(torch.int8)
-        return rows
-
-    @staticmethod
-    def scale(n_bits: int) -> int:
-        """Say how often a code counts what the bound asks for, so that it fits in a byte."""
-        return -(-n_bits // 128)
+def scale(n_bits: int) -> int:
+    """Say how often a code counts what the bound asks for, so that it fits in a byte."""
+    return -(-n_bits // 128)
 
 
 def n_words(n_bytes: int) -> int:
@@ -117,7 +107,7 @@ def power_of_two(n: int) -> int:
 
 def scan(
     planes: Tensor,
-    asked: Queries,
+    asked: Tensor,
     bounds: Tensor,
     span: Span,
     capacity: int,
@@ -125,27 +115,13 @@ def scan(
 ) -> tuple[Tensor, Tensor]:
     """Find all codes of a span within a bound of each query.
 
-    Parameters
-    ----------
-    planes : tensor of int32 of shape (n_words, n_codes)
-    asked : Queries
-    bounds : tensor of int32 of shape (n_queries,)
-        The largest distance of each query that counts.
-    span : Span
-    capacity : int
-        What is kept for a query; of more, any.
-    allowed : tensor of uint8 of shape (n_codes,), optional
-        1 for codes that may be found.
-
-    Returns
-    -------
-    found : tensor of int64 of shape (n_queries, capacity)
-        Distance and place of each, in no order, and `NOTHING` behind them.
-    counts : tensor of int32 of shape (n_queries,)
-        How many there are, which may be more than are kept.
+    `planes` (n_words, n_codes), the words `asked` (n_queries, n_words) and `bounds` (n_queries,)
+    are int32; `allowed` (n_codes,) is 1 for codes that may be found. It gives distance and place of
+    each hit, in no order, up to `capacity` a query and `NOTHING` behind them; and how many there
+    are, which may be more than are kept.
     """
-    found = planes.new_full((asked.n_queries, capacity), NOTHING, dtype=torch.int64)
-    counts = planes.new_zeros(asked.n_queries)
+    found = planes.new_full((len(asked), capacity), NOTHING, dtype=torch.int64)
+    counts = planes.new_zeros(len(asked))
     launch = _launcher(planes.device)
     launch(planes, asked, bounds, allowed, span, found, counts)
     return found, counts
@@ -155,7 +131,7 @@ def scan(
 def _launcher(device: torch.device) -> Callable[..., None]:
     if device.type == "cuda":
         try:
-            from vdsh.search.gpu.launch import launch
+            from vdsh.search.gpu.kernels import launch
         except ImportError:  # torch for Windows has no Triton
             return _launch_plainly
         return launch
@@ -164,7 +140,7 @@ def _launcher(device: torch.device) -> Callable[..., None]:
 
 def _launch_plainly(
     planes: Tensor,
-    asked: Queries,
+    asked: Tensor,
     bounds: Tensor,
     allowed: Tensor | None,
     span: Span,
@@ -175,7 +151,7 @@ def _launch_plainly(
     capacity = found.shape[1]
     for start in range(span.first, span.stop, span.step):
         places = torch.arange(start, min(start + UNIT, span.stop), device=planes.device)
-        for q, words in enumerate(asked.words):
+        for q, words in enumerate(asked):
             differ = planes[:, places] ^ words[:, None]
             distances = _count_bits(differ).sum(0)
             near = distances <= bounds[q]

@@ -1,7 +1,7 @@
 // Codes as strips of bits.
 
 import { $, el, percent } from "./dom.js";
-import { found, go, on, state } from "./state.js";
+import { found, go, info, on, state } from "./state.js";
 
 export function unpack(hex) {
   return [...hex].flatMap((digit) => [8, 4, 2, 1].map((mask) => (Number.parseInt(digit, 16) & mask ? 1 : 0)));
@@ -24,7 +24,9 @@ function bitButton(i, bit, other, chances) {
   const differs = other && other[i] !== bit;
   const sure = (chances?.[i] ?? null) !== null ? Math.max(chances[i], 1 - chances[i]) : null;
   const label = `Bit ${i}: ${bit}${differs ? `, yours is ${other[i]}` : ""}${sure === null ? "" : `, ${percent(sure)} sure`}`;
-  const button = el("button", { type: "button", className: "bit", tabIndex: i ? -1 : 0, "aria-label": label, title: label, "data-bit": i });
+  const button = i < info.model.bits_of_words
+    ? el("button", { type: "button", className: "bit", tabIndex: i ? -1 : 0, "aria-label": label, title: label, "data-bit": i })
+    : el("span", { className: "bit", title: `${label}, of the vector: no words stand behind it` });
   button.classList.toggle("one", bit === 1);
   button.classList.toggle("differs", Boolean(differs));
   button.classList.toggle("picked", i === state.bit);
@@ -49,7 +51,7 @@ function showCode() {
     el("header", {}, el("h2", {}, state.id ? `Its ${bits} bits` : `Your text as ${bits} bits`), el("span", { className: "mono" }, code)),
     strip(code, { chances: explanation?.bits.map((bit) => bit.probability) }),
     el("p", { className: "key" }, key("one", "1"), key("", "0"), key("one differs", "differs in a hit"),
-      el("span", {}, "Choose a bit to see its words")),
+      info.model.bits_of_words ? el("span", {}, "Choose a bit to see its words") : null),
     ...(explanation ? sureness(explanation) : []));
 }
 
@@ -67,7 +69,7 @@ addEventListener("click", (event) => {
 addEventListener("keydown", (event) => {
   const bit = event.target.closest?.("button.bit");
   if (!bit) return;
-  const bits = [...bit.closest(".strip").querySelectorAll(".bit")];
+  const bits = [...bit.closest(".strip").querySelectorAll("button.bit")];
   const now = bits.indexOf(bit);
   const next = { ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: bits.length - 1 }[event.key];
   if (next === undefined || !bits[next]) return;

@@ -3,12 +3,12 @@
 import { $, CROSS, el, icon, plural } from "./dom.js";
 import { go, info, on, state, STEP } from "./state.js";
 
-const LABEL = "label="; // filters that the list of labels and the map's legend set
+const LABEL = "label="; // filters that the list of labels sets
 const RADII = [0, 1, 2, 3, 4, 6, 8, 12, 16];
 
-export const chosenLabels = () => state.where.filter((text) => text.startsWith(LABEL)).map((text) => text.slice(LABEL.length));
+const chosenLabels = () => state.where.filter((text) => text.startsWith(LABEL)).map((text) => text.slice(LABEL.length));
 
-export function setLabel(name) {
+function setLabel(name) {
   const others = state.where.filter((text) => !text.startsWith(LABEL));
   go({ where: name ? [...others, LABEL + name] : others, k: STEP });
 }
@@ -16,6 +16,12 @@ export function setLabel(name) {
 export function toggleFilter(text) {
   const others = state.where.filter((other) => other !== text);
   go({ where: others.length < state.where.length ? others : [...others, text], k: STEP });
+}
+
+// Take one of several filters, instead of the others; or none, where it was taken.
+export function chooseFilter(text, all) {
+  const others = state.where.filter((other) => !all.includes(other));
+  go({ where: state.where.includes(text) ? others : [...others, text], k: STEP });
 }
 
 function chip(text, remove) {

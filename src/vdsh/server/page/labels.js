@@ -2,21 +2,22 @@
 
 import { el } from "./dom.js";
 
-let hues = new Map();
-
-export function setColours(labels) {
-  const few = labels.length <= 24;
-  hues = new Map(labels.map((name, i) => {
-    const hue = few ? (360 * i) / labels.length + 25 : i * 137.508;
+// A colour for each name, and grey for any other
+export function palette(names) {
+  const few = names.length <= 24;
+  const hues = new Map(names.map((name, i) => {
+    const hue = few ? (360 * i) / names.length + 25 : i * 137.508;
     return [name, `oklch(${i % 2 ? 0.7 : 0.6} 0.15 ${(hue % 360).toFixed(1)})`];
   }));
+  return (name) => hues.get(name) || "oklch(0.65 0.02 250)";
 }
 
-export const colour = (label) => hues.get(label) || "oklch(0.65 0.02 250)";
+export let colour = palette([]);
+export const setColours = (labels) => (colour = palette(labels));
 
-export function tag(name, text = name) {
+export function tag(name, text = name, dot = colour(name)) {
   const element = el("span", { className: "tag" }, text);
-  element.style.setProperty("--dot", colour(name));
+  element.style.setProperty("--dot", dot);
   return element;
 }
 

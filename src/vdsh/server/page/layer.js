@@ -2,7 +2,6 @@
 // a hundred points and for fifty thousand. Only where it ends, or after a zoom, is it drawn anew.
 
 import { el } from "./dom.js";
-import { colour } from "./labels.js";
 
 const MARGIN = 0.3; // how much larger it is, on each side
 
@@ -28,7 +27,7 @@ export class Layer {
     new Uint32Array(pixels.buffer).fill(0);
     const radius = Math.min(6, Math.max(1.5, 1.9 * Math.sqrt(view.scale) * Math.sqrt(8000 / Math.max(8000, points.n)))) * this.ratio;
     const discs = [0.25, 0.75].flatMap((y) => [0.25, 0.75].map((x) => disc(radius, x, y, width)));
-    const inks = [...points.labels, null].map((name) => rgb(colour(name)));
+    const inks = [...points.labels, null].map((name) => rgb(points.colour(name)));
     const grey = rgb(muted);
     const size = view.size * this.ratio;
     const left = width / 2 - view.x * size;

@@ -2,7 +2,7 @@
 
 import { ask } from "./api.js";
 import { $, el, narrow, number, plural, quietButton, say, spinner } from "./dom.js";
-import { chosenLabels, setLabel } from "./filters.js";
+import { chooseFilter, written } from "./filters.js";
 import { listen } from "./hands.js";
 import { setColours, tag } from "./labels.js";
 import { Layer } from "./layer.js";
@@ -11,6 +11,7 @@ import { Points } from "./points.js";
 import { announce, found, info, on, state } from "./state.js";
 import { View } from "./view.js";
 
+const COLOUR = "vdsh-colour"; // the field that points are coloured by, which this browser remembers
 const SHARPEN_AFTER = 90; // milliseconds after a zoom
 
 class CorpusMap {
@@ -32,10 +33,19 @@ class CorpusMap {
 
   load(answer) {
     this.points = new Points(answer);
-    this.picked = null;
-    this.pick();
+    this.paintBy(localStorage.getItem(COLOUR));
     this.mark();
     this.select(this.wanted);
+  }
+
+  // Colour by a field, or by the first where there is none of that name.
+  paintBy(field) {
+    const { fields } = this.points;
+    this.points.paint(field in fields ? field : Object.keys(fields)[0]);
+    this.picked = null;
+    showLegend(this.points);
+    this.pick();
+    this.refresh();
   }
 
   // What is marked on it
@@ -67,11 +77,13 @@ class CorpusMap {
   }
 
   pick() {
-    const labels = chosenLabels();
-    for (const button of $("legend").querySelectorAll("button")) button.setAttribute("aria-pressed", labels.includes(button.dataset.label));
-    if (!this.points || String(labels) === this.picked) return;
-    this.picked = String(labels);
-    this.points.pick(labels);
+    if (!this.points) return;
+    const { field, values } = this.points;
+    const chosen = values.filter((value) => state.where.includes(written(field, "=", value)));
+    [...$("legend").querySelectorAll("button")].forEach((button, i) => button.setAttribute("aria-pressed", chosen.includes(values[i])));
+    if (String(chosen) === this.picked) return;
+    this.picked = String(chosen);
+    this.points.pick(chosen);
     this.refresh();
   }
 
@@ -130,9 +142,9 @@ class CorpusMap {
     const tip = $("tip");
     tip.hidden = row < 0;
     if (row < 0) return;
-    const { titles, ids, labels, label } = this.points;
+    const { titles, ids, labels, label, colour } = this.points;
     const name = labels[label[row]];
-    tip.replaceChildren(titles[row] || ids[row], ...(name ? [el("div", {}, tag(name))] : []));
+    tip.replaceChildren(titles[row] || ids[row], ...(name ? [el("div", {}, tag(name, name, colour(name)))] : []));
     const left = Math.min(x + 16, this.view.width - tip.offsetWidth - 8);
     const top = y + 18 + tip.offsetHeight > this.view.height ? y - tip.offsetHeight - 12 : y + 18;
     tip.style.transform = `translate(${Math.round(Math.max(8, left))}px, ${Math.round(top)}px)`;
@@ -152,13 +164,13 @@ let loading = new AbortController(); // the map that is on its way
 
 export const isOnMap = (id) => map.points?.row(id) >= 0;
 
-function showLegend({ labels, totals }) {
+function showLegend({ fields, field, values, labels, totals, colour }) {
+  const filters = values.map((value) => written(field, "=", value));
   $("legend").hidden = !labels.length;
+  $("colour").replaceChildren(...Object.keys(fields).map((name) => el("option", { selected: name === field }, name)));
   $("legend").querySelector("ul").replaceChildren(...labels.map((name, i) => {
-    const pressed = (event) => event.currentTarget.getAttribute("aria-pressed") === "true";
-    return el("li", {}, el("button", { type: "button", "aria-pressed": "false", "data-label": name,
-      onclick: (event) => setLabel(pressed(event) ? "" : name) },
-    tag(name, ""), el("span", {}, name), el("small", {}, number(totals[i]))));
+    return el("li", {}, el("button", { type: "button", "aria-pressed": "false", onclick: () => chooseFilter(filters[i], filters) },
+      tag(name, "", colour(name)), el("span", {}, name), el("small", {}, number(totals[i]))));
   }));
 }
 
@@ -183,8 +195,6 @@ export async function loadMap() {
     const answer = await ask("v1/map", null, { arrived: showWaiting(), signal });
     setColours(answer.labels.length ? answer.labels : info.labels);
     map.load(answer);
-    showLegend(map.points);
-    map.pick();
     $("map-empty").replaceChildren();
     $("map-empty").hidden = true;
     const of = answer.ids.length < info.documents ? `${number(answer.ids.length)} of ` : "";
@@ -207,4 +217,8 @@ export function setUpMap() {
   on("select", (wanted) => map.select(wanted));
   on("point", (id) => map.point(id));
   on("theme", () => map.refresh());
+  $("colour").addEventListener("change", () => {
+    localStorage.setItem(COLOUR, $("colour").value);
+    map.paintBy($("colour").value);
+  });
 }

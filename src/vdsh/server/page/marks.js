@@ -1,7 +1,6 @@
 // What is drawn over the points: hits and their lines, chosen documents, the query, names.
 
 import { calm } from "./dom.js";
-import { colour } from "./labels.js";
 
 function circle(paint, [x, y], radius) {
   paint.beginPath();
@@ -21,7 +20,7 @@ export function drawMarks(paint, map) {
   const at = (row) => view.toScreen(points.xs[row], points.ys[row]);
   const dot = (row, radius) => {
     circle(paint, at(row), radius);
-    paint.fillStyle = colour(points.labels[points.label[row]]);
+    paint.fillStyle = points.colour(points.labels[points.label[row]]);
     paint.fill();
   };
   const others = map.selected >= 0 ? map.near : map.marked;

@@ -9,8 +9,8 @@ export function fillPanel(heading, ...children) {
   if ($("panel").hidden) opener = document.activeElement;
   const back = state.bit !== null && state.doc ? iconButton(BACK, "Back to the document", () => go({ bit: null })) : null;
   const steps = state.bit === null ? [] : [
-    iconButton(PREVIOUS, "Previous bit", () => go({ bit: (state.bit + info.bits - 1) % info.bits }, { replace: true })),
-    iconButton(NEXT, "Next bit", () => go({ bit: (state.bit + 1) % info.bits }, { replace: true }))];
+    iconButton(PREVIOUS, "Previous bit", () => go({ bit: (state.bit + info.model.bits_of_words - 1) % info.model.bits_of_words }, { replace: true })),
+    iconButton(NEXT, "Next bit", () => go({ bit: (state.bit + 1) % info.model.bits_of_words }, { replace: true }))];
   $("panel").replaceChildren(
     el("header", {}, back, el("span", {}, heading), ...steps, iconButton(CROSS, "Close", () => go({ doc: "", bit: null }))),
     el("div", { className: "body" }, ...children));

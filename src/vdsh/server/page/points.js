@@ -1,11 +1,14 @@
 // The points of the map: where each document is, which is nearest, where the labels' names go.
 
+import { colour, palette } from "./labels.js";
+
 const CELLS = 96; // of the grid that finds the point under the pointer, on each side
 
 export class Points {
   constructor(answer) {
-    const { ids, titles, label, labels } = answer;
-    Object.assign(this, { ids, titles, label, labels, n: ids.length });
+    const { ids, titles, fields } = answer;
+    Object.assign(this, { ids, titles, n: ids.length });
+    this.fields = { ...(answer.labels.length ? { label: { values: answer.labels, place: answer.label } } : {}), ...fields };
     this.xs = Float32Array.from(answer.x);
     this.ys = Float32Array.from(answer.y, (y) => -y);
     this.rows = new Map(ids.map((id, row) => [id, row]));
@@ -16,16 +19,23 @@ export class Points {
       if (this.grid.has(cell)) this.grid.get(cell).push(row);
       else this.grid.set(cell, [row]);
     }
+  }
+
+  // Colour the points by a field: `labels` are the names of its values, `label` the place of each point's among them.
+  paint(field) {
+    const { values = [], place } = this.fields[field] || {};
+    Object.assign(this, { field, values, labels: values.map(String), label: place || new Int8Array(this.n).fill(-1) });
+    this.colour = field === "label" ? colour : palette(this.labels);
     this.names = this.#centres();
-    this.only = null; // labels that are picked out
+    this.only = null; // values that are picked out
   }
 
   row(id) {
     return this.rows.get(id) ?? -1;
   }
 
-  pick(labels) {
-    this.only = labels.length ? new Set(labels.map((name) => this.labels.indexOf(name))) : null;
+  pick(values) {
+    this.only = values.length ? new Set(values.map((value) => this.values.indexOf(value))) : null;
   }
 
   shown(row) {
@@ -72,14 +82,15 @@ export class Points {
 
   // Texts to try: what documents of different labels are called, or their first sentence
   examples(count) {
+    const { values = [], place = [] } = this.fields.label || {};
     const chosen = [];
     const seen = new Set();
     for (const row of this.order) {
-      if (seen.has(this.label[row]) && this.labels.length >= count) continue;
+      if (seen.has(place[row]) && values.length >= count) continue;
       const text = sentence(this.titles[row].replace(/^(re:\s*)+/i, ""));
       if (text.length < 18) continue;
-      seen.add(this.label[row]);
-      chosen.push({ text, label: this.labels[this.label[row]] });
+      seen.add(place[row]);
+      chosen.push({ text, label: values[place[row]] });
       if (chosen.length === count) break;
     }
     return chosen;

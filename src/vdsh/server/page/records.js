@@ -1,6 +1,6 @@
 // Files to records, as a stream: JSON lines and CSV as `vdsh index` reads them.
 
-// Gives each record and its line of JSON; `seen` hears how many bytes were read.
+// Gives each record and its line of JSON, "" for the cells of a table; `seen` hears how many bytes were read.
 export const records = (file, seen) => (/\.csv$/i.test(file.name) ? table : lines)(texts(file, seen));
 
 async function* texts(file, seen) {
@@ -34,15 +34,10 @@ function parsed(line) {
 async function* table(parts) {
   let header = null;
   for await (const cells of rows(parts)) {
-    const record = Object.fromEntries(cells.map((cell, i) => [header?.[i], value(header?.[i], cell)]));
-    if (header && cells.some(Boolean)) yield [record, JSON.stringify(record)];
+    if (header && cells.slice(header.length).some(Boolean)) throw new Error(`A row has ${cells.length} cells under ${header.length} columns.`);
+    if (header && cells.some(Boolean)) yield [Object.fromEntries(cells.slice(0, header.length).map((cell, i) => [header[i], cell])), ""];
     header ||= cells;
   }
-}
-
-function value(name, cell) {
-  if (name === "labels") return cell.startsWith("[") ? parsed(cell)[0] : cell ? cell.split(/\s*;\s*/) : null;
-  return !["id", "text"].includes(name) && String(Number(cell)) === cell && /\d/.test(cell) ? Number(cell) : cell;
 }
 
 async function* rows(parts) {

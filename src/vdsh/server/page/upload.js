@@ -1,12 +1,14 @@
 // Adding the documents of a file, where one may write.
 
 import { ask } from "./api.js";
+import { shaped, showColumns } from "./columns.js";
 import { $, number, percent, plural } from "./dom.js";
 import { records } from "./records.js";
 import { announce, info, on } from "./state.js";
 
 const MOST = 500; // documents sent together
 const LONGEST = 1e6; // characters
+const SEEN = 20; // records that columns are guessed by
 
 let written = 0;
 
@@ -21,8 +23,8 @@ async function write(lines) {
 async function send(file) {
   let [lines, length, share] = [[], 0, 0];
   for await (const [record, line] of records(file, (bytes) => (share = bytes / file.size))) {
-    lines.push(record && (record.id ?? "") === "" ? JSON.stringify({ ...record, id: `${file.name}:${written + lines.length + 1}` }) : line);
-    length += line.length;
+    lines.push(record ? shaped(record, line, `${file.name}:${written + lines.length + 1}`) : line);
+    length += lines.at(-1).length;
     if (lines.length < MOST && length < LONGEST) continue;
     await write(lines);
     [lines, length] = [[], 0];
@@ -41,7 +43,18 @@ async function submit(event) {
   announce("restart");
 }
 
+// The first rows, or none where they cannot be read: that is said when they are sent.
+async function preview() {
+  const [rows, file] = [[], $("upload-file").files[0]];
+  try {
+    for await (const [record] of records(file, () => {})) if (rows.push(record) === SEEN) break;
+  } catch {} // eslint-disable-line no-empty
+  $("upload-status").textContent = "";
+  showColumns(rows.filter((row) => row && typeof row === "object"));
+}
+
 export function setUpUpload() {
+  $("upload-file").addEventListener("change", preview);
   on("info", () => ($("add").hidden = !info.writable));
   $("add").addEventListener("click", () => $("upload").showModal());
   $("upload-form").addEventListener("submit", submit);

@@ -5,6 +5,14 @@
 written, `where` how filters are. `lite` runs Milvus Lite, `driver` imports pymilvus.
 """
 
+import logging
+
+from vdsh.errors import needing
+
+with needing("A store in Milvus", "pymilvus", "milvus"):
+    import pymilvus  # noqa: F401
 from vdsh.store.engines.milvus.engine import Milvus
+
+logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it prints what it also raises
 
 __all__ = ["Milvus"]

@@ -19,10 +19,7 @@ Pairs = list[tuple[int, str]]  # distance, key
 class DocumentCollection:
     """Reads a collection; ids are keys, and filters are expressions.
 
-    Parameters
-    ----------
-    check : callable
-        Raises where the store has another collection by now; asked when this one is gone.
+    `check` raises where the store has another collection by now; asked when this one is gone.
     """
 
     def __init__(self, session: Session, name: str, check: Callable[[], None]) -> None:

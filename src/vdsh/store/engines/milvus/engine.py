@@ -24,7 +24,6 @@ from vdsh.store.engine import (
 )
 from vdsh.store.engines.milvus.collection import MOST, DocumentCollection, Pairs
 from vdsh.store.engines.milvus.key_values import KeyValues, Remembered
-from vdsh.store.engines.milvus.keys import from_key, to_key
 from vdsh.store.engines.milvus.models import COLLECTION, Models, State, read_state
 from vdsh.store.engines.milvus.session import Session
 from vdsh.store.engines.milvus.tables import (
@@ -36,7 +35,15 @@ from vdsh.store.engines.milvus.tables import (
     to_entry,
     to_words,
 )
-from vdsh.store.engines.milvus.where import Expression, quoted, to_expression, with_partial
+from vdsh.store.engines.milvus.where import (
+    Expression,
+    from_key,
+    in_parts,
+    quoted,
+    to_expression,
+    to_key,
+    with_partial,
+)
 from vdsh.store.hits import Choose, Found, ParsedQuery, choose_from
 from vdsh.store.ranking import ByRelevance, keep_fitting, reorder, words_text
 from vdsh.store.rows import Rows
@@ -56,10 +63,7 @@ _making = Lock()
 class Milvus(Engine):
     """A connection to Milvus, or to a Milvus Lite that is started; see `Engine`.
 
-    Parameters
-    ----------
-    may_create : bool
-        Whether `create` may follow where there is no store: looking for one makes no file.
+    `may_create`: whether `create` may follow, since looking for a store makes no file.
     """
 
     own_tool = "Use milvus-backup."
@@ -254,6 +258,10 @@ class Milvus(Engine):
         """Forget models that are not used; Milvus gives back the space of documents by itself."""
         self.models.forget()
 
+    def interrupt(self) -> None:
+        """Make what another thread asks give up before its next call."""
+        self._session.interrupt()
+
     def close(self) -> None:
         """Close the connection; Milvus Lite stops when nobody uses it any more."""
         self._session.close()
@@ -281,10 +289,8 @@ class Milvus(Engine):
 
     def _fetch(self, keys: Sequence[str], tries: int = TRIES) -> dict[str, Found]:
         found: dict[str, Found] = {}
-        for first in range(0, len(keys), MANY_DOCUMENTS):
-            some = ", ".join([f'"{key}"' for key in keys[first : first + MANY_DOCUMENTS]])
-            rows = self._documents.query(f"id in [{some}]", FIELDS)
-            found |= self._stored(rows, tries)
+        for some in in_parts(keys, MANY_DOCUMENTS):
+            found |= self._stored(self._documents.query(f"id in {some}", FIELDS), tries)
         return found
 
     def _stored(self, rows: Sequence[Mapping[str, Any]], tries: int = TRIES) -> dict[str, Found]:
@@ -313,8 +319,9 @@ class Milvus(Engine):
         """List the pieces that belong to documents."""
         if "cut" not in self._values.names("is/"):
             return []
-        some = ", ".join([f'"{key}"' for key in keys])
-        rows = self._documents.query(f'id in [{some}] and pieces != ""', ["pieces"])
+        parts = in_parts(keys, MANY_DOCUMENTS)
+        having = [f'id in {some} and pieces != ""' for some in parts]
+        rows = [row for text in having for row in self._documents.query(text, ["pieces"])]
         return [key for row in rows for key in piece_keys(row["pieces"])]
 
     def _write_pieces(self, entries: Sequence[Entry]) -> None:

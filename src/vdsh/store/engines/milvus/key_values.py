@@ -4,17 +4,12 @@ from base64 import b64decode
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from pymilvus.milvus_client.index import IndexParams
+
 from vdsh.model import Model
-from vdsh.store.engines.milvus.driver import IndexParams
-from vdsh.store.engines.milvus.keys import from_key, to_key
 from vdsh.store.engines.milvus.session import Session
-from vdsh.store.engines.milvus.tables import (
-    LONGEST,
-    chunks,
-    key_value,
-    model_values,
-    values_schema,
-)
+from vdsh.store.engines.milvus.tables import LONGEST, chunks, model_values, values_schema
+from vdsh.store.engines.milvus.where import from_key, in_parts, to_key
 from vdsh.words.index import K1, B
 
 FETCHED = 200  # values of up to 64 KB in an answer
@@ -23,13 +18,7 @@ BM25 = {"bm25_k1": K1, "bm25_b": B}
 
 
 class KeyValues:
-    """Reads and writes meta/…/NUMBER, field/=NAME, label/=NAME, is/=WHAT, model/..., piece/...
-
-    Parameters
-    ----------
-    name : str
-        Of the collection.
-    """
+    """Reads and writes meta/…/NUMBER, field/=NAME, label/=NAME, is/=WHAT, model/..., piece/..."""
 
     def __init__(self, session: Session, name: str) -> None:
         self._session = session
@@ -53,7 +42,9 @@ class KeyValues:
 
     def write(self, prefix: str, values: Mapping[str, str]) -> None:
         """Write values."""
-        rows = [key_value(prefix + key, value) for key, value in values.items()]
+        rows = [
+            {"key": prefix + key, "value": value, "nothing": b"\0"} for key, value in values.items()
+        ]
         for part in chunks(rows):
             self._session.call("upsert", self.name, part)
 
@@ -64,17 +55,14 @@ class KeyValues:
     def look_up(self, keys: Sequence[str]) -> dict[str, str]:
         """Read some values."""
         found: dict[str, str] = {}
-        for first in range(0, len(keys), FETCHED):
-            some = ", ".join([f'"{key}"' for key in keys[first : first + FETCHED]])
-            rows = self._query(f"key in [{some}]")
-            found |= {row["key"]: row["value"] for row in rows}
+        for some in in_parts(keys, FETCHED):
+            found |= {row["key"]: row["value"] for row in self._query(f"key in {some}")}
         return found
 
     def remove(self, keys: Sequence[str]) -> None:
         """Delete values."""
-        for first in range(0, len(keys), MANY_KEYS):
-            some = ", ".join([f'"{key}"' for key in keys[first : first + MANY_KEYS]])
-            self._session.call("delete", self.name, filter=f"key in [{some}]")
+        for some in in_parts(keys, MANY_KEYS):
+            self._session.call("delete", self.name, filter=f"key in {some}")
 
     def names(self, prefix: str) -> set[str]:
         """Read the names that were added under a prefix, by this process or another."""
@@ -91,8 +79,7 @@ class KeyValues:
 
     def write_model(self, model: Model) -> None:
         """Write a model's files."""
-        for part in chunks(list(model_values(model))):
-            self._session.call("upsert", self.name, part)
+        self.write("", dict(model_values(model)))
 
     def model_pieces(self, fingerprint: str) -> list[tuple[str, bytes]]:
         """Read the names and bytes of a model's files, piece by piece, in order."""

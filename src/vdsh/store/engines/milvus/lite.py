@@ -26,17 +26,7 @@ _lock = Lock()
 
 
 class LiteServer:
-    """A server of one file.
-
-    Attributes
-    ----------
-    uri : str
-        Where it listens.
-    n_users : int
-        How many stores use it.
-    turn : RLock
-        Held during a call, so that the stores take turns.
-    """
+    """A server of one file, at `uri`; the stores that use it take turns."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -44,7 +34,7 @@ class LiteServer:
         self._folder = Path(tempfile.mkdtemp(prefix="vdsh-milvus-"))
         self.uri = f"unix:{self._folder / 'socket'}"
         self.n_users = 0
-        self.turn = RLock()
+        self.turn = RLock()  # held during a call
         self._process: subprocess.Popen[bytes] | None = None
         try:
             self.revive()

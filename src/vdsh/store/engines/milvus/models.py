@@ -29,6 +29,7 @@ from vdsh.store.engines.milvus.collection import DocumentCollection
 from vdsh.store.engines.milvus.key_values import KeyValues
 from vdsh.store.engines.milvus.session import Session
 from vdsh.store.engines.milvus.tables import chunks, documents_schema
+from vdsh.store.engines.milvus.where import in_parts
 from vdsh.store.hits import Found
 from vdsh.store.model import from_pieces
 from vdsh.store.reindex import PREVIOUS, Unencoded, check_begun, check_own, encode_rest
@@ -146,8 +147,8 @@ class Models:
                 some, last, ended = self._differing(last)
                 wanted += some
             last = wanted[:size][-1] if wanted else last
-            parts = _in_parts(wanted[:size])
-            rows = [row for some in parts for row in self._old.query(_these(some), KEPT)]
+            parts = in_parts(wanted[:size], MANY)
+            rows = [row for some in parts for row in self._old.query(f"id in {some}", KEPT)]
             found = self._read(rows)  # not those that were deleted a moment ago
             rows = sorted((row for row in rows if row["id"] in found), key=lambda row: row["id"])
             batch = [Unencoded(row, found[row["id"]].document.text) for row in rows]
@@ -160,8 +161,8 @@ class Models:
         end = ours[-1]["id"] if ours else after
         versions = {row["id"]: row["version"] for row in ours}
         theirs = self._new_versions(after, end if ours else None)
-        for some in _in_parts(sorted(theirs.keys() - versions.keys())):
-            self._new.call("delete", filter=_these(some))
+        for some in in_parts(sorted(theirs.keys() - versions.keys()), MANY):
+            self._new.call("delete", filter=f"id in {some}")
         return [id for id in versions if theirs.get(id) != versions[id]], end, not ours
 
     def put_codes(self, fingerprint: str, batch: Sequence[Unencoded], codes: Codes) -> None:
@@ -245,15 +246,6 @@ class Models:
         for found in self._session.call("list_collections"):
             if ours.fullmatch(found) and found != kept:
                 self._session.call("drop_collection", found)
-
-
-def _in_parts(keys: Sequence[str]) -> list[Sequence[str]]:
-    return [keys[first : first + MANY] for first in range(0, len(keys), MANY)]
-
-
-def _these(keys: Sequence[str]) -> str:
-    """Write an expression for some documents."""
-    return "id in [" + ", ".join([f'"{key}"' for key in keys]) + "]"
 
 
 def _copy(row: Row, code: Codes) -> dict[str, Any]:

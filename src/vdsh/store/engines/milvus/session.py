@@ -4,13 +4,17 @@ import time
 from contextlib import nullcontext, suppress
 from typing import Any
 
+from grpc import RpcError
+from pymilvus import MilvusClient
+from pymilvus.exceptions import MilvusException
+
 from vdsh.errors import EngineError
 from vdsh.store.addresses import Address
 from vdsh.store.engines.milvus import lite
-from vdsh.store.engines.milvus.driver import MilvusClient, MilvusException, RpcError
 
 LONGEST_CALL = 10.0  # seconds until a call without an answer is made again
 LONGEST_LOAD = 600.0  # seconds; millions of documents take their time to come into memory
+GIVEN_UP = 0.06  # seconds that an interruption lasts; whoever waits no more sends one every 0.05
 OPENED_IN = 10.0  # seconds to try when a store is opened
 PAUSE = 0.1
 # Otherwise gRPC remembers for a while that a server was away, for all connections to it.
@@ -32,21 +36,14 @@ class MissingCollectionError(EngineError):
 class Session:
     """A connection to Milvus, or to a Milvus Lite of our own, made anew when it breaks.
 
-    Parameters
-    ----------
-    wait : float
-        Seconds to try again after the connection was lost.
-
-    Attributes
-    ----------
-    loaded : list of str
-        Collections that must be in the server's memory; they are loaded again after a restart.
+    `wait`: seconds to try again after the connection was lost.
     """
 
     def __init__(self, address: Address, *, wait: float) -> None:
         self._address = address
         self.wait = wait
-        self.loaded: list[str] = []
+        self.loaded: list[str] = []  # collections that must be in memory, after a restart too
+        self._given_up = 0.0  # until when nobody waits for what is asked
         self._lite = None
         if address.scheme == "milvus-lite":
             self._lite = lite.acquire(address.place)
@@ -63,6 +60,7 @@ class Session:
         """Call a method of the client; it must be harmless to call it twice."""
         deadline = time.monotonic() + self.wait
         while True:
+            self._check_waited_for()
             try:
                 loads = method == "load_collection"
                 timeout = LONGEST_LOAD if loads else min(self.wait, LONGEST_CALL)
@@ -75,6 +73,17 @@ class Session:
                     raise self._gave_up(error) from error
             time.sleep(PAUSE)
             self._reconnect()
+
+    def interrupt(self) -> None:
+        """Have the next call of what is asked now raise; a running one ends by its timeout."""
+        self._given_up = time.monotonic() + GIVEN_UP
+
+    def _check_waited_for(self) -> None:
+        """Raise where interruptions go on; the last one of an earlier question is waited out."""
+        if time.monotonic() < self._given_up:
+            time.sleep(GIVEN_UP)
+            if time.monotonic() < self._given_up:
+                raise EngineError(f"A question to '{self._address.shown}' was given up.")
 
     def load(self, *collections: str) -> None:
         """Bring collections into the server's memory, now and after each restart."""

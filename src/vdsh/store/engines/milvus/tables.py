@@ -16,14 +16,13 @@ from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import orjson
+from pymilvus import DataType, Function, FunctionType, MilvusClient
 
 from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.model import Model
 from vdsh.search.id_kinds import show
-from vdsh.store.engines.milvus.driver import DataType, Function, FunctionType, MilvusClient
-from vdsh.store.engines.milvus.keys import from_key, to_key
-from vdsh.store.engines.milvus.where import fields_of
+from vdsh.store.engines.milvus.where import fields_of, from_key, to_key
 from vdsh.store.model import to_pieces
 from vdsh.store.rows import Row
 from vdsh.text.languages import Language
@@ -81,11 +80,6 @@ def values_schema() -> Any:
     schema.add_field("value", DataType.VARCHAR, max_length=LONGEST)
     schema.add_field("nothing", DataType.BINARY_VECTOR, dim=8)
     return schema
-
-
-def key_value(key: str, value: str = "") -> dict[str, Any]:
-    """Make a row of the second collection."""
-    return {"key": key, "value": value, "nothing": b"\0"}
 
 
 def to_entry(row: Row, document: Document, words: str) -> Entry:
@@ -150,11 +144,11 @@ def to_document(key: str, body: str) -> Document:
     return Document(from_key(key), text, None if labels is None else tuple(labels), metadata)
 
 
-def model_values(model: Model) -> Iterator[dict[str, Any]]:
-    """Make the rows of a model's files."""
+def model_values(model: Model) -> Iterator[tuple[str, str]]:
+    """Give the keys and values of a model's files."""
     for fingerprint, name, number, data in to_pieces(model, FILE_PIECE):
         key = f"model/{fingerprint}/{to_key(name)}/{number:08}"
-        yield key_value(key, base64.b64encode(data).decode())
+        yield key, base64.b64encode(data).decode()
 
 
 def chunks(rows: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:

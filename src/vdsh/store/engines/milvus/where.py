@@ -1,16 +1,20 @@
 """Filters as Milvus expressions over the columns `id` and `fields`.
 
 Milvus cannot say everything a filter can. An expression may therefore let too many documents pass,
-never too few; `exact` says that it lets pass just the right ones. All names and texts are keys (see
-`keys`), so nothing in them can end a text early.
+never too few; `exact` says that it lets pass just the right ones. All names and texts are keys, so
+nothing in them can end a text early.
+
+Keys are texts in a small alphabet, in the same order: Milvus has no escapes that all its versions
+agree on, so a text is written in characters that need none. ASCII letters, digits and most signs
+stay as they are; each other byte of UTF-8 becomes a sign and two hexadecimal digits, and the signs
+are chosen so that keys sort as the texts do.
 """
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from vdsh.store.engines.milvus.keys import to_key
 from vdsh.store.where import ORDERS, All, Compare, IsThere, Not, Some, Tree, kind_of
 
 MOST_VALUES = 10_000  # in a list; more are only bounded
@@ -20,6 +24,49 @@ SAFE = 2**52  # numbers below are compared as they are, whether whole or not
 LARGEST_FIELDS = 60_000  # bytes; Milvus takes 65,536
 SHORT_FIELDS = 2_000  # characters of JSON; names are written three times, each up to eight as long
 SIMPLE = re.compile(r"[A-Za-z0-9_]+")
+PLAIN = re.compile(r"[(-Za-z]*")
+ESCAPED = re.compile(r"[!\[~]([0-9a-f]{2})")
+LOW, MIDDLE, HIGH = "!", "[", "~"  # for what is below "(", between "Z" and "a", above "z"
+
+
+def _byte_key(byte: int) -> str:
+    if byte < ord("("):
+        return f"{LOW}{byte:02x}"
+    if byte > ord("z"):
+        return f"{HIGH}{byte:02x}"
+    return f"{MIDDLE}{byte:02x}" if ord("Z") < byte < ord("a") else chr(byte)
+
+
+BYTE_KEYS = [_byte_key(byte) for byte in range(256)]
+
+
+def to_key(text: str) -> str:
+    """Write a text as a key.
+
+    >>> to_key("post-7"), to_key('a "b"'), to_key("é")
+    ('post-7', 'a!20!22b!22', '~c3~a9')
+    """
+    if PLAIN.fullmatch(text):
+        return text
+    return "".join([BYTE_KEYS[byte] for byte in text.encode()])
+
+
+def from_key(key: str) -> str:
+    """Read what `to_key` wrote.
+
+    >>> from_key("a!20!22b!22")
+    'a "b"'
+    """
+    if PLAIN.fullmatch(key):
+        return key
+    return ESCAPED.sub(lambda match: chr(int(match[1], 16)), key).encode("latin-1").decode()
+
+
+def in_parts(keys: Sequence[str], size: int) -> list[str]:
+    """Write keys as lists for `in`, of up to so many each."""
+    starts = range(0, len(keys), size)
+    parts = [", ".join([f'"{key}"' for key in keys[i : i + size]]) for i in starts]
+    return [f"[{part}]" for part in parts]
 
 
 class Expression(NamedTuple):

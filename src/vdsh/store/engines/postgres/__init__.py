@@ -4,6 +4,10 @@
 a `session`; `where` makes conditions of filters.
 """
 
+from vdsh.errors import needing
+
+with needing("A store in PostgreSQL", "psycopg", "postgres"):
+    import psycopg  # noqa: F401
 from vdsh.store.engines.postgres.engine import Postgres
 
 __all__ = ["Postgres"]

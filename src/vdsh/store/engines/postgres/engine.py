@@ -3,7 +3,8 @@
 Distances are counted by pgvector's `<~>` where the extension is installed, else by `bit_count`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from copy import copy
 from functools import partial
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from vdsh.errors import FolderError, InputError
 from vdsh.model import Model
 from vdsh.store.addresses import Address
 from vdsh.store.engine import Engine, Progress
+from vdsh.store.engines.postgres.driver import SQL
 from vdsh.store.engines.postgres.filters import FilterIndexes
 from vdsh.store.engines.postgres.models import (
     KeyValues,
@@ -21,12 +23,24 @@ from vdsh.store.engines.postgres.models import (
     keep_model,
     read_facts,
 )
-from vdsh.store.engines.postgres.relevant import SETTINGS, Counted, Relevant
-from vdsh.store.engines.postgres.rows import to_batch, to_bits, to_code, to_found, to_passages
+from vdsh.store.engines.postgres.relevant import SETTINGS, Relevant
+from vdsh.store.engines.postgres.rows import (
+    to_batch,
+    to_bits,
+    to_code,
+    to_found,
+    to_passages,
+    to_vectors,
+)
 from vdsh.store.engines.postgres.session import NotAllowedError, Session
 from vdsh.store.engines.postgres.tables import (
     ADD_PASSAGES,
+    DELETE,
     FORGET_PASSAGES,
+    NOTE_FIELDS,
+    NOTE_WORDS,
+    SCHEMA,
+    UPSERT,
     Tables,
     Vector,
     take_turns,
@@ -55,11 +69,12 @@ class Postgres(Engine):
     def __init__(self, address: Address, *, wait: float, may_create: bool) -> None:
         self.shown = address.shown
         self._tables = Tables(address.option("table", "vdsh"))
-        self._session = Session(address, wait=wait)
+        self._connect = partial(Session, address, wait=wait)
+        self._session = self._connect()
         self.models = Models(self._session, self._tables, self.shown)
         self.values = KeyValues(self._session, self._tables)
         self.filters = FilterIndexes(self._session, self._tables)
-        self._counted = Counted()
+        self._counted: dict[str, dict[str, int]] = {}
         self._language: Language | None = None  # of the words, once it is known
         try:
             self._version, self._vector = self._look_at_server()
@@ -80,14 +95,23 @@ class Postgres(Engine):
             there = self._read_meta(cursor)
             if there:
                 return there
-            for statement in tables.create(int(meta["n_bits"])):
-                cursor.execute(statement)
+            for statement in SCHEMA:
+                cursor.execute(tables.sql(statement, int(meta["n_bits"])))
             insert = tables.sql("INSERT INTO {meta} VALUES (%s, %s)")
             cursor.executemany(insert, list(meta.items()))
             keep_model(cursor, tables, model)
             return self._read_meta(cursor)
 
         return self._session.run(work)
+
+    @contextmanager
+    def hold(self, name: str) -> Iterator[bool]:
+        """Hold a lock in a transaction of its own, which a pooler leaves on one connection."""
+        query = "SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 0))"
+        given = (f"{self._tables.name} {name}",)
+        with closing(self._connect()) as other:
+            other.run_alone(SQL("BEGIN").format())
+            yield other.run(lambda cursor: cursor.execute(query, given).fetchone()[0])
 
     def fields(self) -> set[str]:
         """Return the names of all metadata fields."""
@@ -102,7 +126,8 @@ class Postgres(Engine):
         """Write rows and the names of their fields in one transaction."""
         texts = [words_text(document) for document in rows.documents]
         spoken = self._settle_language(texts)
-        batch = to_batch(rows, texts, spoken)
+        vectors, words = to_vectors(texts, spoken)
+        batch = to_batch(rows, vectors)
         ids = [escape(document.id) for document in rows.documents]
         passages = to_passages(ids, texts, spoken)
         made_by = rows.fingerprint, rows.n_bytes
@@ -110,12 +135,16 @@ class Postgres(Engine):
 
         def work(cursor: Any) -> None:
             hold_codes(cursor, self._tables, *made_by, mode="ROW EXCLUSIVE")
-            cursor.execute(self._tables.upsert(8 * rows.n_bytes), (batch,))
+            cursor.execute(self._tables.sql(UPSERT, 8 * rows.n_bytes), (batch,))
             cursor.execute(self._tables.sql(FORGET_PASSAGES), (sorted(ids),))
             if passages:
                 cursor.execute(self._tables.sql(ADD_PASSAGES), (passages,))
-            cursor.execute(self._tables.note_fields(), (names,))
+            cursor.execute(self._tables.sql(NOTE_FIELDS), (names,))
 
+        # On their own: other writers would wait for the words until the documents are written.
+        if words:
+            note_words = self._tables.sql(NOTE_WORDS)
+            self._session.run(lambda cursor: cursor.execute(note_words, (words,)))
         self._session.run(work)
 
     def _settle_language(self, texts: Sequence[str]) -> Language:
@@ -132,12 +161,7 @@ class Postgres(Engine):
 
     def remove(self, ids: Sequence[str]) -> int:
         """Delete documents; return how many were there."""
-        wanted, statement = [escape(id) for id in ids], self._tables.delete()
-
-        def work(cursor: Any) -> int:
-            return int(cursor.execute(statement, (wanted,)).fetchone()[0])
-
-        return self._session.run(work)
+        return int(self._ask(DELETE, [escape(id) for id in ids])[0][0])
 
     def look_up(self, ids: Sequence[str]) -> list[Found]:
         """Return the documents of some ids."""
@@ -154,33 +178,32 @@ class Postgres(Engine):
         self, query: ParsedQuery, n: int, where: Tree | None, choose: Choose | None = None
     ) -> list[Found]:
         """Return the n nearest documents, ties by id, or those that are chosen of them."""
-        found = self._run(query, lambda cursor: self._nearest(cursor, query.code, n, where))
+        search = partial(self._nearest, code=query.code, n=n, where=where)
+        found = self._run(search, query.fingerprint)
         return choose_from(found, choose)
 
     def relevant(
         self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None
     ) -> list[Found]:
         """Return the documents that words and codes together find, best first."""
-
-        def nearest(cursor: Any, code: Codes, n: int) -> list[Found]:
-            return self._nearest(cursor, code, n, where)
+        nearest = partial(self._nearest, where=where)
 
         def work(cursor: Any) -> tuple[list[Found], ByRelevance]:
             attempt = copy(ranking)  # which learns from what it sees
+            attempt.meant = {}
             condition = self._condition(where)
             narrow = condition != to_sql(where)
             cursor.connection.execute(SETTINGS)  # before anything is read
             hold_codes(cursor, self._tables, ranking.query.fingerprint)
             spoken = language(self._read_meta(cursor).get("language", NONE))
-            parts = (cursor, self._tables, condition, nearest, self._counted, spoken)
-            relevant = Relevant(*parts, narrow=narrow)
-            return relevant.find(attempt), attempt
+            parts = (cursor, self._tables, condition, narrow, nearest, self._counted, spoken)
+            return Relevant(*parts).find(attempt), attempt
 
         try:
             found, attempt = self._session.run(work)
         except NotAllowedError:  # to read the totals
             return super().relevant(ranking, where)
-        ranking.scores, ranking.missing = attempt.scores, attempt.missing
+        vars(ranking).update(vars(attempt))
         return found
 
     def within(
@@ -193,8 +216,9 @@ class Postgres(Engine):
     ) -> tuple[list[Found], int]:
         """Find the documents within a radius, nearest first, ties by id."""
         most = None if words is not None else limit  # LIMIT NULL is none
-        search = partial(self._search, query="within", code=query.code, where=where)
-        rows = self._run(query, lambda cursor: search(cursor, more=(radius, most)))
+        more = (radius, most)
+        search = partial(self._search, query="within", code=query.code, where=where, more=more)
+        rows = self._run(search, query.fingerprint)
         found = [to_found(row) for *row, _ in rows]
         if words is not None:
             return keep_fitting(found, words, limit, self.language())
@@ -240,20 +264,14 @@ class Postgres(Engine):
 
     def _ask(self, query: str, *parameters: Any, of: str | None = None) -> list[Any]:
         composed = self._tables.sql(query)
+        return self._run(lambda cursor: cursor.execute(composed, parameters).fetchall(), of)
 
-        def work(cursor: Any) -> list[Any]:
-            if of is not None:
-                hold_codes(cursor, self._tables, of)
-            found: list[Any] = cursor.execute(composed, parameters).fetchall()
-            return found
-
-        return self._session.run(work)
-
-    def _run(self, query: ParsedQuery, work: Callable[[Any], T]) -> T:
-        """Do what has to do with codes, which stay those of the query's model meanwhile."""
+    def _run(self, work: Callable[[Any], T], of: str | None) -> T:
+        """Do some work; codes stay those of the model with a fingerprint meanwhile."""
 
         def held(cursor: Any) -> T:
-            hold_codes(cursor, self._tables, query.fingerprint)
+            if of is not None:
+                hold_codes(cursor, self._tables, of)
             return work(cursor)
 
         return self._session.run(held)

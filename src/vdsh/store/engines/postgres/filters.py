@@ -13,9 +13,10 @@ from functools import partial
 from time import monotonic
 from typing import Any
 
+from psycopg.sql import Identifier, Literal
+
 from vdsh.errors import EngineError
 from vdsh.store.engine import Progress
-from vdsh.store.engines.postgres.driver import Identifier, Literal
 from vdsh.store.engines.postgres.session import Session
 from vdsh.store.engines.postgres.tables import MEMORY, Tables, take_turns
 from vdsh.store.engines.postgres.where import MOST_PARAMETERS, Sql, escape, join, to_parameter
@@ -107,8 +108,8 @@ class FilterIndexes:
         statements = [LABELS] if field == "labels" else list(INDEXES.values())
         for name, statement in zip(self._names(field), statements, strict=True):
             text = statement.replace("FIELD", "{field}")
-            named = {"name": Identifier(name), "field": Literal(escape(field))}
-            cursor.execute(self._tables.sql(text, **named))
+            literal = Literal(escape(field))
+            cursor.execute(self._tables.sql(text, name=Identifier(name), field=literal))
         cursor.execute(self._tables.sql("ANALYZE {documents}"))  # or it is not chosen
 
     def _names(self, field: str) -> list[str]:

@@ -16,7 +16,7 @@ from vdsh.codes import Codes
 from vdsh.model import Model
 from vdsh.store.engine import check_model
 from vdsh.store.engines.postgres.session import Session
-from vdsh.store.engines.postgres.tables import Tables, bit_type, take_turns
+from vdsh.store.engines.postgres.tables import Tables, take_turns
 from vdsh.store.engines.postgres.where import escape, unescape
 from vdsh.store.model import from_pieces, to_pieces
 from vdsh.store.reindex import NEXT, PREVIOUS, Unencoded, check_begun, check_own, encode_rest
@@ -211,13 +211,13 @@ class Models:
             {"id": one.key[0], "version": one.key[1], "code": f"x{code.tobytes().hex()}"}
             for one, code in zip(batch, codes, strict=True)
         ]
-        fill = self._tables.sql(FILL, bits=bit_type(8 * codes.shape[1]))
+        fill = self._tables.sql(FILL, 8 * codes.shape[1])
         cursor.execute(fill, (orjson.dumps(new).decode(),))
 
 
 def _do(cursor: Any, tables: Tables, statements: Sequence[str], n_bits: int = 8) -> None:
     for statement in statements:
-        cursor.execute(tables.sql(statement, bits=bit_type(n_bits)))
+        cursor.execute(tables.sql(statement, n_bits))
 
 
 def _set(cursor: Any, tables: Tables, **values: str) -> None:

@@ -6,7 +6,9 @@ best on their own are not looked for alone, nor are common ones when the more te
 query are in many documents (50,000 for a query of two words); they count where they are.
 """
 
+import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +21,7 @@ from vdsh.store.engines.postgres.tables import Tables
 from vdsh.store.engines.postgres.where import Sql, escape, unescape
 from vdsh.store.hits import Candidate, Found
 from vdsh.store.ranking import ByRelevance, Pool, fits, words_text
-from vdsh.text.languages import Language
+from vdsh.text.languages import Language, fold
 from vdsh.words import WordQuery
 from vdsh.words.index import (
     K1,
@@ -32,9 +34,11 @@ from vdsh.words.index import (
     weigh,
     with_passage,
 )
+from vdsh.words.vocabulary import Initial, begin_with, nearest_words
 
 MOST_TIES = 1000  # documents that match as well as the last of the best
 MOST_TRIED = 10_000  # of the best by words, where phrases may refuse some
+MOST_BEGUN = 200  # words that an unfinished one may be, the shortest
 FIRST_COUNTED = 1000  # documents of each word of a long query, before it is known which matter
 FEW = 1000  # documents that pass a filter, when just those are looked at
 FEW_SCORED = 2000  # documents that are scored at once
@@ -54,6 +58,8 @@ TOTALS = """
 SELECT sum(documents), sum(words), string_agg(format('%%s %%s', xmin, ctid), ',' ORDER BY ctid)
 FROM {totals}
 """
+
+BEGIN_WITH = "SELECT word FROM {vocabulary} WHERE word >= %s AND word < %s ORDER BY word"
 
 Nearest = Callable[[Any, Codes, int], list[Found]]
 
@@ -79,67 +85,28 @@ class Weighed(NamedTuple):
         return (scores / max(self.weights.sum(), LEAST_IDF)).tolist()  # type: ignore[no-any-return]
 
 
-class Counted:
-    """How many documents have words, as it was counted in the last state of the store.
-
-    Each change leaves another row in the totals, so those tell one state from another.
-    """
-
-    def __init__(self) -> None:
-        self._state = ""
-        self._known: dict[str, int] = {}
-
-    def of(self, state: str) -> dict[str, int]:
-        """Return what is known in a state, to be added to."""
-        if state != self._state or len(self._known) > MOST_COUNTED:
-            self._state, self._known = state, {}
-        return self._known
-
-
+@dataclass
 class Relevant:
-    """Looks for documents in one transaction.
+    """Looks for documents in one transaction."""
 
-    Parameters
-    ----------
-    cursor : psycopg.Cursor
-        In a transaction that began with `SETTINGS`.
-    condition : Sql
-        What documents have to pass.
-    narrow : bool
-        Whether an index knows which documents may pass.
-    nearest : callable
-        Gives the n nearest to a code, in a transaction.
-    counted : Counted
-        What was counted before.
-    language : Language
-        Of the words.
-    """
-
-    def __init__(
-        self,
-        cursor: Any,
-        tables: Tables,
-        condition: Sql,
-        nearest: Nearest,
-        counted: Counted,
-        language: Language,
-        *,
-        narrow: bool,
-    ) -> None:
-        self._cursor = cursor
-        self._tables = tables
-        self._condition = condition
-        self._nearest = nearest
-        self._counted = counted
-        self._language = language
-        self._narrow = narrow
-        self._known: dict[str, int] = {}
+    cursor: Any  # in a transaction that began with `SETTINGS`
+    tables: Tables
+    condition: Sql  # what documents have to pass
+    narrow: bool  # whether an index knows which documents may pass
+    nearest: Nearest  # gives the n nearest to a code, in a transaction
+    # How many documents have words, by the state of the store: each change leaves another row in
+    # the totals, so those tell one state from another. Only the last state is kept.
+    counted: dict[str, dict[str, int]]
+    language: Language
+    _known: dict[str, int] = field(default_factory=dict)  # what was counted in this state
 
     def find(self, ranking: ByRelevance) -> list[Found]:
         """Return the documents that a ranking chooses, best first."""
         weighed = self._weigh(ranking)
+        if ranking.correct(ranking.missing, self._meant):
+            weighed = self._weigh(ranking)
         query, n = ranking.words, ranking.n_candidates
-        few = self._few(weighed, query) if self._narrow else None
+        few = self._few(weighed, query) if self.narrow else None
         if few is not None:
             few = self._with_passages(few, weighed)
             ranking.wanted(Pool.of(few))
@@ -147,7 +114,7 @@ class Relevant:
         found = {one.id: one for one in self._best_of_both(weighed, n, query)}
         wanted = ranking.wanted(Pool.of(list(found.values())))
         if not query.phrases and len(wanted):
-            near = self._nearest(self._cursor, wanted, 4 * n if query.without else n)
+            near = self.nearest(self.cursor, wanted, 4 * n if query.without else n)
             others = [one for one in near if one.document.id not in found]
             others = [one for one in others if self._fits(query, one.document)]
             near_ones = self._with_passages(self._with_shares(others, weighed), weighed)
@@ -156,10 +123,13 @@ class Relevant:
 
     def _weigh(self, ranking: ByRelevance) -> Weighed:
         """Choose the words that count; of a long query the most telling."""
-        n_docs, n_words, state = self._ask(TOTALS)[0]
-        self._known = self._counted.of(str(state))
+        n_docs, n_words, totals = self._ask(TOTALS)[0]
+        state = str(totals)
+        if state not in self.counted or len(self.counted[state]) > MOST_COUNTED:
+            self.counted.clear()
+        self._known = self.counted.setdefault(state, {})
         n_docs, n_words = int(n_docs or 0), int(n_words or 0)
-        terms = sorted(ranking.words.terms(self._language))
+        terms = sorted(ranking.words.terms(self.language))
         names = [term.term for term in terms]
         limit = FIRST_COUNTED if len(names) > MOST_TERMS else None
         df = self._count(names, limit)
@@ -176,6 +146,19 @@ class Relevant:
         mean = max(1, n_words) / max(1, n_docs)
         return Weighed(words, df[chosen].tolist(), weights, mean)
 
+    def _meant(self, word: str, *, unfinished: bool) -> list[str]:
+        """List words that a mistyped or unfinished one may be, as the word index of a folder."""
+        form = fold(word)
+        start = form if unfinished else form[0]
+        rows = self._ask(BEGIN_WITH, start, start + chr(sys.maxunicode))
+        vocabulary = "\n".join(line for (line,) in rows).encode()
+        if unfinished:
+            names = sorted(sorted(begin_with(vocabulary, form), key=len)[:MOST_BEGUN])
+        else:
+            names = sorted(nearest_words(Initial.of([vocabulary], start), form))
+        df = self._count(self.language.stems(names), MOST_TRIED)
+        return [names[i] for i in np.argsort(-df, kind="stable") if df[i]]
+
     def _count(self, words: Sequence[str], limit: int | None) -> NDArray[np.int64]:
         """Count the documents that have each word, up to a limit."""
         new = [word for word in words if word not in self._known]
@@ -189,7 +172,7 @@ class Relevant:
         """Return all documents that pass, where they are few and no text has to be read."""
         if not weighed.words or query.phrases or query.without:
             return None
-        text, parameters = self._condition
+        text, parameters = self.condition
         terms = [quote(word) for word in weighed.words]
         select = f"SELECT id, code, n_words, {_counts(weighed)} FROM {{documents}}"
         rows = self._ask(f"{select} WHERE {text} LIMIT {FEW + 1}", *terms, *parameters)
@@ -203,7 +186,7 @@ class Relevant:
         ids = {unescape(row[0]) for row in rows} - known
         if not ids:
             return self._with_passages(best, weighed)
-        text, parameters = self._condition
+        text, parameters = self.condition
         select = f"SELECT {{columns}} FROM {{documents}} WHERE id = ANY(%s::text[]) AND ({text})"
         found = map(to_found, self._ask(select, [escape(id) for id in sorted(ids)], *parameters))
         more = [one for one in found if self._fits(query, one.document)]
@@ -231,7 +214,7 @@ class Relevant:
         """Return the n best by words, with those that tie with the last."""
         if not weighed.words:
             return []
-        without = self._language.stems(query.excluded(self._language))
+        without = self.language.stems(query.excluded(self.language))
         if query.phrases or len(without) < len(query.without):
             return self._best_fitting(weighed, n, query, without)
         order = np.argsort(-weighed.weights, kind="stable")
@@ -261,9 +244,9 @@ class Relevant:
         self, weighed: Weighed, n: int, query: WordQuery, without: Sequence[str]
     ) -> list[Candidate]:
         """Return the best that have all phrases, and none that is to be left out."""
-        stops = self._language.stop_words
+        stops = self.language.stop_words
         words = {word for phrase in query.phrases for word in phrase if word not in stops}
-        needed = sorted(set(self._language.stems(sorted(words))))
+        needed = sorted(set(self.language.stems(sorted(words))))
         asked = f"({any_of(weighed.words)})"
         asked = " & ".join(filter(None, [asked, all_of(needed, without)]))
         found: list[Candidate] = []
@@ -279,7 +262,7 @@ class Relevant:
         return found
 
     def _fits(self, query: WordQuery, document: Document) -> bool:
-        return fits(query, words_text(document), self._language)
+        return fits(query, words_text(document), self.language)
 
     def _by_words(self, asked: str, weighed: Weighed, limit: int, of: str = "") -> list[Any]:
         """Return the documents with the highest scores that a tsquery finds, ties by id.
@@ -288,7 +271,7 @@ class Relevant:
         """
         code, mean = ("first", PASSAGE_LENGTH) if of else ("code", weighed.mean_length)
         names, score = _score(weighed, mean)
-        text, parameters = Sql("true") if of else self._condition
+        text, parameters = Sql("true") if of else self.condition
         query = f"""
 SELECT id, {code}, n_words, {names} FROM (
   SELECT id, {code}, n_words, {_counts(weighed)} FROM {{{of or "documents"}}}
@@ -316,7 +299,7 @@ SELECT id, {code}, n_words, {names} FROM (
         return self._ask(query, *parameters, [escape(id) for id in ids]) if ids else []
 
     def _ask(self, query: str, *parameters: Any) -> list[Any]:
-        rows: list[Any] = self._cursor.execute(self._tables.sql(query), parameters).fetchall()
+        rows: list[Any] = self.cursor.execute(self.tables.sql(query), parameters).fetchall()
         return rows
 
 

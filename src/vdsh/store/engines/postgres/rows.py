@@ -35,18 +35,18 @@ LONGEST_ID = 2600  # bytes; an entry of a PostgreSQL index holds 2,704
 
 def to_vectors(
     texts: Sequence[str], language: Language, opening: Opening = OPENING
-) -> list[tuple[str, int]]:
-    """Write the terms of each text as a tsvector, and count its words.
+) -> tuple[list[tuple[str, int]], list[str]]:
+    """Write the terms of each text as a tsvector, and count its words; give the vocabulary too.
 
     >>> from vdsh.text.languages import language
     >>> to_vectors(["The moon"], language("english"))
-    [("'moon':1,2,3,4", 4)]
+    ([("'moon':1,2,3,4", 4)], ['moon'])
     """
-    return [
-        vector
-        for _, counted in count_terms(texts, language, named=True, opening=opening)
-        for vector in _vectors(counted)
-    ]
+    vectors, words = list[tuple[str, int]](), set[bytes]()
+    for _, counted in count_terms(texts, language, named=True, opening=opening):
+        vectors += _vectors(counted)
+        words.update(counted.vocabulary.split(b"\n"))
+    return vectors, sorted(word.decode() for word in words if word)
 
 
 def _vectors(counted: Counted) -> Iterator[tuple[str, int]]:
@@ -90,10 +90,9 @@ def _first_that_fit(parts: Sequence[str]) -> Sequence[str]:
     return parts[: bisect_right(list(sizes), MOST_BYTES)]
 
 
-def to_batch(rows: Rows, texts: Sequence[str], language: Language) -> str:
+def to_batch(rows: Rows, vectors: Sequence[tuple[str, int]]) -> str:
     """Write rows as JSON, in the order of ids: so writers lock rows in the same order."""
     values = []
-    vectors = to_vectors(texts, language)
     for i in sorted(range(len(rows.rows)), key=lambda i: rows.rows[i][0]):
         id, text, labels, metadata, code = rows.rows[i]
         _check_id_length(id)
@@ -108,7 +107,7 @@ def to_batch(rows: Rows, texts: Sequence[str], language: Language) -> str:
 def to_passages(ids: Sequence[str], texts: Sequence[str], language: Language) -> str:
     """Write the passages of long texts as JSON; nothing where there are none."""
     spans = [(id, text, *span) for id, text in zip(ids, texts, strict=True) for span in split(text)]
-    vectors = to_vectors([text[i:j] for _, text, i, j in spans], language, opening=())
+    vectors, _ = to_vectors([text[i:j] for _, text, i, j in spans], language, opening=())
     values = [
         {"id": id, "first": i, "last": j, "words": words, "n_words": n_words}
         for (id, _, i, j), (words, n_words) in zip(spans, vectors, strict=True)

@@ -5,9 +5,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
+import psycopg
+from psycopg import Connection, Cursor
+from psycopg.sql import Composed
+
 from vdsh.errors import EngineError, FolderError, VdshError, WriteError
 from vdsh.store.addresses import Address
-from vdsh.store.engines.postgres.driver import Composed, Connection, Cursor, psycopg
 
 OWN_OPTIONS = ("table",)
 # Also: somebody made the same tables just now.

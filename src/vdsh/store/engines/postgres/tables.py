@@ -1,14 +1,14 @@
 """The tables of a store in PostgreSQL, and the statements on them; names are quoted by psycopg."""
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from psycopg.sql import SQL, Composed, Identifier
+
 from vdsh.errors import InputError
-from vdsh.store.engines.postgres.driver import SQL, Composed, Identifier
 
 LONGEST_NAME = 50  # bytes; PostgreSQL cuts names off at 63, and ours get endings
-NAMES = ("documents", "meta", "fields", "models", "totals", "key_values", "passages")
-PARTS = ("", "_meta", "_fields", "_models", "_totals", "_key_values", "_passages")
+NAMES = ("documents", "meta", "fields", "models", "totals", "key_values", "passages", "vocabulary")
+PARTS = ("", "_meta", "_fields", "_models", "_totals", "_key_values", "_passages", "_vocabulary")
 MEMORY = "1GB"  # at most, while an index is made
 
 # `metadata` is the JSON as it was given, `fields` what filters look at, see `where`; `words` our
@@ -26,6 +26,7 @@ SCHEMA = (
     'CREATE TABLE {passages} (id text COLLATE "C" NOT NULL'
     " REFERENCES {documents} ON DELETE CASCADE, first int NOT NULL, last int NOT NULL,"
     " words tsvector NOT NULL, n_words int NOT NULL)",
+    'CREATE TABLE {vocabulary} (word text COLLATE "C" PRIMARY KEY)',
     "CREATE INDEX {words} ON {documents} USING gin (words)",
     "CREATE INDEX {passage_words} ON {passages} USING gin (words)",
     "CREATE INDEX {passage_ids} ON {passages} (id)",
@@ -36,7 +37,7 @@ ADD_PASSAGES = """
 INSERT INTO {passages} SELECT id, first, last, words::tsvector, n_words
 FROM json_to_recordset(%s::json) AS new(id text, first int, last int, words text, n_words int)
 """
-UPSERT = """
+_UPSERT = """
 INSERT INTO {documents} AS old (id, text, labels, metadata, fields, code, words, n_words)
 SELECT id, text,
   CASE WHEN labels IS NOT NULL THEN ARRAY(SELECT jsonb_array_elements_text(labels::jsonb)) END,
@@ -48,12 +49,12 @@ ON CONFLICT (id) DO UPDATE SET text = excluded.text, labels = excluded.labels,
   words = excluded.words, n_words = excluded.n_words, n_before = old.n_words
 RETURNING n_words, n_before
 """
-DELETE = """
+_DELETE = """
 DELETE FROM {documents} WHERE id = ANY(%s::text[])
 RETURNING NULL::int AS n_words, n_words AS n_before
 """
 # Each writer adds a row to the totals and takes over those that no other holds: so none waits.
-NOTED = """
+_NOTED = """
 WITH changed AS (CHANGE), earlier AS (
   DELETE FROM {totals} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {totals} FOR UPDATE SKIP LOCKED))
   RETURNING documents, words
@@ -65,7 +66,10 @@ WITH changed AS (CHANGE), earlier AS (
   ) AS together
 ) SELECT count(*) FROM changed
 """
+UPSERT = _NOTED.replace("CHANGE", _UPSERT)  # of a batch as a JSON array of objects
+DELETE = _NOTED.replace("CHANGE", _DELETE)  # of documents by their ids
 NOTE_FIELDS = "INSERT INTO {fields} SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING"
+NOTE_WORDS = "INSERT INTO {vocabulary} SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING"
 # Parameters: the code, those of the condition, and what the query has besides.
 SEARCHES = {
     "nearest": """
@@ -94,16 +98,8 @@ class Vector(NamedTuple):
 class Tables:
     """The tables of one store.
 
-    Parameters
-    ----------
-    name : str
-        Of the documents' table, with its schema in front where it is not the default one; the
-        other tables get endings.
-
-    Attributes
-    ----------
-    all : list of str
-        The quoted names of all tables, the documents' first and the meta table second.
+    `name` is that of the documents' table, with its schema in front where it is not the default
+    one; the other tables get endings.
     """
 
     def __init__(self, name: str) -> None:
@@ -125,34 +121,18 @@ class Tables:
             "forget": Identifier(f"{table}_forget"),
             "forget_function": Identifier(*schema, f"{table}_forget"),
         }
+        # Quoted, the documents' first and the meta table second.
         self.all = [name.as_string(None) for name in self._names]
 
     def filter_index(self, ending: str) -> str:
         """Name an index for filters."""
         return f"{self._table}_f{ending}"
 
-    def sql(self, query: str, **more: Any) -> Composed:
-        """Put the tables' names into a statement."""
-        names = dict(zip(NAMES, self._names, strict=True))
+    def sql(self, query: str, n_bits: int = 8, **more: Any) -> Composed:
+        """Put the tables' names, and the type of codes, into a statement."""
+        names = dict(zip(NAMES, self._names, strict=True)) | self._more | more
         columns = SQL("id, text, labels, metadata::text, code")
-        return SQL(query).format(**names, **self._more, columns=columns, **more)
-
-    def create(self, n_bits: int) -> Iterator[Composed]:
-        """Give the statements that make the tables."""
-        for statement in SCHEMA:
-            yield self.sql(statement, bits=bit_type(n_bits))
-
-    def upsert(self, n_bits: int) -> Composed:
-        """Give the statement that writes a batch; its parameter is a JSON array of objects."""
-        return self.sql(NOTED.replace("CHANGE", UPSERT), bits=bit_type(n_bits))
-
-    def delete(self) -> Composed:
-        """Give the statement that deletes the documents of some ids and counts them."""
-        return self.sql(NOTED.replace("CHANGE", DELETE))
-
-    def note_fields(self) -> Composed:
-        """Give the statement that notes the names of fields."""
-        return self.sql(NOTE_FIELDS)
+        return SQL(query).format(**names, columns=columns, bits=_bit_type(n_bits))
 
     def search(self, name: str, vector: Vector | None, condition: str, n_bits: int) -> Composed:
         """Give one of the `SEARCHES`, with a condition."""
@@ -165,14 +145,13 @@ def take_turns(cursor: Any, tables: Tables) -> None:
     cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (tables.name,))
 
 
-def bit_type(n_bits: int) -> SQL:
-    """Give the type of a code."""
+def _bit_type(n_bits: int) -> SQL:
     return SQL(f"bit({int(n_bits)})" if n_bits else "bit varying")  # which may be empty
 
 
 def _distance(vector: Vector | None, n_bits: int) -> Composed:
     """Give the number of differing bits; the code's parameter is inside."""
-    bits = bit_type(n_bits)
+    bits = _bit_type(n_bits)
     if vector is None:
         return SQL("bit_count(code # %s::{})").format(bits)
     hamming = SQL("(code OPERATOR({}.<~>) %s::{})")

@@ -23,6 +23,7 @@ from vdsh.errors import FolderError, VdshError
 from vdsh.search import HammingIndex
 from vdsh.store.engine import CHANGED, ModelChangedError, check_model
 from vdsh.store.engines.sqlite.database import Database, read_meta
+from vdsh.store.engines.sqlite.seen import Seen
 from vdsh.store.engines.sqlite.words import Words
 from vdsh.store.rows import read_codes
 
@@ -103,6 +104,7 @@ class IndexCache:
         self.index: HammingIndex | None = None
         self.words = words or Words()
         self._state = State(0, 0)
+        self._seen = Seen()
         self._enough = 0  # tombstones in the log, when somebody last looked how many are needed
         self._entrance = Lock()
         self._left = Condition()
@@ -119,8 +121,11 @@ class IndexCache:
         with a fingerprint.
         """
         with self._entrance:
-            self._check(connection, fingerprint)
-            index = self._follow(connection)
+            index = self.index
+            if index is None or not self._seen.has(connection, fingerprint):
+                self._check(connection, fingerprint)
+                index = self._follow(connection)
+                self._seen.note(connection, fingerprint)
             with self._left:
                 self._n_inside += 1
         try:
@@ -156,7 +161,8 @@ class IndexCache:
             if not n_documents or not self.n_bytes or not is_new:
                 return
             index = self._follow(connection)
-            self._wait_until_empty()  # saving puts the index in order
+            if self._n_inside:  # saving puts it in order; who searches now saves it later
+                return
             name = f"index-{now.row}-{now.seq}-{self.store}.vdsh"
             index.save(self.folder / name)
         # Whoever may read the documents may read their index.
@@ -183,6 +189,7 @@ class IndexCache:
         if self.index is not None and now == self._state:
             return self.index
         self._wait_until_empty()
+        self._seen.forget()
         index, self.index = self.index, None  # forgotten if anything fails on the way
         if index is None:
             index = self._open(connection, now)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vdsh.store.engines.sqlite.schema import WORDS
+from vdsh.store.engines.sqlite.seen import Seen
 from vdsh.store.rows import read_metadata, searched_text
 from vdsh.text.languages import NONE, Language, find_language, language
 from vdsh.words import DamagedWordsError, Segment, WordIndex
@@ -153,6 +154,7 @@ class Words:
         self._lock = Lock()
         self._read: dict[SegmentRow, Segment] = {}
         self._index: WordIndex | None = None
+        self._seen = Seen()
 
     def showing(self, connection: sqlite3.Connection) -> WordIndex:
         """Return the index of the state that a transaction sees.
@@ -163,12 +165,11 @@ class Words:
             Also where it is not whole, as while another process makes it anew.
         """
         try:
-            left, rows = pending(connection), _list_rows(connection)
-            spoken = language_of(connection)
-            if left is None or left.n_left:
-                raise DamagedWordsError("The word index is not finished.")
             with self._lock:
-                return self._follow(connection, rows, spoken)
+                if self._index is None or not self._seen.has(connection):
+                    self._index = self._follow(connection)
+                    self._seen.note(connection)
+                return self._index
         except (DamagedWordsError, sqlite3.DatabaseError) as error:
             self.forget()
             if _is_damage(error):
@@ -180,17 +181,20 @@ class Words:
         with self._lock:
             self._read, self._index = {}, None
 
-    def _follow(
-        self, connection: sqlite3.Connection, rows: list[SegmentRow], spoken: Language
-    ) -> WordIndex:
+    def _follow(self, connection: sqlite3.Connection) -> WordIndex:
+        left, rows = pending(connection), _list_rows(connection)
+        if left is None or left.n_left:
+            raise DamagedWordsError("The word index is not finished.")
         _check_newest(connection, rows)
-        if self._index is None or rows != list(self._read):
-            known, is_new = self._read, self._index is None
-            self._read = {r: known.get(r) or _read_segment(connection, r) for r in rows}
-            self._index = WordIndex(list(self._read.values()), spoken)
-            if is_new:
-                _check_count(connection, self._index)
-        return self._index
+        if self._index is not None and rows == list(self._read):
+            return self._index
+        self._seen.forget()
+        known = self._read
+        self._read = {r: known.get(r) or _read_segment(connection, r) for r in rows}
+        index = WordIndex(list(self._read.values()), language_of(connection))
+        if self._index is None:
+            _check_count(connection, index)
+        return index
 
 
 def _check_newest(connection: sqlite3.Connection, rows: list[SegmentRow]) -> None:
