@@ -9,12 +9,13 @@ from copy import copy
 from functools import partial
 from typing import Any, TypeVar
 
+from psycopg.sql import SQL
+
 from vdsh.codes import Codes
 from vdsh.errors import FolderError, InputError
 from vdsh.model import Model
 from vdsh.store.addresses import Address
 from vdsh.store.engine import Engine, Progress
-from vdsh.store.engines.postgres.driver import SQL
 from vdsh.store.engines.postgres.filters import FilterIndexes
 from vdsh.store.engines.postgres.models import (
     KeyValues,
