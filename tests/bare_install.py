@@ -13,7 +13,7 @@ from pathlib import Path
 
 EXTRAS = """torch pyarrow fastapi uvicorn httptools uvloop prometheus_client fastapi_offline mcp
     matplotlib openTSNE pymilvus milvus_lite psycopg faiss ray pandas model2vec
-    sentence_transformers pypdf""".split()
+    sentence_transformers pypdf sklearn joblib""".split()
 SPACE = "rocket shuttle launch moon crew astronaut satellite telescope".split()
 SPORT = "goal match player season team coach referee stadium".split()
 LABELS = ("space", "sport")
@@ -54,6 +54,10 @@ def use(folder: Path) -> None:
     (folder / "texts.txt").write_text("\n".join(texts()))
     assert len(ask("encode", folder / "model", folder / "texts.txt").splitlines()) == 40
     ask("fit", folder / "texts.txt", "--bits", "8", "--out", folder / "linear")  # without torch
+    ask("add", folder / "added", folder / "texts.txt")
+    assert ask("search", folder / "added", "moon crew", "-k", "1").strip()
+    sth = ("fit", folder / "texts.txt", "--model", "sth", "--bits", "8", "--out", "never")
+    assert "STH needs scikit-learn" in ask(*sth, fails=True)
     for extra, arguments in {
         "train": ("fit", folder / "texts.txt", "--model", "vdsh", "--bits", "8", "--out", "never"),
         "server": ("serve", folder / "store"),

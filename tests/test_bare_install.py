@@ -49,8 +49,8 @@ def test_the_extras_of_the_check_are_those_of_the_project():
     packages = {name for key, names in extras.items() if key != "all" for name in names}
     names = {"".join(c if c.isalnum() or c == "_" else " " for c in p.replace("-", "_")).split()[0]
              for p in packages}  # fmt: skip
-    imported = {"faiss_cpu": "faiss"}
-    ours = {"threadpoolctl", "vdsh"}  # scikit-learn's too; an extra that has another inside
+    imported = {"faiss_cpu": "faiss", "scikit_learn": "sklearn"}
+    ours = {"vdsh"}  # an extra that has another inside
     names = {imported.get(name, name) for name in names} - ours
     assert names <= set(bare_install.EXTRAS)
 

@@ -13,6 +13,7 @@ import vdsh
 
 LAYERS = """
 errors          the exception tree
+estimator       what scikit-learn asks of what learns
 files           files and folders that are whole or absent
 embed           vectors of texts by models that people have
 documents       files to documents

@@ -30,7 +30,8 @@ PUBLIC = {
         tally yardsticks""",
     "vdsh.server.app": "create_app",
     "vdsh.errors": """DamageError DownloadError EngineError FolderError InputError MissingFileError
-        MissingPackageError OutputExistsError VdshError WriteError missing_package suggest""",
+        MissingPackageError OutputExistsError VdshError WriteError missing_package needing
+        suggest""",
 }
 
 

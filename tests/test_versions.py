@@ -19,7 +19,14 @@ from vdsh.paper.settings import METHOD, PROTOCOL
 
 RECORDED = Path(__file__).parent / "method_sources.json"
 ROOMS = {
-    "method": ("vdsh.hashers", "vdsh.codes", "vdsh.labels", "vdsh.metrics", "vdsh.text.counts"),
+    "method": (
+        "vdsh.hashers",
+        "vdsh.estimator",
+        "vdsh.codes",
+        "vdsh.labels",
+        "vdsh.metrics",
+        "vdsh.text.counts",
+    ),
     "protocol": ("vdsh.datasets", "vdsh.text", "vdsh.metrics", "vdsh.evaluation", "vdsh.codes"),
 }
 VERSIONS = METHOD | {"protocol": PROTOCOL}

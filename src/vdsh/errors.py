@@ -5,7 +5,8 @@ A message says what is wrong, what was given and what to do. The command line pr
 """
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class VdshError(Exception):
@@ -57,6 +58,17 @@ def missing_package(what: str, package: str, extra: str) -> MissingPackageError:
     return MissingPackageError(
         f"{what} needs {package}, which is not installed. Run: pip install 'vdsh[{extra}]'"
     )
+
+
+@contextmanager
+def needing(what: str, package: str, extra: str) -> Iterator[None]:
+    """Import an optional package in the block: where it is missing, the extra is named."""
+    try:
+        yield
+    except ImportError as error:
+        if str(error.name).startswith("vdsh"):  # a mistake of ours
+            raise
+        raise missing_package(what, package, extra) from error
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from vdsh.codes import Codes, to_hex
 from vdsh.documents.records import EXPORT_MARK
-from vdsh.errors import InputError, missing_package, suggest
+from vdsh.errors import InputError, needing, suggest
 from vdsh.files import check_new, new_files
 from vdsh.store import Store
 
@@ -100,10 +100,8 @@ def _write_array(
 
 
 def _write_faiss(codes: Codes, path: Path) -> None:
-    try:
+    with needing("A faiss file", "faiss-cpu", "export"):
         import faiss
-    except ImportError:
-        raise missing_package("A faiss file", "faiss-cpu", "export") from None
     index = faiss.IndexBinaryFlat(8 * codes.shape[1])
     index.add(codes)
     faiss.write_index_binary(index, str(path))
@@ -125,11 +123,9 @@ def _write_hex(store: Store, progress: Progress | None, path: Path) -> int:
 
 
 def _write_parquet(store: Store, progress: Progress | None, path: Path) -> int:
-    try:
+    with needing("A Parquet file", "pyarrow", "parquet"):
         import pyarrow as pa
         import pyarrow.parquet as pq
-    except ImportError:
-        raise missing_package("A Parquet file", "pyarrow", "parquet") from None
     code_type = pa.binary(store.info()["bits"] // 8)
     columns = [("id", pa.string()), ("code", code_type), ("text", pa.string())]
     columns += [("labels", pa.list_(pa.string())), ("metadata", pa.string())]

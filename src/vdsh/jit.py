@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from threading import Lock
@@ -138,8 +138,7 @@ def _limit_blas(threads: int | None) -> None:
     while _limited:
         _limited.pop().restore_original_limits()
     if threads is not None and available_threads() > 1:
-        with suppress(ImportError):  # it comes with scikit-learn
-            _limited.append(_controller().limit(limits=threads, user_api="blas"))
+        _limited.append(_controller().limit(limits=threads, user_api="blas"))
 
 
 @lru_cache(maxsize=1)

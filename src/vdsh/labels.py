@@ -29,7 +29,7 @@ class Labels(NamedTuple):
         dense: NDArray[np.uint8] = self.sparse.toarray()
         return dense
 
-    def take(self, rows: NDArray[np.intp]) -> "Labels":
+    def take(self, rows: NDArray[np.intp | np.bool_]) -> "Labels":
         """Keep some documents."""
         return Labels(self.sparse[rows], self.known[rows], self.names)
 

@@ -10,12 +10,11 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from vdsh.codes import Bits, Codes, unpack
 from vdsh.documents.document import MOST_LEARNED, draw
 from vdsh.errors import InputError, suggest
+from vdsh.estimator import Estimator, check_is_fitted
 from vdsh.hashers import HASHERS, Hasher, default_method
 from vdsh.hashers.base import Progress
 from vdsh.hashers.vdsh.warm_start import WarmStart
@@ -37,7 +36,7 @@ __all__ = ["EmptyDocumentWarning", "TextHasher"]
 _OWN = ("model", "n_bits", "random_state")
 
 
-class TextHasher(BaseEstimator):  # type: ignore[misc]
+class TextHasher(Estimator):
     """Learn binary codes from texts.
 
     Parameters
@@ -253,10 +252,6 @@ class TextHasher(BaseEstimator):  # type: ignore[misc]
     def transform(self, texts: Sequence[str]) -> Bits:
         """Hash texts to 0/1 bits of shape (n_texts, n_bits)."""
         return unpack(self.encode(texts))
-
-    def fit_transform(self, texts: Sequence[str], labels: Sequence[Any] | None = None) -> Bits:
-        """Learn from texts and hash them."""
-        return self.fit(texts, labels).transform(texts)
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write a model folder; `force` replaces an older one."""

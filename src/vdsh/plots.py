@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vdsh.errors import missing_package
+from vdsh.errors import needing
 
 Panels = Mapping[str, Mapping[str, Sequence[float | None]]]
 _MARKERS = "osv^D<>Px*"
@@ -105,10 +105,8 @@ def lay_out(
     L. van der Maaten and G. Hinton, "Visualizing Data using t-SNE", JMLR 2008; the implementation
     is openTSNE's. `progress` is called with the iterations done and how many there are.
     """
-    try:
+    with needing("A t-SNE map", "openTSNE", "plots"):
         from openTSNE import TSNE
-    except ImportError as error:
-        raise missing_package("A t-SNE map", "openTSNE", "plots") from error
     done, total = 0, sum(_ITERATIONS)
 
     def count(*_: Any) -> None:
@@ -130,11 +128,9 @@ def lay_out(
 
 
 def _grid(n_panels: int, size: float = 3.4) -> tuple[Any, list[Any]]:
-    try:
+    with needing("A figure", "matplotlib", "plots"):
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise missing_package("A figure", "matplotlib", "plots") from error
     columns = min(2, n_panels)
     rows = -(-n_panels // columns)
     figure = Figure(figsize=(1.5 * size * columns, size * rows), layout="constrained")

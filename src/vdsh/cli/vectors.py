@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vdsh.cli.output import say
-from vdsh.errors import InputError, missing_package
+from vdsh.errors import InputError, needing
 
 if TYPE_CHECKING:
     from vdsh.cli.options import Reading
@@ -136,11 +136,9 @@ def _of_parquet(path: str) -> Any:
     """Read the only column of lists."""
     import numpy as np
 
-    try:
+    with needing("Parquet", "pyarrow", "parquet"):
         from pyarrow import ArrowException, types
         from pyarrow.parquet import read_table
-    except ImportError as error:
-        raise missing_package("Parquet", "pyarrow", "parquet") from error
     try:
         table = read_table(path)
     except (ArrowException, OSError) as error:

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from vdsh.documents import Document, read_documents
-from vdsh.errors import InputError, MissingFileError, VdshError
+from vdsh.errors import InputError, MissingFileError, VdshError, needing
 from vdsh.files import new_file
 
 if TYPE_CHECKING:
@@ -54,8 +54,9 @@ def read_vectors(
 ) -> Vectors:
     """Read LIBSVM lines, compressed or not."""
     from scipy.sparse import csr_array
-    from sklearn.datasets import load_svmlight_file
 
+    with needing("Reading LIBSVM lines", "scikit-learn", "train"):
+        from sklearn.datasets import load_svmlight_file
     opener: Any = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix, open)
     with reading(path), opener(path, "rb") as file:
         lines = _Lines(file)

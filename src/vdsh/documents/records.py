@@ -13,7 +13,7 @@ from typing import Any
 from vdsh.documents.folder import read_folder
 from vdsh.documents.source import STDIN, Record, Source, drop, opened, over, read_lines
 from vdsh.documents.values import parse_json
-from vdsh.errors import InputError, missing_package
+from vdsh.errors import InputError, needing
 
 EXPORT_MARK = b"vdsh"  # in the schema of Parquet files that `vdsh.export` writes
 _JSON_ADVICE = "Write one JSON object a line (`jq -c '.[]'` turns an array into lines)."
@@ -110,11 +110,9 @@ def _guess_delimiter(header: str, source: Source) -> str:
 
 
 def _parquet(source: Source) -> Iterator[Record]:
-    try:
+    with needing("Reading Parquet", "pyarrow", "parquet"):
         import pyarrow as pa
         import pyarrow.parquet as pq
-    except ImportError:
-        raise missing_package("Reading Parquet", "pyarrow", "parquet") from None
     try:
         # With a buffer, pages are read one by one instead of whole row groups.
         with pq.ParquetFile(source.name, buffer_size=1 << 20) as file:

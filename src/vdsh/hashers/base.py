@@ -10,9 +10,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from vdsh.codes import (
     Bits,
@@ -24,7 +21,8 @@ from vdsh.codes import (
     pack,
     plain_threshold,
 )
-from vdsh.errors import InputError, missing_package
+from vdsh.errors import InputError, needing
+from vdsh.estimator import Estimator, check_is_fitted, check_matrix
 from vdsh.hashers.thresholds import calibrate
 from vdsh.labels import Labels, read_labels
 from vdsh.metrics.by_threshold import ValidationSearch
@@ -65,7 +63,7 @@ Progress = Callable[[Report], None]
 
 
 @dataclass(eq=False, repr=False)
-class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class Hasher(Estimator, ABC):
     """Base of all hashers, a scikit-learn transformer from counts to bits.
 
     A subclass lists its settings, which as a dataclass it stores as they are given, learns in
@@ -245,14 +243,7 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         }
 
     def _validate(self, X: Any, *, reset: bool) -> csr_array:
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=np.float32,
-            ensure_non_negative=not self._takes_vectors(),
-            reset=reset,
-        )
+        X = check_matrix(self, X, reset=reset, negative=self._takes_vectors())
         counts = canonical(csr_array(X))
         if counts.nnz < 2**31:  # slicing columns leaves wide indices, which few libraries take
             counts.indices = counts.indices.astype(np.int32, copy=False)
@@ -344,23 +335,19 @@ class Hasher(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         labels = _read_labels(y, n_docs, None if train is None else train.names, "validation ")
         return Examples(self._weigh(counts), counts, None if train is None else labels)
 
-    def __sklearn_tags__(self) -> Tags:
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = not self._takes_vectors()
         tags.target_tags.required = self.supervised
-        tags.transformer_tags.preserves_dtype = []
         return tags
 
 
 def trainer(name: str) -> Any:
     """Import a module below `vdsh.hashers` that trains with torch, or say how to install torch."""
-    try:
-        return import_module(f"vdsh.hashers.{name}")
-    except ImportError as error:
-        if error.name != "torch":
-            raise
-        raise missing_package("Training", "torch", "train") from error
+    with needing("Training", "torch", "train"):
+        module = import_module(f"vdsh.hashers.{name}")
+    return module
 
 
 def _most_frequent(labels: Labels) -> Labels:

@@ -11,9 +11,9 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import log_ndtr
-from sklearn.utils import check_random_state
 
 from vdsh.codes import Scores
+from vdsh.estimator import check_random_state
 from vdsh.hashers.base import Examples, Hasher, Progress, Report
 from vdsh.hashers.vdsh.linear_map import MOST_TO_REGRESS, linear_map, turn
 from vdsh.hashers.vdsh.neighbours import MOST_LISTED

@@ -6,12 +6,10 @@ from datetime import UTC, datetime
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from vdsh.codes import Bits, Codes, unpack
 from vdsh.errors import InputError, suggest
+from vdsh.estimator import Estimator, check_is_fitted, check_matrix
 from vdsh.hashers.base import Hasher, Progress
 from vdsh.hashers.baselines.itq import ITQ
 from vdsh.hashers.baselines.lsh import LSH
@@ -26,7 +24,7 @@ class ZeroVectorWarning(UserWarning):
     """Some vectors are zero; all of them get the same code."""
 
 
-class VectorHasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class VectorHasher(Estimator):
     """Learn binary codes from vectors, such as embeddings: near vectors get similar codes.
 
     Vectors are scaled to unit length first; near means a high cosine. A query may stay a vector:
@@ -142,8 +140,7 @@ class VectorHasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check(self, X: Any, *, reset: bool) -> np.ndarray[Any, np.dtype[np.float32]]:
         """Settle what scikit-learn cares for, then what we do; it wants zeros to be taken."""
-        kinds = [np.float32, np.float64]
-        vectors = check_vectors(validate_data(self, X, dtype=kinds, reset=reset), zeros=True)
+        vectors = check_vectors(check_matrix(self, X, reset=reset, negative=True), zeros=True)
         if n_zero := int((~vectors.any(axis=1)).sum()):
             warnings.warn(
                 f"{n_zero:,} of {len(vectors):,} vectors are zero, which is near to nothing; they "
@@ -152,8 +149,3 @@ class VectorHasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 stacklevel=3,
             )
         return vectors
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = []
-        return tags

@@ -39,7 +39,7 @@ def check_vectors(
             rows = np.asarray(vectors, np.float64)
     except (TypeError, ValueError):
         raise InputError(
-            "vectors must be an array of numbers, one row a document and all of one length."
+            "vectors must be numbers, not sparse, with one row a document and all of one length."
         ) from None
     if rows.ndim != 2 or not rows.shape[1]:
         shape = " x ".join(str(size) for size in rows.shape) or "one number"

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from joblib import Parallel, delayed
 from rich.progress import Progress as Bar
 
-from vdsh.errors import InputError, VdshError
+from vdsh.errors import InputError, VdshError, needing
 from vdsh.hashers.base import Report
 from vdsh.jit import available_threads, use_threads
 from vdsh.paper import cells
@@ -58,6 +57,8 @@ def _in_turn(todo: Sequence[Cell], plan: Plan, bar: Bar) -> Iterator[tuple[Cell,
 
 def _side_by_side(todo: Sequence[Cell], plan: Plan) -> Iterator[tuple[Cell, str]]:
     """Run cells in processes of their own, which share the cores."""
+    with needing("Running cells side by side", "joblib", "train"):
+        from joblib import Parallel, delayed
     threads = max(1, available_threads() // plan.jobs)
 
     def job(cell: Cell) -> tuple[Cell, str]:

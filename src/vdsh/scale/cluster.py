@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import Any, NamedTuple
 
-from vdsh.errors import EngineError, InputError, missing_package
+from vdsh.errors import EngineError, InputError, needing
 
 _PATIENCE = 5  # seconds that a cluster has to answer
 
@@ -29,12 +29,8 @@ def cluster(address: str | None = None) -> Iterator[Any]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # What matters is raised; the rest is Ray finding fault with its own workers.
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-    try:
+    with needing("The engine ray", "ray", "ray"):
         import ray
-    except ImportError as error:
-        if error.name != "ray":
-            raise
-        raise missing_package("The engine ray", "ray", "ray") from None
     connected = ray.is_initialized()
     if not connected:
         _connect(ray, address)

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from vdsh.documents import Document, DocumentReader
-from vdsh.errors import InputError, MissingFileError, missing_package
+from vdsh.errors import InputError, MissingFileError, needing
 
 PIECE = 20_000  # rows that are worth a file of their own: about a second of work
 _BATCH = 2000  # rows in memory at a time
@@ -89,11 +89,9 @@ def is_several(source: str) -> bool:
 
 def filesystem_of(place: str) -> tuple[Any, str]:
     """Return the filesystem of a path or URI, and the path on it."""
-    try:
+    with needing("Parquet", "pyarrow", "parquet"):
         from pyarrow import ArrowException
         from pyarrow import fs as filesystems
-    except ImportError:
-        raise missing_package("Parquet", "pyarrow", "parquet") from None
     if "://" not in place:
         return filesystems.LocalFileSystem(), os.path.abspath(place)
     # A pattern is no valid URI, so only the bucket or host, and its options, go to pyarrow.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Codes
-from vdsh.errors import FolderError, InputError, missing_package
+from vdsh.errors import FolderError, InputError, needing
 from vdsh.search.checks import check_codes, check_count, check_ids, check_memory, check_queries
 from vdsh.search.id_kinds import (
     CountedIds,
@@ -317,10 +317,8 @@ def check_device(device: str) -> None:
     """Raise where codes cannot be searched on a device: it is not there, or torch is not."""
     if device == "cpu":
         return
-    try:
+    with needing("A search on a GPU", "torch", "train"):
         from vdsh.search import gpu
-    except ImportError:
-        raise missing_package("A search on a GPU", "torch", "train") from None
     gpu.check_device(device)
 
 

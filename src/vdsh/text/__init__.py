@@ -17,7 +17,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "BagOfWords":  # an estimator: it loads scikit-learn, which serving does without
+    if name == "BagOfWords":  # an estimator: it loads scipy, which serving does without
         from vdsh.text.bag_of_words import BagOfWords
 
         return BagOfWords

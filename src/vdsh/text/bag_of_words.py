@@ -8,16 +8,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
 from vdsh.errors import InputError
+from vdsh.estimator import Estimator, check_is_fitted
 from vdsh.text.stopwords import stop_words
 from vdsh.text.word_counter import WordCounter, check_texts, document_frequencies, over_blocks
 
 
-class BagOfWords(BaseEstimator):  # type: ignore[misc]
+class BagOfWords(Estimator):
     """Count the words of documents.
 
     Parameters
@@ -90,7 +88,7 @@ class BagOfWords(BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: Iterable[str]) -> csr_array:
         """Count the known words of each text: int32 csr_array of shape (n_docs, n_terms)."""
-        check_is_fitted(self)
+        check_is_fitted(self, "vocabulary_")
         texts = check_texts(X)
         return self._counter.count(texts).to_csr()
 
@@ -101,7 +99,7 @@ class BagOfWords(BaseEstimator):  # type: ignore[misc]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the word of each column."""
-        check_is_fitted(self)
+        check_is_fitted(self, "vocabulary_")
         return self.vocabulary_.copy()
 
     @cached_property
@@ -111,7 +109,7 @@ class BagOfWords(BaseEstimator):  # type: ignore[misc]
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in super().__getstate__().items() if k != "_counter"}
 
-    def __sklearn_tags__(self) -> Tags:
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh, qr, svd
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator, svds
-from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from vdsh.errors import InputError
+from vdsh.estimator import check_random_state
 from vdsh.hashers.base import Examples, Hasher, Progress, Report
 from vdsh.model.encoders import Linear
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import ArpackError, eigsh
-from sklearn.utils import check_random_state
 
 from vdsh.codes import Scores
 from vdsh.errors import InputError
+from vdsh.estimator import check_random_state
 from vdsh.hashers.base import Examples, Hasher, Progress, Report
 from vdsh.model.encoders import Anchors, squared_distances
 

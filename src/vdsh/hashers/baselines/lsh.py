@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils import check_random_state
 
+from vdsh.estimator import check_random_state
 from vdsh.hashers.base import Examples, Hasher, Progress
 from vdsh.model.encoders import Hyperplanes
 

@@ -7,9 +7,8 @@ Training is in `rbm_training.py`.
 
 from dataclasses import dataclass
 
-from sklearn.utils import check_random_state
-
 from vdsh.errors import InputError
+from vdsh.estimator import check_random_state
 from vdsh.hashers.base import Examples, Hasher, Progress, trainer
 from vdsh.model.encoders import Layers, scale_lengths
 

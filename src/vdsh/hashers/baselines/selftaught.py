@@ -7,7 +7,7 @@ support vector machine per bit that learns to tell those bits from a document's 
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,18 +15,14 @@ from scipy.linalg import eigh
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from vdsh.codes import Bits
-from vdsh.errors import InputError
+from vdsh.errors import InputError, needing
+from vdsh.estimator import check_random_state
 from vdsh.hashers.base import Examples, Hasher, Progress, Report
 from vdsh.hashers.vdsh.neighbours import nearest
 from vdsh.model.encoders import Linear
-
-if TYPE_CHECKING:
-    from sklearn.svm import LinearSVC
 
 Doubles = NDArray[np.float64]
 
@@ -99,6 +95,8 @@ class SelfTaughtHashing(Hasher):
                 progress(Report(i + 1, n_cuts, 1.0, unit="bit"))
 
     def _check_settings(self) -> None:
+        with needing("STH", "scikit-learn", "train"):  # said before the work
+            import sklearn.svm  # noqa: F401
         if self.n_neighbors < 1:
             raise InputError(f"n_neighbors must be at least 1. Got {self.n_neighbors!r}.")
         if not self.C > 0:
@@ -186,9 +184,10 @@ def median_cuts(vectors: Doubles) -> Bits:
     return bits[:, kept].astype(np.uint8)
 
 
-def support_vectors(inputs: csr_array, bit: NDArray[np.uint8], C: float) -> "LinearSVC":
+def support_vectors(inputs: csr_array, bit: NDArray[np.uint8], C: float) -> Any:
     """Train a linear classifier, with the solver that is fast for so many terms."""
-    from sklearn.svm import LinearSVC  # a tenth of a second that no other model needs
+    from sklearn.exceptions import ConvergenceWarning  # a tenth of a second that others spare
+    from sklearn.svm import LinearSVC
 
     n_docs, n_terms = inputs.shape
     svm = LinearSVC(C=C, dual=10 * n_terms > n_docs, random_state=0)

@@ -15,9 +15,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from sklearn.utils import check_random_state
 
-from vdsh.errors import InputError
+from vdsh.errors import InputError, needing
+from vdsh.estimator import check_random_state
 from vdsh.hashers.base import Examples, Hasher, Progress, Report
 from vdsh.labels import Labels
 from vdsh.model.encoders import Linear
@@ -119,8 +119,8 @@ class SHTTM(Hasher):
 
 def topics(counts: csr_array, n_topics: int, passes: int, seed: int) -> Vectors:
     """Return each document's share of topics, by latent Dirichlet allocation."""
-    from sklearn.decomposition import LatentDirichletAllocation  # here, since it loads slowly
-
+    with needing("SHTTM", "scikit-learn", "train"):
+        from sklearn.decomposition import LatentDirichletAllocation  # it loads slowly
     model = LatentDirichletAllocation(
         n_topics,
         batch_size=_BATCH,

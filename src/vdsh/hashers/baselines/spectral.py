@@ -10,9 +10,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from vdsh.errors import InputError
+from vdsh.estimator import check_random_state
 from vdsh.hashers.base import Examples, Hasher, Progress
 from vdsh.hashers.baselines.itq import principal_components
 from vdsh.model.encoders import Waves

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from vdsh.codes import Scores
 from vdsh.errors import InputError
+from vdsh.estimator import check_is_fitted, check_random_state
 from vdsh.hashers.base import Examples, Hasher, Progress, trainer
 from vdsh.hashers.vdsh.defaults import Defaults, settle
 from vdsh.hashers.vdsh.related import MOST_NEIGHBOURS

@@ -7,12 +7,10 @@ written, `where` how filters are. `lite` runs Milvus Lite, `driver` imports pymi
 
 import logging
 
-from vdsh.errors import missing_package
+from vdsh.errors import needing
 
-try:
+with needing("A store in Milvus", "pymilvus", "milvus"):
     import pymilvus  # noqa: F401
-except ImportError as _error:
-    raise missing_package("A store in Milvus", "pymilvus", "milvus") from _error
 from vdsh.store.engines.milvus.engine import Milvus
 
 logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it prints what it also raises

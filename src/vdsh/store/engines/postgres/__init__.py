@@ -4,12 +4,10 @@
 a `session`; `where` makes conditions of filters.
 """
 
-from vdsh.errors import missing_package
+from vdsh.errors import needing
 
-try:
+with needing("A store in PostgreSQL", "psycopg", "postgres"):
     import psycopg  # noqa: F401
-except ImportError as _error:
-    raise missing_package("A store in PostgreSQL", "psycopg", "postgres") from _error
 from vdsh.store.engines.postgres.engine import Postgres
 
 __all__ = ["Postgres"]
