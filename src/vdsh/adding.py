@@ -190,7 +190,7 @@ class _Run:
         """Read records; the store remembers which fields were taken for the text."""
         name = os.path.basename(os.path.abspath(path))
         known = self.store.remembered(TEXTS).get(name)
-        how = {"text_field": json.loads(known) if known else None} | self.reading
+        how: dict[str, Any] = {"text_field": json.loads(known) if known else None} | self.reading
         reader = read_documents(path, **how)
         yield from reader
         if how["text_field"] is None and reader.text_fields != ("text",):

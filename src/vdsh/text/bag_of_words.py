@@ -107,7 +107,7 @@ class BagOfWords(Estimator):
         return WordCounter(self.vocabulary_.tolist())
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in super().__getstate__().items() if k != "_counter"}
+        return {k: v for k, v in vars(self).items() if k != "_counter"}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

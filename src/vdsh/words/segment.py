@@ -256,7 +256,7 @@ def _unpack(packed: memoryview, sizes: Sequence[int]) -> memoryview:
     steps.view(np.uint8)[::2] = np.frombuffer(packed, np.uint8, n_entries, start)
     steps.view(np.uint8)[1::2] = np.frombuffer(rest, np.uint8, n_entries)
     places = np.cumsum(steps, dtype=np.uint16)
-    return memoryview(b"".join([packed[:start], places, rest[n_entries:]]))
+    return memoryview(b"".join([packed[:start], places.tobytes(), rest[n_entries:]]))
 
 
 def _read(body: memoryview, sizes: Sequence[int], first: int) -> Segment:

@@ -1,7 +1,7 @@
 """Kernels of the word index: parts of identifiers, counts of terms, entries in order of terms."""
 
 import numpy as np
-from numba import carray
+from numba import carray  # type: ignore[attr-defined]
 from numpy.typing import NDArray
 
 from vdsh.jit import kernel

@@ -116,7 +116,7 @@ class Database:
         return self.identity == _identity(self.file) and not self._is_cut()
 
     def _is_cut(self) -> bool:
-        """Say whether the file was cut short: it has shrunk below its pages, and nobody compacted it.
+        """Say whether the file was cut short: it has lost pages, and nobody has compacted it.
 
         VACUUM raises the number of the schema; the file shrinks later, when the log is brought into
         it. It must not be opened to look: closing any descriptor of a file drops the locks that

@@ -49,7 +49,7 @@ def find_candidates(
     if any(len(some) > 1 for some in query.without):
         near = _fitting(snapshot, near.tolist(), query, words.language)
     more = _pool(snapshot, index, near, matches)
-    both = Pool(*(np.concatenate(parts) for parts in zip(pool, more, strict=True)))
+    both = Pool(*map(np.concatenate, zip(pool, more, strict=True)))
     return np.append(best, near), both, matches
 
 
