@@ -4,6 +4,7 @@ import sqlite3
 import unicodedata
 from collections import Counter
 from random import Random
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -251,12 +252,13 @@ def test_a_piece_without_some_is_the_piece_of_the_others(corpus, data):
 
 
 @lightly
-@given(corpora, st.integers(-(2**63), 2**63 - 1))
-def test_bytes_come_back(corpus, first):
+@given(corpora, st.integers(-(2**63), 2**63 - 1), st.booleans())
+def test_bytes_come_back(corpus, first, packed):
     made = Segment.of(corpus, ENGLISH, first)
-    data = made.to_bytes()
-    same(Segment.from_bytes(data, first), made)
-    assert Segment.from_bytes(data, first).to_bytes() == data
+    with patch("vdsh.words.segment._WORTH_PACKING", -1 if packed else MOST**2):
+        data = made.to_bytes()
+        same(Segment.from_bytes(data, first), made)
+        assert Segment.from_bytes(data, first).to_bytes() == data
 
 
 def test_arrays_are_searched_where_they_lie():
