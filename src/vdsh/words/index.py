@@ -282,5 +282,5 @@ def _add_up(
     weighed = np.repeat(weights, [len(part) for part in parts])
     values = weighed * (counts / (counts + for_length(postings.lengths[places], mean_length)))
     found, positions = np.unique(places, return_inverse=True)
-    scores: NDArray[np.float64] = np.bincount(positions, values)
+    scores: Any = np.bincount(positions, values)
     return found.astype(np.int64), scores

@@ -1,6 +1,7 @@
 """The documents that words and codes together may find: the best by words, the nearest by code."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +50,8 @@ def find_candidates(
     if any(len(some) > 1 for some in query.without):
         near = _fitting(snapshot, near.tolist(), query, words.language)
     more = _pool(snapshot, index, near, matches)
-    both = Pool(*map(np.concatenate, zip(pool, more, strict=True)))
+    parts: Iterable[Any] = zip(pool, more, strict=True)
+    both = Pool(*(np.concatenate(some) for some in parts))
     return np.append(best, near), both, matches
 
 
