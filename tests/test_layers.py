@@ -61,7 +61,7 @@ VDSH = (
 )
 WITH_TORCH = {f"hashers/vdsh/{name}.py" for name in VDSH}
 WITH_TORCH |= {"hashers/baselines/rbm_training.py"}
-WITH_TORCH |= {f"search/gpu/{name}.py" for name in ("launch", "rows", "scan")}
+WITH_TORCH |= {f"search/gpu/{name}.py" for name in ("kernels", "rows", "scan")}
 WITH_TORCH |= {"paper/__init__.py"}  # the GPU's name
 
 

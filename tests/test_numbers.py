@@ -107,6 +107,9 @@ CONTENDERS = "BM25 with stems", BOTH, "MiniLM", "words, codes and MiniLM, linear
 REUTERS, NEWS = "reuters_titles", "newsgroups_titles"
 SHORT, LONG = "relevance", "relevance, whole posts"
 CLAIMS = {
+    "README.md": lambda: [
+        ("learns and searches; {} MB", of("startup_size", "base_install_mb")),
+    ],
     "docs/quality.md": lambda: [
         ("the last rounds, {} fits", sum(len(path.read_text().splitlines())
                                          for path in ROOT.glob("results/tuning/*.jsonl"))),

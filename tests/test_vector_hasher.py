@@ -110,7 +110,7 @@ def test_a_model_of_vectors_takes_no_texts_and_one_of_texts_no_vectors(hasher, f
         (VECTORS[:, :11], "takes vectors of 12 dimensions. Got 11"),
         (np.where(np.arange(80)[:, None] == 7, np.nan, VECTORS), "Vector 8 has a value that is no"),
         (np.where(np.arange(80)[:, None] == 7, 0, VECTORS), "Vector 8 is zero"),
-        ([["a"] * 12] * 80, "array of numbers"),
+        ([["a"] * 12] * 80, "must be numbers"),
     ],
 )
 def test_bad_vectors_are_one_sentence_and_nothing_is_written(hasher, tmp_path, vectors, message):

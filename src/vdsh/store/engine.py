@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -92,6 +92,8 @@ class Engine(ABC):
         The path, or the URL without a password.
     own_tool : str
         Which tool of the engine's own makes copies of it and gives back space.
+    hold : callable, optional
+        Holds a lock of a name, as a context: True where no other has it.
     models : Models
         The models that are kept inside.
     values : KeyValues
@@ -105,6 +107,7 @@ class Engine(ABC):
     shown: str
     read_only: bool = False
     own_tool: str = ""
+    hold: Callable[[str], AbstractContextManager[bool]] | None = None
     models: Models
     values: KeyValues
     filters: FilterIndexes | None = None
@@ -135,10 +138,6 @@ class Engine(ABC):
 
         Raises `ModelChangedError` where the codes of the store are of another model than theirs.
         """
-
-    def hold(self, name: str) -> AbstractContextManager[bool]:
-        """Hold a lock of that name, where the engine has locks; True where no other has it."""
-        return nullcontext(True)
 
     @abstractmethod
     def remove(self, ids: Sequence[str]) -> int:

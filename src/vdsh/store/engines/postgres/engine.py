@@ -70,8 +70,9 @@ class Postgres(Engine):
     def __init__(self, address: Address, *, wait: float, may_create: bool) -> None:
         self.shown = address.shown
         self._tables = Tables(address.option("table", "vdsh"))
-        self._connect = partial(Session, address, wait=wait)
-        self._session = self._connect()
+        connect = partial(Session, address, wait=wait)
+        self._session = connect()
+        self.hold = partial(_hold, connect, self._tables)
         self.models = Models(self._session, self._tables, self.shown)
         self.values = KeyValues(self._session, self._tables)
         self.filters = FilterIndexes(self._session, self._tables)
@@ -104,15 +105,6 @@ class Postgres(Engine):
             return self._read_meta(cursor)
 
         return self._session.run(work)
-
-    @contextmanager
-    def hold(self, name: str) -> Iterator[bool]:
-        """Hold a lock in a transaction of its own, which a pooler leaves on one connection."""
-        query = "SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 0))"
-        given = (f"{self._tables.name} {name}",)
-        with closing(self._connect()) as other:
-            other.run_alone(SQL("BEGIN").format())
-            yield other.run(lambda cursor: cursor.execute(query, given).fetchall()[0][0])
 
     def fields(self) -> set[str]:
         """Return the names of all metadata fields."""
@@ -327,3 +319,13 @@ class Postgres(Engine):
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".")[:2])
+
+
+@contextmanager
+def _hold(connect: Callable[[], Session], tables: Tables, name: str) -> Iterator[bool]:
+    """Hold a lock in a transaction of its own, which a pooler leaves on one connection."""
+    query = "SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 0))"
+    given = (f"{tables.name} {name}",)
+    with closing(connect()) as other:
+        other.run_alone(SQL("BEGIN").format())
+        yield other.run(lambda cursor: cursor.execute(query, given).fetchall()[0][0])
