@@ -143,6 +143,16 @@ TABLES: dict[str, Callable[[], str]] = {
         },
     ),
     "judged": worked.judged,
+    "add": Table(
+        "add_files",
+        {
+            "`vdsh add` of 5,000 files, 20 MB": "{run}",
+            "answers by words after": "{answers_after:.1f} s",
+            "all of it": "{seconds:.1f} s",
+            "CPU": "{cpu_seconds:.1f} s",
+            "memory": "{mb:,} MB",
+        },
+    ),
     "titles": worked.titles,
     "documents": worked.whole_documents,
     "million": Table(
