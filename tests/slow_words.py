@@ -193,6 +193,11 @@ def slow_scores(documents, query, chances, passes=lambda name: True, language="e
     allowed = {n for n in documents if passes(n) and fits(query, texts[n], language)}
     if query.phrases:
         allowed = {name for name in allowed if shares[name]}
+        quoted = {word for phrase in query.phrases for word in phrase}
+        if not allowed and any(not is_stop_word(w, language) for w in query.words.keys() - quoted):
+            unquoted = query._replace(phrases=())  # its words answer, as related
+            found = slow_scores(documents, unquoted, chances, passes, language)
+            return {name: (True, score) for name, (related, score) in found.items() if not related}
     bits = {name: unpack(np.array([documents[name][1]], np.uint8))[0] for name in allowed}
     voters = sorted((n for n in allowed if shares[n]), key=lambda n: (-shares[n], n))[:10]
     if voters:
