@@ -105,7 +105,8 @@ def test_a_label_for_each_document_does_no_harm():
 @pytest.mark.parametrize("texts", [["moon"] * 120, ["the moon is made of cheese"] * 120])
 def test_equal_documents_make_a_model_and_a_warning(texts):
     with pytest.warns(UserWarning, match="All 108 documents have the same code"):
-        TextHasher("linear", 8, random_state=0).fit(texts, progress=False)
+        hasher = TextHasher("linear", 8, random_state=0).fit(texts, progress=False)
+    assert len(np.unique(hasher.encode(texts), axis=0)) == 1
 
 
 def test_a_corpus_of_numbers_makes_a_model():
