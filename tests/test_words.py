@@ -100,6 +100,7 @@ def test_having_agrees_with_a_slow_look(corpus, sizes, data, name):
 
 @lightly
 @given(corpora, spoken)
+@example(["s corporations"], "english")  # as if the s of 's, right at the beginning
 def test_a_segment_has_the_terms_of_its_texts(corpus, name):
     whole, found = Segment.of(corpus, language(name)), [bag_of(text, name) for text in corpus]
     made = whole.documents

@@ -107,7 +107,7 @@ def find_tokens(
                     length += 1
                 stop = i
                 possessive = apostrophe == i - 2 and data[i - 1] == 115  # 's
-                if possessive or (apostrophe == i - 1 and apostrophe >= start):
+                if apostrophe >= start and (possessive or apostrophe == i - 1):
                     length -= i - apostrophe
                     stop, value = apostrophe, value_before
                 in_run = False
