@@ -60,7 +60,13 @@ def asking(**words):
 
 
 def matched(index, query):
+    """Match with kernels and without them, which must be one."""
     found = index.match(query)
+    with patch("vdsh.words.index.compiled", lambda seconds: False):
+        plainly = index.match(query)
+    assert plainly.numbers.tolist() == found.numbers.tolist()
+    assert plainly.shares == pytest.approx(found.shares, abs=1e-12)
+    assert plainly.missing == found.missing
     return dict(zip(found.numbers.tolist(), found.shares.tolist(), strict=True)), found.missing
 
 

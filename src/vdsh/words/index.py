@@ -226,7 +226,8 @@ class WordIndex:
         parts = [_add_up(*pair, weights, self._mean_length) for pair in pairs]
         numbers = [one.first + found for one, (found, _) in zip(self.segments, parts, strict=True)]
         ends = np.cumsum([0, *map(len, numbers)])
-        return np.concatenate(numbers), np.concatenate([scores for _, scores in parts]), ends
+        scores = [np.zeros(0), *(scores for _, scores in parts)]  # there may be no segment yet
+        return np.concatenate([np.zeros(0, np.int64), *numbers]), np.concatenate(scores), ends
 
     @once
     def _addresses(self) -> Numbers:
