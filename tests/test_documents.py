@@ -651,7 +651,7 @@ RULES = st.builds(
     st.sampled_from(["", "/"]),
     st.lists(GLOBS, min_size=1, max_size=3),
     st.sampled_from(["", "/"]),
-)
+).filter(lambda rule: not rule.endswith("**/"))
 PATHS = st.lists(st.sampled_from(["a", "b", "ab", "aab"]), min_size=1, max_size=4).map("/".join)
 
 
@@ -669,6 +669,13 @@ def test_a_rule_that_takes_a_folder_back_does_not_take_back_what_is_in_it():
     patterns = Patterns(["b", "!a"])
     assert patterns.leave_out("a/b/")
     assert not patterns.leave_out("a/")
+
+
+def test_a_rule_of_folders_at_any_depth_leaves_files_alone():
+    """As git does it; the other library leaves the file out too."""
+    patterns = Patterns(["b/**/"])
+    assert patterns.leave_out("b/c/")
+    assert not patterns.leave_out("b/a")
 
 
 def test_names_that_cannot_be_ids_are_skipped_with_a_reason(tmp_path):  # #35
