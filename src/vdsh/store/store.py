@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from html import escape
 from operator import methodcaller
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from vdsh.store.hits import (
     Hit,
     Hits,
     Within,
-    describe_store,
     pages,
     to_hit,
 )
@@ -60,12 +58,6 @@ class Store(Learning, Verbs):
             return f"<Store '{self._engine.shown}', {self.count():,} documents, {n_bits} bits>"
         except VdshError as error:  # closed, or its server does not answer
             return f"<Store '{self._engine.shown}', {n_bits} bits: {error}>"
-
-    def _repr_html_(self) -> str:
-        try:
-            return describe_store(self.info())
-        except VdshError:
-            return f"<pre>{escape(repr(self))}</pre>"
 
     @property
     def path(self) -> str:
