@@ -167,7 +167,7 @@ def test_an_empty_store_has_empty_answers(store):
     assert store.search("orbit", rank="expected") == []
     assert store.search("orbit", where={"label": "x"}) == []
     assert store.within(code(0), radius=3) == []
-    assert list(store.documents()) == list(store.codes()) == list(store.duplicates(1)) == []
+    assert list(store.documents()) == list(store.codes()) == list(store.duplicates()) == []
     assert store.count() == 0
     assert store.delete(["a"]) == 0
     assert store.info()["documents"] == 0
