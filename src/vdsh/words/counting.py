@@ -185,9 +185,10 @@ def _count_compiled(
     lower = kernels.to_lower(cased)
     starts, stops, hashes, documents = find_tokens(lower, offsets, character_classes(), 1)
     more = cased, lower, offsets, starts, stops, documents, LONGEST
-    n = kernels.find_parts(*more, np.empty((0, 4), np.int64), np.empty(0, np.uint64))
-    spans, parts = np.empty((n, 4), np.int64), np.empty(n, np.uint64)
-    kernels.find_parts(*more, spans, parts)
+    most = len(starts) + len(cased) // 2  # names, and pieces of two bytes; what is not used is free
+    spans, parts = np.empty((most, 4), np.int64), np.empty(most, np.uint64)
+    n = kernels.find_parts(*more, spans, parts)
+    spans, parts = spans[:n], parts[:n]
     # The different words, of tokens and of pieces of such; a whole name is a term already.
     owners, piece_starts, piece_stops, is_name = spans.T
     is_piece = is_name == 0
@@ -242,4 +243,7 @@ _LOWER = _Lower({ord("\u2019"): "'"})
 
 
 def _prepare(text: str) -> str:
-    return text if text.isascii() else unicodedata.normalize("NFC", text).translate(_LOWER)
+    if text.isascii():
+        return text
+    lines = unicodedata.normalize("NFC", text).splitlines(keepends=True)  # most are of ASCII
+    return "".join([one if one.isascii() else one.translate(_LOWER) for one in lines])
