@@ -13,7 +13,7 @@ from vdsh.model import Model
 from vdsh.search.checks import check_count
 from vdsh.store.engine import Engine, ModelChangedError
 from vdsh.store.filters import check_fields, fields_of
-from vdsh.store.hits import Found, Hits, Page, ParsedQuery, Within, last_id, to_hit
+from vdsh.store.hits import Found, Hit, Hits, Page, ParsedQuery, Within, last_id, to_hit
 from vdsh.store.model import StoreModel
 from vdsh.store.queries import rank_of
 from vdsh.store.ranking import ByExpectedDistance, ByRelevance
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 AGAIN = 10  # times that a store may get another model while it is asked
+MORE, MOST_SEEN = 5, 250  # times as many hits, where some are copies; and how many at most
 MANY = 20_000  # documents; fewer take less than two seconds
 
 T = TypeVar("T")
@@ -153,6 +154,23 @@ def search(
     found = engine.nearest(query, n, tree, ranking)
     hits = (to_hit(one)._replace(expected=ranking.expected[one.document.id]) for one in found)
     return Hits(hits, query.unknown)
+
+
+def distinct(ask: Callable[[int], Hits], k: int) -> Hits:
+    """Find the k best documents for a reader: of copies of one text the best, which counts others.
+
+    `ask` finds so many hits. Programs get all documents, since each may be the one they mean.
+    """
+    n = k
+    while True:
+        hits, first = ask(n), dict[str, Hit]()
+        for hit in hits:
+            known = first.get(hit.text)
+            first[hit.text] = hit if known is None else known._replace(copies=known.copies + 1)
+        if len(first) >= k or len(hits) < n or n >= MOST_SEEN:
+            hits[:] = list(first.values())[:k]
+            return hits
+        n = min(MORE * n, MOST_SEEN)
 
 
 def within(
