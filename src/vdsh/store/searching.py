@@ -1,5 +1,6 @@
 """How a query is answered: when it is its turn, in which order, by which call of the engine."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 AGAIN = 10  # times that a store may get another model while it is asked
 MORE, MOST_SEEN = 5, 250  # times as many hits, where some are copies; and how many at most
+BEFORE, SECTION = 200, 1500  # characters of a section before a phrase, and in all
 MANY = 20_000  # documents; fewer take less than two seconds
 
 T = TypeVar("T")
@@ -232,10 +234,25 @@ def _by_relevance(
     ]
     if unquoted:
         hits = [hit._replace(related=True) for hit in hits]
+    elif words.phrases:
+        hits = [_at_phrase(hit, words.phrases[0]) for hit in hits]
     missing = set(ranking.missing)
     unknown = [word for word in query.unknown if word in missing]
     more: Any = {"empty": query.empty and not found, "unquoted": unquoted and bool(hits)}
     return Hits(hits, unknown, by_words=True, meant=ranking.meant, **more)
+
+
+def _at_phrase(hit: Hit, phrase: Sequence[str]) -> Hit:
+    """Put the section of a long text where it has a phrase."""
+    if not hit.section[1]:
+        return hit
+    words = r"[\W_]+".join(map(re.escape, phrase))
+    pattern = re.compile(rf"(?<![^\W_]){words}(?![^\W_])", re.IGNORECASE)
+    found = pattern.search(hit.text, *hit.section) or pattern.search(hit.text)
+    if found is None:  # it is written with other accents
+        return hit
+    start = max(hit.text.rfind("\n", 0, found.start()) + 1, found.start() - BEFORE)
+    return hit._replace(section=(start, min(len(hit.text), start + SECTION)))
 
 
 def _nothing(engine: Engine, query: ParsedQuery, where: Tree | None) -> Hits:
