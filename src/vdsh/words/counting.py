@@ -244,4 +244,7 @@ _LOWER = _Lower({ord("\u2019"): "'"})
 
 
 def _prepare(text: str) -> str:
-    return text if text.isascii() else unicodedata.normalize("NFC", text).translate(_LOWER)
+    if text.isascii():
+        return text
+    lines = unicodedata.normalize("NFC", text).splitlines(keepends=True)  # most are of ASCII
+    return "".join([one if one.isascii() else one.translate(_LOWER) for one in lines])
