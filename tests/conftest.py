@@ -40,7 +40,7 @@ QUICK = {"epochs": 12, "hidden_size": 32, "batch_size": 16, "device": "cpu"}
 
 # Files that take half a minute or more by themselves, the longest first.
 LONGEST = """ray tutorial page server_live store hashers store_crash search_properties
-    store_properties store_engines examples reproduce server""".split()
+    store_properties store_engines examples torchrun reproduce server""".split()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

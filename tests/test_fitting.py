@@ -5,7 +5,8 @@ import pytest
 
 from conftest import QUICK, toy_corpus
 from vdsh import TextHasher
-from vdsh.fitting import Lesson, fit_texts, fit_vectors
+from vdsh.fitting import fit_texts, fit_vectors
+from vdsh.scale.training import Lesson
 
 TEXTS, LABELS = toy_corpus(120)
 TRAIN, HELD_OUT = (TEXTS[:80], LABELS[:80]), (TEXTS[80:], LABELS[80:])
@@ -26,6 +27,11 @@ def test_a_model_of_texts_is_measured_for_its_card(fitted):
     assert facts["source"] == "a drawer" and facts["sampled_from"] == 500
     assert facts["quality"]["measure"] == "labels"
     assert facts["quality"]["values"].keys() == {"random", "exact tf-idf cosine", "codes"}
+
+
+def test_other_processes_of_a_group_measure_nothing():
+    facts = fit_texts(lesson(), first=False, progress=False).model_.training
+    assert "quality" not in facts
 
 
 def test_a_model_of_vectors_remembers_what_embedded_its_documents():

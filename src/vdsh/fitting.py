@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from vdsh.documents import Document
 from vdsh.documents.document import MOST_LEARNED
@@ -16,6 +16,8 @@ from vdsh.model.joint import JointModel
 from vdsh.model.profile import hold_out
 from vdsh.pipeline import TextHasher
 from vdsh.progress import progress_bar, show_progress, training_bar
+from vdsh.scale.cluster import Machines
+from vdsh.scale.training import Lesson, fit_on_ray
 from vdsh.store import Store
 
 __all__ = ["WITHOUT_TORCH", "default_method", "fit_store", "fit_texts", "fit_vectors"]
@@ -30,22 +32,13 @@ MOST_EMBEDDED = 10_000  # texts whose vectors a rotation is learned from; the re
 VECTOR_BITS = 256
 
 
-Texts = tuple[Sequence[str], Sequence[Any] | None]  # with their labels
-
-
-class Lesson(NamedTuple):
-    """A model to train and what to train it on."""
-
-    hasher: TextHasher
-    train: Texts
-    validation: Texts | None = None
-    source: str = ""
-    vectors: Any = None
-    vectors_source: str = ""
-
-
 def fit_texts(
-    lesson: Lesson, *, sampled_from: int | None = None, progress: bool = True
+    lesson: Lesson,
+    machines: Machines | None = None,
+    *,
+    sampled_from: int | None = None,
+    first: bool = True,
+    progress: bool = True,
 ) -> TextHasher:
     """Learn a model from texts, and measure its codes on the held-out ones for the model card.
 
@@ -53,20 +46,18 @@ def fit_texts(
     ----------
     lesson : Lesson
         The settings, and what to learn from.
+    machines : Machines, optional
+        A Ray cluster to train on; without it, training runs here.
     sampled_from : int, optional
         How many documents there are, where the texts are a sample of them.
+    first : bool, default=True
+        Whether this process measures; other processes of a group only train.
     progress : bool, default=True
         Draw bars.
     """
-    hasher = lesson.hasher.fit(
-        *lesson.train,
-        validation=lesson.validation,
-        sample=None,  # what the lesson has was chosen before
-        vectors=lesson.vectors,
-        progress=progress,
-        source=lesson.source,
-        vectors_source=lesson.vectors_source,
-    )
+    hasher = fit_on_ray(lesson, machines) if machines else lesson.fit(progress=progress)
+    if not first:
+        return hasher
     facts: dict[str, Any] = {"quality": _measure(hasher, lesson, progress=progress)}
     facts |= {} if sampled_from is None else {"sampled_from": sampled_from}
     hasher.model_.training = {**hasher.model_.training, **facts}

@@ -109,6 +109,9 @@ def command(
     vector_bits: Annotated[
         int | None, _option(_VECTORS, "Append so many bits of the vectors, instead of teaching.")
     ] = None,
+    engine: options.Engine = "local",
+    address: options.Address = None,
+    workers: options.Workers = None,
     reading: options.Reading = options.BY_DEFAULT,
     force: options.Force = False,
     as_json: options.Json = False,
@@ -119,10 +122,13 @@ def command(
     from vdsh.cli.vectors import check_embedder, fit_model
     from vdsh.codes import check_n_bits
     from vdsh.errors import InputError
-    from vdsh.fitting import WITHOUT_TORCH, Lesson, fit_texts, fit_vectors, texts_and_labels
+    from vdsh.fitting import WITHOUT_TORCH, fit_texts, fit_vectors, texts_and_labels
     from vdsh.model.joint import JointModel
     from vdsh.persistence import check_free
+    from vdsh.scale.cluster import Machines
+    from vdsh.scale.training import Lesson, launched
 
+    options.check_engine(engine, address, workers)
     check_free(out, force=force)
     if embed is not None:
         check_embedder(embed, vectors, docs)
@@ -130,7 +136,7 @@ def command(
         raise InputError("--vector-bits hashes vectors. Give --vectors or --embed.")
     if no_text:
         others = (epochs, setting, validation, sample, vector_bits)
-        _check_no_text(vectors or embed, preset, device, others)
+        _check_no_text(vectors or embed, preset, device, engine, others)
         fit_model(
             vectors,
             docs,
@@ -154,24 +160,29 @@ def command(
     given |= options.parse_settings(setting or [])
     hasher = make_hasher(model, bits, preset, seed, given)
 
-    chosen = choose(docs, reading, validation, seed, sample=sample, quiet=quiet)
-    check_documents(chosen.documents, hasher, reading)
-    found = read_teacher(vectors, embed, chosen, quiet=quiet)
-    taught, second = vector_bits is None, None
-    if vector_bits is not None:
-        of: dict[str, Any] = {"embedder": embed or "", "source": embed or vectors}
-        second = fit_vectors(found, vector_bits, random_state=seed, progress=not quiet, **of)
-    lesson = Lesson(
-        hasher,
-        texts_and_labels(chosen.documents),
-        texts_and_labels(chosen.held_out) if chosen.held_out else None,
-        "standard input" if docs == "-" else docs,
-        found if taught else None,
-        (taught and (embed or vectors)) or "",
-    )
-    sampled_from = chosen.sampled_from
-    del chosen  # texts are enough
-    hasher = fit_texts(lesson, sampled_from=sampled_from, progress=not quiet)
+    with launched(hasher.model, docs) as first:
+        quiet = quiet or not first
+        chosen = choose(docs, reading, validation, seed, sample=sample, quiet=quiet)
+        check_documents(chosen.documents, hasher, reading)
+        found = read_teacher(vectors, embed, chosen, quiet=quiet)
+        taught, second = vector_bits is None, None
+        if vector_bits is not None and first:
+            of: dict[str, Any] = {"embedder": embed or "", "source": embed or vectors}
+            second = fit_vectors(found, vector_bits, random_state=seed, progress=not quiet, **of)
+        lesson = Lesson(
+            hasher,
+            texts_and_labels(chosen.documents),
+            texts_and_labels(chosen.held_out) if chosen.held_out else None,
+            "standard input" if docs == "-" else docs,
+            found if taught else None,
+            (taught and (embed or vectors)) or "",
+        )
+        how: dict[str, Any] = {"sampled_from": chosen.sampled_from, "progress": not quiet}
+        del chosen  # texts are enough
+        machines = Machines(address, workers) if engine == "ray" else None
+        hasher = fit_texts(lesson, machines, first=first, **how)
+    if not first:
+        return
     fitted = hasher.model_ if second is None else JointModel(hasher, second)
     fitted.save(out, force=force)
     _print_result(fitted, out, as_json=as_json)
@@ -183,17 +194,20 @@ def command(
         raise typer.Exit(130)
 
 
-def _check_no_text(vectors: str | None, preset: str, device: str, others: tuple[Any, ...]) -> None:
+def _check_no_text(
+    vectors: str | None, preset: str, device: str, engine: str, others: tuple[Any, ...]
+) -> None:
     from vdsh.errors import InputError
 
     if vectors is None:
         raise InputError(
             "--no-text hashes vectors: give them with --vectors FILE, or make them with --embed."
         )
-    if (preset, device) != ("best", "auto") or any(each is not None for each in others):
+    plain = (preset, device, engine) == ("best", "auto", "local")
+    if not plain or any(each is not None for each in others):
         raise InputError(
-            "--preset, --epochs, --set, --device, --validation, --sample and --vector-bits "
-            "are for models of texts. Leave them out, or leave out --no-text."
+            "--preset, --epochs, --set, --device, --validation, --sample, --vector-bits and "
+            "--engine are for models of texts. Leave them out, or leave out --no-text."
         )
 
 

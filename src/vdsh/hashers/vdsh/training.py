@@ -18,7 +18,7 @@ from vdsh.hashers.vdsh.linear_start import start_linear
 from vdsh.hashers.vdsh.network import Network
 from vdsh.hashers.vdsh.objective import lower_bound, weights_of
 from vdsh.hashers.vdsh.related import Related, related
-from vdsh.hashers.vdsh.updates import Adam
+from vdsh.hashers.vdsh.updates import Adam, Processes
 from vdsh.hashers.vdsh.validation import Judge
 
 if TYPE_CHECKING:
@@ -72,8 +72,10 @@ def _train(
     progress: Progress | None,
     device: torch.device,
 ) -> Trained:
-    generator = torch.Generator(device).manual_seed(seed)
-    others = _related(hasher, train, progress)
+    processes = Processes()
+    seed = processes.agree(lambda: seed)
+    generator = torch.Generator(device).manual_seed(seed + processes.rank)
+    others = processes.agree(lambda: _related(hasher, train, progress))
     network = _network(hasher, train, others, seed)
     taught = train if hasher.supervised else train._replace(labels=None)
     documents = Documents(taught, hasher.target, device, *(others or ()))
@@ -81,16 +83,19 @@ def _train(
     _expect(network, documents)
     network = network.to(device)
     if hasher.start == "linear":
-        _start(hasher, network, train, others, seed)
+        started = processes.agree(lambda: _start(hasher, network, train, others, seed))
+        network.load_state_dict(started)
     optimizer = Adam(network.parameters(), hasher.learning_rate_)
     n_updates = hasher.epochs_ * -(-documents.n_docs // hasher.batch_size_)
-    step = _Step(hasher, network, optimizer, generator, n_updates)
-    epochs = graphed_epochs if device.type == "cuda" else plain_epochs
-    run = epochs(step, documents, hasher.batch_size_)
+    step = _Step(hasher, network, optimizer, generator, processes, n_updates)
+    graphed = device.type == "cuda" and processes.size == 1
+    run = (graphed_epochs if graphed else plain_epochs)(
+        step, documents, -(-hasher.batch_size_ // processes.size)
+    )
     n_epochs = hasher.epochs_
     begun = None  # the score of a linear start; weights by chance are not looked at
     if judge and hasher.start == "linear":
-        begun = judge.score(network)
+        begun = processes.agree(lambda: judge.score(network))
     history: list[dict[str, float | None]] = [{"loss": None, "kl": None, "validation": begun}]
 
     def show(number: int, done: float) -> None:
@@ -103,7 +108,7 @@ def _train(
     share, dropout = hasher.neighbor_share_, hasher.word_dropout_
     try:
         for number in range(1, n_epochs + 1):
-            for done in run(shuffled(documents, dropout, share, generator)):
+            for done in run(shuffled(documents, dropout, share, generator, processes)):
                 show(number, done)
             loss, kl = _means(step.take_sums())
             if not np.isfinite(loss):
@@ -113,7 +118,7 @@ def _train(
                 )
             score = float(number)
             if judge:
-                score = judge.score(network)
+                score = processes.agree(lambda: judge.score(network))
             history.append({"loss": loss, "kl": kl, "validation": score if judge else None})
             if score > best.score or (score == best.score and not best.epoch):
                 best = _Best(score, number, _copy(network))
@@ -124,7 +129,8 @@ def _train(
             if number - best.epoch >= hasher.patience:
                 break
     except KeyboardInterrupt:
-        if len(history) == 1 or (begun is None and not best.epoch):
+        unlearned = len(history) == 1 or (begun is None and not best.epoch)
+        if unlearned or processes.size > 1:
             raise
         interrupted = True
         warnings.warn(
@@ -200,7 +206,7 @@ def _expect(network: Network, documents: Documents) -> None:
 
 def _start(
     hasher: "VDSH", network: Network, train: Examples, others: Related | None, seed: int
-) -> None:
+) -> dict[str, Tensor]:
     """Start with the places of documents as targets, or else their labels; without, at random."""
     if others is not None:
         start_linear(network, train.inputs, others.places, seed)
@@ -208,6 +214,7 @@ def _start(
         known = train.labels.known
         targets = train.labels.take(known).matrix.astype(np.float32)
         start_linear(network, train.inputs[known], targets, seed)
+    return network.state_dict()
 
 
 class _Step:
@@ -219,9 +226,11 @@ class _Step:
         network: Network,
         optimizer: Adam,
         generator: torch.Generator,
+        processes: Processes,
         n_updates: int,
     ) -> None:
         self.network, self.optimizer, self.generator = network, optimizer, generator
+        self.processes = processes
         self.bound, self.n_samples = lower_bound(hasher), hasher.n_samples
         self.hasher = hasher
         self.kl_weight, self.kl_warmup = hasher.kl_weight_, max(hasher.kl_warmup, 1)
@@ -246,6 +255,7 @@ class _Step:
         n = batch.present.sum()
         self.optimizer.forget_gradients()
         (-bound.value * (batch.present / n)).sum().backward()  # type: ignore[no-untyped-call]
+        self.processes.average(network.parameters())
         self.optimizer.step()
         with torch.no_grad():
             loss, kl = ((part * batch.present).sum() for part in (-bound.value, bound.kl))
@@ -264,7 +274,8 @@ class _Step:
         self.sums.zero_()
 
     def take_sums(self) -> Tensor:
-        """Return the sums, and count from 0 again."""
+        """Return the sums of all processes, and count from 0 again."""
+        self.processes.add(self.sums)
         taken = self.sums.clone()
         self.sums.zero_()
         return taken
@@ -280,7 +291,7 @@ Runner = Callable[[Epoch], Iterator[float]]
 
 
 def plain_epochs(step: _Step, documents: Documents, size: int) -> Runner:
-    """Run epochs batch by batch on sparse batches, on a CPU."""
+    """Run epochs batch by batch on sparse batches (CPU, or several processes)."""
 
     def run(epoch: Epoch) -> Iterator[float]:
         n_batches = -(-len(epoch.known) // size)
