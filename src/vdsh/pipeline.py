@@ -151,7 +151,7 @@ class TextHasher(Estimator):
                 "validation_documents": 0 if held_out is None else held_out[0].shape[0],
                 "terms": counts.shape[1],
                 "words_per_document": float(counts.sum() / counts.shape[0]),
-                "created": datetime.now(UTC).isoformat(timespec="seconds"),
+                "created": _now(),
             }
             | sampled
             | ({} if vectors is None else {"vectors": _about_vectors(vectors, vectors_source)})
@@ -164,6 +164,40 @@ class TextHasher(Estimator):
                 stacklevel=2,
             )
         warn_of_bits(hasher.n_bits, hasher.unused_bits_, hasher.duplicated_bits_, counts.shape[0])
+        return self
+
+    def recalibrate(
+        self,
+        texts: Sequence[str],
+        labels: Sequence[Any] | None = None,
+        *,
+        threshold: str = "median",
+        validation: tuple[Sequence[str], Sequence[Any] | None] | Sequence[str] | None = None,
+        source: str = "",
+    ) -> Self:
+        """Learn new thresholds for a trained model, without training it again.
+
+        Codes change, so what was indexed with the model before must be indexed again.
+
+        Parameters
+        ----------
+        texts, labels, validation, source
+            As for `fit`; the vocabulary stays. With labels for both, precision at 100 of the
+            validation texts is measured with the thresholds before and after.
+        threshold : {"median", "sign", "best"}, default="median"
+            Becomes the model's setting. "best" needs the labels.
+        """
+        check_is_fitted(self, "model_")
+        texts = check_texts(texts)
+        counts = self.vectorizer_.transform(texts)
+        warn_of_empty(_count_empty(counts), counts.shape[0])
+        held_out = _held_out(self.vectorizer_, validation)
+        self.hasher_.recalibrate(counts, labels, threshold=threshold, validation=held_out)
+        self.set_params(threshold=threshold)
+        facts = {"source": source, "documents": counts.shape[0], "created": _now()}
+        kept = {name: fact for name, fact in self.model_.training.items() if name != "quality"}
+        self.model_ = self._learned({**kept, "recalibrated": facts})
+        self.model_.profile = make_profile(self.model_, texts, validation)
         return self
 
     def encode(self, texts: Sequence[str]) -> Codes:
@@ -289,6 +323,10 @@ def _draw(most: int | None, texts: Sequence[str], labels: Any, vectors: Any) -> 
 
 def _describe(training: Mapping[str, Any]) -> str:
     return f"{training['documents']:,} documents and {training['terms']:,} terms"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _about_vectors(vectors: Any, source: str) -> dict[str, Any]:

@@ -176,7 +176,8 @@ def _selection(model: "Model") -> str:
         return "not validated: no documents were held out"
     score = learned["history_"][learned["best_epoch_"]]["validation"]
     if kind == "precision":
-        when = "" if model.settings["threshold"] in FIXED else " in training"
+        again = "recalibrated" in model.training
+        when = "" if model.settings["threshold"] in FIXED and not again else " in training"
         return (
             f"precision on the validation documents{when}: {score:.3f} (share of the 100 nearest "
             "training documents, or of the nearest tenth, with a label in common)"
@@ -196,15 +197,23 @@ def _epochs(learned: Mapping[str, Any]) -> str:
 
 
 def _thresholds(model: "Model") -> str:
-    measured, threshold = model.learned["calibration_"], model.settings["threshold"]
+    measured, again = model.learned["calibration_"], model.training.get("recalibrated")
+    threshold = model.settings["threshold"]
     plain = plain_threshold(model.settings)
     text = f"{threshold} thresholds"
     if threshold == "best" and not measured:
         text = f"{plain} thresholds: there were no labels to choose the best with"
+    if again:
+        source = f" of {again['source']}" if again["source"] else ""
+        text += (
+            f", learned again on {again['created']} from {again['documents']:,} documents{source} "
+            "(codes differ from those before: index again what was indexed then)"
+        )
     if measured:
+        old = "those before" if again else f"{plain} ones"
         text += (
             f"; precision on validation documents {measured['after']:.3f}, "
-            f"{measured['before']:.3f} with {plain} ones"
+            f"{measured['before']:.3f} with {old}"
         )
     return text
 
