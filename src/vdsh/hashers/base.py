@@ -110,6 +110,7 @@ class Hasher(Estimator, ABC):
         *,
         validation: Any = None,
         vectors: Any = None,
+        start: Any = None,
         progress: Progress | None = None,
     ) -> Self:
         """Learn from documents.
@@ -128,6 +129,8 @@ class Hasher(Estimator, ABC):
         vectors : array of shape (n_docs, n_dimensions), optional
             A teacher, such as embeddings of the documents: together with the words it says in
             training which documents are alike. Hashing needs none. For `VDSH` and its kin.
+        start : vdsh.hashers.vdsh.warm_start.WarmStart, optional
+            A trained model to learn on from. For `VDSH` and its kin.
         progress : callable, optional
             Called with a `Report` now and then.
         """
@@ -143,7 +146,10 @@ class Hasher(Estimator, ABC):
         held_out = self._validation_examples(validation, labels)
         if self.supervised and labels is not None:
             self.classes_ = list(labels.names)
-        self._fit(train, held_out, progress)
+        if start is None:
+            self._fit(train, held_out, progress)
+        else:
+            self._fit_on(start, train, held_out, progress)
         scores = self._scores(train.inputs)
         search = None
         if self.threshold == "best":
@@ -211,6 +217,15 @@ class Hasher(Estimator, ABC):
     @abstractmethod
     def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
         """Learn everything but the thresholds."""
+
+    def _fit_on(
+        self, start: Any, train: Examples, validation: Examples | None, progress: Progress | None
+    ) -> None:
+        """Learn on from a trained model, where the method can."""
+        raise InputError(
+            f"{type(self).__name__} cannot learn on from a model. Learn from nothing, or choose "
+            "one that can (vdsh)."
+        )
 
     def _scores(self, inputs: Sparse) -> Scores:
         """Compute scores from weighted terms."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from vdsh import __version__
 from vdsh.codes import FIXED, plain_threshold
-from vdsh.model.health import describe
+from vdsh.model.health import Changes, describe
 
 if TYPE_CHECKING:
     from vdsh.model.model import Model
@@ -29,7 +29,7 @@ codes = hasher.encode(["a text", "another text"])   # uint8, shape (2, {n_bytes}
 ## Trained on
 - {documents:,} documents{source}{sampled}, {words:.0f} words each; {validation:,} to validate
 - vocabulary of {terms:,} terms
-- {labels}{vectors}
+- {labels}{vectors}{started}
 
 ## Quality
 - {quality}
@@ -100,6 +100,7 @@ def _card_of_texts(model: "Model") -> str:
         terms=facts["terms"],
         labels=_labels(learned),
         vectors=_vectors(facts),
+        started=_started(facts),
         quality=_quality(model),
         epochs=_epochs(learned),
         thresholds=_thresholds(model),
@@ -142,6 +143,18 @@ def describe_sample(facts: Mapping[str, Any]) -> str:
     if "sampled_from" not in facts:
         return ""
     return f", a random sample of {facts['sampled_from']:,}"
+
+
+def _started(facts: Mapping[str, Any]) -> str:
+    """Say which model it learned on from, where it did, and how far the codes are from that's."""
+    if "started" not in facts:
+        return ""
+    old = facts["started"]
+    text = (
+        f"\n- learned on from a model of {old['documents']:,} documents and {old['terms']:,} terms "
+        f"({old['fingerprint'][:12]})"
+    )
+    return text + (f"; {Changes(**old['changes']).describe()}" if "changes" in old else "")
 
 
 def describe_measure(quality: Mapping[str, Any]) -> str:
