@@ -170,6 +170,8 @@ class Hit(NamedTuple):
     @property
     def place(self) -> str:
         """Where in its text the best passage is: the headings above it, or its page."""
+        if "\f" not in self.text and not self.text.startswith("#") and "\n#" not in self.text:
+            return ""  # at once, as for most texts
         found = [text for text, marked in self.pieces() if marked]
         start, stop = self.section
         at = self.text.find(found[0], start, stop or None) if found else start

@@ -25,7 +25,7 @@ from vdsh.words.vocabulary import join_words, to_vocabulary
 
 Opening = tuple[tuple[int, int], ...]
 OPENING: Opening = ((8, 2), (24, 1))  # the first so many words count so much more
-_BLOCK, _LONG_BLOCK = 2000, 8_000_000  # texts, and characters, that are counted at a time
+_BLOCK, _LONG_BLOCK = 4000, 8_000_000  # texts, and characters, that are counted at a time
 _PLAIN = 1e-6  # seconds a character without kernels
 _HUMP = re.compile("(?<=[A-Z])(?=[A-Z][a-z]{2})|(?<=[^A-Z])(?=[A-Z])")
 _JOINT = re.compile(r"[#&+\-./:@_\\]{1,3}")
@@ -185,9 +185,10 @@ def _count_compiled(
     lower = kernels.to_lower(cased)
     starts, stops, hashes, documents = find_tokens(lower, offsets, character_classes(), 1)
     more = cased, lower, offsets, starts, stops, documents, LONGEST
-    most = len(starts) + len(cased) // 2  # names, and pieces of two bytes; what is not used is free
-    spans, parts = np.empty((most, 4), np.int64), np.empty(most, np.uint64)
-    n = kernels.find_parts(*more, spans, parts)
+    n, room = 1 + len(starts) // 4, 0  # more is a pile of identifiers, which takes a second look
+    while n > room:
+        room, spans, parts = n, np.empty((n, 4), np.int64), np.empty(n, np.uint64)
+        n = kernels.find_parts(*more, spans, parts)
     spans, parts = spans[:n], parts[:n]
     # The different words, of tokens and of pieces of such; a whole name is a term already.
     owners, piece_starts, piece_stops, is_name = spans.T
