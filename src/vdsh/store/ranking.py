@@ -28,7 +28,7 @@ VOTERS, SHARPNESS = 10, 6
 FAR = 0.5  # of the best score: what is below is only related
 LEAST_CANDIDATES = 100  # by words, and as many by code
 MOST_CORRECTED = 5  # words of a query
-_PLAIN = 3e-7  # seconds a character without kernels
+_PLAIN = 1e-7  # seconds a character without kernels
 _TOGETHER = 8_000_000  # characters of texts that phrases are looked for in at once
 
 
