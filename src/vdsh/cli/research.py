@@ -1,7 +1,8 @@
-"""Research verbs: `vdsh export`, `map`, `recalibrate` and `datasets`."""
+"""Research verbs: `vdsh export`, `map` and `datasets`."""
 
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,14 +15,10 @@ from vdsh.errors import InputError
 if TYPE_CHECKING:
     from vdsh.corpus_map import CorpusMap
     from vdsh.datasets import Source
-    from vdsh.datasets.download import File
-    from vdsh.model import Model
 
 EXAMPLES = {
     "export": "Example: vdsh research export news-store --to faiss --out news.faiss",
     "map": "Example: vdsh research map news-store --seed 1",
-    "recalibrate": "Example: vdsh research recalibrate news-model news.jsonl --threshold best "
-    "--out news-model-2",
     "datasets": "Example: vdsh research datasets reuters --download",
 }
 _KNOWN = ("name", "title", "home", "documents", "labels", "licence", "citation", "used")
@@ -126,75 +123,6 @@ def make_map(store: str, *, limit: int, seed: int, quiet: bool) -> "tuple[Corpus
     return made, folder / corpus_map.FILE
 
 
-@options.reads_documents
-def recalibrate(
-    model: Annotated[str, typer.Argument(help="Folder of the model.", show_default=False)],
-    docs: options.Docs,
-    out: Annotated[str, typer.Option(help="Folder to write the new model to.", show_default=False)],
-    threshold: Annotated[
-        str,
-        typer.Option(
-            help="median (balanced bits), sign, or best: chosen for precision on held-out "
-            "documents, which needs labels."
-        ),
-    ] = "best",
-    validation: Annotated[
-        str | None,
-        typer.Option(help="File of held-out documents; by default a tenth of DOCS."),
-    ] = None,
-    seed: Annotated[
-        int,
-        typer.Option(
-            help="Of the choice of held-out documents; with the seed and the documents of "
-            "`vdsh fit` they are those that the model was not trained on."
-        ),
-    ] = 0,
-    reading: options.Reading = options.BY_DEFAULT,
-    force: options.Force = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-) -> None:
-    """Learn new thresholds for a trained model and write it as another model."""
-    from vdsh.cli.learning import choose
-    from vdsh.codes import check_threshold
-    from vdsh.fitting import texts_and_labels
-    from vdsh.persistence import check_free
-    from vdsh.pipeline import TextHasher
-
-    check_threshold(threshold)
-    check_free(out, force=force)
-    hasher = TextHasher.load(model)
-    chosen = choose(docs, reading, validation, seed, sample=None, quiet=quiet)
-    texts, labels = texts_and_labels(chosen.documents)
-    hasher.recalibrate(
-        texts,
-        labels,
-        threshold=threshold,
-        validation=texts_and_labels(chosen.held_out) if chosen.held_out else None,
-        source="standard input" if docs == "-" else docs,
-    )
-    hasher.save(out, force=force)
-    _recalibrated(hasher.model_, model, out, as_json=as_json)
-
-
-def _recalibrated(fitted: "Model", model: str, out: str, *, as_json: bool) -> None:
-    facts: dict[str, Any] = fitted.training["recalibrated"]
-    measured, threshold = fitted.learned["calibration_"], fitted.settings["threshold"]
-    precision = {f"precision_{name}": value for name, value in measured.items()}
-    lines = [f"Learned {threshold} thresholds from {facts['documents']:,} documents."]
-    if measured:
-        chosen = " (which chose the thresholds)" if threshold == "best" else ""
-        lines.append(
-            f"Precision at 100 on held-out documents{chosen}: "
-            f"{measured['before']:.3f} before, {measured['after']:.3f} now"
-        )
-    lines.append(
-        f"The model is in {out}. Codes are not those of {model}: index again what was indexed with "
-        f"it, vdsh index {out} DOCS --store STORE"
-    )
-    say({"model": out, "threshold": threshold} | precision | facts, *lines, as_json=as_json)
-
-
 def datasets(
     name: Annotated[
         str | None, typer.Argument(help="A data set, for all about it.", show_default=False)
@@ -232,16 +160,10 @@ def datasets(
 def _facts(source: "Source", root: str | None) -> dict[str, Any]:
     """Gather what is known of a data set; `where` is None where it is not here."""
     here = _whereabouts(source, root)
-    files = sorted(here.iterdir()) if isinstance(here, Path) else []
     return {
         **{name: getattr(source, name) for name in _KNOWN},
-        "files": [_file_facts(source, file) for file in source.files],
+        "files": [asdict(file) for file in source.files],
         "where": None if here is None else str(here),
-        "at_hand": {
-            path.name: path.stat().st_size
-            for path in files
-            if path.is_file() and path.name[0] != "."
-        },
     }
 
 
@@ -257,21 +179,6 @@ def _whereabouts(source: "Source", root: str | None) -> Path | str | None:
     return None
 
 
-def _file_facts(source: "Source", file: "File") -> dict[str, Any]:
-    from vdsh.datasets.download import recorded_sum
-    from vdsh.files import cache_folder
-
-    kept = cache_folder() / source.folder / file.name
-    return {
-        "name": file.name,
-        "urls": file.urls,
-        "size": file.size or None,
-        "sha256": file.sha256,
-        "sha256_of_first_download": None if file.sha256 else recorded_sum(kept),
-        "downloaded": kept.exists(),
-    }
-
-
 def _row(fact: dict[str, Any]) -> tuple[str, ...]:
     sizes = (_count(fact["documents"]), _count(fact["labels"]))
     return fact["name"], *sizes, fact["where"] or "not here", fact["licence"]
@@ -284,17 +191,10 @@ def _about(fact: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "used here" if name == "used" else name, value
     absent = f"not here; get it with: vdsh research datasets {fact['name']} --download"
     yield "where", fact["where"] or absent
-    yield from (("at hand", f"{name}, {size:,} bytes") for name, size in fact["at_hand"].items())
     for file in fact["files"]:
         yield "file", ", ".join(filter(None, (file["name"], file["size"])))
         yield from (("  from", url) for url in file["urls"])
-        yield "  sha256", file["sha256"] or _unpublished(file)
-
-
-def _unpublished(file: dict[str, Any]) -> str:
-    first = file["sha256_of_first_download"]
-    known = f"that of the first download is {first}" if first else "the first download's is kept"
-    return f"not published; {known}, and later ones are checked against it"
+        yield "  sha256", file["sha256"] or "not published"
 
 
 def _count(number: int | None) -> str:

@@ -19,7 +19,7 @@ from vdsh.hashers.vdsh.network import Network
 from vdsh.hashers.vdsh.objective import lower_bound, weights_of
 from vdsh.hashers.vdsh.related import Related, related
 from vdsh.hashers.vdsh.updates import Adam, Processes
-from vdsh.hashers.vdsh.validation import Judge, means
+from vdsh.hashers.vdsh.validation import Judge
 
 if TYPE_CHECKING:
     from vdsh.hashers.vdsh import VDSH
@@ -57,12 +57,11 @@ def train(
     validation: Examples | None,
     seed: int,
     progress: Progress | None,
-    start: Arrays | None = None,
 ) -> Trained:
-    """Fit the network of `hasher` to a corpus, from nothing or from the weights of `start`."""
+    """Fit the network of `hasher` to a corpus."""
     device = choose_device(hasher.device)
     with _fast_products(device):
-        return _train(hasher, train, validation, seed, progress, device, start)
+        return _train(hasher, train, validation, seed, progress, device)
 
 
 def _train(
@@ -72,7 +71,6 @@ def _train(
     seed: int,
     progress: Progress | None,
     device: torch.device,
-    start: Arrays | None,
 ) -> Trained:
     processes = Processes()
     seed = processes.agree(lambda: seed)
@@ -82,11 +80,10 @@ def _train(
     taught = train if hasher.supervised else train._replace(labels=None)
     documents = Documents(taught, hasher.target, device, *(others or ()))
     judge = Judge.choose(hasher, train, validation, device)
-    _expect(network, documents, start)
+    _expect(network, documents)
     network = network.to(device)
     if hasher.start == "linear":
-        learned = None if start is None else documents
-        started = processes.agree(lambda: _start(hasher, network, train, others, seed, learned))
+        started = processes.agree(lambda: _start(hasher, network, train, others, seed))
         network.load_state_dict(started)
     optimizer = Adam(network.parameters(), hasher.learning_rate_)
     n_updates = hasher.epochs_ * -(-documents.n_docs // hasher.batch_size_)
@@ -200,34 +197,23 @@ def _network(hasher: "VDSH", train: Examples, others: Related | None, seed: int)
     )
 
 
-def _expect(network: Network, documents: Documents, start: Arrays | None) -> None:
-    """Start the decoders at frequencies, and all at the weights of `start`."""
+def _expect(network: Network, documents: Documents) -> None:
+    """Start the decoders at frequencies."""
     if network.deep:
         network.expect(documents.word_frequencies(), documents.label_frequencies())
     network.expect_places(documents.places.mean(0))
-    network.begin_with(start or {})
 
 
 def _start(
-    hasher: "VDSH",
-    network: Network,
-    train: Examples,
-    others: Related | None,
-    seed: int,
-    learned: Documents | None,
+    hasher: "VDSH", network: Network, train: Examples, others: Related | None, seed: int
 ) -> dict[str, Tensor]:
-    """Start with the places of documents as targets, or else their labels; without, at random.
-
-    After a warm start, `learned` are the documents whose codes are to stay.
-    """
-    before = None if learned is None else means(network, learned).cpu().numpy()
+    """Start with the places of documents as targets, or else their labels; without, at random."""
     if others is not None:
-        start_linear(network, train.inputs, others.places, seed, before)
+        start_linear(network, train.inputs, others.places, seed)
     elif hasher.supervised and train.labels is not None:
         known = train.labels.known
         targets = train.labels.take(known).matrix.astype(np.float32)
-        before = None if before is None else before[known]
-        start_linear(network, train.inputs[known], targets, seed, before)
+        start_linear(network, train.inputs[known], targets, seed)
     return network.state_dict()
 
 
