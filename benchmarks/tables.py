@@ -103,6 +103,7 @@ TABLES: dict[str, Callable[[], str]] = {
         },
     ),
     "drift": worked.drift,
+    "learning on": worked.learning_on,
     "restart": Table(
         lambda: read("restart")["phases"],
         {

@@ -153,7 +153,7 @@ def test_pages_of_html_are_warned_of_and_read_with_html(vdsh, docs, tmp_path):  
     assert vdsh("encode", "m", "pages.jsonl", "--html").stdout == expected
 
 
-@pytest.mark.parametrize("verb", ["fit", "encode", "index", "evaluate", "explain"])
+@pytest.mark.parametrize("verb", ["fit", "encode", "index", "evaluate", "recalibrate", "explain"])
 def test_verbs_that_read_documents_share_their_options(verb, vdsh):
     text = vdsh(verb, "--help").stdout
     for name in ("format", "id-field", "drop-field", "delimiter", "html", "max-document-size"):
@@ -329,10 +329,10 @@ def test_every_verb_that_prints_can_print_json(verb, vdsh):  # #32
 
 def test_options_of_fit_are_in_groups(vdsh):  # #32
     help = vdsh("fit", "--help").stdout
-    panels = ["Arguments", "Model", "What it learns from", "Vectors"]
+    panels = ["Arguments", "Model", "What it learns from", "Warm start", "Vectors"]
     places = [help.index(f"\n{name}:\n") for name in (*panels, "Reading documents", "Options")]
     assert places == sorted(places)
-    assert places[2] < help.index("--sample") < places[3] < help.index("--no-text") < places[4]
+    assert places[3] < help.index("--from MODEL") < places[4] < help.index("--no-text") < places[5]
     assert help.count("--bits") == 2  # and in the example
 
 

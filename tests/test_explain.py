@@ -236,9 +236,7 @@ def test_bit_health_is_that_of_training(fitted):
 
 def test_bit_health_can_be_measured_on_documents(fitted):
     texts = toy_corpus(seed=1)[0][:30]
-    fitted = copy.deepcopy(fitted)
-    scores = fitted.model_.scores(texts)
-    fitted.model_.thresholds = np.median(scores, axis=0)  # no bit is constant
+    fitted = copy.deepcopy(fitted).recalibrate(texts)  # medians: no bit is constant
     bits = fitted.transform(texts)
     expected = np.abs(np.corrcoef(bits, rowvar=False)) - np.eye(16)
     for one in explain_bits(fitted, n_words=1, texts=texts):

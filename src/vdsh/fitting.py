@@ -1,4 +1,4 @@
-"""Learn a model and measure it: from texts or a store's, or from vectors."""
+"""Learn a model and measure it: from texts or a store's, on from a model, or from vectors."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,7 +11,7 @@ from vdsh.errors import InputError
 from vdsh.evaluation import find_faults, measure_quality
 from vdsh.hashers import HASHERS, VectorHasher, default_method
 from vdsh.model import Model
-from vdsh.model.health import sample
+from vdsh.model.health import count_changes, sample
 from vdsh.model.joint import JointModel
 from vdsh.model.profile import hold_out
 from vdsh.pipeline import TextHasher
@@ -26,6 +26,7 @@ WITHOUT_TORCH = (
     "This is the linear method, because torch is not installed; with it (pip install "
     "'vdsh[train]') a network trains on from here, which improves short codes most."
 )
+MOST_COMPARED = 10_000  # texts that are encoded with both models
 LONG = 64  # bits
 LEAST_LEARNED = 50  # documents of a store: of fewer, words say more
 MOST_EMBEDDED = 10_000  # texts whose vectors a rotation is learned from; the rest only get codes
@@ -36,11 +37,15 @@ def fit_texts(
     lesson: Lesson,
     machines: Machines | None = None,
     *,
+    stored: Sequence[str] | None = None,
+    store: str | None = None,
     sampled_from: int | None = None,
     first: bool = True,
     progress: bool = True,
 ) -> TextHasher:
     """Learn a model from texts, and measure its codes on the held-out ones for the model card.
+
+    Where the lesson has a model to start from, it is also counted how many codes change.
 
     Parameters
     ----------
@@ -48,6 +53,10 @@ def fit_texts(
         The settings, and what to learn from.
     machines : Machines, optional
         A Ray cluster to train on; without it, training runs here.
+    stored : sequence of str, optional
+        Texts of a store whose codes would change; by default those that are learned from.
+    store : str, optional
+        The name of that store, for the model card.
     sampled_from : int, optional
         How many documents there are, where the texts are a sample of them.
     first : bool, default=True
@@ -60,7 +69,13 @@ def fit_texts(
         return hasher
     facts: dict[str, Any] = {"quality": _measure(hasher, lesson, progress=progress)}
     facts |= {} if sampled_from is None else {"sampled_from": sampled_from}
-    hasher.model_.training = {**hasher.model_.training, **facts}
+    model = hasher.model_
+    if lesson.start is not None:
+        texts = lesson.train[0] if stored is None else stored
+        some = [texts[i] for i in sample(len(texts), MOST_COMPARED)]
+        changes = count_changes(lesson.start.encode(some), model.encode(some))._asdict()
+        facts["started"] = {**model.training["started"], "store": store, "changes": changes}
+    model.training = {**model.training, **facts}
     return hasher
 
 

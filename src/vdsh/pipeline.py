@@ -18,7 +18,9 @@ from vdsh.errors import InputError, suggest
 from vdsh.estimator import Estimator, check_is_fitted
 from vdsh.hashers import HASHERS, Hasher, default_method
 from vdsh.hashers.base import Progress
-from vdsh.model import Model
+from vdsh.hashers.vdsh.warm_start import WarmStart
+from vdsh.model import Model, as_model
+from vdsh.model.card import describe_measure
 from vdsh.model.drift import make_profile
 from vdsh.model.health import warn_of_bits
 from vdsh.model.model import EmptyDocumentWarning, warn_of_empty
@@ -92,6 +94,7 @@ class TextHasher(Estimator):
         *,
         validation: tuple[Any, ...] | Sequence[str] | float | None = 0.1,
         vectors: Any = None,
+        start: "TextHasher | Model | str | os.PathLike[str] | None" = None,
         sample: int | None = MOST_LEARNED,
         progress: Progress | bool = True,
         source: str = "",
@@ -111,6 +114,10 @@ class TextHasher(Estimator):
         vectors : array of shape (n_texts, n_dimensions), optional
             A teacher: vectors of the texts, such as embeddings, that say in training which texts
             are alike. The trained model sees words alone.
+        start : TextHasher, Model or path of a model folder, optional
+            Learn on from a trained model of the same settings, in half of the epochs. Its
+            vocabulary grows by the words of the texts. It forgets what it no longer sees: give
+            old texts too. For `vdsh` and its kin.
         sample : int or None, default=100_000
             Learn from at most so many texts, and 200 million characters: of more, a random
             sample. None learns from all of them.
@@ -122,6 +129,7 @@ class TextHasher(Estimator):
         """
         vectorizer, hasher = self._parts()
         jsonable(self.get_params())  # what cannot be saved is refused before the work
+        begin = None if start is None else self._check_start(start)
         texts = check_texts(texts)
         n_given = len(texts)
         texts, labels, vectors = _draw(sample, texts, labels, vectors)
@@ -138,10 +146,14 @@ class TextHasher(Estimator):
         )
         with bar as report:
             vectorizer.fit(texts)
+            if begin is not None:
+                vectorizer.know(sorted({*vectorizer.vocabulary_, *begin.words}))
             counts = vectorizer.transform(texts)
             warn_of_empty(_count_empty(counts), counts.shape[0])
             held_out = _held_out(vectorizer, validation)
             given = {"validation": held_out, "vectors": vectors}
+            if begin is not None:
+                given["start"] = WarmStart.of(begin, vectorizer.vocabulary_)
             hasher.fit(counts, labels, **given, progress=report)
         self.vectorizer_, self.hasher_ = vectorizer, hasher
         self.model_ = self._learned(
@@ -151,12 +163,13 @@ class TextHasher(Estimator):
                 "validation_documents": 0 if held_out is None else held_out[0].shape[0],
                 "terms": counts.shape[1],
                 "words_per_document": float(counts.sum() / counts.shape[0]),
-                "created": datetime.now(UTC).isoformat(timespec="seconds"),
+                "created": _now(),
             }
             | sampled
             | ({} if vectors is None else {"vectors": _about_vectors(vectors, vectors_source)})
+            | ({} if begin is None else {"started": _about_start(begin)})
         )
-        self.model_.profile = make_profile(self.model_, texts, validation)
+        self.model_.profile = make_profile(self.model_, texts, validation, begin)
         if hasher.n_distinct_codes_ == 1:
             warnings.warn(
                 f"All {counts.shape[0]:,} documents have the same code: they have the same words, "
@@ -164,6 +177,40 @@ class TextHasher(Estimator):
                 stacklevel=2,
             )
         warn_of_bits(hasher.n_bits, hasher.unused_bits_, hasher.duplicated_bits_, counts.shape[0])
+        return self
+
+    def recalibrate(
+        self,
+        texts: Sequence[str],
+        labels: Sequence[Any] | None = None,
+        *,
+        threshold: str = "median",
+        validation: tuple[Sequence[str], Sequence[Any] | None] | Sequence[str] | None = None,
+        source: str = "",
+    ) -> Self:
+        """Learn new thresholds for a trained model, without training it again.
+
+        Codes change, so what was indexed with the model before must be indexed again.
+
+        Parameters
+        ----------
+        texts, labels, validation, source
+            As for `fit`; the vocabulary stays. With labels for both, precision at 100 of the
+            validation texts is measured with the thresholds before and after.
+        threshold : {"median", "sign", "best"}, default="median"
+            Becomes the model's setting. "best" needs the labels.
+        """
+        check_is_fitted(self, "model_")
+        texts = check_texts(texts)
+        counts = self.vectorizer_.transform(texts)
+        warn_of_empty(_count_empty(counts), counts.shape[0])
+        held_out = _held_out(self.vectorizer_, validation)
+        self.hasher_.recalibrate(counts, labels, threshold=threshold, validation=held_out)
+        self.set_params(threshold=threshold)
+        facts = {"source": source, "documents": counts.shape[0], "created": _now()}
+        kept = {name: fact for name, fact in self.model_.training.items() if name != "quality"}
+        self.model_ = self._learned({**kept, "recalibrated": facts})
+        self.model_.profile = make_profile(self.model_, texts, validation)
         return self
 
     def encode(self, texts: Sequence[str]) -> Codes:
@@ -255,6 +302,16 @@ class TextHasher(Estimator):
                 self.settings = {**self.settings, name: value}
         return self
 
+    def _check_start(self, start: Any) -> Model:
+        """Take a model to learn on from; it must be of the same method."""
+        model = Model.load(start) if isinstance(start, str | os.PathLike) else as_model(start)
+        if model.name != self.model:
+            raise InputError(
+                f"The model to start from is '{model.name}', but this one is '{self.model}'. "
+                "Choose the same method, or learn from nothing."
+            )
+        return model
+
     def check_settings(self) -> None:
         """Raise when the model or a setting does not exist; values are checked by `fit`."""
         self._parts()
@@ -291,8 +348,20 @@ def _describe(training: Mapping[str, Any]) -> str:
     return f"{training['documents']:,} documents and {training['terms']:,} terms"
 
 
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
 def _about_vectors(vectors: Any, source: str) -> dict[str, Any]:
     return {"source": source, "dimensions": len(vectors[0])}
+
+
+def _about_start(model: Model) -> dict[str, Any]:
+    return {
+        "fingerprint": model.fingerprint,
+        "documents": model.training["documents"],
+        "terms": len(model.words),
+    }
 
 
 def _count_empty(counts: csr_array) -> int:

@@ -1,5 +1,6 @@
 """`vdsh fit`: learn a model from documents."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,7 +17,7 @@ _MODELS = (
     "vdsh, vdsh-s (learns from labels), vdsh-sp, linear (seconds, without torch); or a baseline: "
     "lsh, sph, sth, rbm, itq, ksh, shttm.  [default: vdsh; linear without torch]"
 )
-_MODEL, _DATA, _VECTORS = "Model", "What it learns from", "Vectors"
+_MODEL, _DATA, _WARM, _VECTORS = "Model", "What it learns from", "Warm start", "Vectors"
 
 
 class PanelledCommand(TyperCommand):
@@ -80,6 +81,19 @@ def command(
             min=1,
         ),
     ] = None,
+    start: Annotated[
+        str | None,
+        _option(
+            _WARM,
+            "Warm start: train on from this model, with its words and settings. Give old documents "
+            "too, or it forgets them.",
+            "--from",
+            metavar="MODEL",
+        ),
+    ] = None,
+    store: Annotated[
+        str | None, _option(_WARM, "With --from: report how many codes of this store would change.")
+    ] = None,
     vectors: Annotated[
         str | None,
         _option(
@@ -118,11 +132,12 @@ def command(
     quiet: options.Quiet = False,
 ) -> None:
     """Learn a model from documents and write it to a folder."""
-    from vdsh.cli.learning import check_documents, choose, make_hasher, read_teacher
+    from vdsh.cli.learning import check_documents, choose, make_hasher, read_stored, read_teacher
     from vdsh.cli.vectors import check_embedder, fit_model
     from vdsh.codes import check_n_bits
     from vdsh.errors import InputError
     from vdsh.fitting import WITHOUT_TORCH, fit_texts, fit_vectors, texts_and_labels
+    from vdsh.model import Model
     from vdsh.model.joint import JointModel
     from vdsh.persistence import check_free
     from vdsh.scale.cluster import Machines
@@ -135,7 +150,7 @@ def command(
     if vector_bits is not None and (vectors or embed) is None:
         raise InputError("--vector-bits hashes vectors. Give --vectors or --embed.")
     if no_text:
-        others = (epochs, setting, validation, sample, vector_bits)
+        others = (epochs, setting, validation, sample, start, vector_bits)
         _check_no_text(vectors or embed, preset, device, engine, others)
         fit_model(
             vectors,
@@ -155,10 +170,12 @@ def command(
         raise InputError(
             "Give documents to learn from; or vectors alone: --vectors FILE --no-text."
         )
+    begin = None if start is None else Model.load(start).topic
     given: dict[str, Any] = {} if device == "auto" else {"device": device}
     given |= {} if epochs is None else {"epochs": epochs}
     given |= options.parse_settings(setting or [])
-    hasher = make_hasher(model, bits, preset, seed, given)
+    hasher = make_hasher(begin, model, bits, preset, seed, given)
+    stored = read_stored(store, begin)
 
     with launched(hasher.model, docs) as first:
         quiet = quiet or not first
@@ -176,17 +193,18 @@ def command(
             "standard input" if docs == "-" else docs,
             found if taught else None,
             (taught and (embed or vectors)) or "",
+            begin,
         )
         how: dict[str, Any] = {"sampled_from": chosen.sampled_from, "progress": not quiet}
         del chosen  # texts are enough
         machines = Machines(address, workers) if engine == "ray" else None
-        hasher = fit_texts(lesson, machines, first=first, **how)
+        hasher = fit_texts(lesson, machines, stored=stored, store=store, first=first, **how)
     if not first:
         return
     fitted = hasher.model_ if second is None else JointModel(hasher, second)
     fitted.save(out, force=force)
     _print_result(fitted, out, as_json=as_json)
-    if fitted.name == "linear" and model is None:
+    if fitted.name == "linear" and model is None and begin is None:
         typer.echo(WITHOUT_TORCH, err=True)
     for warning in fitted.training["quality"]["warnings"]:
         typer.echo(f"Warning: {warning}", err=True)
@@ -206,8 +224,8 @@ def _check_no_text(
     plain = (preset, device, engine) == ("best", "auto", "local")
     if not plain or any(each is not None for each in others):
         raise InputError(
-            "--preset, --epochs, --set, --device, --validation, --sample, --vector-bits and "
-            "--engine are for models of texts. Leave them out, or leave out --no-text."
+            "--preset, --epochs, --set, --device, --validation, --sample, --from, --vector-bits "
+            "and --engine are for models of texts. Leave them out, or leave out --no-text."
         )
 
 
@@ -232,7 +250,19 @@ def _print_result(model: "Model", out: str, *, as_json: bool) -> None:
     if "values" in quality:
         typer.echo(f"{describe_measure(quality)}:")
         print_values(quality["values"], model.n_bits)
+    if "started" in facts:
+        typer.echo(_started(facts, out))
     vectors = "" if model.texts_suffice else " --vectors FILE"
     typer.echo(f"The model is in {out}. Next: vdsh index {out} DOCS{vectors} --store STORE")
     if model.name in ("vdsh-s", "vdsh-sp"):
         typer.echo("It sorts by class; to search by typed words, --model vdsh is better.")
+
+
+def _started(facts: Mapping[str, Any], out: str) -> str:
+    """Say how far it is from the model that it learned on from."""
+    from vdsh.model.health import Changes
+
+    old, store = facts["started"], facts["started"]["store"]
+    found = Changes(**old["changes"]).describe()
+    next_step = f" To put it there: vdsh reindex {store} --model {out}" if store else ""
+    return f"It has {facts['terms'] - old['terms']:,} new words; {found}.{next_step}"

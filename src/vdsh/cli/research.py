@@ -1,4 +1,4 @@
-"""Research verbs: `vdsh export`, `map` and `datasets`."""
+"""Research verbs: `vdsh export`, `map`, `recalibrate` and `datasets`."""
 
 import time
 from collections.abc import Iterator
@@ -15,10 +15,13 @@ from vdsh.errors import InputError
 if TYPE_CHECKING:
     from vdsh.corpus_map import CorpusMap
     from vdsh.datasets import Source
+    from vdsh.model import Model
 
 EXAMPLES = {
     "export": "Example: vdsh research export news-store --to faiss --out news.faiss",
     "map": "Example: vdsh research map news-store --seed 1",
+    "recalibrate": "Example: vdsh research recalibrate news-model news.jsonl --threshold best "
+    "--out news-model-2",
     "datasets": "Example: vdsh research datasets reuters --download",
 }
 _KNOWN = ("name", "title", "home", "documents", "labels", "licence", "citation", "used")
@@ -121,6 +124,75 @@ def make_map(store: str, *, limit: int, seed: int, quiet: bool) -> "tuple[Corpus
         made = corpus_map.make_map(opened, limit=limit, seed=seed, progress=show)
     corpus_map.save(folder / corpus_map.FILE, made)
     return made, folder / corpus_map.FILE
+
+
+@options.reads_documents
+def recalibrate(
+    model: Annotated[str, typer.Argument(help="Folder of the model.", show_default=False)],
+    docs: options.Docs,
+    out: Annotated[str, typer.Option(help="Folder to write the new model to.", show_default=False)],
+    threshold: Annotated[
+        str,
+        typer.Option(
+            help="median (balanced bits), sign, or best: chosen for precision on held-out "
+            "documents, which needs labels."
+        ),
+    ] = "best",
+    validation: Annotated[
+        str | None,
+        typer.Option(help="File of held-out documents; by default a tenth of DOCS."),
+    ] = None,
+    seed: Annotated[
+        int,
+        typer.Option(
+            help="Of the choice of held-out documents; with the seed and the documents of "
+            "`vdsh fit` they are those that the model was not trained on."
+        ),
+    ] = 0,
+    reading: options.Reading = options.BY_DEFAULT,
+    force: options.Force = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Learn new thresholds for a trained model and write it as another model."""
+    from vdsh.cli.learning import choose
+    from vdsh.codes import check_threshold
+    from vdsh.fitting import texts_and_labels
+    from vdsh.persistence import check_free
+    from vdsh.pipeline import TextHasher
+
+    check_threshold(threshold)
+    check_free(out, force=force)
+    hasher = TextHasher.load(model)
+    chosen = choose(docs, reading, validation, seed, sample=None, quiet=quiet)
+    texts, labels = texts_and_labels(chosen.documents)
+    hasher.recalibrate(
+        texts,
+        labels,
+        threshold=threshold,
+        validation=texts_and_labels(chosen.held_out) if chosen.held_out else None,
+        source="standard input" if docs == "-" else docs,
+    )
+    hasher.save(out, force=force)
+    _recalibrated(hasher.model_, model, out, as_json=as_json)
+
+
+def _recalibrated(fitted: "Model", model: str, out: str, *, as_json: bool) -> None:
+    facts: dict[str, Any] = fitted.training["recalibrated"]
+    measured, threshold = fitted.learned["calibration_"], fitted.settings["threshold"]
+    precision = {f"precision_{name}": value for name, value in measured.items()}
+    lines = [f"Learned {threshold} thresholds from {facts['documents']:,} documents."]
+    if measured:
+        chosen = " (which chose the thresholds)" if threshold == "best" else ""
+        lines.append(
+            f"Precision at 100 on held-out documents{chosen}: "
+            f"{measured['before']:.3f} before, {measured['after']:.3f} now"
+        )
+    lines.append(
+        f"The model is in {out}. Codes are not those of {model}: index again what was indexed with "
+        f"it, vdsh index {out} DOCS --store STORE"
+    )
+    say({"model": out, "threshold": threshold} | precision | facts, *lines, as_json=as_json)
 
 
 def datasets(

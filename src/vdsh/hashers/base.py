@@ -86,8 +86,8 @@ class Hasher(Estimator, ABC):
         Bits that tell no documents apart, and pairs of a bit and the earlier one that it repeats;
         see `vdsh.model.health`.
     calibration_ : dict
-        Precision at 100 of the validation documents with plain thresholds (`before`) and with
-        those that were chosen (`after`); empty if not measured.
+        Precision at 100 of the validation documents `before` the thresholds were chosen (plain
+        ones, or those of the model that is recalibrated) and `after`; empty if not measured.
     """
 
     supervised: ClassVar[bool] = False
@@ -110,6 +110,7 @@ class Hasher(Estimator, ABC):
         *,
         validation: Any = None,
         vectors: Any = None,
+        start: Any = None,
         progress: Progress | None = None,
     ) -> Self:
         """Learn from documents.
@@ -128,6 +129,8 @@ class Hasher(Estimator, ABC):
         vectors : array of shape (n_docs, n_dimensions), optional
             A teacher, such as embeddings of the documents: together with the words it says in
             training which documents are alike. Hashing needs none. For `VDSH` and its kin.
+        start : vdsh.hashers.vdsh.warm_start.WarmStart, optional
+            A trained model to learn on from. For `VDSH` and its kin.
         progress : callable, optional
             Called with a `Report` now and then.
         """
@@ -143,13 +146,49 @@ class Hasher(Estimator, ABC):
         held_out = self._validation_examples(validation, labels)
         if self.supervised and labels is not None:
             self.classes_ = list(labels.names)
-        self._fit(train, held_out, progress)
+        if start is None:
+            self._fit(train, held_out, progress)
+        else:
+            self._fit_on(start, train, held_out, progress)
         scores = self._scores(train.inputs)
         search = None
         if self.threshold == "best":
             search = self._validation_search(scores, train, held_out)
         plain = self.plain_threshold
         self.thresholds_, self.calibration_ = calibrate(scores, self.threshold, search, plain=plain)
+        self._look_at_bits(scores, train)
+        return self
+
+    def recalibrate(
+        self, X: Any, y: Any = None, *, threshold: str = "median", validation: Any = None
+    ) -> Self:
+        """Learn new thresholds from documents, and nothing else; codes change.
+
+        Parameters
+        ----------
+        X, y, validation
+            As for `fit`; "best" needs both with labels.
+        threshold : {"median", "sign", "best"}
+            Becomes the hasher's setting.
+        """
+        check_is_fitted(self, "thresholds_")
+        check_threshold(threshold)
+        counts = self._validate(X, reset=False)
+        self._check_enough(counts)
+        labels = None if y is None else _read_labels(y, counts.shape[0])
+        train = Examples(self._weigh(counts), counts, labels)
+        scores = self._scores(train.inputs)
+        search = self._validation_search(
+            scores, train, self._validation_examples(validation, labels)
+        )
+        if threshold == "best" and search is None:
+            raise InputError(
+                "The best thresholds are chosen by precision, which needs labels: give labelled "
+                "documents and labelled validation documents, or choose median or sign."
+            )
+        plain = self.plain_threshold
+        cut, measured = calibrate(scores, threshold, search, self.thresholds_, plain=plain)
+        self.threshold, self.thresholds_, self.calibration_ = threshold, cut, measured
         self._look_at_bits(scores, train)
         return self
 
@@ -178,6 +217,15 @@ class Hasher(Estimator, ABC):
     @abstractmethod
     def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
         """Learn everything but the thresholds."""
+
+    def _fit_on(
+        self, start: Any, train: Examples, validation: Examples | None, progress: Progress | None
+    ) -> None:
+        """Learn on from a trained model, where the method can."""
+        raise InputError(
+            f"{type(self).__name__} cannot learn on from a model. Learn from nothing, or choose "
+            "one that can (vdsh)."
+        )
 
     def _scores(self, inputs: Sparse) -> Scores:
         """Compute scores from weighted terms."""

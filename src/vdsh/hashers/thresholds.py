@@ -20,6 +20,7 @@ def calibrate(
     scores: Scores,
     method: str,
     search: ValidationSearch | None,
+    before: Scores | None = None,
     *,
     plain: str = "median",
 ) -> tuple[Scores, dict[str, float]]:
@@ -33,6 +34,8 @@ def calibrate(
     search : ValidationSearch or None
         Without it nothing is measured. Without it or with fewer than 20 queries, whose precision
         is mostly chance, `best` is the `plain` way.
+    before : ndarray of shape (n_bits,), optional
+        Thresholds to compare with; by default those of the `plain` way.
     plain : {"median", "sign"}
         The way that suits the model where nothing can be measured.
 
@@ -40,7 +43,7 @@ def calibrate(
     -------
     thresholds : ndarray of shape (n_bits,)
     measured : dict
-        Precision at 100 `before`, the `plain` way, and `after`; empty where nothing was measured.
+        Precision at 100 `before` and `after`; empty where nothing was measured.
     """
     if method == "best" and search is not None and len(search.queries.scores) >= _LEAST_QUERIES:
         cut = best_thresholds(scores, search)
@@ -50,8 +53,8 @@ def calibrate(
         cut = thresholds(scores, method)
     if search is None:
         return cut, {}
-    old = search.precision(thresholds(scores, plain))
-    return cut, {"before": old, "after": search.precision(cut)}
+    old = thresholds(scores, plain) if before is None else before
+    return cut, {"before": search.precision(old), "after": search.precision(cut)}
 
 
 def best_thresholds(scores: Scores, search: ValidationSearch, *, errors: float = 1.0) -> Scores:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from vdsh import __version__
 from vdsh.codes import FIXED, plain_threshold
-from vdsh.model.health import describe
+from vdsh.model.health import Changes, describe
 
 if TYPE_CHECKING:
     from vdsh.model.model import Model
@@ -29,7 +29,7 @@ codes = hasher.encode(["a text", "another text"])   # uint8, shape (2, {n_bytes}
 ## Trained on
 - {documents:,} documents{source}{sampled}, {words:.0f} words each; {validation:,} to validate
 - vocabulary of {terms:,} terms
-- {labels}{vectors}
+- {labels}{vectors}{started}
 
 ## Quality
 - {quality}
@@ -100,6 +100,7 @@ def _card_of_texts(model: "Model") -> str:
         terms=facts["terms"],
         labels=_labels(learned),
         vectors=_vectors(facts),
+        started=_started(facts),
         quality=_quality(model),
         epochs=_epochs(learned),
         thresholds=_thresholds(model),
@@ -144,6 +145,18 @@ def describe_sample(facts: Mapping[str, Any]) -> str:
     return f", a random sample of {facts['sampled_from']:,}"
 
 
+def _started(facts: Mapping[str, Any]) -> str:
+    """Say which model it learned on from, where it did, and how far the codes are from that's."""
+    if "started" not in facts:
+        return ""
+    old = facts["started"]
+    text = (
+        f"\n- learned on from a model of {old['documents']:,} documents and {old['terms']:,} terms "
+        f"({old['fingerprint'][:12]})"
+    )
+    return text + (f"; {Changes(**old['changes']).describe()}" if "changes" in old else "")
+
+
 def describe_measure(quality: Mapping[str, Any]) -> str:
     """Say what `vdsh fit` measured; see `vdsh.evaluation.Quality`."""
     k, queries, documents = quality["k"], quality["queries"], quality["documents"]
@@ -176,7 +189,8 @@ def _selection(model: "Model") -> str:
         return "not validated: no documents were held out"
     score = learned["history_"][learned["best_epoch_"]]["validation"]
     if kind == "precision":
-        when = "" if model.settings["threshold"] in FIXED else " in training"
+        again = "recalibrated" in model.training
+        when = "" if model.settings["threshold"] in FIXED and not again else " in training"
         return (
             f"precision on the validation documents{when}: {score:.3f} (share of the 100 nearest "
             "training documents, or of the nearest tenth, with a label in common)"
@@ -196,15 +210,23 @@ def _epochs(learned: Mapping[str, Any]) -> str:
 
 
 def _thresholds(model: "Model") -> str:
-    measured, threshold = model.learned["calibration_"], model.settings["threshold"]
+    measured, again = model.learned["calibration_"], model.training.get("recalibrated")
+    threshold = model.settings["threshold"]
     plain = plain_threshold(model.settings)
     text = f"{threshold} thresholds"
     if threshold == "best" and not measured:
         text = f"{plain} thresholds: there were no labels to choose the best with"
+    if again:
+        source = f" of {again['source']}" if again["source"] else ""
+        text += (
+            f", learned again on {again['created']} from {again['documents']:,} documents{source} "
+            "(codes differ from those before: index again what was indexed then)"
+        )
     if measured:
+        old = "those before" if again else f"{plain} ones"
         text += (
             f"; precision on validation documents {measured['after']:.3f}, "
-            f"{measured['before']:.3f} with {plain} ones"
+            f"{measured['before']:.3f} with {old}"
         )
     return text
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from vdsh.errors import EngineError, InputError, VdshError, suggest
 from vdsh.hashers import HASHERS, VDSH
 from vdsh.hashers.base import trainer
+from vdsh.model import Model
 from vdsh.pipeline import TextHasher
 from vdsh.scale.cluster import Machines, cluster, count_workers
 
@@ -72,6 +73,7 @@ class Lesson(NamedTuple):
     source: str = ""
     vectors: Any = None
     vectors_source: str = ""
+    start: Model | None = None
 
     def fit(self, *, progress: bool = False) -> TextHasher:
         """Train here, with the other processes of a group if this one is in any."""
@@ -83,6 +85,7 @@ class Lesson(NamedTuple):
             progress=progress,
             source=self.source,
             vectors_source=self.vectors_source,
+            start=self.start,
         )
 
 

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from vdsh.hashers.baselines.itq import random_rotation
+from vdsh.hashers.baselines.itq import nearest_rotation, random_rotation, signs
 from vdsh.hashers.vdsh.linear_map import (
     MOST_TO_REGRESS,
     LinearMap,
@@ -31,7 +31,13 @@ _UNSURE = 0.5  # size of a mixture, beside that of a coordinate
 
 
 @torch.no_grad()
-def start_linear(network: Network, inputs: csr_array, targets: Floats, seed: int) -> None:
+def start_linear(
+    network: Network,
+    inputs: csr_array,
+    targets: Floats,
+    seed: int,
+    before: Floats | None = None,
+) -> None:
     """Have a network begin as the linear map from inputs to targets.
 
     Pairs of nodes are relu(z) and relu(-z), whose difference is z; nodes that are left begin by
@@ -46,6 +52,9 @@ def start_linear(network: Network, inputs: csr_array, targets: Floats, seed: int
         Near where codes are to be similar.
     seed : int
         Draws the rotation that turning begins with, or the mixtures.
+    before : float32 ndarray of shape (n_docs, K), optional
+        What the network makes of the documents now, where it is to learn on: coordinates are then
+        turned so that signs stay, as far as the new ones allow.
     """
     n_bits, device = network.W3.shape[1], network.W1.device
     n_pairs = len(network.b1) // 2
@@ -55,11 +64,12 @@ def start_linear(network: Network, inputs: csr_array, targets: Floats, seed: int
     mixed = n_bits < _SHORT and n_bits < most
     m = most if mixed else min(n_bits, n_pairs)  # coordinates
     rows = sample(inputs.shape[0], MOST_TO_REGRESS)
+    kept = None if before is None else signs(before[rows])
     some = targets[rows]
-    aims = main_coordinates(some, m) if mixed else turn(some, n_bits, seed)[:, :m]
+    aims = main_coordinates(some, m) if mixed else turn(some, n_bits, seed, kept)[:, :m]
     found = linear_map(inputs[rows], aims)
     W, b = (torch.as_tensor(part, device=device) for part in found[:2])
-    bits = _mixtures(found, n_bits, seed) if mixed else np.eye(m, dtype=np.float32)
+    bits = _mixtures(found, n_bits, seed, kept) if mixed else np.eye(m, dtype=np.float32)
     eye = torch.eye(m, device=device)
     both = torch.cat([eye, -eye])  # (2m, m)
     pairs = slice(None, 2 * m)
@@ -71,11 +81,14 @@ def start_linear(network: Network, inputs: csr_array, targets: Floats, seed: int
     network.W3[pairs, : bits.shape[1]] = both @ torch.as_tensor(bits, device=device)
 
 
-def _mixtures(found: LinearMap, n_bits: int, seed: int) -> Floats:
-    """Mix coordinates by chance; the larger count for more: (m, n_bits)."""
+def _mixtures(found: LinearMap, n_bits: int, seed: int, kept: Floats | None) -> Floats:
+    """Mix coordinates, by chance or so that signs stay; the larger count for more: (m, n_bits)."""
     weight = np.sqrt(found.size)
     coordinates = found.scores * weight
-    mix = random_rotation(n_bits, len(weight), np.random.RandomState(seed)).T
+    if kept is None:
+        mix = random_rotation(n_bits, len(weight), np.random.RandomState(seed)).T
+    else:
+        mix = nearest_rotation(coordinates, kept)
     size = np.maximum(np.abs(coordinates @ mix).mean(axis=0), 1e-6)
     mixed: Floats = (_UNSURE * weight[:, None] * mix / size).astype(np.float32)
     return mixed

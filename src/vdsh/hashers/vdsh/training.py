@@ -19,7 +19,7 @@ from vdsh.hashers.vdsh.network import Network
 from vdsh.hashers.vdsh.objective import lower_bound, weights_of
 from vdsh.hashers.vdsh.related import Related, related
 from vdsh.hashers.vdsh.updates import Adam, Processes
-from vdsh.hashers.vdsh.validation import Judge
+from vdsh.hashers.vdsh.validation import Judge, means
 
 if TYPE_CHECKING:
     from vdsh.hashers.vdsh import VDSH
@@ -57,11 +57,12 @@ def train(
     validation: Examples | None,
     seed: int,
     progress: Progress | None,
+    start: Arrays | None = None,
 ) -> Trained:
-    """Fit the network of `hasher` to a corpus."""
+    """Fit the network of `hasher` to a corpus, from nothing or from the weights of `start`."""
     device = choose_device(hasher.device)
     with _fast_products(device):
-        return _train(hasher, train, validation, seed, progress, device)
+        return _train(hasher, train, validation, seed, progress, device, start)
 
 
 def _train(
@@ -71,6 +72,7 @@ def _train(
     seed: int,
     progress: Progress | None,
     device: torch.device,
+    start: Arrays | None,
 ) -> Trained:
     processes = Processes()
     seed = processes.agree(lambda: seed)
@@ -80,10 +82,11 @@ def _train(
     taught = train if hasher.supervised else train._replace(labels=None)
     documents = Documents(taught, hasher.target, device, *(others or ()))
     judge = Judge.choose(hasher, train, validation, device)
-    _expect(network, documents)
+    _expect(network, documents, start)
     network = network.to(device)
     if hasher.start == "linear":
-        started = processes.agree(lambda: _start(hasher, network, train, others, seed))
+        learned = None if start is None else documents
+        started = processes.agree(lambda: _start(hasher, network, train, others, seed, learned))
         network.load_state_dict(started)
     optimizer = Adam(network.parameters(), hasher.learning_rate_)
     n_updates = hasher.epochs_ * -(-documents.n_docs // hasher.batch_size_)
@@ -197,23 +200,34 @@ def _network(hasher: "VDSH", train: Examples, others: Related | None, seed: int)
     )
 
 
-def _expect(network: Network, documents: Documents) -> None:
-    """Start the decoders at frequencies."""
+def _expect(network: Network, documents: Documents, start: Arrays | None) -> None:
+    """Start the decoders at frequencies, and all at the weights of `start`."""
     if network.deep:
         network.expect(documents.word_frequencies(), documents.label_frequencies())
     network.expect_places(documents.places.mean(0))
+    network.begin_with(start or {})
 
 
 def _start(
-    hasher: "VDSH", network: Network, train: Examples, others: Related | None, seed: int
+    hasher: "VDSH",
+    network: Network,
+    train: Examples,
+    others: Related | None,
+    seed: int,
+    learned: Documents | None,
 ) -> dict[str, Tensor]:
-    """Start with the places of documents as targets, or else their labels; without, at random."""
+    """Start with the places of documents as targets, or else their labels; without, at random.
+
+    After a warm start, `learned` are the documents whose codes are to stay.
+    """
+    before = None if learned is None else means(network, learned).cpu().numpy()
     if others is not None:
-        start_linear(network, train.inputs, others.places, seed)
+        start_linear(network, train.inputs, others.places, seed, before)
     elif hasher.supervised and train.labels is not None:
         known = train.labels.known
         targets = train.labels.take(known).matrix.astype(np.float32)
-        start_linear(network, train.inputs[known], targets, seed)
+        before = None if before is None else before[known]
+        start_linear(network, train.inputs[known], targets, seed, before)
     return network.state_dict()
 
 
