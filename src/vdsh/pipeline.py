@@ -20,7 +20,6 @@ from vdsh.hashers import HASHERS, Hasher, default_method
 from vdsh.hashers.base import Progress
 from vdsh.hashers.vdsh.warm_start import WarmStart
 from vdsh.model import Model, as_model
-from vdsh.model.card import describe_measure
 from vdsh.model.drift import make_profile
 from vdsh.model.health import warn_of_bits
 from vdsh.model.model import EmptyDocumentWarning, warn_of_empty
