@@ -3,11 +3,11 @@
 Run: VDSH_DATA=path/to/data python benchmarks/bench_server.py [--documents 1000000]
 
 Documents are those of `bench_words.py`, 22 successive words of posts of 20 Newsgroups, with codes
-of a VDSH of 32 bits. `vdsh serve --workers 2` answers; this process asks over kept-alive
+of 128 bits of linear hashing. `vdsh serve --workers 2` answers; this process asks over kept-alive
 connections: by relevance (words and codes together) with a line of held-out posts, as one types,
-then with whole posts, and by distance with whole posts. At the held rate requests start on time,
-whether or not earlier ones were answered, and a time counts from when a request should have
-started. `cpu_ms` is what the service computes for a search: it tells something on a busy machine
+then with whole posts, and by distance with whole posts. At the held rate, four fifths of the most
+at most, requests start on time, whether or not earlier ones were answered, and a time counts from
+when a request should have started. `cpu_ms` is what the service computes for a search: it tells something on a busy machine
 too.
 """
 
@@ -32,7 +32,7 @@ BATCH = 100
 ROUNDS = 8  # of encoding, library and service in turn
 START = 15  # seconds until both workers are ready; the first is after half of this
 WANTED = {
-    "relevance": {"searches_per_second": 150, "errors": 0},
+    "relevance": {"searches_per_second": 400, "p99_ms": 60, "errors": 0},
     "distance": {"searches_per_second": 300, "p99_ms": 50, "errors": 0},
     "encode_share": 0.5,
 }
@@ -73,8 +73,7 @@ def measure(given):
 
 
 def make_store(path, n, data):
-    hasher = TextHasher("vdsh", n_bits=32, random_state=0, epochs=5, hidden_size=1000)
-    hasher.fit(data.train.texts)
+    hasher = TextHasher("linear", n_bits=128, random_state=0).fit(data.train.texts)
     texts = enumerate(cut(data.train.texts, n))
     with open_store(path, hasher) as store:
         store.upsert(Document(f"{i:07d}", text) for i, text in texts)
@@ -88,7 +87,7 @@ def load(server, address, messages, rate, seconds):
     """Find the most searches a second, then hold a rate."""
     asyncio.run(closed_loop(address, messages, 3))  # warm
     most, _ = asyncio.run(closed_loop(address, messages, 10))
-    before = cpu_seconds(server.pid)
+    rate, before = min(rate, round(0.8 * most)), cpu_seconds(server.pid)
     held = asyncio.run(open_loop(address, messages, rate, seconds))
     cpu = (cpu_seconds(server.pid) - before) / int(rate * seconds)
     return {"most_searches_per_second": round(most), **held, "cpu_ms": round(1000 * cpu, 2)}
@@ -201,4 +200,4 @@ def changed_codes(model, texts):
 
 
 if __name__ == "__main__":
-    run(measure, documents=1_000_000, seconds=60.0, rates=(160.0, 80.0, 320.0), store=str)
+    run(measure, documents=1_000_000, seconds=60.0, rates=(400.0, 160.0, 600.0), store=str)
