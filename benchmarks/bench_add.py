@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from common import VDSH, run
+from common import VDSH, run, summary, timed
 
 from vdsh.store import open_store
 
@@ -68,6 +68,32 @@ def measure_kills(given):
     return {"kills": kills, "answered": kills, "whole": n_words, "last_run": last}
 
 
+def measure_learning(given):
+    """Search a store of words while `vdsh learn` gives it codes; none may fail, nor wait long."""
+    with tempfile.TemporaryDirectory() as place:
+        write(Path(place, "files"), 200 if given.quick else given.files, SIZE)
+        add(place, "--learn", "never")
+        with open_store(f"{place}/store") as store:
+            quiet = search_until(store, time.perf_counter() + 10)
+            process = subprocess.Popen([*VDSH, "learn", "store", "--quiet"], cwd=place)
+            meanwhile = search_until(store, lambda: process.poll() is not None)
+            assert not process.returncode, "it did not learn"
+            assert store.n_bits, "the store has no codes"
+    return {"before": quiet, "meanwhile": meanwhile, "wanted": "p99 at most doubled"}
+
+
+def search_until(store, end):
+    """Search one query after the other; each must find something."""
+    over = end if callable(end) else lambda: time.perf_counter() > end
+    queries = ["open a file for reading", "thread lock", "parse arguments", "socket timeout"]
+    seconds = []
+    while not over():
+        hits, spent = timed(store.search, queries[len(seconds) % len(queries)])
+        assert hits, "a search found nothing"
+        seconds.append(spent)
+    return {"searches": len(seconds), **summary(seconds)}
+
+
 def write(folder, n, size):
     folder.mkdir()
     sources = sorted(Path(os.__file__).parent.glob("*.py"))
@@ -108,4 +134,5 @@ def kill_after(seconds, place, *words):
 
 if __name__ == "__main__":
     parts = {"files": measure_files, "many": measure_many, "kills": measure_kills}
+    parts["learning"] = measure_learning
     run(parts, files=5_000, many=100_000, kills=100)

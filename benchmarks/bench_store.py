@@ -1,82 +1,101 @@
-"""The local store: documents written a second, time to open a million, time of a text query.
+"""The life of a store: add, learn, open, search, learn again, back up; a folder and two servers.
 
 Run: VDSH_DATA=path/to/data python benchmarks/bench_store.py [--documents 1000000]
 
-The model is a 32-bit VDSH-S of 20 Newsgroups; documents are its posts cut to a sentence and
-numbered, with codes of the model flipped in a few bits, so that codes repeat as real ones do.
+Documents are 22 successive words of posts of 20 Newsgroups, from any place, each with a word of its
+own. They are added to a store without a model, as `vdsh add` does; `learn` takes 128 bits of linear
+hashing and encodes them all, `reindex` puts a model of another seed under the store. Each step is a
+process of its own, whose peak of memory is told. Queries are lines of held-out posts. `--only
+postgres milvus`: the same on servers, with a tenth as many documents as the folder of ten million.
 """
 
-import statistics
 import tempfile
+from functools import partial
 from pathlib import Path
 
-import numpy as np
-from common import bytes_of, fresh, posts, run, summary, timed, times
+from common import bytes_of, cut, fresh, line, posts, resident_mb, run, summary, timed, times
+from relevance_tasks import content_words
 
-from vdsh import Document, TextHasher
-from vdsh.codes import pack, unpack
+from servers import postgres_in
+from vdsh import Document
 from vdsh.store import open_store
 
-KINDS = {
-    "text_query_ms": {},
-    "text_query_label_filter_ms": {"where": {"label": "sci.space"}},
-}
+QUERIES, BLOCK = 200, 100_000
+WANTED = {"documents_per_second": 10_000, "median_ms": 25, "codes_median_ms": 2}
 
 
-def measure(given):
-    data, n = posts(given.quick), given.documents
-    hasher = TextHasher("vdsh-s", n_bits=32, random_state=0, epochs=3, hidden_size=1000)
-    hasher.fit(data.train.texts, data.train.labels)
-    codes = noisy(hasher.encode(data.train.texts), n)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "store")
-        with open_store(path, hasher) as store:
-            seconds = timed(lambda: store.upsert(documents(n, data.train), codes=codes))[1]
-        opening = statistics.median(fresh(open_and_search, path) for _ in range(5))
-        return {
-            "documents": n,
-            "upsert_per_second": round(n / seconds),
-            "open_seconds": round(opening, 3),
-            **queries(path, data.test.texts),
-            "bytes_on_disk": bytes_of(path),
-            "wanted": {"upsert_per_second": 30_000, "open_seconds": 2, "text_query_ms": 10},
-        }
+def measure_folder(given):
+    """Do everything in a folder, and say how large it is."""
+    with tempfile.TemporaryDirectory() as place:
+        found = live(f"{place}/store", given, more={"backup": partial(back_up, f"{place}/backup")})
+        size = bytes_of(Path(place, "store"))
+    return found | {"bytes": size, "disk_to_texts": round(size / found["text_bytes"], 2)}
 
 
-def noisy(codes, n):
-    """Repeat codes and flip every hundredth bit."""
-    rng = np.random.default_rng(0)
-    bits = unpack(codes[rng.integers(0, len(codes), n)])
-    return pack(bits ^ (rng.random(bits.shape, np.float32) < 0.01))
+def measure_postgres(given):
+    """Do the same in PostgreSQL, with the settings that it comes with."""
+    with postgres_in(None) as (server, _):
+        return live(server.url("postgres"), given)
 
 
-def documents(n, part):
-    texts = [" ".join(text.split()[:12]) for text in part.texts]
-    for i in range(n):
-        j = i % len(texts)
-        yield Document(f"post-{i:08d}", texts[j], part.labels[j], {"year": 1980 + i % 40})
+def measure_milvus(given):
+    """Do the same in Milvus Lite."""
+    with tempfile.TemporaryDirectory() as place:
+        return live(f"milvus-lite:{place}/store.db", given)
 
 
-def open_and_search(path):
-    """Open the store and search it once by code."""
+def live(place, given, more=None):
+    """Go through the steps, each in a process of its own."""
+    n = given.documents
+    steps = {"add": partial(add, n), "learn": partial(learn, 0), "search": search}
+    found = {"documents": n}
+    for name, step in (steps | {"reindex": partial(learn, 1)} | (more or {})).items():
+        found |= {name: fresh(measured, step, place, given.quick)}
+        print(name, found[name], flush=True)
+    return found | {"text_bytes": found["add"].pop("text_bytes"), "wanted": WANTED}
 
-    def work():
-        with open_store(path) as store:
-            assert len(store.search(np.zeros(4, np.uint8), k=10)) == 10
 
-    return timed(work)[1]
+def measured(step, place, quick):
+    told, seconds = timed(step, place, quick)
+    return {"seconds": round(seconds, 1), "peak_mb": round(resident_mb(peak=True))} | told
 
 
-def queries(path, texts):
-    """Time single queries by text: tokenize, encode, search, fetch."""
-    with open_store(path) as store:
-        return {
-            name: summary(
-                times(lambda text, more=more: store.search(text, k=10, **more), texts[:205])[5:]
-            )["median_ms"]
-            for name, more in KINDS.items()
-        }
+def add(n, place, quick):
+    texts, size, last = posts(quick).train.texts, 0, 0.0
+    with open_store(place) as store:
+        for first in range(0, n, BLOCK):
+            some = cut(texts, min(BLOCK, n - first), seed=first)
+            size += sum(len(text.encode()) for text in some)
+            documents = [
+                Document(f"{first + i:08d}", f"{t} w{first + i}") for i, t in enumerate(some)
+            ]
+            last = timed(store.upsert, documents)[1]
+    return {"text_bytes": size + 9 * n, "last_per_second": round(len(documents) / last)}
+
+
+def learn(seed, place, quick):
+    with open_store(place) as store:
+        store.learn(random_state=seed, progress=False)
+    return {}
+
+
+def search(place, quick):
+    asked = [text for text in map(line, posts(quick).test.texts) if len(content_words(text)) > 1]
+    with open_store(place) as store:
+        opened = timed(store.search, asked[-1])[1]
+        together = times(lambda text: store.search(text, k=10), asked[:QUERIES])
+        codes = store.model.encode(asked[:QUERIES])
+        alone = times(lambda code: store.search(code, k=10), codes)
+    of_codes = {f"codes_{name}": value for name, value in summary(alone).items()}
+    return {"first_s": round(opened, 2), **summary(together), **of_codes}
+
+
+def back_up(file, place, quick):
+    with open_store(place) as store:
+        store.back_up(file)
+    return {"bytes": Path(file).stat().st_size}
 
 
 if __name__ == "__main__":
-    run(measure, documents=1_000_000)
+    parts = {"": measure_folder, "postgres": measure_postgres, "milvus": measure_milvus}
+    run(parts, documents=1_000_000)

@@ -198,9 +198,9 @@ def posts(quick: bool = False) -> Dataset:
     return data._replace(**{name: part.take(np.arange(POSTS)) for name, part in few.items()})
 
 
-def cut(texts: Sequence[str], n: int, length: int = 22) -> list[str]:
+def cut(texts: Sequence[str], n: int, length: int = 22, seed: int = 0) -> list[str]:
     """Cut documents of so many successive words out of texts, from any place."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     words = [text.split() for text in texts]
     words = [some for some in words if len(some) > 2 * length]
     chosen = rng.integers(0, len(words), n)

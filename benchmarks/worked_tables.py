@@ -181,8 +181,10 @@ def on_gpu() -> list[Row]:
 
 
 def stores() -> list[Row]:
-    """Give the store at its sizes: documents with text, labels, metadata and codes."""
-    return sorted(of_all("store*"), key=lambda store: store["documents"])
+    """Give the lives of stores: a folder of two sizes, and on servers."""
+    names = {"store": "folder", "store_10000000": "folder"}
+    names |= {"store_postgres": "PostgreSQL", "store_milvus": "Milvus Lite"}
+    return [read(name) | {"where": where} for name, where in names.items()]
 
 
 def filters() -> str:

@@ -248,13 +248,22 @@ def test_searching_a_store_that_is_not_there_makes_none(vdsh, tmp_path):
     assert not (tmp_path / "none").exists()
 
 
+def test_progress_says_what_is_left_only_where_that_is_known(vdsh, notes, monkeypatch):
+    monkeypatch.setattr("vdsh.progress.SECONDS", 0)
+    line = vdsh("add", "store", str(notes), "--learn", "never").stderr.splitlines()[0]
+    assert line.startswith("adding 3 documents 0:00:0")
+    assert "left" not in line
+
+
 def test_add_learns_and_says_when_to_learn_again(vdsh, tmp_path, monkeypatch):
     monkeypatch.setattr("vdsh.fitting.default_method", lambda: "lsh")
     many(tmp_path / "files")
+    (tmp_path / "files" / "stops.txt").write_text("the of and")  # no words to learn: not a warning
     assert "Learned codes of 16 bits" in vdsh("add", "store", "files", "--bits", "16").stderr
     assert json.loads(vdsh("info", "store", "--json").stdout)["bits"] == 16
     assert not vdsh("add", "store", "files", "-q").stderr
     many(tmp_path / "files", 200)
+    (tmp_path / "files" / "stops.txt").unlink()
     assert "To learn again: vdsh learn store" in vdsh("add", "store", "files", "-q").stderr
     assert "codes of 8 bits: 200 documents" in vdsh("learn", "store", "--bits", "8", "-q").stdout
 

@@ -11,7 +11,7 @@ from conftest import QUICK, toy_corpus
 from vdsh import Document, TextHasher, open_store
 from vdsh.evaluation import Quality, evaluate_hasher, find_faults, measure_quality, yardsticks
 from vdsh.evaluation import quality as module
-from vdsh.evaluation.quality import hide_halves
+from vdsh.evaluation.quality import hide_halves, thin
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +85,17 @@ def test_halves_share_out_every_occurrence_and_leave_out_short_documents():
     assert one.sum(axis=1).tolist() == [3, 2]
     assert hidden[2:].toarray().tolist() == counts[:1].toarray().tolist()
     assert same.tolist() == labels[:2].tolist() == [[1, 0], [0, 1]]
+
+
+def test_long_documents_are_measured_by_some_of_their_words():
+    counts = csr_array(np.array([[60, 0, 30, 10], [0, 3, 0, 7], [0, 0, 0, 0]], np.int32))
+    found = thin(counts, 10)
+    assert found.toarray().tolist() == [[6, 0, 3, 1], [0, 3, 0, 7], [0, 0, 0, 0]]
+    rng = np.random.RandomState(0)
+    many = csr_array(rng.poisson(0.3, (50, 4000)).astype(np.int32))
+    assert (thin(many).sum(axis=1) > 500 - 2).all()
+    assert (thin(many).sum(axis=1) <= 500).all()
+    assert (thin(many) > many).nnz == 0
 
 
 def test_few_labels_count_as_none_and_nothing_to_ask_is_no_number(hasher, train, held_out):

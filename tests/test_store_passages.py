@@ -100,3 +100,14 @@ def test_the_title_does_not_shift_the_passage(tmp_path):
         first = store.search("title words")[0]
         assert first.id == "notes/long.md"
         assert 0 <= first.section[0] <= first.section[1] <= len(LONG)
+
+
+def test_the_passage_of_a_phrase_is_where_the_phrase_is(store):
+    dense = "An observatory was repaired; repaired, that observatory shone, and was repaired again."
+    roofs = f"They Repaired\nObservatory roofs. {prose(5, 400)}"
+    text = "\n\n".join([prose(3, 600), dense, prose(4, 1200), roofs])
+    store.upsert([Document("roofs", text)])
+    (hit,) = store.search('"repaired observatory"')
+    assert hit.id == "roofs" and "They Repaired Observatory roofs." in hit.passage()
+    assert text[slice(*hit.section)].startswith("They Repaired\n")
+    assert "repaired; repaired" in store.search("repaired observatory shone")[0].passage()

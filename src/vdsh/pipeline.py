@@ -4,6 +4,7 @@ import inspect
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Self
@@ -155,20 +156,20 @@ class TextHasher(Estimator):
                 vectors = None if vectors is None else check_vectors(vectors, len(texts))
                 validation = take(texts, rest), take(labels, rest)
                 texts, labels, vectors = (take(part, kept) for part in (texts, labels, vectors))
-        vectorizer.fit(texts)
-        if begin is not None:
-            vectorizer.know(sorted({*vectorizer.vocabulary_, *begin.words}))
-        counts = vectorizer.transform(texts)
-        warn_of_empty(_count_empty(counts), counts.shape[0])
-        held_out = _held_out(vectorizer, validation)
-        given = {"validation": held_out, "vectors": vectors}
-        if begin is not None:
-            given["start"] = WarmStart.of(begin, vectorizer.vocabulary_)
-        if callable(progress):
-            hasher.fit(counts, labels, **given, progress=progress)
-        else:
-            with training_bar(enabled=progress) as report:
-                hasher.fit(counts, labels, **given, progress=report)
+        bar = (
+            training_bar(enabled=progress) if isinstance(progress, bool) else nullcontext(progress)
+        )
+        with bar as report:
+            vectorizer.fit(texts)
+            if begin is not None:
+                vectorizer.know(sorted({*vectorizer.vocabulary_, *begin.words}))
+            counts = vectorizer.transform(texts)
+            warn_of_empty(_count_empty(counts), counts.shape[0])
+            held_out = _held_out(vectorizer, validation)
+            given = {"validation": held_out, "vectors": vectors}
+            if begin is not None:
+                given["start"] = WarmStart.of(begin, vectorizer.vocabulary_)
+            hasher.fit(counts, labels, **given, progress=report)
         self.vectorizer_, self.hasher_ = vectorizer, hasher
         self.model_ = self._learned(
             {

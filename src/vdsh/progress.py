@@ -13,11 +13,13 @@ from rich.progress import (
     Progress,
     ProgressColumn,
     SpinnerColumn,
+    Task,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
 
 if TYPE_CHECKING:
     from vdsh.documents import Document, DocumentReader
@@ -89,10 +91,18 @@ class _Lines(Progress):
         print(words, file=sys.stderr, flush=True)  # noqa: T201
 
 
+class _Left(TimeRemainingColumn):
+    """The time that is left, where it is known."""
+
+    def render(self, task: Task) -> Text:
+        """Say how long it will take."""
+        return Text("") if task.time_remaining is None else super().render(task).append(" left")
+
+
 def progress_bar(*columns: ProgressColumn | str, enabled: bool = True) -> Progress:
     """Make a bar that draws itself on a terminal and writes a line now and then elsewhere."""
     console = Console(stderr=True)
-    times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    times = (TimeElapsedColumn(), _Left())
     text = TextColumn("{task.description}")
     if enabled and not console.is_terminal:
         return _Lines(text, *columns, *times, console=console, disable=True)
@@ -104,7 +114,7 @@ def progress_bar(*columns: ProgressColumn | str, enabled: bool = True) -> Progre
 def training_bar(*, enabled: bool = True) -> Iterator["Listener"]:
     """Show epochs, loss, divergence and validation score; yields what `fit` wants as `progress`."""
     with progress_bar(TextColumn("{task.fields[numbers]}"), enabled=enabled) as bar:
-        task = bar.add_task("epoch", total=None, numbers="")
+        task = bar.add_task("counting words", total=None, numbers="")
 
         def listen(report: "Report") -> None:
             bar.update(

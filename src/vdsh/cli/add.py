@@ -86,14 +86,14 @@ def add(
     check_paths(paths)  # or there would be an empty store
     if embed not in (None, "none"):
         embed_texts(["a text"], embed)  # or say that it cannot
-    with open_store(store) as opened:
+    with open_store(store) as opened, catch_warnings():
+        simplefilter("ignore", EmptyDocumentWarning)  # their words are found all the same
         given = _options(opened, reading, include, exclude, embed)
         before = given.pop("embed", None)
         embed = embed or (None if opened.n_bits else before)
         count = TextColumn("{task.fields[count]:,} documents")
-        with progress_bar(count, enabled=not quiet) as bar, catch_warnings():
+        with progress_bar(count, enabled=not quiet) as bar:
             task = bar.add_task("adding", total=None, count=0)
-            simplefilter("ignore", EmptyDocumentWarning)  # their words are found all the same
             found = add_files(
                 opened, paths, keep=keep, progress=lambda n: bar.update(task, count=n), **given
             )

@@ -1,6 +1,6 @@
 """`vdsh search`: the best documents for a text, or every one that is near."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -56,6 +56,7 @@ def command(
     """
     from vdsh.store import open_store
     from vdsh.store.filters import parse_where
+    from vdsh.store.searching import distinct
 
     filters, n = parse_where(where or []), 10 if k is None else k
     if radius is not None and (rank or strict or vector is not None or words == ["-"]):
@@ -82,7 +83,12 @@ def command(
         query, asked = " ".join(words or ()), read_query_vector(vector)
     with open_store(store, create=False, device=device) as opened:
         if radius is None:
-            hits = opened.search(query, n, vector=asked, where=filters, rank=rank, strict=strict)
+            how: Any = {"vector": asked, "where": filters, "rank": rank, "strict": strict}
+            hits = (
+                opened.search(query, n, **how)
+                if as_json
+                else distinct(lambda n: opened.search(query, n, **how), n)
+            )
         elif k is None:
             hits = opened.within(query, radius, where=filters)
         else:

@@ -50,7 +50,7 @@ def split_text(text: str, words: int = 250) -> list[tuple[int, int]]:
     [(0, 20), (20, 51)]
     """
     spans, start = list[tuple[int, int]](), 0
-    window = _window(words, bool(_HAS_DENSE.search(text)))
+    window = _window(words, not text.isascii() and bool(_HAS_DENSE.search(text)))
     while match := window.match(text, start):
         if match.end() == len(text):
             break

@@ -22,6 +22,7 @@ from vdsh.store import open_store
 from vdsh.text.counts import halves
 
 MOST_QUERIES, MOST_DOCUMENTS = 1_000, 20_000  # of more, a fixed sample is looked at: seconds
+MOST_WORDS = 500  # of a document that is cut into halves, and of those that these lie among
 LEAST_LABELLED = 20  # queries; the precision of fewer is mostly chance
 LEAST_A_BIT = 10  # training documents
 MOST_TIED = 0.02  # of the documents at one distance: as if there were fewer than fifty codes
@@ -40,7 +41,8 @@ class Quality(NamedTuple):
     measure : {"labels", "halves"}
         "labels": the share of the k nearest that have a label in common with the query. "halves",
         where labels are missing: how often one half of a document's words has the other half among
-        its k nearest; the halves are hidden among the training documents.
+        its k nearest; the halves are hidden among the training documents. Of long documents 500
+        words are taken.
     k, queries, documents : int
     values : dict of float
         By method: "random", "exact tf-idf cosine" and "codes"; of halves also "words and codes",
@@ -82,7 +84,7 @@ def measure_quality(hasher: TextHasher | Model, train: Texts, held_out: Texts) -
     )
     counts = model.counts([held_out[0][i] for i in asking]).to_csr()
     others = model.counts([train[0][i] for i in lying]).to_csr()
-    queries, documents = hide_halves(counts, others)
+    queries, documents = hide_halves(thin(counts), thin(others))
     if not queries[0].shape[0]:
         return None
     k = min(NEAREST, documents[0].shape[0])
@@ -122,6 +124,18 @@ def _as_texts(model: Model, counts: csr_array) -> Iterator[str]:
     for start, stop in zip(counts.indptr, counts.indptr[1:], strict=False):
         row = slice(start, stop)
         yield " ".join(words[np.repeat(counts.indices[row], counts.data[row])])
+
+
+def thin(counts: csr_array, most: int = MOST_WORDS) -> csr_array:
+    """Take so many words of long documents, at even steps through their counts."""
+    n_terms, last = np.diff(counts.indptr), np.append(0, np.cumsum(counts.data))[counts.indptr]
+    ends = np.cumsum(counts.data) - np.repeat(last[:-1], n_terms)  # in each document from 0 on
+    shares = np.repeat(np.minimum(1, most / np.maximum(1, np.diff(last))), n_terms)
+    kept = np.floor(ends * shares) - np.floor((ends - counts.data) * shares)
+    thinned = counts.copy()
+    thinned.data = kept.astype(counts.dtype)
+    thinned.eliminate_zeros()
+    return thinned
 
 
 def hide_halves(counts: csr_array, others: csr_array) -> tuple[Counted, Counted]:

@@ -183,6 +183,9 @@ def _search(values: NDArray[Any], order: NDArray[np.int64] | None, ids: NDArray[
     n_sorted = len(values) if order is None else len(order)
     if not n_sorted:
         return np.full(len(ids), UNKNOWN)
+    if order is None and int(values[-1]) - int(values[0]) == n_sorted - 1:  # they count up
+        rows = ids - values[0]
+        return np.where((rows >= 0) & (rows < n_sorted), rows, UNKNOWN)
     wanted = ids.astype(values.dtype)  # or all values become int64; what does not fit is not there
     places = np.searchsorted(values[:n_sorted], wanted, side="right", sorter=order) - 1
     rows = places if order is None else order[places]

@@ -68,7 +68,7 @@ StoredDocument: Any = described(Document, name="StoredDocument", code=(str, ...)
 FoundDocument: Any = described(
     Hit,
     name="FoundDocument",
-    optional=("expected", "score", "words", "related", "section"),
+    optional=("expected", "score", "words", "related", "section", "copies"),
     place=may_have(str, "The headings above the passage, or its page."),
     title=may_have(str),
     passage=may_have(str, "The best stretch of the text, in one line."),

@@ -23,7 +23,8 @@ from vdsh.server.bulk import write
 from vdsh.server.errors import find_status, without_paths
 from vdsh.server.json_routes import complaint, failure, with_new_model
 from vdsh.server.service import Service
-from vdsh.store import Hit, Store
+from vdsh.store import Hit, Hits, Store
+from vdsh.store.searching import distinct
 
 INSTRUCTIONS = (
     "Search the user's own documents. Start with search; list_stores says what there is to filter "
@@ -140,18 +141,25 @@ async def _find(query: Query, body: _Finding, services: Services) -> Answer:
     asked = await read_query(query, None, pool)
 
     def work(store: Store) -> tuple[list[dict[str, Any]], str | None]:
-        hits = store.search(asked.query, body.k + 1, where=body.where, rank=asked.rank)
-        others = [hit for hit in hits if hit.id != asked.id]
-        return [_shown(hit) for hit in others[: body.k]], hits.warning
+        def others(n: int) -> Hits:
+            hits = store.search(asked.query, n + 1, where=body.where, rank=asked.rank)
+            hits[:] = [hit for hit in hits if hit.id != asked.id][:n]
+            return hits
+
+        hits = distinct(others, body.k)
+        return [_shown(hit) for hit in hits], hits.warning
 
     hits, warning = await pool.call(work)
     note = warning or ("" if hits else "Nothing was found.")
-    lines = [f"{hit['id']} {hit['labels'] or ''}\n  {hit['passage']}" for hit in hits]
+    ends = [f" ({n:,} more like it)" if (n := hit.get("copies")) else "" for hit in hits]
+    both = zip(hits, ends, strict=True)
+    lines = [f"{hit['id']} {hit['labels'] or ''}{end}\n  {hit['passage']}" for hit, end in both]
     return "\n".join([*lines, note]), {"hits": hits} | ({"note": note} if note else {})
 
 
 def _shown(hit: Hit) -> dict[str, Any]:
     score = {} if hit.score is None else {"score": round(hit.score, 3)}
+    score |= {"copies": hit.copies} if hit.copies else {}
     return {"id": hit.id, **score, "passage": hit.passage(PASSAGE), **_about(hit)}
 
 

@@ -35,6 +35,7 @@ from vdsh.store import Hit, Hits, Store
 from vdsh.store.engine import ModelChangedError
 from vdsh.store.hits import ParsedQuery, Within
 from vdsh.store.ranking import choose_rank
+from vdsh.store.searching import distinct
 from vdsh.text.languages import language
 from vdsh.words.passages import DOTS, one_line
 
@@ -112,9 +113,11 @@ async def search(body: SearchBody, service: ServiceDep) -> Json:
     asked = await read_query(body, body.rank, service.pool, unfinished=body.unfinished)
 
     def work(store: Store) -> Hits:
-        return store.search(
-            asked.query, k=body.k, where=body.where, rank=asked.rank, strict=body.strict
-        )
+        def ask(n: int) -> Hits:
+            how: Any = {"where": body.where, "rank": asked.rank, "strict": body.strict}
+            return store.search(asked.query, n, **how)
+
+        return distinct(ask, body.k) if body.highlight else ask(body.k)
 
     hits = await service.pool.call(work)
     return Json(await tell(asked, hits, service.pool, highlight=body.highlight))

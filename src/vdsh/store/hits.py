@@ -119,6 +119,8 @@ class Hit(NamedTuple):
         Where the best passage of a long text begins and ends, in characters; (0, 0) for others.
     related : bool
         Whether it has no word of the query, or a score of less than half the best.
+    copies : int
+        How many more hits have the very same text, where people are shown only the first.
     """
 
     id: str
@@ -132,6 +134,7 @@ class Hit(NamedTuple):
     words: tuple[str, ...] = ()
     section: tuple[int, int] = (0, 0)
     related: bool = False
+    copies: int = 0
 
     def __repr__(self) -> str:
         score = "" if self.score is None else f"score={self.score:.3f}, "
@@ -167,6 +170,8 @@ class Hit(NamedTuple):
     @property
     def place(self) -> str:
         """Where in its text the best passage is: the headings above it, or its page."""
+        if "\f" not in self.text and not self.text.startswith("#") and "\n#" not in self.text:
+            return ""  # at once, as for most texts
         found = [text for text, marked in self.pieces() if marked]
         start, stop = self.section
         at = self.text.find(found[0], start, stop or None) if found else start
@@ -181,6 +186,8 @@ class Hit(NamedTuple):
             del fields["score"], fields["words"], fields["related"]
         if not self.section[1]:
             del fields["section"]
+        if not self.copies:
+            del fields["copies"]
         if place := self.place:
             fields["place"] = place
         return fields
@@ -340,8 +347,10 @@ def table(
         indent = max((len(_number(hit)) for hit in hits), default=0) + len(_GAP)
         starts = [f"{start.rstrip()}\n{' ' * indent}" for start in starts]
         room = max(_LEAST, width - indent)
+    ends = [f" ({hit.copies:,} more like it)" if hit.copies else "" for hit in hits]
     lines = [
-        [Fragment(start), *hit.pieces(room, words)] for hit, start in zip(hits, starts, strict=True)
+        [Fragment(start), *hit.pieces(room - len(end), words), *([Fragment(end)] if end else [])]
+        for hit, start, end in zip(hits, starts, ends, strict=True)
     ]
     at = next((i for i, hit in enumerate(hits) if hit.related), len(lines))
     return lines if at == len(lines) else [*lines[:at], [Fragment(RELATED)], *lines[at:]]

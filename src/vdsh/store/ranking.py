@@ -143,6 +143,8 @@ class ByRelevance:
         self.strict = strict
         self.words = query.words or plain_query("")
         self.n_candidates = max(2 * k, LEAST_CANDIDATES)
+        if self.words.phrases:  # texts are read to find them
+            self.n_candidates = 2 * k
         self.scores: dict[str, Scored] = {}
         self.missing: list[str] = []
         self.meant: dict[str, str] = {}

@@ -1,5 +1,6 @@
 """How a query is answered: when it is its turn, in which order, by which call of the engine."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -13,7 +14,7 @@ from vdsh.model import Model
 from vdsh.search.checks import check_count
 from vdsh.store.engine import Engine, ModelChangedError
 from vdsh.store.filters import check_fields, fields_of
-from vdsh.store.hits import Found, Hits, Page, ParsedQuery, Within, last_id, to_hit
+from vdsh.store.hits import Found, Hit, Hits, Page, ParsedQuery, Within, last_id, to_hit
 from vdsh.store.model import StoreModel
 from vdsh.store.queries import rank_of
 from vdsh.store.ranking import ByExpectedDistance, ByRelevance
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 
 AGAIN = 10  # times that a store may get another model while it is asked
+MORE, MOST_SEEN = 5, 250  # times as many hits, where some are copies; and how many at most
+BEFORE, SECTION = 200, 1500  # characters of a section before a phrase, and in all
 MANY = 20_000  # documents; fewer take less than two seconds
 
 T = TypeVar("T")
@@ -155,6 +158,23 @@ def search(
     return Hits(hits, query.unknown)
 
 
+def distinct(ask: Callable[[int], Hits], k: int) -> Hits:
+    """Find the k best documents for a reader: of copies of one text the best, which counts others.
+
+    `ask` finds so many hits. Programs get all documents, since each may be the one they mean.
+    """
+    n = k
+    while True:
+        hits, first = ask(n), dict[str, Hit]()
+        for hit in hits:
+            known = first.get(hit.text)
+            first[hit.text] = hit if known is None else known._replace(copies=known.copies + 1)
+        if len(first) >= k or len(hits) < n or n >= MOST_SEEN:
+            hits[:] = list(first.values())[:k]
+            return hits
+        n = min(MORE * n, MOST_SEEN)
+
+
 def within(
     engine: Engine,
     *,
@@ -214,10 +234,25 @@ def _by_relevance(
     ]
     if unquoted:
         hits = [hit._replace(related=True) for hit in hits]
+    elif words.phrases:
+        hits = [_at_phrase(hit, words.phrases[0]) for hit in hits]
     missing = set(ranking.missing)
     unknown = [word for word in query.unknown if word in missing]
     more: Any = {"empty": query.empty and not found, "unquoted": unquoted and bool(hits)}
     return Hits(hits, unknown, by_words=True, meant=ranking.meant, **more)
+
+
+def _at_phrase(hit: Hit, phrase: Sequence[str]) -> Hit:
+    """Put the section of a long text where it has a phrase."""
+    if not hit.section[1]:
+        return hit
+    words = r"[\W_]+".join(map(re.escape, phrase))
+    pattern = re.compile(rf"(?<![^\W_]){words}(?![^\W_])", re.IGNORECASE)
+    found = pattern.search(hit.text, *hit.section) or pattern.search(hit.text)
+    if found is None:  # it is written with other accents
+        return hit
+    start = max(hit.text.rfind("\n", 0, found.start()) + 1, found.start() - BEFORE)
+    return hit._replace(section=(start, min(len(hit.text), start + SECTION)))
 
 
 def _nothing(engine: Engine, query: ParsedQuery, where: Tree | None) -> Hits:

@@ -66,7 +66,12 @@ def tokenize(text: str, *, shortest: int = 2) -> list[str]:
     ['\u5bc6\u7801', '\u7801\u5b66', '\U0001f600']
     """
     text = normalize(text)
-    return [text[start:stop] for start, stop in find_plainly(text, shortest)]
+    if not text.isascii():
+        return [text[start:stop] for start, stop in find_plainly(text, shortest)]
+    words = _ASCII.findall(text)  # ten times as quick
+    if "'" in text:
+        words = [word[:-1] if word[-1] == "'" else word.removesuffix("'s") for word in words]
+    return [word for word in words if shortest <= len(word) <= LONGEST]
 
 
 def find_plainly(text: str, shortest: int = 2) -> list[tuple[int, int]]:
@@ -145,6 +150,7 @@ class _Letters(dict[int, str]):
 
 
 _LETTERS = _Letters()
+_ASCII = re.compile("[a-z0-9]+(?:'[a-z0-9]+)*'?")
 _UNIT = re.compile(f"[im]m{{0,{MOST_ATTACHED}}}")
 _TOKEN = re.compile(f"w+(?:'w+)*'?|{_UNIT.pattern}(?:i{_UNIT.pattern[4:]})*|s")
 

@@ -25,7 +25,7 @@ from vdsh.words.vocabulary import join_words, to_vocabulary
 
 Opening = tuple[tuple[int, int], ...]
 OPENING: Opening = ((8, 2), (24, 1))  # the first so many words count so much more
-_BLOCK, _LONG_BLOCK = 2000, 8_000_000  # texts, and characters, that are counted at a time
+_BLOCK, _LONG_BLOCK = 4000, 8_000_000  # texts, and characters, that are counted at a time
 _PLAIN = 1e-6  # seconds a character without kernels
 _HUMP = re.compile("(?<=[A-Z])(?=[A-Z][a-z]{2})|(?<=[^A-Z])(?=[A-Z])")
 _JOINT = re.compile(r"[#&+\-./:@_\\]{1,3}")
@@ -185,9 +185,11 @@ def _count_compiled(
     lower = kernels.to_lower(cased)
     starts, stops, hashes, documents = find_tokens(lower, offsets, character_classes(), 1)
     more = cased, lower, offsets, starts, stops, documents, LONGEST
-    n = kernels.find_parts(*more, np.empty((0, 4), np.int64), np.empty(0, np.uint64))
-    spans, parts = np.empty((n, 4), np.int64), np.empty(n, np.uint64)
-    kernels.find_parts(*more, spans, parts)
+    n, room = 1 + len(starts) // 4, 0  # more is a pile of identifiers, which takes a second look
+    while n > room:
+        room, spans, parts = n, np.empty((n, 4), np.int64), np.empty(n, np.uint64)
+        n = kernels.find_parts(*more, spans, parts)
+    spans, parts = spans[:n], parts[:n]
     # The different words, of tokens and of pieces of such; a whole name is a term already.
     owners, piece_starts, piece_stops, is_name = spans.T
     is_piece = is_name == 0
@@ -242,4 +244,7 @@ _LOWER = _Lower({ord("\u2019"): "'"})
 
 
 def _prepare(text: str) -> str:
-    return text if text.isascii() else unicodedata.normalize("NFC", text).translate(_LOWER)
+    if text.isascii():
+        return text
+    lines = unicodedata.normalize("NFC", text).splitlines(keepends=True)  # most are of ASCII
+    return "".join([one if one.isascii() else one.translate(_LOWER) for one in lines])

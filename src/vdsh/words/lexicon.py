@@ -36,8 +36,8 @@ class Lexicon:
         self._forget()
 
     def _forget(self) -> None:
-        self._rows: dict[int, int] = {}
         none = np.zeros(0, np.uint64)
+        self._hashes, self._rows = none, np.zeros(0, np.int64)  # of all words, in order of hashes
         # Who was given the terms of before keeps them: others may look words up meanwhile.
         self._known = Known(none, none, np.zeros(0, bool), [], {})
 
@@ -46,18 +46,24 @@ class Lexicon:
         with self._lock:
             if len(self._rows) > MOST:
                 self._forget()
-            values = hashes.tolist()
-            new = [i for i, value in enumerate(values) if value not in self._rows]
-            if new:
-                self._add([values[i] for i in new], words(new))
-            rows = np.array([self._rows[value] for value in values], np.int64)
+            at = np.searchsorted(self._hashes, hashes)
+            known = at < len(self._hashes)
+            known[known] = self._hashes[at[known]] == hashes[known]
+            new = np.flatnonzero(~known)
+            if len(new):
+                self._add(hashes[new], words(new.tolist()))
+                at = np.searchsorted(self._hashes, hashes)
+            rows = self._rows[at]
             stems, exacts, stops, forms, terms = self._known
         some = [forms[i] for i in rows.tolist()]
         return Known(stems[rows], exacts[rows], stops[rows], some, terms)
 
-    def _add(self, values: list[int], words: list[str]) -> None:
+    def _add(self, hashes: Hashes, words: list[str]) -> None:
         language, first = self._language, len(self._rows)
-        self._rows.update((value, first + i) for i, value in enumerate(values))
+        order = np.argsort(hashes)
+        places = np.searchsorted(self._hashes, hashes[order])
+        self._hashes = np.insert(self._hashes, places, hashes[order])
+        self._rows = np.insert(self._rows, places, first + order)
         stems = language.stems(words)
         exacts = [exact_term(word, stem, language) for word, stem in zip(words, stems, strict=True)]
         stem_hashes, exact_hashes = (
@@ -65,8 +71,8 @@ class Lexicon:
             hash_words([term or "" for term in exacts])[2],
         )
         exact_hashes[[term is None for term in exacts]] = 0
-        for hashes, terms in ((stem_hashes, stems), (exact_hashes, exacts)):
-            pairs = zip(hashes.tolist(), terms, strict=True)
+        for values, terms in ((stem_hashes, stems), (exact_hashes, exacts)):
+            pairs = zip(values.tolist(), terms, strict=True)
             self._known.terms.update((value, term) for value, term in pairs if term)
         stops = np.array([word in language.stop_words for word in words])
         forms = list(map(to_line, words))

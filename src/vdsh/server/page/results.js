@@ -127,7 +127,7 @@ function hitCard(hit) {
   const card = el("li", { className: "hit" }, badge(hit, bits.length),
     el("div", {},
       el("h3", {}, el("button", { type: "button", className: "open", title, onclick: () => openDocument(hit.id) }, title)),
-      about(hit, ...reasons(hit, bits.length)),
+      about(hit, ...reasons(hit, bits.length), hit.copies ? el("span", {}, `${hit.copies} more like it`) : null),
       el("p", { className: "snippet" }, ...passage(hit))),
     bits.length ? strip(hit.code, { other: bits, small: true, name: title }) : null);
   card.addEventListener("pointerenter", () => announce("point", hit.id));

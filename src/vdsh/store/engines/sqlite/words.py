@@ -25,7 +25,7 @@ from vdsh.words.segment import MOST
 
 KEY = "words"  # in the table `meta`: the row up to which an index made anew has come, and the last
 LANGUAGE = "language"  # there, too: settled when the first document is written
-BATCH = 2000  # documents that are indexed at a time when it is made anew
+BATCH = 4000  # documents that are indexed at a time when it is made anew
 LONG_BATCH = 32 * 2**20  # characters that end a batch sooner
 JOINED = 8  # neighbours of a size, at least
 LARGEST = 2**26  # bytes of a joined segment: long documents have many passages
