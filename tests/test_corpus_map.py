@@ -190,13 +190,12 @@ def test_the_service_gives_the_map_and_places_texts(made, tmp_path, fitted):
     with TestClient(create_app(made), base_url="http://127.0.0.1") as client:
         answer = client.get("/v1/map").json()
         assert {len(answer[name]) for name in ("ids", "x", "y", "label", "titles")} == {81}
-        at = client.post("/v1/map/place", json={"id": "d3"}).json()
+        asked = {"highlight": True, "k": 1}
+        at = client.post("/v1/search", json={"id": "d3", **asked}).json()["place"]
         row = answer["ids"].index("d3")
         assert at == pytest.approx({"x": answer["x"][row], "y": answer["y"][row]}, abs=1e-4)
-        at = client.post("/v1/map/place", json={"text": "moon orbit"}).json()
+        at = client.post("/v1/search", json={"text": "moon orbit", **asked}).json()["place"]
         assert tuple(at.values()) == place(read(made), fitted, "moon orbit")
-        for body, status in (({"id": "none"}, 404), ({}, 422), ({"id": "d1", "text": "a"}, 422)):
-            assert client.post("/v1/map/place", json=body).status_code == status
     open_store(tmp_path / "store", fitted).close()
     with TestClient(create_app(tmp_path / "store"), base_url="http://127.0.0.1") as client:
         answer = client.get("/v1/map")

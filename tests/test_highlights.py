@@ -154,7 +154,7 @@ def test_one_search_brings_all_that_is_shown(api, fitted):
     body = {"text": "moon orbit", "k": 5, "where": {"label": "space"}}
     found = search(api, **body, highlight=True)
     assert found["explanation"] == as_fields(explain_text(fitted, "moon orbit"))
-    assert found["place"] == api.post("/v1/map/place", json={"text": "moon orbit"}).json()
+    assert found["place"].keys() == {"x", "y"}
     for hit in found["hits"]:
         assert hit["title"] == hit["id"]
         assert (hit["passage"], hit["span"]) == (hit["text"], [0, len(hit["text"])])

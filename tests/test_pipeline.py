@@ -257,9 +257,9 @@ def test_half_a_surrogate_pair_in_a_label_is_kept(corpus, tmp_path):
     assert TextHasher.load(tmp_path / "model").hasher_.classes_ == ["sport", "\ud800"]
 
 
-def test_a_data_frame_is_encoded_by_its_text(fitted, corpus):  # #16 A5
+def test_a_column_of_a_data_frame_is_encoded(fitted, corpus):  # #16 A5
     frame = pd.DataFrame({"text": corpus[0], "number": range(80)})
-    assert (fitted.encode(frame) == fitted.encode(corpus[0])).all()
+    assert (fitted.encode(frame["text"]) == fitted.encode(corpus[0])).all()
 
 
 def test_changed_weights_are_noticed(broken):

@@ -66,7 +66,6 @@ def test_what_needs_codes_says_how_to_learn_them(notes):
         lambda: notes.upsert(NOTES[:1], code[None]),
         lambda: notes.upsert(NOTES[:1], vectors=[[1.0]]),
         lambda: notes.drift(),
-        lambda: list(notes.duplicates(2)),
         lambda: notes.model.encode(["red"]),
     ):
         with pytest.raises(VdshError, match=UNLEARNED):

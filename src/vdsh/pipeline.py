@@ -20,13 +20,11 @@ from vdsh.hashers import HASHERS, Hasher, default_method
 from vdsh.hashers.base import Progress
 from vdsh.hashers.vdsh.warm_start import WarmStart
 from vdsh.model import Model, as_model
-from vdsh.model.card import describe_measure
 from vdsh.model.drift import make_profile
 from vdsh.model.health import warn_of_bits
 from vdsh.model.model import EmptyDocumentWarning, warn_of_empty
 from vdsh.model.profile import hold_out, take
 from vdsh.model.vectors import check_vectors
-from vdsh.notebook import html_table
 from vdsh.persistence import jsonable
 from vdsh.progress import training_bar
 from vdsh.text import BagOfWords
@@ -87,20 +85,6 @@ class TextHasher(Estimator):
         if "model_" not in vars(self):
             return f"TextHasher({given})"
         return f"<TextHasher({given}), learned from {_describe(self.model_.training)}>"
-
-    def _repr_html_(self) -> str:
-        rows = [(name, str(value)) for name, value in self.get_params().items()]
-        if "model_" in vars(self):
-            training = self.model_.training
-            rows.append(("learned from", _describe(training)))
-            quality = training.get("quality", {})
-            if "values" in quality:
-                values = (f"{name} {value:.3f}" for name, value in quality["values"].items())
-                rows.append((describe_measure(quality), ", ".join(values)))
-        return html_table(rows)
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def fit(
         self,

@@ -28,10 +28,6 @@ def duplicates(
         float,
         typer.Option(help="Least share of word pairs in common (Jaccard), from 0.1 to 1."),
     ] = 0.8,
-    radius: Annotated[
-        int | None,
-        typer.Option(help="How many bits of the code may differ.  [default: any number]"),
-    ] = None,
     keep: Annotated[
         str | None,
         typer.Option(help="`first`: print only the ids that a clean-up would delete, one a line."),
@@ -51,7 +47,7 @@ def duplicates(
     n_groups = n_others = 0
     with open_store(store, create=False) as opened, progress_bar(enabled=not quiet) as bar:
         bar.add_task("comparing", total=None)
-        for group in opened.duplicates(radius, similarity=similarity):
+        for group in opened.duplicates(similarity=similarity):
             n_groups += 1
             n_others += len(group.others)
             if keep:

@@ -98,8 +98,8 @@ def command(
         str | None,
         _option(
             _VECTORS,
-            "Vectors that teach which documents are similar: a .npy or .parquet file, or a "
-            "field. Only training needs them.",
+            "Vectors that teach which documents are similar: a .npy file, or a field. Only "
+            "training needs them.",
             metavar="FILE|FIELD",
         ),
     ] = None,

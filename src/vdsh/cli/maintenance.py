@@ -1,7 +1,6 @@
 """The maintenance of a store: `vdsh info`, `check`, `compact`, `backup`, `drift` and so on."""
 
 import os
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +13,6 @@ from vdsh.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from vdsh.model import Model
     from vdsh.model.drift import Drift
 
 EXAMPLES = {
@@ -27,7 +25,6 @@ EXAMPLES = {
     "reindex": "Example: vdsh reindex news-store --model newer-model",
     "drift": "Example: vdsh drift news-store",
 }
-SAMPLE = 1000  # documents that are encoded to say how long all would take
 DRIFTED = 3  # neither an error (1) nor a wrong option (2)
 _PLACE = "Folder, milvus://host:19530/collection, milvus-lite:file.db or postgresql://…?table=name."
 
@@ -198,9 +195,6 @@ def reindex(
     restart: Annotated[
         bool, typer.Option("--restart", help="Discard an unfinished run with another model.")
     ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only estimate time and size.")
-    ] = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -219,10 +213,6 @@ def reindex(
     shown = without_password(store)
     with open_store(store, create=False) as opened:
         facts: dict[str, Any] = {"store": shown, "documents": opened.count()}
-        if dry_run:
-            texts = [document.text for document in next(opened.documents(SAMPLE), [])]
-            _estimate(new or opened.model, texts, facts, as_json=as_json)
-            return
         with counting_bar("documents", facts["documents"], enabled=not quiet) as bar:
             opened.reindex(new, restart=restart, progress=lambda n: bar.advance(bar.task_ids[0], n))
         fingerprint = opened.model.fingerprint
@@ -231,21 +221,6 @@ def reindex(
         f"before is kept until vdsh compact; vdsh reindex {shown} --back returns to it."
     )
     say(facts | {"fingerprint": fingerprint}, line, as_json=as_json)
-
-
-def _estimate(model: "Model", texts: list[str], facts: dict[str, Any], *, as_json: bool) -> None:
-    """Say how long all documents would take, by encoding some texts."""
-    if texts:
-        model.encode(texts[:10])  # what is loaded at first is not the encoding
-    started = time.perf_counter()
-    model.encode(texts)
-    seconds = facts["documents"] * (time.perf_counter() - started) / max(1, len(texts))
-    size = facts["documents"] * (model.n_bits // 8)
-    line = (
-        f"{facts['documents']:,} documents: about {seconds:,.0f} s to encode, and {size:,} bytes "
-        "of new codes. Nothing was changed."
-    )
-    say(facts | {"seconds": round(seconds, 1), "bytes": size}, line, as_json=as_json)
 
 
 @options.reads_documents

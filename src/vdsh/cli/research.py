@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +15,6 @@ from vdsh.errors import InputError
 if TYPE_CHECKING:
     from vdsh.corpus_map import CorpusMap
     from vdsh.datasets import Source
-    from vdsh.datasets.download import File
     from vdsh.model import Model
 
 EXAMPLES = {
@@ -232,16 +232,10 @@ def datasets(
 def _facts(source: "Source", root: str | None) -> dict[str, Any]:
     """Gather what is known of a data set; `where` is None where it is not here."""
     here = _whereabouts(source, root)
-    files = sorted(here.iterdir()) if isinstance(here, Path) else []
     return {
         **{name: getattr(source, name) for name in _KNOWN},
-        "files": [_file_facts(source, file) for file in source.files],
+        "files": [asdict(file) for file in source.files],
         "where": None if here is None else str(here),
-        "at_hand": {
-            path.name: path.stat().st_size
-            for path in files
-            if path.is_file() and path.name[0] != "."
-        },
     }
 
 
@@ -257,21 +251,6 @@ def _whereabouts(source: "Source", root: str | None) -> Path | str | None:
     return None
 
 
-def _file_facts(source: "Source", file: "File") -> dict[str, Any]:
-    from vdsh.datasets.download import recorded_sum
-    from vdsh.files import cache_folder
-
-    kept = cache_folder() / source.folder / file.name
-    return {
-        "name": file.name,
-        "urls": file.urls,
-        "size": file.size or None,
-        "sha256": file.sha256,
-        "sha256_of_first_download": None if file.sha256 else recorded_sum(kept),
-        "downloaded": kept.exists(),
-    }
-
-
 def _row(fact: dict[str, Any]) -> tuple[str, ...]:
     sizes = (_count(fact["documents"]), _count(fact["labels"]))
     return fact["name"], *sizes, fact["where"] or "not here", fact["licence"]
@@ -284,17 +263,10 @@ def _about(fact: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "used here" if name == "used" else name, value
     absent = f"not here; get it with: vdsh research datasets {fact['name']} --download"
     yield "where", fact["where"] or absent
-    yield from (("at hand", f"{name}, {size:,} bytes") for name, size in fact["at_hand"].items())
     for file in fact["files"]:
         yield "file", ", ".join(filter(None, (file["name"], file["size"])))
         yield from (("  from", url) for url in file["urls"])
-        yield "  sha256", file["sha256"] or _unpublished(file)
-
-
-def _unpublished(file: dict[str, Any]) -> str:
-    first = file["sha256_of_first_download"]
-    known = f"that of the first download is {first}" if first else "the first download's is kept"
-    return f"not published; {known}, and later ones are checked against it"
+        yield "  sha256", file["sha256"] or "not published"
 
 
 def _count(number: int | None) -> str:

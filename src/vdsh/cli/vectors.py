@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vdsh.cli.output import say
-from vdsh.errors import InputError, needing
+from vdsh.errors import InputError
 
 if TYPE_CHECKING:
     from vdsh.cli.options import Reading
@@ -19,11 +19,11 @@ Vectors = Annotated[
     str | None,
     typer.Option(
         metavar="FILE|FIELD",
-        help="For a model of vectors: those of the documents, a .npy or .parquet file with "
-        "one row a document, or a field.",
+        help="For a model of vectors: those of the documents, a .npy file with one row a document, "
+        "or a field.",
     ),
 ]
-_ENDINGS = (".npy", ".parquet")
+_ENDING = ".npy"
 
 
 QueryVector = Annotated[
@@ -61,14 +61,14 @@ def embed_with_bar(texts: "Sequence[str]", model: str, *, quiet: bool) -> Any:
 
 def read_file(given: str) -> Any:
     """Read all vectors of a file."""
-    if not given.endswith(_ENDINGS):
+    if not given.endswith(_ENDING):
         raise InputError(
-            f"'{given}' is not a file of vectors: give one that ends in .npy or .parquet, or the "
+            f"'{given}' is not a file of vectors: give one that ends in {_ENDING}, or the "
             "documents whose field it is."
         )
     if not Path(given).is_file():
         raise InputError(f"There is no file '{given}'. Give one, or a field of the documents.")
-    return _of_array(given) if given.endswith(".npy") else _of_parquet(given)
+    return _of_array(given)
 
 
 def vectors_of(given: str, documents: "Sequence[Document]") -> Any:
@@ -83,7 +83,7 @@ def vectors_of(given: str, documents: "Sequence[Document]") -> Any:
 
 def without_field(documents: "Iterable[Document]", given: str) -> "list[Document]":
     """Leave out the field that holds vectors: a store has no use for it."""
-    if given.endswith(_ENDINGS):
+    if given.endswith(_ENDING):
         return list(documents)
     return [
         replace(each, metadata={n: v for n, v in each.metadata.items() if n != given})
@@ -96,7 +96,7 @@ def read_vectors(given: str, documents: "Sequence[Document]", rows: Sequence[int
 
     A file has a vector for each of the `n`, in order; else a field of the documents holds them.
     """
-    if not given.endswith(_ENDINGS):
+    if not given.endswith(_ENDING):
         return _of_field(given, documents)
     found = read_file(given)
     if len(found) != n:
@@ -112,7 +112,7 @@ def _of_field(name: str, documents: "Sequence[Document]") -> list[Any]:
         if not isinstance(document.metadata.get(name), list):
             raise InputError(
                 f"Document '{document.id}' has no list of numbers in '{name}'. --vectors takes a "
-                "file that ends in .npy or .parquet, or a field that every document has."
+                f"file that ends in {_ENDING}, or a field that every document has."
             )
     return [document.metadata[name] for document in documents]
 
@@ -130,34 +130,6 @@ def _of_array(path: str) -> Any:
     if not found.ndim:
         raise InputError(f"'{path}' holds one number. Give an array with a row a document.")
     return found
-
-
-def _of_parquet(path: str) -> Any:
-    """Read the only column of lists."""
-    import numpy as np
-
-    with needing("Parquet", "pyarrow", "parquet"):
-        from pyarrow import ArrowException, types
-        from pyarrow.parquet import read_table
-    try:
-        table = read_table(path)
-    except (ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(
-            f"'{path}' is not a complete Parquet file ({reason}). Write it again."
-        ) from None
-    kinds = (types.is_list, types.is_large_list, types.is_fixed_size_list)
-    columns = [each.name for each in table.schema if any(kind(each.type) for kind in kinds)]
-    if len(columns) != 1:
-        names = ", ".join(f"'{name}'" for name in columns) or "none"
-        raise InputError(f"'{path}' must have one column of lists of numbers. Got {names}.")
-    values = table[columns[0]].to_pylist()
-    try:
-        return np.array(values, np.float32)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"The lists of '{columns[0]}' in '{path}' must be numbers, and all of one length."
-        ) from None
 
 
 def fit_model(

@@ -12,7 +12,6 @@ from vdsh.errors import InputError
 from vdsh.hashers import Hasher
 from vdsh.labels import Labels, in_common, read_labels
 from vdsh.metrics import ranking
-from vdsh.notebook import html_table
 from vdsh.text.counts import inverse_document_frequency, weigh
 
 
@@ -40,10 +39,6 @@ class Evaluation(NamedTuple):
     def __repr__(self) -> str:
         values = "".join(f"\n  {name:<16} {mean:.4f}" for name, mean in self.means.items())
         return f"<Evaluation: {self.sizes}{values}>"
-
-    def _repr_html_(self) -> str:
-        rows = [(name, f"{mean:.4f}") for name, mean in self.means.items()]
-        return html_table(rows, (self.sizes, "mean"))
 
     @property
     def sizes(self) -> str:

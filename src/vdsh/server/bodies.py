@@ -264,34 +264,25 @@ class EncodeBody(Body):
         return self
 
 
-_ONE: Any = {"oneOf": [{"required": ["text"]}, {"required": ["id"]}]}
+class ExplainBody(Body):
+    """A text, or the id of a stored document, and another one to hold it against."""
 
-
-class PlaceBody(Body):
-    """A text, or the id of a stored document."""
-
-    model_config = ConfigDict(json_schema_extra=_ONE)
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [{"required": ["text"]}, {"required": ["id"]}],
+            "not": {"required": ["other", "other_id"]},
+        }
+    )
 
     text: Text | SkipJsonSchema[None] = None
     id: Id | SkipJsonSchema[None] = None
-
-    @model_validator(mode="after")
-    def _check_one(self) -> Self:
-        if (self.text is None) == (self.id is None):
-            raise ValueError("Give one of text and id.")
-        return self
-
-
-class ExplainBody(PlaceBody):
-    """A text, or the id of a stored document, and another one to hold it against."""
-
-    model_config = ConfigDict(json_schema_extra=_ONE | {"not": {"required": ["other", "other_id"]}})
-
     other: Text | SkipJsonSchema[None] = None
     other_id: Id | SkipJsonSchema[None] = None
 
     @model_validator(mode="after")
-    def _check_other(self) -> Self:
+    def _check_texts(self) -> Self:
+        if (self.text is None) == (self.id is None):
+            raise ValueError("Give one of text and id.")
         if self.other is not None and self.other_id is not None:
             raise ValueError("Give one of other and other_id, or neither.")
         return self

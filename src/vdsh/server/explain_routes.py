@@ -15,7 +15,7 @@ from vdsh.model import Model
 from vdsh.server import answers
 from vdsh.server.answers import ASKED, NOT_THERE, answer
 from vdsh.server.asked import text_of
-from vdsh.server.bodies import ExplainBody, PlaceBody
+from vdsh.server.bodies import ExplainBody
 from vdsh.server.errors import NotFound
 from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.pool import StorePool
@@ -86,18 +86,6 @@ async def whole_map(request: Request, service: ServiceDep) -> Response:
     content = await service.pool.call(lambda _: _answer(service.pool, packed=packed))
     headers = {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if packed else {})
     return Response(content, media_type="application/json", headers=headers)
-
-
-@map_router.post("/place", response_model=answers.PlaceAnswer, responses=ASKED | NOT_THERE)
-async def place(body: PlaceBody, service: ServiceDep) -> Json:
-    """Say where a text or a stored document belongs on the map."""
-    pool = service.pool
-
-    def work(store: Store) -> tuple[float, float]:
-        return find_place(pool, text_of(store, body.text, body.id), body.id)
-
-    x, y = await pool.call(work)
-    return Json({"x": x, "y": y})
 
 
 def find_place(pool: StorePool, text: str, id: str | None = None) -> tuple[float, float]:

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.errors import InputError
-from vdsh.search.checks import check_count
 from vdsh.store.hits import Duplicates
 from vdsh.store.shingles import LEAST, Shingles, choose_bands, jaccard, shingle, sketch
 
@@ -29,9 +28,7 @@ Fetch = Callable[[list[str]], dict[str, str]]
 Numbers = NDArray[np.int64]
 
 
-def find_duplicates(
-    pages: Pages, fetch: Fetch, similarity: Any, radius: int | None
-) -> Iterator[Duplicates]:
+def find_duplicates(pages: Pages, fetch: Fetch, similarity: Any) -> Iterator[Duplicates]:
     """Group documents that are similar to a leader, in the order of ids.
 
     Parameters
@@ -42,20 +39,14 @@ def find_duplicates(
         Gives the texts of some ids, of those that are still there.
     similarity : float
         That texts must have at least.
-    radius : int or None
-        How many bits their codes may differ in; None for any number.
     """
     is_number = isinstance(similarity, int | float) and not isinstance(similarity, bool)
     if not is_number or not LEAST <= similarity <= 1:
         raise InputError(f"similarity must be a number from {LEAST} to 1. Got {similarity!r}.")
-    if radius is not None:
-        radius = check_count("radius", radius, 0)
-    return _find(pages, fetch, float(similarity), radius)
+    return _find(pages, fetch, float(similarity))
 
 
-def _find(
-    pages: Pages, fetch: Fetch, similarity: float, radius: int | None
-) -> Iterator[Duplicates]:
+def _find(pages: Pages, fetch: Fetch, similarity: float) -> Iterator[Duplicates]:
     ids: list[str] = []
     parts, candidates = [], _Candidates(similarity)
     for documents, some in pages:
@@ -66,14 +57,13 @@ def _find(
         return
     codes, texts = np.concatenate(parts), _Texts(ids, fetch)
     for leader, rows in _lead(candidates, texts, len(ids)):
+        found = texts.compare(leader, rows)
+        rows, found = rows[found >= similarity], found[found >= similarity]
+        candidates.free[rows] = False
+        order = np.lexsort((rows, -found))
+        rows, found = rows[order], found[order]
         distances = np.unpackbits(codes[rows] ^ codes[leader], axis=1).sum(axis=1)
-        near = np.flatnonzero(distances <= (distances if radius is None else radius))
-        found = texts.compare(leader, rows[near])
-        is_similar = found >= similarity
-        near, found = near[is_similar], found[is_similar]
-        candidates.free[rows[near]] = False
-        order = np.lexsort((rows[near], -found))
-        triples = zip(rows[near][order], distances[near][order], found[order], strict=True)
+        triples = zip(rows, distances, found, strict=True)
         if others := [(ids[row], int(distance), float(value)) for row, distance, value in triples]:
             yield Duplicates(ids[leader], others)
 

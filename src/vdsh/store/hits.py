@@ -363,19 +363,6 @@ def html(hits: Sequence[Hit]) -> str:
     return html_table(rows, (first, "id", "labels", "passage"))
 
 
-def describe_store(info: Mapping[str, Any]) -> str:
-    """Lay out what a store says about itself, for a notebook."""
-    rows = [
-        ("store", info["path"]),
-        ("documents", f"{info['documents']:,}"),
-        ("bits", str(info["bits"])),
-        ("labels", f"{info['labels']:,}"),
-        ("fields", ", ".join(info["fields"])),
-        ("size", "" if info["bytes"] is None else f"{info['bytes'] / 1e6:,.1f} MB"),  # a server
-    ]
-    return html_table([row for row in rows if row[1]])
-
-
 def _starts(hits: Sequence[Hit], id_width: int, label_width: int) -> list[str]:
     """Lay out the columns before the passage, each with a gap after it."""
     columns = [

@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from html import escape
 from operator import methodcaller
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from vdsh.store.hits import (
     Hit,
     Hits,
     Within,
-    describe_store,
     pages,
     to_hit,
 )
@@ -60,12 +58,6 @@ class Store(Learning, Verbs):
             return f"<Store '{self._engine.shown}', {self.count():,} documents, {n_bits} bits>"
         except VdshError as error:  # closed, or its server does not answer
             return f"<Store '{self._engine.shown}', {n_bits} bits: {error}>"
-
-    def _repr_html_(self) -> str:
-        try:
-            return describe_store(self.info())
-        except VdshError:
-            return f"<pre>{escape(repr(self))}</pre>"
 
     @property
     def path(self) -> str:
@@ -230,9 +222,7 @@ class Store(Learning, Verbs):
         found = self._pages(lambda engine, last, of: engine.page(last, size, of), after)
         return (divide(page, n_bytes) for page, n_bytes in found)
 
-    def duplicates(
-        self, radius: int | None = None, *, similarity: float = 0.8
-    ) -> Iterator[Duplicates]:
+    def duplicates(self, *, similarity: float = 0.8) -> Iterator[Duplicates]:
         """Find groups of documents whose texts are nearly that of the one that is kept.
 
         In the order of ids, each document that is in no group yet leads a new one and takes all
@@ -241,16 +231,12 @@ class Store(Learning, Verbs):
 
         Parameters
         ----------
-        radius : int, optional
-            Take only those whose codes differ in at most so many bits; any by default.
         similarity : float, default=0.8
             Pairs of successive words that two texts share, out of all that either has; from 0.1
             to 1. About one in 500 pairs that are just so similar is missed, and fewer of those
             that are more so; what is found is always so similar.
         """
-        if radius is not None and not self._model.n_bits:
-            raise NotLearnedError
-        return find_duplicates(self.entries(), self.texts, similarity, radius)
+        return find_duplicates(self.entries(), self.texts, similarity)
 
     def index_fields(
         self, fields: Iterable[str], progress: Callable[[int, int], None] | None = None

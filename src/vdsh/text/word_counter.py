@@ -180,35 +180,14 @@ def check_texts(texts: Iterable[str]) -> Sequence[str]:
         return texts
     if isinstance(texts, str | bytes):
         raise InputError("Expected a list of texts, got one string. Put it into a list: [text].")
-    if isinstance(texts, Mapping):
-        raise InputError(f"Expected a list of texts, got a {type(texts).__name__}.")
-    is_frame = hasattr(texts, "columns") and hasattr(texts, "dtypes")
-    texts = list(_text_column(texts) if is_frame else texts)
+    if isinstance(texts, Mapping) or hasattr(texts, "columns"):
+        kind = type(texts).__name__
+        raise InputError(f"Expected a list of texts, got a {kind}. Give one of its columns.")
+    texts = list(texts)
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(f"Document {i} is not a string but {type(text).__name__}.")
     return texts
-
-
-def _text_column(frame: Any) -> Iterable[str]:
-    """Return the column of strings of a DataFrame that has just one; pandas need not be here."""
-    columns = frame.items() if hasattr(frame, "items") else ((n, frame[n]) for n in frame.columns)
-    found = [(name, values) for name, values in columns if _holds_text(list(values))]
-    if not found:
-        raise InputError("This DataFrame has no column of strings. Give a list of texts.")
-    if len(found) > 1:
-        names = ", ".join(repr(name) for name, _ in found)
-        raise InputError(
-            f"This DataFrame has {len(found)} columns of strings: {names}. "
-            f"Give one of them: df[{found[0][0]!r}]."
-        )
-    return found[0][1]  # type: ignore[no-any-return]
-
-
-def _holds_text(values: list[Any]) -> bool:
-    """Say whether there are strings in a column, and nothing else but missing values."""
-    others = [value for value in values if not isinstance(value, str)]
-    return len(others) < len(values) and all(map(is_missing, others))
 
 
 def is_missing(value: Any) -> bool:
