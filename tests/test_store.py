@@ -139,7 +139,7 @@ def test_ties_are_broken_by_id(store):
 def test_a_hit_carries_its_document(years):
     (hit,) = years.search(code(3), k=1)
     expected = ("d3", 0, "text 3", ("odd", "all"), {"year": 1993}, None, code(3).tobytes().hex())
-    assert hit == (*expected, None, (), (0, 0), False)
+    assert hit == (*expected, None, (), (0, 0), False, 0)
 
 
 @pytest.mark.parametrize("where", [None, {"label": "odd"}, {"not": {"year": {"<": 1993}}}])

@@ -506,6 +506,7 @@ def test_phrases_are_found_in_many_texts_as_in_each(corpus, pieces, excluding):
     for way in (True, False):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(ranking, "compiled", lambda seconds, way=way: way)
+            patch.setattr(ranking, "_TOGETHER", 10)
             assert which_fit(query, corpus, ENGLISH).tolist() == expected
 
 

@@ -96,7 +96,7 @@ class _Left(TimeRemainingColumn):
 
     def render(self, task: Task) -> Text:
         """Say how long it will take."""
-        return Text("") if task.time_remaining is None else super().render(task).append(" left")
+        return super().render(task).append(" left") if task.time_remaining else Text("")
 
 
 def progress_bar(*columns: ProgressColumn | str, enabled: bool = True) -> Progress:

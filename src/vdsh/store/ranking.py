@@ -1,7 +1,7 @@
 """Orders other than that of the distance: by the posterior, and by words and codes together."""
 
 from collections.abc import Callable, Sequence
-from itertools import compress
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from vdsh.jit import compiled
 from vdsh.store.hits import Candidate, Found, ParsedQuery, choose_from
 from vdsh.store.rows import searched_text
 from vdsh.text.languages import Language, fold
-from vdsh.text.tokenizer import find_tokens, hash_plainly, tokenize
+from vdsh.text.tokenizer import Tokens, find_tokens, hash_plainly, hash_words, tokenize
 from vdsh.words import Segment, WordIndex, WordQuery
 from vdsh.words.counting import find_parts
 from vdsh.words.query import plain_query
@@ -28,7 +28,8 @@ VOTERS, SHARPNESS = 10, 6
 FAR = 0.5  # of the best score: what is below is only related
 LEAST_CANDIDATES = 100  # by words, and as many by code
 MOST_CORRECTED = 5  # words of a query
-_PLAIN = 1e-4  # seconds a text without kernels
+_PLAIN = 1e-7  # seconds a character without kernels
+_TOGETHER = 8_000_000  # characters of texts that phrases are looked for in at once
 
 
 def choose_rank(rank: Any, *, is_text: bool, is_vector: bool = False) -> str:
@@ -285,23 +286,40 @@ def fits(query: WordQuery, text: str, language: Language) -> bool:
 
 
 def which_fit(query: WordQuery, texts: Sequence[str], language: Language) -> NDArray[np.bool_]:
-    """Say which texts fit a query; where only phrases count, those of plain letters at once."""
-    is_plain = not query.without and all(word.isascii() for some in query.phrases for word in some)
-    is_plain = is_plain and compiled(_PLAIN * len(texts))
-    plain = np.array([is_plain and text.isascii() for text in texts], bool)
-    pairs = zip(texts, plain.tolist(), strict=True)
-    fitting = np.array([done or fits(query, text, language) for text, done in pairs], bool)
-    if plain.any():
-        found = find_tokens(list(compress(texts, plain)), shortest=1)
-        for phrase in query.phrases:
-            there = np.append(found.hashes, np.zeros(len(phrase), np.uint64))  # 0 is no word
-            values = enumerate(hash_plainly(phrase))
-            starts = [there[i : i + len(found.hashes)] == value for i, value in values]
-            at = np.flatnonzero(np.logical_and.reduce(starts))
-            owners = np.searchsorted(found.documents, at, side="right") - 1
-            whole = owners[at + len(phrase) <= found.documents[owners + 1]]
-            fitting[plain] &= np.bincount(whole, minlength=plain.sum()) > 0
+    """Say which texts fit a query; where only phrases count, some million characters at once."""
+    sizes = np.cumsum([0, *map(len, texts)])
+    if query.without or not texts or not compiled(_PLAIN * int(sizes[-1])):
+        return np.array([fits(query, text, language) for text in texts], bool)
+    cuts = np.searchsorted(sizes, range(_TOGETHER, int(sizes[-1]), _TOGETHER)).tolist()
+    edges = pairwise(sorted({0, *cuts, len(texts)}))
+    return np.concatenate([_have(texts[i:j], query.phrases) for i, j in edges])
+
+
+def _have(texts: Sequence[str], phrases: Sequence[Sequence[str]]) -> NDArray[np.bool_]:
+    """Say which texts have all phrases."""
+    found, fitting = find_tokens(texts, shortest=1), np.ones(len(texts), bool)
+    hashes = _without_accents(found)
+    for phrase in phrases:
+        there = np.append(hashes, np.zeros(len(phrase), np.uint64))  # 0 is no word
+        values = enumerate(hash_plainly(list(map(fold, phrase))))
+        starts = [there[i : i + len(hashes)] == value for i, value in values]
+        at = np.flatnonzero(np.logical_and.reduce(starts))
+        owners = np.searchsorted(found.documents, at, side="right") - 1
+        whole = owners[at + len(phrase) <= found.documents[owners + 1]]
+        fitting &= np.bincount(whole, minlength=len(texts)) > 0
     return fitting
+
+
+def _without_accents(found: Tokens) -> NDArray[np.uint64]:
+    """Give the hashes of tokens as if they were written without accents."""
+    n_wide = np.append(0, np.cumsum(found.data > 127))  # bytes of other letters than those of ASCII
+    at = np.flatnonzero(n_wide[found.stops] > n_wide[found.starts])
+    _, firsts, numbers = np.unique(found.hashes[at], return_index=True, return_inverse=True)
+    data, spans = found.data.tobytes(), (found.starts[at[firsts]], found.stops[at[firsts]])
+    words = [data[i:j].decode() for i, j in zip(*map(np.ndarray.tolist, spans), strict=True)]
+    hashes = found.hashes.copy()
+    hashes[at] = hash_words(list(map(fold, words)))[2][numbers]
+    return hashes
 
 
 def keep_fitting(
