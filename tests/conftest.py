@@ -13,7 +13,16 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from engines import folder, lite_file, new_place, place, postgres_server, store, years  # noqa: F401
+from engines import (  # noqa: F401
+    folder,
+    lite_file,
+    new_place,
+    place,
+    postgres_server,
+    readable,
+    store,
+    years,
+)
 from vdsh import TextHasher
 from vdsh import embed as embedding
 from vdsh.cli import app
@@ -38,9 +47,10 @@ def toy_corpus(n_docs: int = 80, seed: int = 0) -> tuple[list[str], list[str]]:
 QUICK = {"epochs": 12, "hidden_size": 32, "batch_size": 16, "device": "cpu"}
 
 
-# Files that take half a minute or more by themselves, the longest first.
-LONGEST = """ray tutorial page server_live store hashers store_crash search_properties
-    store_properties store_engines examples torchrun reproduce server""".split()
+# Files that take ten seconds or more by themselves, the longest first.
+LONGEST = """ray tutorial page server_live store_crash store store_words hashers store_properties
+    relevance store_engines torchrun reproduce examples fuzz server cli_store cli drift words
+    imports mcp bounds search_properties store_local reindex datasets vdsh documents""".split()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

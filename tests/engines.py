@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,14 @@ def place(request, new_place):
 def folder(tmp_path):
     """A new folder for a store."""
     return tmp_path / "store"
+
+
+@pytest.fixture
+def readable():
+    """A folder that other users may read; pytest closes its own whenever another run starts."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ def parts_of(text):
     first = 0
     for number, (start, stop, _) in enumerate(spans):
         word, cuts = cased[start:stop], [0]
-        for i in range(1, len(word)):
+        for i in range(1, len(word) if re.search("[A-Z]", word) else 0):
             rest = word[i : i + 3]
             new = not "A" <= word[i - 1] <= "Z" or re.fullmatch("[A-Z][a-z][a-z]", rest)
             cuts += [i] if "A" <= word[i] <= "Z" and new else []
@@ -79,7 +79,9 @@ def parts_of(text):
         last = number + 1 == len(spans)
         if not last and re.fullmatch(r"[-#&+./:@_\\]{1,3}", lower[stop : spans[number + 1].start]):
             continue
-        sign = "#" if lower[stop:][:1] == "#" else "++" if lower[stop:][:2] == "++" else ""
+        sign = (
+            "#" if lower[stop : stop + 1] == "#" else "++" if lower[stop : stop + 2] == "++" else ""
+        )
         name = lower[spans[first].start : stop] + sign
         if (sign or number > first) and len(name.encode(errors="replace")) <= 100:
             names.append((number, name))

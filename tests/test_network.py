@@ -1,5 +1,8 @@
 """Dense layers give a document the same bits, alone and among others."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -62,8 +65,7 @@ def test_blas_gets_its_threads_back_when_the_last_has_finished(monkeypatch):
         def restore_original_limits(self):
             self.limits.pop()
 
-    monkeypatch.setattr(jit, "_controller", Controller)
-    monkeypatch.setattr(jit, "available_threads", lambda: 2)
+    monkeypatch.setattr(jit, "_controller", lambda with_scipy: Controller())
     with jit.one_thread_each():
         with jit.one_thread_each():
             assert Controller.limits == [2, 1]
@@ -72,3 +74,24 @@ def test_blas_gets_its_threads_back_when_the_last_has_finished(monkeypatch):
     with pytest.raises(ZeroDivisionError), jit.one_thread_each():
         1 / 0  # noqa: B018
     assert Controller.limits == [2]
+
+
+LATE = """
+import numpy
+from vdsh import jit
+with jit.one_thread_each():  # a model that encodes
+    pass
+import scipy.linalg  # to learn another, with a BLAS of its own
+from threadpoolctl import threadpool_info, threadpool_limits
+threadpool_limits(2)  # wherever this runs
+with jit.one_thread_each():
+    inside = [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+after = [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+print(set(inside), max(after))
+"""
+
+
+def test_a_library_that_is_loaded_later_gets_one_thread_too():
+    command = [sys.executable, "-c", LATE]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "{1} 2\n"

@@ -544,15 +544,6 @@ def test_a_second_service_cannot_share_the_port(pair, vdsh, store):
     assert "Address already in use" in result.stderr
 
 
-def test_workers_stop_when_the_process_that_watches_them_is_killed(store):
-    with serving(store, "--workers", 2, "--quiet") as service:
-        assert service.ask("GET", "/ready")[0] == 200
-        workers = service.workers()
-        service.process.kill()
-        service.process.wait()
-        wait_for(lambda: not any(os.path.exists(f"/proc/{worker}/exe") for worker in workers))
-
-
 def test_what_keeps_it_from_starting_is_one_sentence(vdsh, store, tmp_path, monkeypatch):
     monkeypatch.delenv("VDSH_TOKEN", raising=False)
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -608,3 +599,12 @@ def test_without_fastapi_it_says_what_to_install(store):
     assert result.returncode == 1
     assert "The server needs fastapi, which is not installed." in result.stderr
     assert "Run: pip install 'vdsh[server]'" in result.stderr
+
+
+def test_workers_stop_when_the_process_that_watches_them_is_killed(pair):
+    """The last of this file, since nobody can ask these workers any more."""
+    assert pair.ask("GET", "/ready")[0] == 200
+    workers = pair.workers()
+    pair.process.kill()
+    pair.process.wait()
+    wait_for(lambda: not any(os.path.exists(f"/proc/{worker}/exe") for worker in workers))

@@ -137,12 +137,14 @@ _limited: list[Any] = []  # what gives BLAS its threads back
 def _limit_blas(threads: int | None) -> None:
     while _limited:
         _limited.pop().restore_original_limits()
-    if threads is not None and available_threads() > 1:
-        _limited.append(_controller().limit(limits=threads, user_api="blas"))
+    if threads is not None:
+        known = _controller("scipy.linalg" in sys.modules)
+        _limited.append(known.limit(limits=threads, user_api="blas"))
 
 
-@lru_cache(maxsize=1)
-def _controller() -> Any:
+@lru_cache(maxsize=2)
+def _controller(with_scipy: bool) -> Any:
+    """Find the BLAS of numpy, and scipy's own where that is loaded: it takes ten milliseconds."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

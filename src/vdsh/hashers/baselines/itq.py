@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh, qr, svd
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator, svds
-from threadpoolctl import threadpool_limits
 
 from vdsh.errors import InputError
 from vdsh.estimator import check_random_state
 from vdsh.hashers.base import Examples, Hasher, Progress, Report
+from vdsh.jit import one_thread_each
 from vdsh.model.encoders import Linear
 
 Doubles = NDArray[np.float64]
@@ -53,7 +53,7 @@ def principal_components(
     """
     X = inputs.astype(np.float64)
     mean = np.asarray(X.mean(axis=0), np.float64).ravel()
-    with threadpool_limits(1):  # more threads are no faster here, on a busy machine far slower
+    with one_thread_each():  # more threads are no faster here, on a busy machine far slower
         if _SMALL * n_components < min(X.shape):
             squares, axes = _iterate(X, mean, n_components, rng)
         else:
@@ -172,7 +172,7 @@ def improve(V: Floats, R: Floats) -> Floats:
 
 def nearest_rotation(V: Floats, B: Floats) -> Floats:
     """Find the R that brings V R nearest to B (orthogonal Procrustes problem)."""
-    with threadpool_limits(1):  # more threads are no faster here, on a busy machine far slower
+    with one_thread_each():  # more threads are no faster here, on a busy machine far slower
         U, _, W = svd(V.T @ B, full_matrices=False)
     rotation: Floats = U @ W
     return rotation

@@ -15,13 +15,13 @@ from scipy.linalg import eigh
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh
-from threadpoolctl import threadpool_limits
 
 from vdsh.codes import Bits
 from vdsh.errors import InputError, needing
 from vdsh.estimator import check_random_state
 from vdsh.hashers.base import Examples, Hasher, Progress, Report
 from vdsh.hashers.vdsh.neighbours import nearest
+from vdsh.jit import one_thread_each
 from vdsh.model.encoders import Linear
 
 Doubles = NDArray[np.float64]
@@ -158,7 +158,7 @@ def eigenmap(graph: csr_array, n_vectors: int, rng: np.random.RandomState) -> Do
         matvec=lambda u: N @ u.ravel() - 2 * (trivial @ u.ravel()) * trivial,
         dtype=np.float64,
     )
-    with threadpool_limits(1):  # more threads are no faster here, on a busy machine far slower
+    with one_thread_each():  # more threads are no faster here, on a busy machine far slower
         if _SMALL * n_vectors < n_docs:
             start = rng.uniform(-1, 1, n_docs)
             values, vectors = eigsh(deflated, n_vectors, which="LA", v0=start)
