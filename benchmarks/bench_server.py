@@ -7,8 +7,8 @@ of 128 bits of linear hashing. `vdsh serve --workers 2` answers; this process as
 connections: by relevance (words and codes together) with a line of held-out posts, as one types,
 then with whole posts, and by distance with whole posts. At the held rate, four fifths of the most
 at most, requests start on time, whether or not earlier ones were answered, and a time counts from
-when a request should have started. `cpu_ms` is what the service computes for a search: it tells something on a busy machine
-too.
+when a request should have started. `cpu_ms` is what the service computes for a search: it tells
+something on a busy machine too.
 """
 
 import asyncio
