@@ -169,6 +169,18 @@ TABLES: dict[str, Callable[[], str]] = {
             "FTS5, words alone": maybe("{fts5[median_ms]:.0f} ms, {fts5[p99_ms]:.0f} ms", "–"),
         },
     ),
+    "peers": Table(
+        "words_peers",
+        {
+            "": "{name}",
+            "written a second": "{documents_per_second:,}",
+            "disk to texts": "{disk_to_texts}",
+            "titles": "{median_ms:.2g} ms, {p99_ms:.2g} ms",
+            "with a typo": maybe("{typos median_ms:.2g} ms, {typos p99_ms:.2g} ms", "–"),
+            "phrases": maybe("{phrases median_ms:.2g} ms, {phrases p99_ms:.2g} ms", "–"),
+            "common words": maybe("{common median_ms:.2g} ms, {common p99_ms:.2g} ms", "–"),
+        },
+    ),
     "only": worked.vectors_alone,
     "hops": cells.hops,
     "teacher": cells.teacher,

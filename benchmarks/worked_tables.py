@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from statistics import mean
 
 from columns import Row, Table, facts, named, of_all, shown
-from common import markdown, read
+from common import RESULTS, markdown, read
 
 CODES = {
     "vdsh-64": "VDSH, 64 bits",
@@ -184,7 +184,8 @@ def stores() -> list[Row]:
     """Give the lives of stores: a folder of two sizes, and on servers."""
     names = {"store": "folder", "store_10000000": "folder"}
     names |= {"store_postgres": "PostgreSQL", "store_milvus": "Milvus Lite"}
-    return [read(name) | {"where": where} for name, where in names.items()]
+    known = {name: where for name, where in names.items() if (RESULTS / f"{name}.json").exists()}
+    return [read(name) | {"where": where} for name, where in known.items()]
 
 
 def filters() -> str:
