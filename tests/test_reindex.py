@@ -354,7 +354,7 @@ def test_a_running_service_follows(folder, newer):
             store.reindex(newer)
         after = client.post("/v1/search", json={"text": "orbit moon", "highlight": True}).json()
         assert (len(before["code"]), len(after["code"])) == (4, 8)
-        again = client.post("/v1/search", json={"text": "orbit moon"}).json()
+        again = client.post("/v1/search", json={"text": "orbit moon", "highlight": True}).json()
         assert again["code"] == to_hex(newer.encode(["orbit moon"]))[0]
         assert [hit["id"] for hit in again["hits"]] == [hit["id"] for hit in after["hits"]]
         new = {"documents": [{"id": "new", "text": "referee goal"}]}

@@ -298,7 +298,7 @@ def test_a_store_on_a_milvus_server_is_shown_in_a_notebook(restarting, fitted): 
     """It does not know its size, which was divided by a million."""
     with open_store(restarting["milvus"].store_url("shown"), fitted) as store:
         store.upsert([doc("a")])
-        assert "documents" in store._repr_html_()
+        assert "1 documents" in repr(store)
 
 
 # -- what fits -------------------------------------------------------------------------------------

@@ -117,7 +117,8 @@ async def search(body: SearchBody, service: ServiceDep) -> Json:
             how: Any = {"where": body.where, "rank": asked.rank, "strict": body.strict}
             return store.search(asked.query, n, **how)
 
-        return distinct(ask, body.k) if body.highlight else ask(body.k)
+        # Who looks at a document wants to know of its copies.
+        return distinct(ask, body.k) if body.highlight and body.id is None else ask(body.k)
 
     hits = await service.pool.call(work)
     return Json(await tell(asked, hits, service.pool, highlight=body.highlight))
