@@ -62,10 +62,15 @@ def test_the_same_seed_gives_the_same_weights_recorded_or_not(kind, settings, co
 
 @pytest.mark.parametrize("kind", [VDSH, VDSH_S])
 def test_it_learns_as_on_a_cpu(kind, corpus):
-    found = [fitted(kind, corpus, device=device) for device in ("cuda", "cpu")]
-    scores = [max(epoch["validation"] for epoch in hasher.history_[1:]) for hasher in found]
-    assert min(scores) > 0.9
-    assert scores[0] == pytest.approx(scores[1], abs=0.03)
+    """On average: the two draw other numbers, and one seed in six of a GPU ends at 0.944."""
+
+    def score(device, seed):
+        history = fitted(kind, corpus, device=device, random_state=seed).history_
+        return max(epoch["validation"] for epoch in history[1:])
+
+    on_gpu, on_cpu = ([score(device, seed) for seed in range(3)] for device in ("cuda", "cpu"))
+    assert min(on_gpu + on_cpu) > 0.9
+    assert np.mean(on_gpu) == pytest.approx(np.mean(on_cpu), abs=0.03)
 
 
 def test_epochs_are_judged_as_codes_are(corpus):
