@@ -317,7 +317,7 @@ def test_json_without_orjson_behaves_the_same(tmp_path, monkeypatch, line):
 @pytest.mark.parametrize("name", ["x.jsonl", "x.jsonl.gz", "x.csv", "x.parquet", "folder"])
 def test_fraction_grows_from_0_to_1(tmp_path, name):
     path, noise = tmp_path / name, random.Random(0)  # noise, so that gzip leaves something to read
-    many = [{**row, "source": noise.randbytes(50).hex()} for row in list(rows()) * 500]
+    many = [{**row, "source": noise.randbytes(200).hex()} for row in list(rows()) * 500]
     if name == "folder":
         for number in range(20):
             write(path / f"{number}.txt", "text")

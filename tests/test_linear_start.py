@@ -44,7 +44,7 @@ def means(network, words):
 
 def test_the_regression_is_that_of_scikit_learn(words, told):
     expected = Ridge(alpha=0.006, fit_intercept=False).fit(words.toarray(), told).coef_.T
-    W, z = regress(words, told)
+    W, z = regress(words, told, 3e-4)
     np.testing.assert_allclose(W, expected, rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(z, words @ W, rtol=1e-4, atol=1e-4)
 
@@ -53,7 +53,7 @@ def test_a_network_begins_near_the_turned_places(words, told):
     begun = network()
     start_linear(begun, words, told, 0)
     turned, found = turn(told, 8, 0), means(begun, words)
-    _, line = regress(words, turned)
+    _, line = regress(words, turned, 1e-3)
     wanted = line - line.mean(axis=0)
     same = [np.corrcoef(found[:, i], wanted[:, i])[0, 1] for i in range(8)]
     assert min(same) > 0.95  # the rest of the nodes begin by chance
@@ -63,7 +63,7 @@ def test_a_short_code_begins_with_more_coordinates_than_bits(words):
     told = np.random.RandomState(1).normal(size=(60, 12)).astype(np.float32)
     begun = network(n_bits=8)
     start_linear(begun, words, told, 0)
-    _, line = regress(words, told - told.mean(axis=0))
+    _, line = regress(words, told - told.mean(axis=0), 1e-3)
     found = means(begun, words)
     known = np.linalg.lstsq(np.c_[line, np.ones(60)], found, rcond=None)[0]
     missed = np.c_[line, np.ones(60)] @ known - found
@@ -82,7 +82,7 @@ def test_with_too_few_nodes_some_bits_begin_as_the_line_and_the_rest_by_chance(w
     """#31 C3: all of the network began by chance, and nobody was told."""
     begun, by_chance = network(hidden_size=13), network(hidden_size=13)
     start_linear(begun, words, told, 0)
-    _, line = regress(words, turn(told, 8, 0)[:, :6])
+    _, line = regress(words, turn(told, 8, 0)[:, :6], 1e-3)
     found = means(begun, words)
     same = [np.corrcoef(found[:, i], line[:, i])[0, 1] for i in range(6)]
     assert min(same) > 0.95

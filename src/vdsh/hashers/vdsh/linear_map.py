@@ -22,7 +22,7 @@ Floats = NDArray[np.float32]
 MOST_TO_REGRESS = 50_000  # documents
 _TURNS, _MOST_TO_TURN = 30, 10_000  # of iterative quantisation, and rows it looks at
 _STEPS = 15  # of the regression
-_RIDGE = 3e-4  # penalty of the regression, for each term
+_PENALTY = 3e-4  # of the regression, for each term
 _NOTHING = np.float32(1e-20)
 
 
@@ -35,9 +35,9 @@ class LinearMap(NamedTuple):
     scores: Floats  # (n_docs, d): of the documents it was learned from
 
 
-def linear_map(inputs: csr_array, aims: Floats) -> LinearMap:
+def linear_map(inputs: csr_array, aims: Floats, penalty: float = _PENALTY) -> LinearMap:
     """Learn the map that comes nearest to the aims, one row a document."""
-    W, z = regress(inputs, aims)
+    W, z = regress(inputs, aims, penalty)
     middle = z.mean(axis=0)
     size = np.abs(z - middle).mean(axis=0)
     size[size == 0] = 1  # of words that say nothing
@@ -70,14 +70,14 @@ def main_coordinates(rows: Floats, n: int) -> Floats:
     return coordinates
 
 
-def regress(inputs: csr_array, targets: Floats) -> tuple[Floats, Floats]:
+def regress(inputs: csr_array, targets: Floats, penalty: float) -> tuple[Floats, Floats]:
     """Find W with inputs @ W near the targets, by ridge regression; return it, and inputs @ W.
 
     Conjugate gradients, all columns at once; every column has its own steps. The penalty grows
     with the number of terms.
     """
     times, across = multiplier(inputs), multiplier(csr_array(inputs.T))
-    ridge = np.float32(_RIDGE * inputs.shape[1])
+    ridge = np.float32(penalty * inputs.shape[1])
     left = across(targets)
     W, way = np.zeros_like(left), left.copy()
     squares = np.square(left).sum(axis=0)

@@ -27,6 +27,7 @@ Floats = NDArray[np.float32]
 
 _SHORT, _COORDINATES = 32, 64  # codes of fewer bits begin with mixtures of so many coordinates
 _SMALL, _SMALLER = 0.3, 0.1  # weights by chance, beside those of the linear map
+_PENALTY = 1e-3  # of the regression: training goes on better from a smoother map
 _UNSURE = 0.5  # size of a mixture, beside that of a coordinate
 
 
@@ -67,7 +68,7 @@ def start_linear(
     kept = None if before is None else signs(before[rows])
     some = targets[rows]
     aims = main_coordinates(some, m) if mixed else turn(some, n_bits, seed, kept)[:, :m]
-    found = linear_map(inputs[rows], aims)
+    found = linear_map(inputs[rows], aims, _PENALTY)
     W, b = (torch.as_tensor(part, device=device) for part in found[:2])
     bits = _mixtures(found, n_bits, seed, kept) if mixed else np.eye(m, dtype=np.float32)
     eye = torch.eye(m, device=device)

@@ -19,7 +19,8 @@ from vdsh.model.health import sample
 from vdsh.text.counts import inverse_document_frequency, weigh
 
 MOST_NEIGHBOURS = 100  # the nearest by words, among which LSA and word vectors choose
-_ENTRIES = 20_000  # of the inverted index that a document looks at: its heaviest terms
+_ENTRIES = 20_000  # of the inverted index that a document looks at, at least: its heaviest terms
+_WORK = 2e9  # entries to look at in all, at least: a few seconds
 _JOINED, _MOST_JOINED = 10, 20  # nearest documents that a graph joins each document with
 _HUBNESS = np.float32(0.15)  # share of its likeness to its nearest by which a hub is joined less
 _ROUNDS = 2  # graphs: the second knows the places that the first gave
@@ -70,7 +71,7 @@ def related(
 
     roots = csr_array((np.sqrt(counts.data), counts.indices, counts.indptr), shape=counts.shape)
     words = weigh(roots, "tfidf", inverse_document_frequency(counts))
-    work = _ENTRIES * counts.shape[0]
+    work = max(_ENTRIES * counts.shape[0], _WORK)
     candidates, _ = nearest(words, MOST_NEIGHBOURS, work=work, progress=lambda x: show(0.6 * x))
     about, weight = document_vectors(words), np.float32(1)
     if vectors is not None:
