@@ -279,7 +279,7 @@ def test_the_best_epoch_is_chosen_on_validation(labelled, chosen, corpus_):
     X = corpus_.counts
     labels = some_labels(labelled)
     y, y_validation = (labels[:60], labels[60:]) if labelled else (None, None)
-    hasher = VDSH(8, random_state=0, **QUICK)
+    hasher = VDSH(32, random_state=0, **QUICK)
     hasher.fit(X[:60], y, validation=(X[60:], y_validation))
     scores = [epoch["validation"] for epoch in hasher.history_]
     assert hasher.selected_on_ == chosen
@@ -288,10 +288,11 @@ def test_the_best_epoch_is_chosen_on_validation(labelled, chosen, corpus_):
     assert hasher.best_epoch_ == (1 + trained.index(best) if best >= start else 0)
 
 
-def test_few_labels_keep_the_last_epoch(corpus_):
-    """Halves find each other best before labels move codes: 8 bits, 20 Newsgroups 0.23 for 0.74."""
-    X, labels = corpus_.counts, some_labels(0.2)
-    hasher = VDSH_S(8, random_state=0, **QUICK)
+@pytest.mark.parametrize(("kind", "n_bits", "share"), [(VDSH_S, 32, 0.2), (VDSH, 16, 0.0)])
+def test_few_labels_and_short_codes_keep_the_last_epoch(kind, n_bits, share, corpus_):
+    """Halves find each other best before training moves codes: precision 0.23 instead of 0.74."""
+    X, labels = corpus_.counts, some_labels(share)
+    hasher = kind(n_bits, random_state=0, **QUICK)
     hasher.fit(X[:60], labels[:60], validation=(X[60:], labels[60:]))
     assert hasher.selected_on_ == ""
     assert hasher.best_epoch_ == len(hasher.history_) - 1

@@ -25,7 +25,7 @@ from vdsh.model.health import sample
 
 Floats = NDArray[np.float32]
 
-_SHORT, _COORDINATES = 32, 64  # codes of fewer bits begin with mixtures of so many coordinates
+SHORT, _COORDINATES = 32, 64  # codes of fewer bits begin with mixtures of so many coordinates
 _SMALL, _SMALLER = 0.3, 0.1  # weights by chance, beside those of the linear map
 _PENALTY = 1e-3  # of the regression: training goes on better from a smoother map
 _UNSURE = 0.5  # size of a mixture, beside that of a coordinate
@@ -62,7 +62,7 @@ def start_linear(
     if not n_pairs or not targets.shape[1]:
         return
     most = min(_COORDINATES, targets.shape[1], n_pairs)
-    mixed = n_bits < _SHORT and n_bits < most
+    mixed = n_bits < SHORT and n_bits < most
     m = most if mixed else min(n_bits, n_pairs)  # coordinates
     rows = sample(inputs.shape[0], MOST_TO_REGRESS)
     kept = None if before is None else signs(before[rows])

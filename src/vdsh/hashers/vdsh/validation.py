@@ -12,6 +12,7 @@ from vdsh.hashers.base import Examples
 from vdsh.hashers.vdsh.batches import MOST_DENSE, SparseBatch, sparse_batches
 from vdsh.hashers.vdsh.defaults import are_many
 from vdsh.hashers.vdsh.epochs import Documents, in_order
+from vdsh.hashers.vdsh.linear_start import SHORT
 from vdsh.hashers.vdsh.network import Network
 from vdsh.labels import Labels, in_common
 from vdsh.metrics.by_threshold import MOST_DOCUMENTS, MOST_QUERIES, choose_k, some_known
@@ -51,8 +52,9 @@ class Judge:
     ) -> "Judge | None":
         """Make the judge that the validation data allows; None without any, or without halves.
 
-        Few labels have no judge: they are too few to tell, and halves and relatives find each
-        other best before labels have moved any code. The last epoch is within 0.003 of the best.
+        Where labels are few, and where there are none and codes are short, nothing can judge:
+        halves find each other best before training has moved the codes. The last epoch is good
+        there.
         """
         if validation is None:
             return None
@@ -61,7 +63,7 @@ class Judge:
             queries = _subset(validation, MOST_QUERIES)
             both = in_common(_labels(database), _labels(queries))
             database, queries = database._replace(labels=both[0]), queries._replace(labels=both[1])
-        elif hasher.supervised and train.labels is not None and train.labels.known.any():
+        elif hasher.n_bits < SHORT or (hasher.supervised and _are_any(train.labels)):
             return None
         else:
             one, two = halves(validation.counts[sample(validation.counts.shape[0], MOST_QUERIES)])
@@ -96,6 +98,10 @@ def _weighed(hasher: "VDSH", counts: csr_array) -> Examples:
 def _are_known(labels: Labels | None) -> bool:
     """Tell whether there are enough labels: the precision of a few documents is mostly chance."""
     return labels is not None and are_many(labels.known.mean())
+
+
+def _are_any(labels: Labels | None) -> bool:
+    return labels is not None and bool(labels.known.any())
 
 
 def _subset(corpus: Examples, most: int) -> Examples:
