@@ -161,12 +161,15 @@ def test_a_pool_is_closed_although_a_query_runs(store):
     async def ask():
         pool = StorePool(store)
         pool.open()
+        handles = pool._handles  # which stay open, since a thread is in one of them
         task = asyncio.create_task(pool.call(lambda _: release.wait(60)))
         await asyncio.sleep(0.1)
         await asyncio.get_running_loop().run_in_executor(None, pool.close)
         assert not release.is_set()
         release.set()
         await task
+        for handle in handles:
+            handle.close()
 
     asyncio.run(ask())
 

@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -241,17 +242,20 @@ class StorePool:
     def _open(self) -> list[Store]:
         load_kernels()
         source = self._source
-        if isinstance(source, Store):
-            handles = [source]
-        else:
-            how: Any = {"create": False, "wait": WAIT, "device": self._device}
-            first = open_store(source, **how)
-            more = range(self._n_handles - 1)
-            handles = [first, *(open_store(source, first.model, **how) for _ in more)]
-        self.model, self.path = handles[0].model, handles[0].info()["path"]
-        self._models = {handle: handle.model for handle in handles}
-        for handle in handles:
-            handle.search("anything", k=1)  # no one who asks waits for codes or words to be read
+        with ExitStack() as opened:  # closed again where one of them, or the model, is missing
+            if isinstance(source, Store):
+                handles = [source]
+            else:
+                how: Any = {"create": False, "wait": WAIT, "device": self._device}
+                handles = [opened.enter_context(open_store(source, **how))]
+                for _ in range(self._n_handles - 1):
+                    another = open_store(source, handles[0].model, **how)
+                    handles.append(opened.enter_context(another))
+            self.model, self.path = handles[0].model, handles[0].info()["path"]
+            self._models = {handle: handle.model for handle in handles}
+            for handle in handles:
+                handle.search("anything", k=1)  # nobody who asks waits for codes to be read
+            opened.pop_all()
         return handles
 
 
