@@ -117,7 +117,7 @@ def test_a_query_that_nobody_waits_for_is_interrupted(store, monkeypatch):
     async def ask():
         pool = StorePool(store)
         pool.open()
-        given_up = [asyncio.wait_for(pool.call(work), 0.2) for _ in range(4)]  # on two handles
+        given_up = [asyncio.wait_for(pool.call(work), 1) for _ in range(4)]  # on two handles
         await asyncio.gather(*given_up, return_exceptions=True)
         monkeypatch.setattr(pools, "SLOW", 60)
         assert pool.trouble() is None
