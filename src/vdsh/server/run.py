@@ -25,7 +25,6 @@ import orjson
 from uvicorn.config import STARTUP_FAILURE
 
 from vdsh.errors import FolderError, InputError, MissingFileError
-from vdsh.jit import available_threads, use_threads
 from vdsh.search.index import check_device
 from vdsh.server.bodies import Limits
 from vdsh.server.connections import (
@@ -144,8 +143,7 @@ def serve(
     else:
         with room_for_numbers(workers):
             tick = settings.tokens.look_again if settings.tokens else None
-            arguments = (settings, sockets, workers)
-            could_start = supervise(_work, arguments, workers, sockets, tick)
+            could_start = supervise(_work, (settings, sockets), workers, sockets, tick)
     for one in sockets:
         one.close()
     if not could_start:
@@ -220,10 +218,8 @@ def _stop_without_parent() -> None:
     Thread(target=watch, daemon=True).start()
 
 
-def _work(place: int, settings: Settings, sockets: list[socket.socket], n_workers: int) -> None:
+def _work(place: int, settings: Settings, sockets: list[socket.socket]) -> None:
     _stop_without_parent()
-    # Or each would search with a thread a CPU, and they would wait for each other.
-    use_threads(max(1, available_threads() // n_workers))
     share_numbers(place)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     if not run_worker(settings, [*sockets[place:], *sockets[:place]]):
