@@ -56,7 +56,13 @@ def test_validation_texts_may_come_with_or_without_labels(corpus):
     hasher = TextHasher("vdsh", 8, random_state=0, **QUICK)
     hasher.fit(texts[:60], labels[:60], validation=(texts[60:], labels[60:]))
     assert hasher.hasher_.selected_on_ == "precision"
-    assert hasher.fit(texts[:60], validation=texts[60:]).hasher_.selected_on_ == "halves"
+    assert hasher.fit(texts[:60], validation=texts[60:]).hasher_.selected_on_ == ""
+
+
+def test_halves_choose_the_epoch_of_long_codes_only(corpus):
+    texts, _ = corpus
+    long = TextHasher("vdsh", 32, random_state=0, **QUICK)
+    assert long.fit(texts[:60], validation=texts[60:]).hasher_.selected_on_ == "halves"
 
 
 def test_texts_without_known_words_get_one_code_and_a_counted_warning(fitted):

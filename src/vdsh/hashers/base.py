@@ -55,7 +55,7 @@ class Report(NamedTuple):
     kl: float | None = None
     # The newest validation score, see `selects_on`; None before the first.
     validation: float | None = None
-    selects_on: str = ""  # "precision", "halves" or "" when there is no validation data
+    selects_on: str = ""  # "precision", "halves" or "" when nothing chooses an epoch
     unit: str = "epoch"  # what `epoch` counts: "epoch", "bit", "layer", ...
 
 

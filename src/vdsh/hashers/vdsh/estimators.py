@@ -108,7 +108,7 @@ class VDSH(Hasher):
     best_epoch_ : int
         The epoch the weights come from; 0 is the linear start.
     selected_on_ : str
-        What chose it: "precision", "halves", or "" without validation data.
+        What chose it: "precision", "halves", or "" where the last epoch is kept.
     interrupted_ : bool
         Whether training was stopped by hand.
     """
