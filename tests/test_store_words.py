@@ -20,7 +20,8 @@ from vdsh.store import open_store
 from vdsh.store.engines.sqlite import engine as engine_module
 from vdsh.store.engines.sqlite import relevant as relevant_module
 from vdsh.store.engines.sqlite import words as words_module
-from vdsh.store.ranking import fits
+from vdsh.store.ranking import fits, words_text
+from vdsh.text import languages
 from vdsh.words import read_query
 
 # Texts here have words that the model does not know.
@@ -695,3 +696,31 @@ def test_phrases_within_a_radius_are_found_with_few_texts(filled, folder, state,
         limited = filled.within_at_most(query, radius, 2, where=where)
         assert (ids(limited.hits), limited.total) == (ids(hits)[:2], len(hits))
         read.clear()
+
+
+WRITTEN = {
+    "plain": doc("1", "a red planet"),
+    "cased": doc("2", "THE RED, Planet!"),
+    "accents": doc("3", "un r\u00e9d plan\u00e9t"),
+    "accents elsewhere": doc("4", "na\u00efve: red planet"),
+    "in the title": doc("5", "no", title="Red planet"),
+    "from title to text": doc("6", "planet, later", title='"Very"\nred'),
+    "from name to text": doc("red.md", "planet"),
+    "in another field": doc("8", "no", note="red planet"),
+    "apart": doc("9", "red and planet"),
+    "turned": doc("10", "planet red"),
+    "in longer words": doc("11", "redder planetary"),
+    "a zero byte": doc("12", "a\x00b red planet"),
+}
+
+
+@pytest.mark.parametrize("phrase", ["red planet", "R\u00e9d PLANET", "red", "a red"])
+def test_a_phrase_is_found_however_a_text_writes_it(store, phrase):
+    store.upsert(WRITTEN.values())
+    wanted = read_query(f'"{phrase}"')
+    found = {hit.id for hit in store.search(f'"{phrase}"', 20)}
+    language = store.language
+    written = {one.id: words_text(one) for one in WRITTEN.values()}
+    texts = {id for id, text in written.items() if fits(wanted, text, languages.language(language))}
+    assert found == texts
+    assert phrase.lower() != "red planet" or len(texts) == 8

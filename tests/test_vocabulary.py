@@ -35,7 +35,7 @@ def slow_edits(one, other):
 
 
 def nearest_words(vocabularies, typed):
-    return vocabulary.nearest_words(Initial.of(vocabularies, typed[0]), typed)
+    return vocabulary.nearest_words(Initial(vocabularies, typed[0]), typed)
 
 
 def kept(words):

@@ -312,6 +312,8 @@ def _have(texts: Sequence[str], phrases: Sequence[Sequence[str]]) -> NDArray[np.
 
 def _without_accents(found: Tokens) -> NDArray[np.uint64]:
     """Give the hashes of tokens as if they were written without accents."""
+    if not len(found.data) or found.data.max() < 128:
+        return found.hashes
     n_wide = np.append(0, np.cumsum(found.data > 127))  # bytes of other letters than those of ASCII
     at = np.flatnonzero(n_wide[found.stops] > n_wide[found.starts])
     _, firsts, numbers = np.unique(found.hashes[at], return_index=True, return_inverse=True)

@@ -196,7 +196,7 @@ class WordIndex:
             found = {other for one in vocabularies for other in begin_with(one, form)}
         else:
             if form[0] not in self._initials:
-                self._initials[form[0]] = Initial.of(vocabularies, form[0])
+                self._initials[form[0]] = Initial(vocabularies, form[0])
             found = set(nearest_words(self._initials[form[0]], form))
         names = sorted(found)
         _, _, df = self._find(self.language.stems(names))

@@ -46,14 +46,13 @@ def words_in(texts: Sequence[str], words: Collection[str], language: Language) -
     first[128:] = True
     first[[ord(letter) for letter in letters if letter.isascii()]] = True
     at = np.flatnonzero(first[found.data[found.starts]])
-    _, some, numbers = np.unique(found.hashes[at], return_index=True, return_inverse=True)
-    data, spans = found.data.tobytes(), (found.starts[at[some]], found.stops[at[some]])
-    tokens = [data[a:b].decode() for a, b in zip(*(ends.tolist() for ends in spans), strict=True)]
-    forms = _forms(tokens, stems, language)
-    kept = np.flatnonzero(np.array([token in forms for token in tokens], bool)[numbers])
-    bounds = np.searchsorted(at[kept], found.documents).tolist()
-    having = [tokens[i] for i in numbers[kept].tolist()]
-    return [list(dict.fromkeys(having[i:j])) for i, j in pairwise(bounds)]
+    data, spans = found.data.tobytes(), (found.starts[at].tolist(), found.stops[at].tolist())
+    tokens = [data[start:stop] for start, stop in zip(*spans, strict=True)]
+    bounds = pairwise(np.searchsorted(at, found.documents).tolist())
+    found_in = [dict.fromkeys(tokens[i:j]) for i, j in bounds]
+    decoded = {token: token.decode() for token in set(tokens)}
+    forms = _forms(decoded.values(), stems, language)
+    return [[decoded[token] for token in some if decoded[token] in forms] for some in found_in]
 
 
 def _forms(tokens: Collection[str], stems: Collection[str], language: Language) -> set[str]:

@@ -338,36 +338,63 @@ def add_up_all(
 
 
 @kernel()
-def within_edits(data: Letters, word: Letters, most: int) -> NDArray[np.int64]:
+def letters_of(data: Letters) -> tuple[Numbers, Hashes]:
+    """Tell where the words of a vocabulary begin, and which letters each has, as bits."""
+    size = 1
+    for i in range(len(data)):
+        size += data[i] == 10
+    starts, letters = np.empty(size, np.int64), np.empty(size, np.uint64)
+    n, start = 0, 0
+    while start < len(data):
+        starts[n] = start
+        stop = _end_of(data, start, 9)
+        letters[n] = _letters(data, start, stop)
+        start = _end_of(data, stop, 10) + 1
+        n += 1
+    return starts[:n].copy(), letters[:n].copy()
+
+
+@kernel()
+def within_edits(
+    data: Letters, starts: Numbers, letters: Hashes, word: Letters, most: int
+) -> NDArray[np.int64]:
     """Find words of a vocabulary that few edits make of a word: where they lie, and the edits.
 
     An edit changes at most two of the letters that a word has any number of times.
     """
-    found = np.empty((MOST_NEAR, 3), np.int64)
-    wanted = np.uint64(0)
-    for i in range(len(word)):
-        wanted |= np.uint64(1) << np.uint64(word[i] & 63)
+    found, n = np.empty((MOST_NEAR, 3), np.int64), 0
+    wanted = _letters(word, 0, len(word))
     rows = np.empty((3, 128), np.int64)
-    n, start = 0, 0
-    while start < len(data) and n < len(found):
-        stop, letters = start, np.uint64(0)
-        while stop < len(data) and data[stop] != 10 and data[stop] != 9:
-            letters |= np.uint64(1) << np.uint64(data[stop] & 63)
-            stop += 1
-        end = stop  # the word as it is written comes behind a tab
-        while end < len(data) and data[end] != 10:
-            end += 1
-        letters ^= wanted
+    for i in range(len(starts)):
+        differing = letters[i] ^ wanted
         for _ in range(2 * most):
-            letters &= letters - np.uint64(1)  # one bit less
-        if stop - start < 128 and abs(stop - start - len(word)) <= most and not letters:
-            edits = _count_edits(data, start, stop, word, most, rows)
+            differing &= differing - np.uint64(1)  # one bit less
+        if differing or n == len(found):
+            continue
+        stop = _end_of(data, starts[i], 9)
+        if stop - starts[i] < 128 and abs(stop - starts[i] - len(word)) <= most:
+            edits = _count_edits(data, starts[i], stop, word, most, rows)
             if edits <= most:
-                found[n, 0] = start if end == stop else stop + 1
-                found[n, 1], found[n, 2] = end, edits
+                found[n, 1], found[n, 2] = _end_of(data, stop, 10), edits
+                found[n, 0] = starts[i] if found[n, 1] == stop else stop + 1
                 n += 1
-        start = end + 1
     return found[:n].copy()
+
+
+@kernel()
+def _end_of(data: Letters, start: int, sign: int) -> int:
+    """Find the end of a line, or a sign before it: the word as it is written comes behind a tab."""
+    while start < len(data) and data[start] != 10 and data[start] != sign:
+        start += 1
+    return start
+
+
+@kernel()
+def _letters(data: Letters, start: int, stop: int) -> np.uint64:
+    bits = np.uint64(0)
+    for i in range(start, stop):
+        bits |= np.uint64(1) << np.uint64(data[i] & 63)
+    return bits
 
 
 @kernel()

@@ -6,12 +6,11 @@ without them and a tab, since people type both; its stem is that of the word as 
 """
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vdsh.jit import compiled
+from vdsh.jit import compiled, once
 from vdsh.text.languages import fold
 
 SHORTEST, LONGEST = 2, 40  # characters of a word that is kept
@@ -62,22 +61,28 @@ def begin_with(vocabulary: bytes, prefix: str) -> Iterator[str]:
         at = end + 1
 
 
-class Initial(NamedTuple):
-    """The words of some vocabularies that begin with one letter."""
+class Initial:
+    """The words of some vocabularies that begin with one letter.
 
-    text: str  # with line breaks between them
-    letters: NDArray[np.uint8 | np.uint32]  # its characters
+    `text` has them with line breaks between them, `letters` its characters.
+    """
 
-    @classmethod
-    def of(cls, vocabularies: Iterable[bytes], letter: str) -> "Initial":
-        """Take the words out of vocabularies."""
+    def __init__(self, vocabularies: Iterable[bytes], letter: str) -> None:
         first, after = letter.encode(), chr(ord(letter) + 1).encode()
         parts = [one[_first_from(one, first) : _first_from(one, after)] for one in vocabularies]
-        text = "\n".join(part.decode().rstrip("\n") for part in parts if part)
+        self.text = "\n".join(part.decode().rstrip("\n") for part in parts if part)
+        self.letters: NDArray[np.uint8 | np.uint32]
         try:
-            return cls(text, np.frombuffer(text.encode("latin-1"), np.uint8))
+            self.letters = np.frombuffer(self.text.encode("latin-1"), np.uint8)
         except UnicodeEncodeError:
-            return cls(text, np.frombuffer(text.encode("utf-32-le"), np.uint32))
+            self.letters = np.frombuffer(self.text.encode("utf-32-le"), np.uint32)
+
+    @once
+    def words(self) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+        """Where each word begins, and which letters it has."""
+        from vdsh.words.term_kernels import letters_of
+
+        return letters_of(self.letters)
 
 
 def nearest_words(words: Initial, word: str) -> dict[str, int]:
@@ -98,7 +103,7 @@ def _within_edits(words: Initial, word: str, most: int) -> dict[str, int]:
         from vdsh.words.term_kernels import within_edits
 
         wanted = np.frombuffer(word.encode("utf-32-le"), np.uint32)
-        rows = within_edits(words.letters, wanted, most).tolist()
+        rows = within_edits(words.letters, *words.words, wanted, most).tolist()
         return {words.text[i:j]: edits for i, j, edits in rows}
     lines = [line.partition("\t") for line in words.text.split("\n")]
     near = [line for line in lines if abs(len(line[0]) - len(word)) <= most]

@@ -155,7 +155,7 @@ class Relevant:
         if unfinished:
             names = sorted(sorted(begin_with(vocabulary, form), key=len)[:MOST_BEGUN])
         else:
-            names = sorted(nearest_words(Initial.of([vocabulary], start), form))
+            names = sorted(nearest_words(Initial([vocabulary], start), form))
         df = self._count(self.language.stems(names), MOST_TRIED)
         return [names[i] for i in np.argsort(-df, kind="stable") if df[i]]
 

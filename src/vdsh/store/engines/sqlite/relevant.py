@@ -139,7 +139,7 @@ def _fitting(
     snapshot: Snapshot, numbers: Sequence[int], query: WordQuery, language: Language
 ) -> Numbers:
     """Return the rows whose texts have all phrases, and none that is to be left out."""
-    rows = snapshot.texts(numbers)
+    rows = snapshot.texts(numbers, query.phrases)
     kept = which_fit(query, [text for _, _, text in rows], language)
     return np.sort(_numbers(rows)[kept])
 

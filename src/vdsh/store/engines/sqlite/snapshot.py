@@ -10,7 +10,7 @@ from vdsh.jit import once
 from vdsh.search import HammingIndex
 from vdsh.search.id_kinds import show
 from vdsh.store.engines.sqlite.filters import Narrowing, Numbers
-from vdsh.store.engines.sqlite.where import Sql, to_sql
+from vdsh.store.engines.sqlite.where import ALWAYS, Sql, to_sql
 from vdsh.store.engines.sqlite.words import language_of
 from vdsh.store.hits import Candidate, Choose, Found
 from vdsh.store.rows import (
@@ -22,13 +22,18 @@ from vdsh.store.rows import (
     to_document,
 )
 from vdsh.store.where import Tree
-from vdsh.text.languages import Language
+from vdsh.text.languages import Language, fold
 
 PER_STATEMENT = 500  # ids looked up at a time
 LONGEST = 900_000  # characters of a condition; SQLite takes a million
 MANY_TRIED = 10_000  # nearest documents tried before a filter goes through all of them
 FEW = 2000  # documents that may pass a filter, when just those are looked at
 MOST_ENTRIES = 10_000  # of a test, to find them
+# Whether ASCII words follow each other somewhere: what is longer in bytes may have other letters.
+MAY_HAVE = (
+    "(metadata || ' ' || id || ' ' || text LIKE ? OR "
+    "LENGTH(CAST(metadata || id || text AS BLOB)) > LENGTH(metadata || id || text))"
+)
 ONE_BY_ONE = 5  # times as long as in a row takes what is looked up
 
 Pairs = list[tuple[str, int]]  # id, distance
@@ -107,9 +112,20 @@ class Snapshot:
         """Look up columns of those rows that match, in the order of their numbers."""
         return self._look_up(f"row, {columns}", numbers, self._filter, by="row")
 
-    def texts(self, numbers: Sequence[int]) -> list[tuple[int, str, str]]:
-        """Look up row, id and what words are taken from, of those rows that match."""
-        rows = self.rows("id, text, metadata", numbers)
+    def texts(
+        self, numbers: Sequence[int], phrases: Sequence[Sequence[str]] = ()
+    ) -> list[tuple[int, str, str]]:
+        """Look up row, id and what words are taken from, of those rows that match.
+
+        Rows that cannot have some phrases may be left out.
+        """
+        text, parameters = self._filter or ALWAYS
+        likes = [f"%{'%'.join(map(fold, phrase))}%" for phrase in phrases]
+        likes = [like for like in likes if like.isascii()]
+        condition = Sql(
+            " AND ".join([f"({text})", *([MAY_HAVE] * len(likes))]), (*parameters, *likes)
+        )
+        rows = self._look_up("row, id, text, metadata", numbers, condition, by="row")
         return [(row, id, searched_text(id, text, read_metadata(m))) for row, id, text, m in rows]
 
     @property
