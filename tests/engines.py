@@ -3,6 +3,7 @@
 import itertools
 import os
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -125,3 +126,16 @@ def doc(id, text="", labels=None, **metadata):
 
 def ids(hits):
     return [hit.id for hit in hits]
+
+
+@contextmanager
+def full_disk(size):
+    """Let no file grow beyond a size, as if the disk were full."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

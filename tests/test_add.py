@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from engines import ids
+from engines import full_disk, ids
 from vdsh import open_store
 from vdsh.adding import add_files
-from vdsh.errors import InputError, MissingFileError, VdshError
+from vdsh.errors import InputError, MissingFileError, VdshError, WriteError
 
 SKY = "orbit moon rocket launch mars probe crater comet lunar shuttle".split()
 BALL = "goal match league striker penalty keeper referee stadium coach club".split()
@@ -322,3 +322,15 @@ def test_what_cannot_be_learned_is_said(topics, tmp_path):
     with open_store(tmp_path / "small") as small, pytest.raises(VdshError, match="50 documents"):
         small.learn()
     assert topics.n_bits == 0
+
+
+@pytest.mark.posix("limits the size of files")
+def test_a_full_disk_is_a_sentence_and_the_next_run_goes_on(store, notes, tmp_path):
+    many(tmp_path / "more", 400)
+    add_files(store, [notes])
+    with full_disk(30_000), pytest.raises(WriteError, match="free space"):
+        add_files(store, [tmp_path / "more"])
+    assert ids(store.search("robots OR keys")) == ["notes/keys.md"]
+    assert store.check() == []
+    add_files(store, [tmp_path / "more"])
+    assert len(store) == 403 and store.check() == []

@@ -5,12 +5,12 @@ import sqlite3
 import subprocess
 import sys
 import tarfile
-from contextlib import contextmanager
 from threading import Event, Thread
 
 import pytest
 from typer.testing import CliRunner
 
+from engines import full_disk
 from vdsh import Document, TextHasher, open_store
 from vdsh.cli import app
 from vdsh.errors import FolderError, InputError, OutputExistsError, WriteError
@@ -266,19 +266,6 @@ def test_what_sqlite_complains_of_is_one_line(folder):
     with open_store(folder) as store:
         (line,) = store.check()
     assert "Fragmentation" in line and "\n" not in line
-
-
-@contextmanager
-def full_disk(size):
-    """Let no file grow beyond a size, as if the disk were full."""
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.mark.posix("limits the size of files")
