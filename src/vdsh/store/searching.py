@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 AGAIN = 10  # times that a store may get another model while it is asked
 MORE, MOST_SEEN = 5, 250  # times as many hits, where some are copies; and how many at most
-BEFORE, SECTION = 200, 1500  # characters of a section before a phrase, and in all
+BEFORE, SECTION = 40, 300  # characters of a section before a phrase, and in all
 MANY = 20_000  # documents; fewer take less than two seconds
 
 T = TypeVar("T")
