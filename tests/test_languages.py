@@ -243,7 +243,7 @@ def test_the_command_line_takes_a_language(vdsh, model_folder, docs):
 # -- mistyped words --------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["local", "postgres"])
+@pytest.fixture(params=["local", "postgres", "milvus-lite"])
 def typed(request, new_place, fitted):
     with open_store(new_place(request.param), fitted, language="english") as store:
         fill(store, ["optimizers of a compiler", "starboard engines", "café au lait", "moon orbit"])
@@ -295,12 +295,6 @@ def test_an_unfinished_word_is_looked_for_as_its_beginning(typed):
         assert search(text, unfinished=True).meant["starb"] == "starboard", text
     assert search("starb ", unfinished=True).meant == {}
     assert search('"moon" -starb', unfinished=True).meant == {}
-
-
-def test_milvus_corrects_nothing(new_place, fitted):
-    with open_store(new_place("milvus-lite"), fitted) as store:
-        fill(store, ["optimizers of a compiler"])
-        assert store.search("optimzers moon").meant == {}
 
 
 # -- bad input -------------------------------------------------------------------------------------

@@ -150,9 +150,10 @@ class ByRelevance:
         self.missing: list[str] = []
         self.meant: dict[str, str] = {}
         self._knows = query.chances is not None and not query.empty
-        self._chances = np.full(8 * len(query.code), 0.5)
+        self._given = np.full(8 * len(query.code), 0.5)
         if self._knows:
-            self._chances = np.asarray(query.chances, float)
+            self._given = np.asarray(query.chances, float)
+        self._chances = self._given
         self._topic = slice(len(self._chances) - query.vector_bits)
         self._k = k
 
@@ -175,9 +176,9 @@ class ByRelevance:
             trust = float(best.shares[voters[0]])
             votes = (best.shares[voters] / trust) ** SHARPNESS
             agreed = votes @ unpack(best.codes[voters]) / votes.sum()
-            voted = (1 - trust) * self._chances + trust * agreed
+            voted = (1 - trust) * self._given + trust * agreed
             if self.query.turned is not None:  # a vector says itself what it looks for
-                voted[self._topic.stop :] = self._chances[self._topic.stop :]
+                voted[self._topic.stop :] = self._given[self._topic.stop :]
             self._chances = voted
             self._knows = True
         wanted: Codes = pack((self._chances > 0.5)[None])[0]
@@ -238,11 +239,20 @@ class ByRelevance:
         return cosines
 
 
-def reorder(found: Sequence[Found], ranking: ByRelevance, language: Language) -> list[Found]:
-    """Rank documents that were fetched, as if there were no others."""
+def reorder(
+    found: Sequence[Found], ranking: ByRelevance, language: Language, *, correct: bool = False
+) -> list[Found]:
+    """Rank documents that were fetched, as if there were no others.
+
+    `correct`: look among their words for what others were meant to be.
+    """
     texts = [words_text(one.document) for one in found]
-    matches = WordIndex([Segment.of(texts, language)], language).match(ranking.words)
-    ranking.missing = matches.missing
+    index = WordIndex([Segment.of(texts, language)], language)
+    asked = index.look_up(ranking.words)
+    if correct and ranking.correct(asked.missing, index.meant):
+        asked = index.look_up(ranking.words)
+    ranking.missing = asked.missing
+    matches = index.score(asked)
     numbers = np.arange(len(found))
     shares, spans = matches.of(numbers).tolist(), map(tuple, matches.spans_of(numbers).tolist())
     matched = zip(found, shares, spans, strict=True)

@@ -200,17 +200,30 @@ class Milvus(Engine):
     def relevant(
         self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None
     ) -> list[Found]:
-        """Put the best by words, as Milvus finds them, and the nearest by code in order."""
+        """Put the best by words, as Milvus finds them, and the nearest by code in order.
+
+        A rare word brings the documents that have it, so one that none of them has is mistyped;
+        what it was meant to be is looked for among their words, and then asked for.
+        """
         near = self.nearest(ranking.query, NEAREST, where) if len(ranking.query.code) else []
-        found = {one.document.id: one for one in near}
-        spoken = self.language()
-        terms = dict.fromkeys(term.term for term in ranking.words.terms(spoken))
+        found, spoken = {one.document.id: one for one in near}, self.language()
+        self._add_by_words(found, ranking, where)
+        best = reorder(list(found.values()), ranking, spoken, correct=where is None)
+        if not ranking.meant:
+            return best
+        self._add_by_words(found, ranking, where)
+        return reorder(list(found.values()), ranking, spoken)
+
+    def _add_by_words(
+        self, found: dict[str, Found], ranking: ByRelevance, where: Tree | None
+    ) -> None:
+        """Add the best by words to what was found."""
+        terms = dict.fromkeys(term.term for term in ranking.words.terms(self.language()))
         words = " ".join([term for term in terms if term[0] != "="][:MOST_TERMS])
         if words and (found or self.count(None)):  # none have no mean length
             keys = self._documents.by_words(words, NEAREST, self._expression(where).text)
             new = [(0, key) for key in keys if from_key(key) not in found]
             found |= {one.document.id: one for one in self._found(new, where)}
-        return reorder(list(found.values()), ranking, spoken)
 
     def within(
         self,
