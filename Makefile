@@ -5,7 +5,7 @@ VERSION := $(if $(filter-out python3,$(PYTHON)),$(shell $(PYTHON) -c 'import sys
 VENV ?= $(if $(VERSION),build/venv-$(VERSION),.venv)
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-# What the demo needs is a fifth of everything.
+# The demo learns without torch.
 FOR_DEMO := $(VENV)/.installed-for-demo
 
 .DEFAULT_GOAL := help
@@ -25,7 +25,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 $(FOR_DEMO): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt pip
-	$(BIN)/python -m pip install --quiet -c constraints.txt --editable '.[train]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt --editable .
 	@touch $@
 
 demo: $(FOR_DEMO)  ## learn from the docstrings of installed packages and search them

@@ -15,7 +15,11 @@ PACKAGES = (
     "sklearn.linear_model",
     "sklearn.metrics",
 )
-QUERIES = ("how to sort a list", "gradient descent optimizer", "read a csv file")
+QUERIES = (
+    "solve a system of linear equations",
+    "wait until a task is done",
+    "copy a directory tree",
+)
 
 
 @pytest.fixture

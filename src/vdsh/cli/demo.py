@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from vdsh.store import Hits
 
 EXAMPLE = "Example: vdsh demo --out my-demo"
-_QUERIES = ("how to sort a list", "gradient descent optimizer", "read a csv file")
+_QUERIES = (
+    "solve a system of linear equations",
+    "wait until a task is done",
+    "copy a directory tree",
+)
 _ON_THE_MAP = 5000  # documents; half a minute on two cores
 
 
