@@ -105,6 +105,18 @@ def write(folder, n, size):
     return files
 
 
+def measure_demo(given):
+    """Time `make demo` in a fresh clone with an empty home: the install, `vdsh add`, learning."""
+    with tempfile.TemporaryDirectory() as place:
+        subprocess.run(["git", "clone", "-q", Path(__file__).parents[1], f"{place}/c"], check=True)
+        home = {**os.environ, "HOME": place}
+        begin = time.perf_counter()
+        subprocess.run(["make", "demo"], cwd=f"{place}/c", env=home, check=True)
+        seconds = round(time.perf_counter() - begin, 1)
+        with open_store(f"{place}/c/vdsh-demo/store") as store:
+            return {"seconds": seconds, "documents": len(store), "wanted_seconds": 90}
+
+
 def add(place, *words):
     """Run a whole command; say when its first line came, by which all words are there."""
     command = [*VDSH, "add", "store", "files", "--quiet", *words]
@@ -134,5 +146,5 @@ def kill_after(seconds, place, *words):
 
 if __name__ == "__main__":
     parts = {"files": measure_files, "many": measure_many, "kills": measure_kills}
-    parts["learning"] = measure_learning
+    parts |= {"learning": measure_learning, "demo": measure_demo}
     run(parts, files=5_000, many=100_000, kills=100)
