@@ -5,7 +5,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import ConfigDict, Field, create_model
 from pydantic.json_schema import SkipJsonSchema
 
 from vdsh.documents import Document
@@ -13,29 +13,17 @@ from vdsh.explain.results import Agreement, BitExplanation, TextExplanation
 from vdsh.store import Hit
 
 
-class Answer(BaseModel):
-    """A JSON object that the service gives."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-def answer(name: str, about: str, /, **fields: Any) -> type[Answer]:
+def answer(name: str, about: str, /, **fields: Any) -> Any:
     """Describe a JSON object by the types of its fields, as `create_model` takes them."""
-    made: type[Answer] = create_model(name, __base__=Answer, __doc__=about, **fields)
-    return made
+    return create_model(name, __config__=ConfigDict(extra="forbid"), __doc__=about, **fields)
 
 
 def described(
     kind: type, *, name: str | None = None, optional: Collection[str] = (), **more: Any
-) -> type[Answer]:
+) -> Any:
     """Describe the JSON object of a NamedTuple or a dataclass, with the types inside it.
 
-    Parameters
-    ----------
-    optional : collection of str
-        Fields that are left out where they are None or empty.
-    more
-        Further fields, as `answer` takes them.
+    `optional` fields are left out where they are None or empty; `more` are fields besides.
     """
     fields: dict[str, Any] = {
         field: may_have(_shape(hint)) if field in optional else (_shape(hint), ...)
@@ -105,11 +93,7 @@ Failure = answer(
 
 
 def _failures(sentences: dict[int, str]) -> dict[int | str, dict[str, Any]]:
-    """Describe failures for OpenAPI."""
-    return {
-        status: {"model": Failure, "description": sentence}
-        for status, sentence in sentences.items()
-    }
+    return {status: {"model": Failure, "description": said} for status, said in sentences.items()}
 
 
 ALWAYS = _failures(

@@ -3,8 +3,9 @@
 import logging
 import re
 from collections.abc import Iterable
+from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
@@ -49,40 +50,28 @@ def find_status(error: VdshError) -> tuple[int, str]:
     return status, getattr(error, "code", CODES[status])
 
 
-def add_error_handlers(app: FastAPI) -> None:
-    """Answer every error with a sentence in JSON."""
+async def _ours(request: Request, error: Any) -> Response:
+    status, code = find_status(error)
+    if status == 500:
+        raise error  # as any bug: `guard` answers
+    if isinstance(error, BROKEN):
+        log.error("A store could not be asked.", exc_info=error)
+    paths = [service.pool.path for service in request.app.state.services.values()]
+    return failure(status, without_paths(str(error), paths), code=code)
 
-    async def ours(request: Request, error: Exception) -> Response:
-        assert isinstance(error, VdshError)
-        status, code = find_status(error)
-        if status == 500:
-            return await unexpected(request, error)
-        if isinstance(error, BROKEN):
-            log.error("A store could not be asked.", exc_info=error)
-        paths = [service.pool.path for service in request.app.state.services.values()]
-        return failure(status, without_paths(str(error), paths), code=code)
 
-    async def invalid(request: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)
-        first = error.errors()[0]
-        return failure(422, complaint({**first, "loc": first["loc"][1:]}))
+async def _invalid(_: Request, error: Any) -> Response:
+    return failure(422, complaint(error))
 
-    async def http(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        path = request.scope.get("asked", request.url.path)
-        sentences = {
-            404: f"There is nothing at {path}. See /docs.",
-            405: f"{request.method} is not for {path}. See /docs.",
-        }
-        headers = dict(error.headers) if error.headers else None
-        return failure(
-            error.status_code, sentences.get(error.status_code, str(error.detail)), headers
-        )
 
-    async def unexpected(request: Request, error: Exception) -> Response:
-        log.error("A request failed.", exc_info=error)
-        return failure(500, "The service failed. Its log says why.")
+async def _http(request: Request, error: Any) -> Response:
+    path = request.scope.get("asked", request.url.path)
+    sentences = {
+        404: f"There is nothing at {path}. See /docs.",
+        405: f"{request.method} is not for {path}. See /docs.",
+    }
+    sentence = sentences.get(error.status_code, str(error.detail))
+    return failure(error.status_code, sentence, error.headers)
 
-    app.add_exception_handler(VdshError, ours)
-    app.add_exception_handler(RequestValidationError, invalid)
-    app.add_exception_handler(HTTPException, http)
+
+HANDLERS: Any = {VdshError: _ours, RequestValidationError: _invalid, HTTPException: _http}

@@ -76,7 +76,7 @@ def _bits(pool: StorePool) -> list[Any]:
     from vdsh.explain import as_fields, explain_bits
 
     model = pool.model
-    return pool.memo.get("bits", model, lambda: [as_fields(bit) for bit in explain_bits(model)])
+    return pool.memo("bits", model, lambda: [as_fields(bit) for bit in explain_bits(model)])
 
 
 @map_router.get("", response_model=MapAnswer, responses=NOT_THERE)
@@ -106,7 +106,7 @@ def _version(pool: StorePool) -> tuple[File, int, Model]:
 
 def _read_map(pool: StorePool) -> CorpusMap:
     version = _version(pool)
-    return pool.memo.get("map", version, lambda: _load(version[0], version[2]))
+    return pool.memo("map", version, lambda: _load(version[0], version[2]))
 
 
 def _load(path: File, model: Model) -> CorpusMap:
@@ -122,7 +122,7 @@ def _load(path: File, model: Model) -> CorpusMap:
 
 
 def _answer(pool: StorePool, *, packed: bool) -> bytes:
-    written = pool.memo.get("packed map", _version(pool), lambda: _written(_read_map(pool)))
+    written = pool.memo("packed map", _version(pool), lambda: _written(_read_map(pool)))
     return written if packed else gzip.decompress(written)
 
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import orjson
 from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 
@@ -35,7 +36,6 @@ CODES = {
     504: "timeout",
 }
 T = TypeVar("T")
-KINDS = ("str", "none")
 LARGE = 2**16  # bytes of a body that is read in a thread
 HANDLES = 16  # of a pool, at most
 
@@ -55,22 +55,6 @@ class Json(Response):
             return json.dumps(content, ensure_ascii=False).encode()
 
 
-class _ReadRequest(Request):
-    """A request whose body was read and checked already.
-
-    FastAPI takes an object of the right class as it is.
-    """
-
-    content: bytes
-    checked: Any
-
-    async def body(self) -> bytes:
-        return self.content
-
-    async def json(self) -> Any:
-        return self.checked
-
-
 class JsonRoute(APIRoute):
     """A route whose bodies are read by orjson and checked up to the first error.
 
@@ -84,22 +68,17 @@ class JsonRoute(APIRoute):
         model: Any = self.body_field and self.body_field.field_info.annotation
 
         async def answer(request: Request) -> Response:
+            if model is not None:
+                given = (await request.body(), model, request.app.state.service.limits)
+                if len(given[0]) < LARGE:
+                    checked = read_body(*given)
+                else:
+                    loop = asyncio.get_running_loop()
+                    checked = await loop.run_in_executor(_reader, _read_large, *given)
+                request._json = checked  # FastAPI takes an object of the right class as it is
             return await with_new_model(lambda: handle(request))
 
-        async def read_first(request: Request) -> Response:
-            if model is None:
-                return await answer(request)
-            read = _ReadRequest(request.scope)
-            read.content = await request.body()
-            given = (read.content, model, request.app.state.service.limits)
-            if len(read.content) < LARGE:
-                read.checked = read_body(*given)
-            else:
-                loop = asyncio.get_running_loop()
-                read.checked = await loop.run_in_executor(_reader, _read_large, *given)
-            return await answer(read)
-
-        return read_first
+        return answer
 
 
 async def with_new_model(work: Callable[[], Awaitable[T]]) -> T:
@@ -117,7 +96,7 @@ def read_body(content: bytes, model: type[BaseModel], limits: Limits) -> BaseMod
     except orjson.JSONDecodeError as error:
         raise InputError(f"The body is broken JSON: {error.msg}.") from None
     except ValidationError as error:
-        raise InputError(complaint(error.errors(include_url=False)[0])) from None
+        raise InputError(complaint(error)) from None
 
 
 def _read_large(content: bytes, model: type[BaseModel], limits: Limits) -> BaseModel:
@@ -129,23 +108,22 @@ def _read_large(content: bytes, model: type[BaseModel], limits: Limits) -> BaseM
 
 
 def failure(
-    status: int, sentence: str, headers: dict[str, str] | None = None, *, code: str | None = None
+    status: int, sentence: str, headers: Mapping[str, str] | None = None, *, code: str | None = None
 ) -> Json:
     """Answer with an error: a sentence, and a code for programs, the usual one of its status."""
     return Json({"error": sentence, "code": code or CODES[status]}, status, headers)
 
 
-def complaint(error: Mapping[str, Any]) -> str:
-    """Say in a sentence what pydantic found wrong."""
-    place = ".".join(str(part) for part in error["loc"] if _is_field(part))
-    if error["type"] == "value_error":
-        return str(error["ctx"]["error"])
-    if error["type"] == "missing":
+def complaint(error: ValidationError | RequestValidationError) -> str:
+    """Say in a sentence what pydantic found wrong first."""
+    first: Any = error.errors()[0]
+    if first["type"] == "value_error":
+        return str(first["ctx"]["error"])
+    # FastAPI says which part of a request it was; pydantic, which kind of a field that has several.
+    parts = first["loc"][1:] if isinstance(error, RequestValidationError) else first["loc"]
+    names = [str(part) for part in parts if isinstance(part, int) or part.isidentifier()]
+    place = ".".join(name for name in names if name not in ("str", "none"))
+    if first["type"] == "missing":
         return f"The field '{place}' is missing."
-    said = f"{error['msg']}. Got {short(error['input'])}."
+    said = f"{first['msg']}. Got {short(first['input'])}."
     return f"{place}: {said}" if place else said
-
-
-def _is_field(part: str | int) -> bool:
-    """Tell names and numbers from what pydantic calls the kinds of a field that has several."""
-    return isinstance(part, int) or (part.isidentifier() and part not in KINDS)

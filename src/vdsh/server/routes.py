@@ -15,17 +15,9 @@ from vdsh.codes import to_hex
 from vdsh.corpus_map import MOST_VALUES, small_fields, title
 from vdsh.documents import Document
 from vdsh.errors import InputError
-from vdsh.server import answers
+from vdsh.server import answers, bodies
 from vdsh.server.answers import ASKED, NOT_THERE, answer, described
 from vdsh.server.asked import Asked, read_query
-from vdsh.server.bodies import (
-    CountBody,
-    EncodeBody,
-    Limits,
-    SearchBody,
-    SearchManyBody,
-    WithinBody,
-)
 from vdsh.server.errors import NotFound
 from vdsh.server.explain_routes import find_place
 from vdsh.server.json_routes import Json, JsonRoute
@@ -71,7 +63,7 @@ INFO: dict[str, Any] = {
     "writable": bool,
     "map": bool,
     "examples": (list[str], Field(description="Texts to try, where the store has some.")),
-    "limits": described(Limits),
+    "limits": described(bodies.Limits),
 }
 
 
@@ -108,7 +100,7 @@ async def info(service: ServiceDep) -> Json:
 
 
 @router.post("/search", response_model=answers.SearchAnswer, responses=ASKED | NOT_THERE)
-async def search(body: SearchBody, service: ServiceDep) -> Json:
+async def search(body: bodies.SearchBody, service: ServiceDep) -> Json:
     """Find the best documents for a text or a stored document, or the nearest to a code."""
     asked = await read_query(body, body.rank, service.pool, unfinished=body.unfinished)
 
@@ -130,7 +122,7 @@ SearchManyAnswer = answer(
 
 
 @router.post("/search_many", response_model=SearchManyAnswer, responses=ASKED)
-async def search_many(body: SearchManyBody, service: ServiceDep) -> Json:
+async def search_many(body: bodies.SearchManyBody, service: ServiceDep) -> Json:
     """Search for several texts, which are encoded together; each is answered as by /v1/search."""
     pool, rank = service.pool, choose_rank(body.rank, is_text=True)
 
@@ -154,7 +146,7 @@ WithinAnswer = answer(
 
 
 @router.post("/within", response_model=WithinAnswer, responses=ASKED | NOT_THERE)
-async def within(body: WithinBody, service: ServiceDep) -> Json:
+async def within(body: bodies.WithinBody, service: ServiceDep) -> Json:
     """Find the documents within a radius, nearest first."""
     asked = await read_query(body, None, service.pool)
 
@@ -170,7 +162,7 @@ CountAnswer = answer("CountAnswer", "How many documents there are.", count=int)
 
 
 @router.post("/count", response_model=CountAnswer, responses=ASKED)
-async def count(body: CountBody, service: ServiceDep) -> Json:
+async def count(body: bodies.CountBody, service: ServiceDep) -> Json:
     """Count all documents, or those that match a filter."""
     return Json({"count": await service.pool.call(lambda store: store.count(body.where))})
 
@@ -183,14 +175,14 @@ FacetsAnswer = answer(
 
 
 @router.post("/facets", response_model=FacetsAnswer, responses=ASKED)
-async def facets(body: CountBody, service: ServiceDep) -> Json:
+async def facets(body: bodies.CountBody, service: ServiceDep) -> Json:
     """Count the documents that match a filter for each value of labels and small fields."""
 
     def work(store: Store) -> list[dict[str, Any]]:
         memo, version = service.pool.memo, (store.count(), store.model.fingerprint)
-        found = memo.get("values", version, lambda: _find_values(store))
+        found = memo("values", version, lambda: _find_values(store))
         asked = (*version, repr(body.where))
-        return memo.get("facets", asked, lambda: _count_values(store, found, body.where))
+        return memo("facets", asked, lambda: _count_values(store, found, body.where))
 
     return Json({"facets": await service.pool.call(work)})
 
@@ -199,7 +191,7 @@ EncodeAnswer = answer("EncodeAnswer", "A code a text, in hex.", codes=list[str],
 
 
 @router.post("/encode", response_model=EncodeAnswer, responses=ASKED)
-async def encode(body: EncodeBody, service: ServiceDep) -> Json:
+async def encode(body: bodies.EncodeBody, service: ServiceDep) -> Json:
     """Hash texts with the store's model; or vectors, where it is a model of vectors."""
     texts = body.texts or [""] * len(body.vectors or ())
     codes = await service.pool.call(lambda store: store.model.encode(texts, body.vectors))
