@@ -10,6 +10,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from vdsh.documents import Document
 from vdsh.explain.results import Agreement, BitExplanation, TextExplanation
+from vdsh.server.json_routes import FAILURES
 from vdsh.store import Hit
 
 
@@ -92,27 +93,12 @@ Failure = answer(
 )
 
 
-def _failures(sentences: dict[int, str]) -> dict[int | str, dict[str, Any]]:
-    return {status: {"model": Failure, "description": said} for status, said in sentences.items()}
+def _failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {status: {"model": Failure, "description": FAILURES[status][1]} for status in statuses}
 
 
-ALWAYS = _failures(
-    {
-        400: "The Host header is not this machine's",
-        401: "The token is missing or wrong",
-        431: "The headers are too large",
-        500: "The service failed",
-        503: "Too busy, or the store cannot be used now",
-        504: "It took too long",
-    }
-)
-INVALID = _failures({422: "A field is not as it should be"})
-ASKED = INVALID | _failures(
-    {
-        408: "The body did not arrive in time",
-        413: "The body is too large",
-        415: "The body is not application/json",
-    }
-)
-NOT_THERE = _failures({404: "No such document"})
-READ_ONLY = _failures({403: "The service, or the token, is for reading only"})
+ALWAYS = _failures(400, 401, 431, 500, 503, 504)
+INVALID = _failures(422)
+ASKED = _failures(422, 408, 413, 415)
+NOT_THERE = _failures(404)
+READ_ONLY = _failures(403)

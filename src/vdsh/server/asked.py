@@ -77,10 +77,9 @@ def find_document(store: Store, id: str | None) -> Hit:
 
 def _with_stored_code(query: ParsedQuery, hit: Hit) -> ParsedQuery:
     """Give a document's query the code that it has in the store, also where it has no words."""
-    code = from_hex([hit.code])[0]
-    chances = unpack(code[None])[0].astype(np.float64) if query.empty else query.chances
-    found = query._replace(code=code, chances=chances, empty=False, unknown=[], half=False)
-    if not query.half:
-        return found
-    bits = unpack(code[None])[0].astype(np.float64)
-    return found._replace(chances=bits, turned=2 * bits[-query.vector_bits :] - 1)
+    code = from_hex([hit.code])
+    bits = unpack(code)[0].astype(np.float64)
+    chances = bits if query.empty or query.half else query.chances
+    turned = 2 * bits[-query.vector_bits :] - 1 if query.half else query.turned
+    known = query._replace(code=code[0], chances=chances, turned=turned)
+    return known._replace(empty=False, unknown=[], half=False)

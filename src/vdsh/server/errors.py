@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from vdsh.errors import EngineError, FolderError, InputError, VdshError, WriteError
-from vdsh.server.json_routes import CODES, complaint, failure
+from vdsh.server.json_routes import FAILURES, complaint, failure
 
 log = logging.getLogger("vdsh.server")
 
@@ -47,7 +47,7 @@ def without_paths(sentence: str, paths: Iterable[str]) -> str:
 def find_status(error: VdshError) -> tuple[int, str]:
     """Return the status and the code of an error."""
     status = next((status for kinds, status in _STATUS if isinstance(error, kinds)), 500)
-    return status, getattr(error, "code", CODES[status])
+    return status, getattr(error, "code", FAILURES[status][0])
 
 
 async def _ours(request: Request, error: Any) -> Response:

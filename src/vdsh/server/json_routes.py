@@ -19,21 +19,21 @@ from vdsh.errors import InputError
 from vdsh.server.bodies import Limits
 from vdsh.store.engine import ModelChangedError
 
-# What programs compare; the sentence beside it is for people and may change.
-CODES = {
-    400: "bad_request",
-    401: "unauthorized",
-    403: "forbidden",
-    404: "not_found",
-    405: "method_not_allowed",
-    408: "request_timeout",
-    413: "body_too_large",
-    415: "not_json",
-    422: "invalid",
-    431: "head_too_large",
-    500: "internal",
-    503: "unavailable",
-    504: "timeout",
+# What programs compare, and what the description says; the sentence of an answer may change.
+FAILURES = {
+    400: ("bad_request", "The Host header is not this machine's"),
+    401: ("unauthorized", "The token is missing or wrong"),
+    403: ("forbidden", "The service, or the token, is for reading only"),
+    404: ("not_found", "No such document"),
+    405: ("method_not_allowed", "The method is not for this path"),
+    408: ("request_timeout", "The body did not arrive in time"),
+    413: ("body_too_large", "The body is too large"),
+    415: ("not_json", "The body is not application/json"),
+    422: ("invalid", "A field is not as it should be"),
+    431: ("head_too_large", "The headers are too large"),
+    500: ("internal", "The service failed"),
+    503: ("unavailable", "Too busy, or the store cannot be used now"),
+    504: ("timeout", "It took too long"),
 }
 T = TypeVar("T")
 LARGE = 2**16  # bytes of a body that is read in a thread
@@ -111,7 +111,7 @@ def failure(
     status: int, sentence: str, headers: Mapping[str, str] | None = None, *, code: str | None = None
 ) -> Json:
     """Answer with an error: a sentence, and a code for programs, the usual one of its status."""
-    return Json({"error": sentence, "code": code or CODES[status]}, status, headers)
+    return Json({"error": sentence, "code": code or FAILURES[status][0]}, status, headers)
 
 
 def complaint(error: ValidationError | RequestValidationError) -> str:

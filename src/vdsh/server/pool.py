@@ -36,34 +36,20 @@ LAST = 2.0  # seconds for questions to end when the service does
 class StorePool:
     """Handles of one store, each used by one thread at a time.
 
-    The threads of one handle take turns, so several handles let a quick call pass a slow one.
-
-    Parameters
-    ----------
-    source : path or Store
-        A store that is open already is used as it is, and left open.
-    device : str, default="cpu"
-        Where codes are searched, as `open_store` takes it.
-
-    Attributes
-    ----------
-    model : Model
-        The store's model, which the handles share, as they share the index. Where the store was
-        encoded anew with another one, it is that one from the next search on.
-    path : str
-        The store's folder.
-    bulk : asyncio.Lock
-        Streams write one after the other, as the store does: searches find a free handle.
+    The threads of one handle take turns, so several handles let a quick call pass a slow one. A
+    store that is open already is used as it is, and left open.
     """
 
+    # The handles share it, as they share the index. Where the store was encoded anew with another
+    # one, it is that one from the next search on.
     model: Model
-    path: str = ""
+    path: str = ""  # the store's folder
 
     def __init__(
         self, source: str | os.PathLike[str] | Store, *, handles: int = HANDLES, device: str = "cpu"
     ) -> None:
         self._kept: dict[str, tuple[Any, Any]] = {}
-        self.bulk = asyncio.Lock()
+        self.bulk = asyncio.Lock()  # streams write in turn: searches find a free handle
         self._source, self._device = source, device
         # The threads of an open store take turns: a second handle would wait for the first.
         self._n_handles = 1 if isinstance(source, Store) else handles

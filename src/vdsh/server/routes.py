@@ -25,7 +25,6 @@ from vdsh.server.pool import StorePool
 from vdsh.server.service import ServiceDep, read_examples
 from vdsh.store import Hit, Hits, Store
 from vdsh.store.engine import ModelChangedError
-from vdsh.store.hits import ParsedQuery, Within
 from vdsh.store.ranking import choose_rank
 from vdsh.store.searching import distinct
 from vdsh.text.languages import language
@@ -77,9 +76,7 @@ async def info(service: ServiceDep) -> Json:
             "version": __version__,
             "store": service.name,
             "stores": service.names,
-            "documents": facts["documents"],
-            "bits": facts["bits"],
-            "words": facts.get("words"),
+            **{name: facts.get(name) for name in ("documents", "bits", "words", "fields")},
             "model": {
                 "name": model.name,
                 "bits": model.n_bits,
@@ -88,7 +85,6 @@ async def info(service: ServiceDep) -> Json:
                 "documents": model.training.get("documents"),
                 "terms": len(model.words),
             },
-            "fields": facts["fields"],
             "labels": store.labels(),
             "writable": service.writable,
             "map": service.pool.has_map(),
@@ -104,11 +100,10 @@ async def search(body: bodies.SearchBody, service: ServiceDep) -> Json:
     """Find the best documents for a text or a stored document, or the nearest to a code."""
     asked = await read_query(body, body.rank, service.pool, unfinished=body.unfinished)
 
-    def work(store: Store) -> Hits:
-        def ask(n: int) -> Hits:
-            how: Any = {"where": body.where, "rank": asked.rank, "strict": body.strict}
-            return store.search(asked.query, n, **how)
+    how: Any = {"where": body.where, "rank": asked.rank, "strict": body.strict}
 
+    def work(store: Store) -> Hits:
+        ask = partial(store.search, asked.query, **how)
         # Who looks at a document wants to know of its copies.
         return distinct(ask, body.k) if body.highlight and body.id is None else ask(body.k)
 
@@ -124,15 +119,11 @@ SearchManyAnswer = answer(
 @router.post("/search_many", response_model=SearchManyAnswer, responses=ASKED)
 async def search_many(body: bodies.SearchManyBody, service: ServiceDep) -> Json:
     """Search for several texts, which are encoded together; each is answered as by /v1/search."""
-    pool, rank = service.pool, choose_rank(body.rank, is_text=True)
-
-    def work(query: ParsedQuery, store: Store) -> Hits:
-        return store.search(query, k=body.k, where=body.where, rank=rank, strict=body.strict)
-
-    found = []
+    pool, rank, found = service.pool, choose_rank(body.rank, is_text=True), []
+    how: Any = {"k": body.k, "where": body.where, "rank": rank, "strict": body.strict}
     # One after the other: those who ask for little are answered in between.
     for query in await pool.read(*body.texts, rank=rank):
-        hits = await pool.call(partial(work, query))
+        hits = await pool.call(partial(Store.search, query=query, **how))
         found.append(await tell(Asked(query, rank), hits, pool))
     return Json({"answers": found})
 
@@ -149,11 +140,8 @@ WithinAnswer = answer(
 async def within(body: bodies.WithinBody, service: ServiceDep) -> Json:
     """Find the documents within a radius, nearest first."""
     asked = await read_query(body, None, service.pool)
-
-    def work(store: Store) -> Within:
-        return store.within_at_most(asked.query, body.radius, body.limit, where=body.where)
-
-    hits, total = await service.pool.call(work)
+    how: Any = {"radius": body.radius, "limit": body.limit, "where": body.where}
+    hits, total = await service.pool.call(partial(Store.within_at_most, query=asked.query, **how))
     answer = await tell(asked, hits, service.pool, highlight=body.highlight)
     return Json(answer | {"total": total})
 

@@ -19,7 +19,7 @@ from functools import partial
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 from uvicorn.config import STARTUP_FAILURE
@@ -38,9 +38,6 @@ from vdsh.server.connections import (
 from vdsh.server.metrics import room_for_numbers, share_numbers
 from vdsh.server.tokens import Tokens, check_exposure
 from vdsh.store import open_store
-
-if TYPE_CHECKING:
-    from fastapi import FastAPI
 
 NOT_YET_VALID, EXPIRED = 9, 10  # OpenSSL's numbers of what is wrong with a certificate
 TICK = 0.2  # seconds until a signal is seen
@@ -241,7 +238,7 @@ def run_worker(settings: Settings, sockets: list[socket.socket]) -> bool:
     return True
 
 
-def _make_app(settings: Settings) -> "FastAPI":
+def _make_app(settings: Settings) -> Any:
     from threadpoolctl import threadpool_limits
 
     from vdsh.server.app import create_app  # loads numpy, whose library is limited
