@@ -49,11 +49,7 @@ def write_document(document: Document, vector: list[float] | None = None) -> byt
 
 
 def bodies(
-    name: str,
-    items: Iterable[bytes],
-    most: int,
-    most_bytes: int,
-    fields: Mapping[str, Any] | None = None,
+    name: str, items: Iterable[bytes], most: int, most_bytes: int, fields: Mapping[str, Any]
 ) -> Iterator[bytes]:
     """Put items that are JSON already into bodies of a limited length.
 

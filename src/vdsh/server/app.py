@@ -18,8 +18,8 @@ from vdsh.errors import InputError
 from vdsh.server import document_routes, explain_routes, routes, state_routes
 from vdsh.server.answers import ALWAYS
 from vdsh.server.bodies import Limits, name_limits
-from vdsh.server.errors import HANDLERS
 from vdsh.server.guard import Guard
+from vdsh.server.json_routes import HANDLERS
 from vdsh.server.mcp import McpEndpoint
 from vdsh.server.metrics import Metrics
 from vdsh.server.service import NAME, make_services, name_stores, opened

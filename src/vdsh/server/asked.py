@@ -7,7 +7,7 @@ import numpy as np
 
 from vdsh.codes import Codes, from_hex, unpack
 from vdsh.server.bodies import Query
-from vdsh.server.errors import NoDocument
+from vdsh.server.json_routes import NoDocument
 from vdsh.server.pool import StorePool
 from vdsh.store import Hit, Store
 from vdsh.store.hits import ParsedQuery

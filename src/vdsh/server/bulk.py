@@ -23,8 +23,7 @@ from vdsh.documents import Document, DocumentReader
 from vdsh.errors import InputError, VdshError, WriteError
 from vdsh.model.model import EmptyDocumentWarning
 from vdsh.server.bodies import Limits, NewDocument
-from vdsh.server.errors import find_status, without_paths
-from vdsh.server.json_routes import complaint, with_new_model
+from vdsh.server.json_routes import complaint, find_status, with_new_model, without_paths
 from vdsh.server.service import Service
 from vdsh.store import Store
 

@@ -71,7 +71,7 @@ class PatientProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Expect nothing more."""
-        for what in (HEAD, READING, LEAVING):
+        for what in list(self._timers):
             self._came(what)
         super().connection_lost(exc)
 
@@ -228,13 +228,12 @@ def listen(host: str, port: int, n_sockets: int) -> list[socket.socket]:
         for one in sockets:
             one.listen(BACKLOG)
             one.set_inheritable(True)
-    except OSError as error:  # getaddrinfo has numbers of its own
+    except OSError as error:
         for one in sockets:
             one.close()
-        own = isinstance(error, socket.gaierror) or error.errno is None
-        reason = error.strerror if own else os.strerror(error.errno or 0)
         raise InputError(
-            f"Cannot listen at {host}, port {port}: {reason}. Choose another with --port or --host."
+            f"Cannot listen at {host}, port {port}: {error.strerror}. Choose another with --port "
+            "or --host."
         ) from error
     return sockets
 

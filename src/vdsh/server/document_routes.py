@@ -13,8 +13,7 @@ from vdsh.server.answers import ASKED, INVALID, NOT_THERE, READ_ONLY, StoredDocu
 from vdsh.server.asked import find_document
 from vdsh.server.bodies import DocumentsBody
 from vdsh.server.bulk import BulkAnswer, is_stream, write
-from vdsh.server.errors import NoDocument
-from vdsh.server.json_routes import Json, JsonRoute
+from vdsh.server.json_routes import Json, JsonRoute, NoDocument
 from vdsh.server.service import ServiceDep, service_of
 from vdsh.store import Store
 

@@ -21,8 +21,7 @@ from vdsh.errors import InputError, VdshError
 from vdsh.server.asked import find_document, read_query
 from vdsh.server.bodies import Body, DocumentsBody, Id, Query, Text, Where, name_limits
 from vdsh.server.bulk import write
-from vdsh.server.errors import find_status, without_paths
-from vdsh.server.json_routes import complaint, failure, with_new_model
+from vdsh.server.json_routes import complaint, failure, find_status, with_new_model, without_paths
 from vdsh.server.service import Service, opened
 from vdsh.store import Hit, Hits, Store
 from vdsh.store.searching import distinct

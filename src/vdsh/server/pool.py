@@ -17,7 +17,7 @@ from vdsh import corpus_map
 from vdsh.errors import DamageError, VdshError
 from vdsh.jit import load_kernels
 from vdsh.model import Model
-from vdsh.server.errors import without_paths
+from vdsh.server.json_routes import without_paths
 from vdsh.store import Store, open_store
 from vdsh.store.engine import ModelChangedError
 from vdsh.store.hits import ParsedQuery

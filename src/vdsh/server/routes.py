@@ -5,7 +5,7 @@ from collections import Counter
 from contextlib import suppress
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import APIRouter
 from pydantic import Field
@@ -15,12 +15,13 @@ from vdsh.codes import to_hex
 from vdsh.corpus_map import MOST_VALUES, small_fields, title
 from vdsh.documents import Document
 from vdsh.errors import InputError
+from vdsh.explain import as_fields
+from vdsh.explain.highlights import Highlight, Highlighter, portions
 from vdsh.server import answers, bodies
 from vdsh.server.answers import ASKED, NOT_THERE, answer, described
 from vdsh.server.asked import Asked, read_query
-from vdsh.server.errors import NotFound
 from vdsh.server.explain_routes import find_place
-from vdsh.server.json_routes import Json, JsonRoute
+from vdsh.server.json_routes import Json, JsonRoute, NotFound
 from vdsh.server.pool import StorePool
 from vdsh.server.service import ServiceDep, read_examples
 from vdsh.store import Hit, Hits, Store
@@ -29,9 +30,6 @@ from vdsh.store.ranking import choose_rank
 from vdsh.store.searching import distinct
 from vdsh.text.languages import language
 from vdsh.words.passages import DOTS, one_line
-
-if TYPE_CHECKING:
-    from vdsh.explain.highlights import Highlight
 
 MOST_CHARACTERS = 2**25  # of the texts of an answer
 
@@ -208,9 +206,6 @@ async def highlighted(asked: Asked, hits: Hits, pool: StorePool) -> dict[str, An
     Few texts are looked at at a time, without a handle: searches come in between, and nothing
     goes on after the time for an answer is over.
     """
-    from vdsh.explain import as_fields
-    from vdsh.explain.highlights import Highlighter, portions
-
     model, text, shown = pool.model, asked.text, []
     if model.n_bits != 8 * len(asked.code):
         raise ModelChangedError("The model of the store changed during the request. Send it again.")
@@ -235,7 +230,7 @@ async def highlighted(asked: Asked, hits: Hits, pool: StorePool) -> dict[str, An
     return answer
 
 
-def _shown(hit: Hit, shown: "Highlight") -> dict[str, Any]:
+def _shown(hit: Hit, shown: Highlight) -> dict[str, Any]:
     """Give the passage as `vdsh search --json` does, where it stands, and the marks."""
     before, text = _section(hit)[0], hit.text
     start, stop = (before + at for at in shown.passage)
@@ -268,12 +263,12 @@ def _find_values(store: Store) -> dict[str, list[Any]]:
 def _count_values(store: Store, found: dict[str, list[Any]], where: Any) -> list[dict[str, Any]]:
     """Count each value among the documents that match, until the time is over."""
     until, facets = time.monotonic() + SECONDS, list[dict[str, Any]]()
+    also = [where] if where else []
     for field, values in found.items():
-        parts = [[{field: value}, *([where] if where else [])] for value in values]
         counts: list[dict[str, Any]] = [
             {"value": value, "count": n}
-            for value, both in zip(values, parts, strict=True)
-            if time.monotonic() < until and (n := store.count({"and": both}))
+            for value in values
+            if time.monotonic() < until and (n := store.count({"and": [{field: value}, *also]}))
         ]
         facets.append({"field": field, "values": sorted(counts, key=lambda one: -one["count"])})
     return [facet for facet in facets if facet["values"]]

@@ -44,6 +44,7 @@ TICK = 0.2  # seconds until a signal is seen
 LEAST_LIFE = 1.0  # seconds; a worker that dies sooner is replaced after a pause
 
 log = logging.getLogger("vdsh.server")
+Started = Callable[[str, dict[str, int]], None]  # is told the address, and documents of each store
 
 
 def check_tls(cert: str | None, key: str | None) -> tuple[str, str] | None:
@@ -101,25 +102,11 @@ class Settings(NamedTuple):
     device: str = "cpu"  # where codes are searched
 
 
-def serve(
-    settings: Settings,
-    *,
-    host: str = "127.0.0.1",
-    port: int = 8000,
-    workers: int = 1,
-    started: Callable[[str, dict[str, int]], None] | None = None,
-) -> None:
+def serve(settings: Settings, host: str, port: int, workers: int, started: Started) -> None:
     """Serve stores until the process is told to stop; running requests are finished.
 
-    Parameters
-    ----------
-    host, port
-        Where to listen; without a token only names of this machine, port 0 is any free one. Where
-        the process was given sockets, as systemd does, it listens at those.
-    workers : int, default=1
-        Processes; each opens the stores.
-    started : callable, optional
-        Called with the address and the documents of each store when requests are taken.
+    Each worker is a process that opens the stores. Where this one was given sockets, as systemd
+    does, they are used instead of `host` and `port`.
     """
     given = inherited()
     check_exposure(given[0].getsockname()[0] if given else host, settings.token)
@@ -130,10 +117,9 @@ def serve(
             n_documents[name] = store.count()
     sockets = given or listen(host, port, workers)
     set_up_log(requests=settings.logged)
-    if started is not None:
-        name, number = sockets[0].getsockname()[:2]
-        at = f"[{name}]:{number}" if ":" in name else f"{name}:{number}"
-        started(f"{'https' if settings.tls else 'http'}://{at}", n_documents)
+    host, port = sockets[0].getsockname()[:2]
+    at = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    started(f"{'https' if settings.tls else 'http'}://{at}", n_documents)
     if workers == 1:
         could_start = run_worker(settings, sockets)
     else:

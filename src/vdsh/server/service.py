@@ -12,8 +12,7 @@ from starlette.types import Scope
 
 from vdsh.errors import InputError
 from vdsh.server.bodies import Limits
-from vdsh.server.errors import Forbidden
-from vdsh.server.json_routes import Json, failure
+from vdsh.server.json_routes import Forbidden, Json, failure
 from vdsh.server.pool import StorePool
 from vdsh.server.tokens import Token
 from vdsh.store import Store
