@@ -97,11 +97,10 @@ async def info(service: ServiceDep) -> Json:
 async def search(body: bodies.SearchBody, service: ServiceDep) -> Json:
     """Find the best documents for a text or a stored document, or the nearest to a code."""
     asked = await read_query(body, body.rank, service.pool, unfinished=body.unfinished)
-
-    how: Any = {"where": body.where, "rank": asked.rank, "strict": body.strict}
+    query, rank = asked.query, asked.rank
 
     def work(store: Store) -> Hits:
-        ask = partial(store.search, asked.query, **how)
+        ask = partial(store.search, query, where=body.where, rank=rank, strict=body.strict)
         # Who looks at a document wants to know of its copies.
         return distinct(ask, body.k) if body.highlight and body.id is None else ask(body.k)
 
