@@ -1,6 +1,5 @@
 """What was asked: a text, a code, a vector or a stored document as what a store looks for."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from vdsh.store import Hit, Store
 from vdsh.store.hits import ParsedQuery
 from vdsh.store.queries import VectorQuery, rank_of, read_vector
 from vdsh.store.ranking import choose_rank
+from vdsh.words import WordQuery
 
 
 class Asked(NamedTuple):
@@ -28,16 +28,10 @@ class Asked(NamedTuple):
         return self.query.code if isinstance(self.query, ParsedQuery) else self.query
 
     @property
-    def text(self) -> str | None:
-        """The query's text without words to leave out; None where it is a code or a vector."""
+    def words(self) -> WordQuery | None:
+        """The words of its text; None where it is a code or a vector."""
         is_text = isinstance(self.query, ParsedQuery) and self.query.is_text
-        return self.query.words.text if is_text else None  # type: ignore[union-attr]
-
-    @property
-    def phrases(self) -> Sequence[Sequence[str]]:
-        """The phrases of its text."""
-        words = self.query.words if isinstance(self.query, ParsedQuery) else None
-        return () if words is None else words.phrases
+        return self.query.words if is_text else None  # type: ignore[union-attr]
 
 
 async def read_query(

@@ -166,9 +166,8 @@ def _about(hit: Hit) -> dict[str, Any]:
 
 
 def _describe(store: Store) -> dict[str, Any]:
-    facts = store.info()
-    fields, labels = _bounded(facts["fields"]), _bounded(store.labels())
-    return {"documents": facts["documents"], "fields": fields, "labels": labels}
+    facts, labels = store.info(), _bounded(store.labels())
+    return {"documents": facts["documents"], "fields": _bounded(facts["fields"]), "labels": labels}
 
 
 def _bounded(names: Any) -> list[str]:

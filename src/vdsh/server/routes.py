@@ -205,12 +205,12 @@ async def highlighted(asked: Asked, hits: Hits, pool: StorePool) -> dict[str, An
     Few texts are looked at at a time, without a handle: searches come in between, and nothing
     goes on after the time for an answer is over.
     """
-    model, text, shown = pool.model, asked.text, []
+    model, words, shown = pool.model, asked.words, []
     if model.n_bits != 8 * len(asked.code):
         raise ModelChangedError("The model of the store changed during the request. Send it again.")
     spoken = language(await pool.call(lambda store: store.language))
-    parts = (model, asked.code, text or "", asked.phrases, spoken)
-    made = await pool.compute(lambda: Highlighter(*parts))
+    text, phrases = (words.text, words.phrases) if words else ("", ())
+    made = await pool.compute(lambda: Highlighter(model, asked.code, text, phrases, spoken))
     made.wanted.update(spoken.stems(list(hits.meant.values())))
     for some in portions([hit.text[slice(*_section(hit))] for hit in hits]):
         shown += await pool.compute(partial(made.show, some))
@@ -222,7 +222,7 @@ async def highlighted(asked: Asked, hits: Hits, pool: StorePool) -> dict[str, An
     }
     if (explanation := await pool.compute(made.explain)) is not None:
         answer["explanation"] = as_fields(explanation)
-    if text is not None and not model.takes_vectors and pool.has_map():
+    if words is not None and not model.takes_vectors and pool.has_map():
         with suppress(NotFound):  # the map is of another model, or damaged: /v1/map says so
             x, y = await pool.compute(lambda: find_place(pool, text, asked.id))
             answer["place"] = {"x": x, "y": y}
