@@ -120,7 +120,7 @@ def test_a_query_that_nobody_waits_for_is_interrupted(store, monkeypatch):
         given_up = [asyncio.wait_for(pool.call(work), 1) for _ in range(4)]  # on two handles
         await asyncio.gather(*given_up, return_exceptions=True)
         monkeypatch.setattr(pools, "SLOW", 60)
-        assert pool.trouble() is None
+        assert await pool.find_trouble() is None
         assert await asyncio.wait_for(pool.call(lambda opened: opened.count()), 30) == 80
         pool.close()
 

@@ -98,7 +98,7 @@ def serve(
                 typer.echo(f"  /v1/stores/{name}/  {number:,} documents of {shown[name]}")
         typer.echo("The page is at /, the API at /docs. Ctrl-C stops.")
 
-    run(settings, host=host, port=port, workers=workers, started=started)
+    run(settings, host, port, workers, started)
 
 
 def mcp(stores: Stores, names: Names = None, writable: Writable = False) -> None:

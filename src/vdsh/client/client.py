@@ -1,7 +1,10 @@
 """`Client`: the verbs of a `Store`, asked of a service."""
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -23,6 +26,7 @@ from vdsh.documents import Document
 from vdsh.errors import EngineError, InputError, VdshError
 from vdsh.search.checks import check_count, check_list
 from vdsh.store.hits import Hit, Hits, Within, to_document
+from vdsh.store.queries import Query
 from vdsh.store.rows import check_id
 from vdsh.store.verbs import Verbs
 from vdsh.store.where import Filter
@@ -71,8 +75,7 @@ class Client(Verbs):
 
     def info(self) -> dict[str, Any]:
         """Describe the store and the limits of the service."""
-        facts: dict[str, Any] = self._connection.ask("GET", f"{self._at}/info")
-        return facts
+        return dict(self._connection.ask("GET", f"{self._at}/info"))
 
     def count(self, where: Filter | None = None) -> int:
         """Count all documents, or those that match a filter."""
@@ -82,27 +85,9 @@ class Client(Verbs):
         """List the labels that documents have, in order."""
         return list(self.info()["labels"])
 
-    def search(
-        self,
-        query: str | Codes = "",  # type: ignore[override]
-        k: int = 10,
-        *,
-        vector: Any = None,
-        where: Filter | None = None,
-        rank: str | None = None,
-        strict: bool = False,
-    ) -> Hits:
-        """Find the k best documents for a text, or the k nearest to a code or a vector.
-
-        See `Store.search`.
-        """
-        asked: dict[str, Any] = {"k": check_count("k", k, 1), "where": where, "rank": rank}
-        asked |= {"strict": strict or None, "vector": to_list(vector)}
-        return read_hits(self._post("search", query_fields(query) | asked))
-
     def search_many(
         self,
-        queries: Sequence[str | Codes],  # type: ignore[override]
+        queries: Sequence[Query],
         k: int = 10,
         *,
         where: Filter | None = None,
@@ -112,16 +97,18 @@ class Client(Verbs):
         """Search for several texts or codes; texts are sent and encoded together."""
         check_list("queries", queries)
         k, texts = check_count("k", k, 1), [query for query in queries if isinstance(query, str)]
-        asked = {"k": k, "where": where, "rank": rank, "strict": strict or None}
-        most = max(1, self._limits["k"] // k) if texts else 1
-        sent = self._send("search_many", "texts", map(to_json, texts), most, asked)
-        answers = iter([found for answer in sent for found in answer["answers"]])
-        return [
-            read_hits(next(answers))
-            if isinstance(query, str)
-            else self.search(query, k, where=where, rank=rank, strict=strict)
-            for query in queries
-        ]
+        asked: Any = {"k": k, "where": where, "rank": rank, "strict": strict or None}
+
+        def ask(query: Query) -> Any:
+            return self._post("search", query_fields(query) | asked)
+
+        if len(texts) < 2:
+            return [read_hits(ask(query)) for query in queries]
+        most = max(1, self._limits["k"] // k)
+        sent = self._send("search_many", "texts", map(to_json, texts), most, **asked)
+        found = iter([one for answer in sent for one in answer["answers"]])
+        both = (next(found) if isinstance(query, str) else ask(query) for query in queries)
+        return [read_hits(answer) for answer in both]
 
     def within(self, query: str | Codes, radius: int = 2, *, where: Filter | None = None) -> Hits:
         """Find every document within `radius` bits of a text or a code, nearest first.
@@ -178,12 +165,12 @@ class Client(Verbs):
         """
         size = min(check_count("batch_size", batch_size, 1), self._limits["batch"])
         last: str | None = after
-        model = None
+        models = set[str]()
         while last is not None:
             asked = urlencode({"after": last, "limit": size})
             answer = self._connection.ask("GET", f"{self._at}/documents?{asked}")
-            model = model or answer["model"]
-            if answer["model"] != model:
+            models.add(answer["model"])
+            if len(models) > 1:
                 raise EngineError("The model of the store changed during the read. Start again.")
             hits = [read_hit(fields) for fields in answer["documents"]]
             if hits:
@@ -214,14 +201,12 @@ class Client(Verbs):
             How many documents were written; one given twice counts twice.
         """
         n_written = 0
-        if vectors is None:
-            given = map(write_document, documents)
-        else:
+        if vectors is not None:
             documents = list(documents)
             if len(documents) != len(vectors):
                 raise InputError(f"Got {len(documents):,} documents but {len(vectors):,} vectors.")
-            given = map(write_document, documents, map(to_list, vectors))
-        for answer in self._send("documents", "documents", given):
+        each = repeat(None) if vectors is None else map(to_list, vectors)
+        for answer in self._send("documents", "documents", map(write_document, documents, each)):
             n_written += answer["written"]
             if progress is not None:
                 progress(n_written)
@@ -236,11 +221,9 @@ class Client(Verbs):
         check_list("ids", ids, "a list of ids")
         n_deleted = 0
         for id in ids:
-            try:
+            with suppress(NoDocumentError):
                 self._connection.ask("DELETE", self._path_of(id))
                 n_deleted += 1
-            except NoDocumentError:
-                pass
         return n_deleted
 
     def close(self) -> None:
@@ -249,8 +232,7 @@ class Client(Verbs):
 
     @cached_property
     def _limits(self) -> dict[str, int]:
-        limits: dict[str, int] = self.info()["limits"]
-        return limits
+        return dict(self.info()["limits"])
 
     def _path_of(self, id: str) -> str:
         return f"{self._at}/documents/{quote(check_id(id), safe='')}"
@@ -259,15 +241,9 @@ class Client(Verbs):
         return self._connection.ask("POST", f"{self._at}/{verb}", to_json(given(fields)))
 
     def _send(
-        self,
-        verb: str,
-        name: str,
-        items: Iterable[bytes],
-        most: int | None = None,
-        fields: Mapping[str, Any] | None = None,
+        self, verb: str, name: str, items: Iterable[bytes], most: int = sys.maxsize, **fields: Any
     ) -> Iterator[Any]:
         """Send items in as few requests as the service's limits allow; yield each answer."""
         limits = self._limits
-        most = min(limits["batch"], most or limits["batch"])
-        for body in bodies(name, items, most, limits["body"], given(fields or {})):
+        for body in bodies(name, items, min(limits["batch"], most), limits["body"], given(fields)):
             yield self._connection.ask("POST", f"{self._at}/{verb}", body)

@@ -4,7 +4,6 @@ import json
 import random
 import re
 import time
-from collections.abc import Iterator, Mapping
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from socket import EAI_NONAME, gaierror
 from ssl import SSLCertVerificationError
@@ -16,7 +15,8 @@ from vdsh.errors import EngineError, InputError
 
 BUSY = (429, 502, 503)  # said by the service, or by a proxy in front of it
 MINE = (400, 404, 413, 415, 422)  # the request is wrong, not the service
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0  # seconds between two tries
+# Seconds between two tries, longer and longer, by chance: not all clients come back at once.
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
 
 
 class Connection:
@@ -43,7 +43,9 @@ class Connection:
         self._http = kind(parts.hostname or "", parts.port, timeout=self._timeout)
         self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if token is not None:
-            self._headers["Authorization"] = f"Bearer {_check_token(token)}"
+            if not isinstance(token, str) or not re.fullmatch(r"[!-~]+", token):
+                raise InputError("token must be ASCII letters, digits and signs, without spaces.")
+            self._headers["Authorization"] = f"Bearer {token}"
         self._lock = Lock()
 
     def ask(self, method: str, path: str, body: bytes | None = None) -> Any:
@@ -61,7 +63,12 @@ class Connection:
                 f"{self.url} answers with status {status}, but not as `vdsh serve` does. "
                 "Is the address right?"
             )
-        raise failure(status, answer, self.url)
+        sentence = str(answer["error"])
+        if answer.get("code") == "no_document":
+            raise NoDocumentError(sentence)
+        raise (
+            InputError(sentence) if status in MINE else EngineError(f"{self.url} says: {sentence}")
+        )
 
     def close(self) -> None:
         """Close the connection; a further request opens it again."""
@@ -69,9 +76,10 @@ class Connection:
             self._http.close()
 
     def _send_until_answered(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
-        pauses, stop = _pauses(), time.monotonic() + self._wait
+        longest, stop = FIRST_PAUSE, time.monotonic() + self._wait
         while True:
-            kept, pause = self._http.sock is not None, next(pauses)
+            kept, pause = self._http.sock is not None, longest * random.uniform(0.5, 1.0)
+            longest = min(2 * longest, LONGEST_PAUSE)
             try:
                 status, content, asked_for = self._send(method, path, body)
             except (HTTPException, OSError) as error:
@@ -106,26 +114,8 @@ class Connection:
         return EngineError(f"{self.url} cannot be reached: {why}. Does `vdsh serve` run there?")
 
 
-def failure(status: int, answer: Mapping[str, Any], url: str) -> Exception:
-    """Make the error of an answer: ours to mend, or the service's."""
-    sentence = str(answer["error"])
-    if answer.get("code") == "no_document":
-        return NoDocumentError(sentence)
-    if status in MINE:
-        return InputError(sentence)
-    return EngineError(f"{url} says: {sentence}")
-
-
 class NoDocumentError(InputError):
     """There is no document of that id."""
-
-
-def _pauses() -> Iterator[float]:
-    """Give longer and longer pauses, each a little by chance: not all come back at once."""
-    pause = FIRST_PAUSE
-    while True:
-        yield pause * random.uniform(0.5, 1.0)
-        pause = min(2 * pause, LONGEST_PAUSE)
 
 
 def _may_pass(error: Exception) -> bool:
@@ -146,12 +136,6 @@ def _read_url(url: str) -> SplitResult:
     if parts.username is not None or parts.password is not None:
         raise InputError("A url must have no name and password. Give the token with token=…")
     return parts
-
-
-def _check_token(token: Any) -> str:
-    if not isinstance(token, str) or not re.fullmatch(r"[!-~]+", token):
-        raise InputError("token must be ASCII letters, digits and signs, without spaces.")
-    return token
 
 
 def _check_seconds(name: str, seconds: Any, least: float) -> float:

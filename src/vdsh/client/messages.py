@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from vdsh.codes import Codes, to_hex
+from vdsh.codes import to_hex
 from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.store.hits import Hit, Hits
+from vdsh.store.queries import VectorQuery
 from vdsh.store.rows import check_query_code, to_rows
 
 _NO_CODES = np.zeros((1, 0), np.uint8)  # the service encodes
@@ -48,11 +49,7 @@ def write_document(document: Document, vector: list[float] | None = None) -> byt
 
 
 def bodies(
-    name: str,
-    items: Iterable[bytes],
-    most: int,
-    most_bytes: int,
-    fields: Mapping[str, Any] | None = None,
+    name: str, items: Iterable[bytes], most: int, most_bytes: int, fields: Mapping[str, Any]
 ) -> Iterator[bytes]:
     """Put items that are JSON already into bodies of a limited length.
 
@@ -73,10 +70,12 @@ def bodies(
         yield begin + b",".join(some) + b"]}"
 
 
-def query_fields(query: str | Codes) -> dict[str, Any]:
-    """Say what to look for: a text, or a code in hex."""
+def query_fields(query: Any) -> dict[str, Any]:
+    """Say what to look for: a text, a vector, alone or with a text, or a code in hex."""
     if isinstance(query, str):
         return {"text": query}
+    if isinstance(query, VectorQuery):
+        return query_fields(query.text) | {"vector": to_list(query.vector)}
     code = check_query_code(query, 8 * len(query) if np.ndim(query) else 0)
     return {"code": to_hex(code[None])[0]}
 

@@ -5,37 +5,26 @@ from functools import cache
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import ConfigDict, Field, create_model
 from pydantic.json_schema import SkipJsonSchema
 
 from vdsh.documents import Document
 from vdsh.explain.results import Agreement, BitExplanation, TextExplanation
+from vdsh.server.json_routes import FAILURES
 from vdsh.store import Hit
 
 
-class Answer(BaseModel):
-    """A JSON object that the service gives."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-def answer(name: str, about: str, /, **fields: Any) -> type[Answer]:
+def answer(name: str, about: str, /, **fields: Any) -> Any:
     """Describe a JSON object by the types of its fields, as `create_model` takes them."""
-    made: type[Answer] = create_model(name, __base__=Answer, __doc__=about, **fields)
-    return made
+    return create_model(name, __config__=ConfigDict(extra="forbid"), __doc__=about, **fields)
 
 
 def described(
     kind: type, *, name: str | None = None, optional: Collection[str] = (), **more: Any
-) -> type[Answer]:
+) -> Any:
     """Describe the JSON object of a NamedTuple or a dataclass, with the types inside it.
 
-    Parameters
-    ----------
-    optional : collection of str
-        Fields that are left out where they are None or empty.
-    more
-        Further fields, as `answer` takes them.
+    `optional` fields are left out where they are None or empty; `more` are fields besides.
     """
     fields: dict[str, Any] = {
         field: may_have(_shape(hint)) if field in optional else (_shape(hint), ...)
@@ -104,31 +93,12 @@ Failure = answer(
 )
 
 
-def _failures(sentences: dict[int, str]) -> dict[int | str, dict[str, Any]]:
-    """Describe failures for OpenAPI."""
-    return {
-        status: {"model": Failure, "description": sentence}
-        for status, sentence in sentences.items()
-    }
+def _failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {status: {"model": Failure, "description": FAILURES[status][1]} for status in statuses}
 
 
-ALWAYS = _failures(
-    {
-        400: "The Host header is not this machine's",
-        401: "The token is missing or wrong",
-        431: "The headers are too large",
-        500: "The service failed",
-        503: "Too busy, or the store cannot be used now",
-        504: "It took too long",
-    }
-)
-INVALID = _failures({422: "A field is not as it should be"})
-ASKED = INVALID | _failures(
-    {
-        408: "The body did not arrive in time",
-        413: "The body is too large",
-        415: "The body is not application/json",
-    }
-)
-NOT_THERE = _failures({404: "No such document"})
-READ_ONLY = _failures({403: "The service, or the token, is for reading only"})
+ALWAYS = _failures(400, 401, 431, 500, 503, 504)
+INVALID = _failures(422)
+ASKED = _failures(422, 408, 413, 415)
+NOT_THERE = _failures(404)
+READ_ONLY = _failures(403)

@@ -2,14 +2,13 @@
 
 import os
 from collections.abc import AsyncIterator, Mapping
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI, Response
+from fastapi import FastAPI
 from fastapi.middleware.gzip import GZipMiddleware
-from fastapi.openapi.utils import get_openapi
 from fastapi.responses import FileResponse
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
@@ -19,11 +18,11 @@ from vdsh.errors import InputError
 from vdsh.server import document_routes, explain_routes, routes, state_routes
 from vdsh.server.answers import ALWAYS
 from vdsh.server.bodies import Limits, name_limits
-from vdsh.server.errors import add_error_handlers
 from vdsh.server.guard import Guard
+from vdsh.server.json_routes import HANDLERS
 from vdsh.server.mcp import McpEndpoint
 from vdsh.server.metrics import Metrics
-from vdsh.server.service import NAME, ByName, make_services, name_stores
+from vdsh.server.service import NAME, make_services, name_stores, opened
 from vdsh.server.tokens import Tokens, is_open, one_token
 from vdsh.store import Store
 
@@ -74,13 +73,12 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        with ExitStack() as stack:
-            for service in services.values():
-                stack.callback(service.pool.close)
-                service.pool.open()
+        with opened(services):
             yield
 
-    app = FastAPI(title="vdsh", docs_url=None, redoc_url=None, lifespan=lifespan, responses=ALWAYS)
+    shown: Any = {"title": "vdsh", "version": __version__, "description": DESCRIPTION}
+    shown |= {"docs_url": None, "redoc_url": None, "responses": ALWAYS}
+    app = FastAPI(lifespan=lifespan, exception_handlers=HANDLERS, **shown)
     app.state.services, app.state.service = services, next(iter(services.values()))
     app.state.metrics = metrics
     for part in (routes, document_routes, explain_routes, state_routes):
@@ -89,9 +87,8 @@ def create_app(
     _add_page(app)
     if find_spec("mcp") is not None:
         app.router.routes.append(Route("/mcp", McpEndpoint(services), methods=["POST"]))
-    add_error_handlers(app)
-    app.add_middleware(ByName, names=services)
-    app.add_middleware(Guard, limits=limits, tokens=tokens, metrics=metrics, logged=logged)
+    checks: Any = {"limits": limits, "tokens": tokens, "metrics": metrics, "logged": logged}
+    app.add_middleware(Guard, names=services, **checks)
     app.openapi = lambda: _describe(app, limits, token=tokens is not None)  # type: ignore[method-assign]
     return app
 
@@ -108,42 +105,30 @@ def _named(store: Source | Mapping[str, Source]) -> dict[str, Source]:
     return dict(store)
 
 
-class _PageFiles(StaticFiles):
-    """Files that are asked for each time, so that modules of two versions never meet."""
-
-    def file_response(self, *args: Any, **options: Any) -> Response:
-        response = super().file_response(*args, **options)
-        response.headers["Cache-Control"] = "no-cache"  # an ETag makes asking cheap
-        return response
-
-
 def _add_page(app: FastAPI) -> None:
     """Serve the page, and Swagger UI from an installed package: no request leaves the machine."""
 
     @app.get("/", include_in_schema=False)
     async def page() -> FileResponse:
-        return FileResponse(PAGE / "index.html", headers={"Cache-Control": "no-cache"})
+        return FileResponse(PAGE / "index.html")
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> FileResponse:
         return FileResponse(PAGE / "docs.html")
 
-    app.mount("/page", GZipMiddleware(_PageFiles(directory=PAGE, check_dir=False)))
+    app.mount("/page", GZipMiddleware(StaticFiles(directory=PAGE, check_dir=False)))
     app.mount("/docs", StaticFiles(packages=[("fastapi_offline", "static")]))
 
 
 def _describe(app: FastAPI, limits: Limits, *, token: bool) -> dict[str, Any]:
     """Make the OpenAPI description, with the limits of this service."""
-    if app.openapi_schema is None:
-        made = get_openapi(
-            title="vdsh", version=__version__, description=DESCRIPTION, routes=app.routes
-        )
-        schema = name_limits(made, limits)
-        if token:
-            scheme = {"bearer": {"type": "http", "scheme": "bearer"}}
-            schema["components"]["securitySchemes"] = scheme
-            for path, calls in schema["paths"].items():
-                for call in calls.values():
-                    call["security"] = [] if is_open(path) else [{"bearer": []}]
-        app.openapi_schema = schema
-    return app.openapi_schema
+    if app.openapi_schema is not None:
+        return app.openapi_schema
+    schema: dict[str, Any] = name_limits(FastAPI.openapi(app), limits)
+    if token:
+        schema["components"]["securitySchemes"] = {"bearer": {"type": "http", "scheme": "bearer"}}
+        for path, calls in schema["paths"].items():
+            for call in calls.values():
+                call["security"] = [] if is_open(path) else [{"bearer": []}]
+    app.openapi_schema = schema
+    return schema

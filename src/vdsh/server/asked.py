@@ -1,18 +1,18 @@
 """What was asked: a text, a code, a vector or a stored document as what a store looks for."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from vdsh.codes import Codes, from_hex, unpack
 from vdsh.server.bodies import Query
-from vdsh.server.errors import NoDocument
+from vdsh.server.json_routes import NoDocument
 from vdsh.server.pool import StorePool
 from vdsh.store import Hit, Store
 from vdsh.store.hits import ParsedQuery
 from vdsh.store.queries import VectorQuery, rank_of, read_vector
 from vdsh.store.ranking import choose_rank
+from vdsh.words import WordQuery
 
 
 class Asked(NamedTuple):
@@ -28,16 +28,10 @@ class Asked(NamedTuple):
         return self.query.code if isinstance(self.query, ParsedQuery) else self.query
 
     @property
-    def text(self) -> str | None:
-        """The query's text without words to leave out; None where it is a code or a vector."""
+    def words(self) -> WordQuery | None:
+        """The words of its text; None where it is a code or a vector."""
         is_text = isinstance(self.query, ParsedQuery) and self.query.is_text
-        return self.query.words.text if is_text else None  # type: ignore[union-attr]
-
-    @property
-    def phrases(self) -> Sequence[Sequence[str]]:
-        """The phrases of its text."""
-        words = self.query.words if isinstance(self.query, ParsedQuery) else None
-        return () if words is None else words.phrases
+        return self.query.words if is_text else None  # type: ignore[union-attr]
 
 
 async def read_query(
@@ -77,10 +71,9 @@ def find_document(store: Store, id: str | None) -> Hit:
 
 def _with_stored_code(query: ParsedQuery, hit: Hit) -> ParsedQuery:
     """Give a document's query the code that it has in the store, also where it has no words."""
-    code = from_hex([hit.code])[0]
-    chances = unpack(code[None])[0].astype(np.float64) if query.empty else query.chances
-    found = query._replace(code=code, chances=chances, empty=False, unknown=[], half=False)
-    if not query.half:
-        return found
-    bits = unpack(code[None])[0].astype(np.float64)
-    return found._replace(chances=bits, turned=2 * bits[-query.vector_bits :] - 1)
+    code = from_hex([hit.code])
+    bits = unpack(code)[0].astype(np.float64)
+    chances = bits if query.empty or query.half else query.chances
+    turned = 2 * bits[-query.vector_bits :] - 1 if query.half else query.turned
+    known = query._replace(code=code[0], chances=chances, turned=turned)
+    return known._replace(empty=False, unknown=[], half=False)

@@ -4,6 +4,8 @@ Nobody pays for a request that is wrong: a list is measured before its items are
 first error ends the search for others.
 """
 
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import orjson
@@ -45,22 +47,20 @@ class Limits(NamedTuple):
     client_seconds: float = 20.0
 
 
+@dataclass(frozen=True)
 class Limited:
     """Marks a field whose number, or length, a setting of `Limits` bounds.
 
     The limits are the context of the validation; `name` is what a complaint calls the field.
     """
 
-    def __init__(self, setting: str, name: str | None = None) -> None:
-        self.setting = setting
-        self.name = name
+    setting: str
+    name: str | None = None
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
         return core_schema.with_info_before_validator_function(self._check, handler(source))
 
-    def __get_pydantic_json_schema__(
-        self, schema: Any, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, schema: Any, handler: GetJsonSchemaHandler) -> Any:
         return {**handler(schema), "x-limit": self.setting}
 
     def _check(self, value: Any, info: ValidationInfo) -> Any:
@@ -80,12 +80,9 @@ class Body(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _check_names(cls, fields: Any) -> Any:
-        if isinstance(fields, dict):
-            for name in fields:
-                if name not in cls.model_fields:
-                    raise ValueError(
-                        f"There is no field '{name}'. See /docs for the fields there are."
-                    )
+        for name in fields if isinstance(fields, dict) else ():
+            if name not in cls.model_fields:
+                raise ValueError(f"There is no field '{name}'. See /docs for the fields there are.")
         return fields
 
 
@@ -120,11 +117,9 @@ def _check_filter(where: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_metadata(metadata: Any) -> Any:
-    try:
+    with suppress(TypeError):  # too deep, or a number too large: the store refuses it in a sentence
         size = len(orjson.dumps(metadata))
-    except TypeError:  # too deep, or a number too large: the store refuses it with a sentence
-        return metadata
-    _check_size("metadata must be", size, MOST_METADATA, " bytes of JSON")
+        _check_size("metadata must be", size, MOST_METADATA, " bytes of JSON")
     return metadata
 
 
@@ -151,14 +146,10 @@ Rank = Annotated[
         "is expected, since the model knows how sure it is of each bit of a text."
     ),
 ]
+Label = Annotated[str, Field(max_length=1000)]
 Strict = Annotated[
     bool, Field(description="Leave out hits that are only related; see `related` of a hit.")
 ]
-Unfinished = Annotated[
-    bool,
-    Field(description="The text is being typed: its last word may be the beginning of one."),
-]
-Label = Annotated[str, Field(max_length=1000)]
 Where = Annotated[
     Annotated[dict[str, Any], AfterValidator(_check_filter)] | None,
     BeforeValidator(_read_typed, json_schema_input_type=dict[str, Any] | list[str] | None),
@@ -211,7 +202,9 @@ class SearchBody(Query):
     where: Where = None
     rank: Rank = None
     strict: Strict = False
-    unfinished: Unfinished = False
+    unfinished: bool = Field(
+        False, description="The text is being typed: its last word may be the beginning of one."
+    )
     highlight: Highlight = False
 
 
@@ -238,7 +231,7 @@ class WithinBody(Query):
 
     radius: Annotated[int, Field(ge=0, le=1024)] = 2
     where: Where = None
-    limit: Annotated[int, Field(ge=1), Limited("k")] = 1000
+    limit: K = 1000
     highlight: Highlight = False
 
 

@@ -9,7 +9,8 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
@@ -22,31 +23,25 @@ from vdsh.documents import Document, DocumentReader
 from vdsh.errors import InputError, VdshError, WriteError
 from vdsh.model.model import EmptyDocumentWarning
 from vdsh.server.bodies import Limits, NewDocument
-from vdsh.server.errors import find_status, without_paths
-from vdsh.server.json_routes import complaint, with_new_model
+from vdsh.server.json_routes import complaint, find_status, with_new_model, without_paths
 from vdsh.server.service import Service
 from vdsh.store import Store
 
 KIND = "application/x-ndjson"
 BATCH = 2000  # documents that are written and answered together
 BYTES = 8 * 2**20  # that end a batch sooner
-LINGER = 2.0  # seconds
+LINGER = 2.0  # seconds to read on after an error, so that the client sees it
 AGAIN = "Send what was not written again."
 _READER = DocumentReader("the stream", "jsonl", "id", ("text",), "labels")  # as `vdsh index` reads
 
 log = logging.getLogger("vdsh.server")
 
 
-class Cut(InputError):
-    """The stream ended before it was whole."""
-
-
 def is_stream(scope: Scope) -> bool:
     """Say whether a request brings documents line by line."""
-    if scope["method"] != "POST" or not scope["path"].endswith("/documents"):
-        return False
     kinds = [value for name, value in scope["headers"] if name == b"content-type"]
-    return any(kind.partition(b";")[0].strip().lower() == KIND.encode() for kind in kinds)
+    is_ours = any(kind.partition(b";")[0].strip().lower() == KIND.encode() for kind in kinds)
+    return is_ours and scope["method"] == "POST" and scope["path"].endswith("/documents")
 
 
 class BulkAnswer(Response):
@@ -72,7 +67,8 @@ class BulkAnswer(Response):
                 raise  # there is still a status to give
             sentence = without_paths(str(error), [self.service.pool.path])
             await self._say(send, error=sentence, code=find_status(error)[1])
-            await incoming.linger()
+            if incoming.more:
+                await linger(receive)
         else:
             await self._say(send, done=True)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -131,39 +127,43 @@ def _document(line: bytes, number: int, limits: Limits, vectors: list[Any] | Non
     try:
         NewDocument.model_validate(given, context=limits)  # within the limits of one that is alone
     except ValidationError as error:
-        _READER.fail(place, complaint(error.errors(include_url=False)[0]))
+        _READER.fail(place, complaint(error))
     return read
 
 
+@dataclass
 class _Incoming:
     """The body of a request as it comes."""
 
-    def __init__(self, scope: Scope, receive: Receive, seconds: float) -> None:
-        self.scope = scope
-        self.more = True
-        self._receive = receive
-        self._seconds = seconds
+    scope: Scope
+    receive: Receive
+    seconds: float
+    more: bool = True
 
     async def read(self) -> bytes:
         """Return what came next; raise where the body will never be whole."""
         try:
-            async with asyncio.timeout(self._seconds):
-                message = await self._receive()
+            async with asyncio.timeout(self.seconds):
+                message = await self.receive()
         except TimeoutError:
             self.more = False
-            raise Cut(f"Nothing came for {self._seconds:g} s. {AGAIN}") from None
+            raise InputError(f"Nothing came for {self.seconds:g} s. {AGAIN}") from None
         self.more = message.get("more_body", False)
         if message["type"] == "http.disconnect" or self.scope.get("cut"):
-            raise Cut(f"The stream was cut before its end. {AGAIN}")
+            raise InputError(f"The stream was cut before its end. {AGAIN}")
         chunk: bytes = message.get("body", b"")
         return chunk
 
-    async def linger(self) -> None:
-        """Read on for a while: a client that still sends would not see the answer."""
-        with suppress(TimeoutError, Cut):
-            async with asyncio.timeout(LINGER):
-                while self.more:
-                    await self.read()
+
+async def linger(receive: Receive, most: float = inf) -> None:
+    """Read on for a while: a client that still sends would not see the answer."""
+    n_bytes, more = 0, True
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LINGER):
+            while more and n_bytes < most:
+                message = await receive()
+                n_bytes += len(message.get("body", b""))
+                more = message.get("more_body", False)
 
 
 async def _batches(incoming: _Incoming, most: int) -> AsyncIterator[list[bytes]]:

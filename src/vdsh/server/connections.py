@@ -13,6 +13,7 @@ import os
 import socket
 import sys
 from contextlib import suppress
+from functools import partial
 from threading import Timer
 from types import FrameType
 from typing import Any
@@ -70,7 +71,7 @@ class PatientProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Expect nothing more."""
-        for what in (HEAD, READING, LEAVING):
+        for what in list(self._timers):
             self._came(what)
         super().connection_lost(exc)
 
@@ -227,13 +228,12 @@ def listen(host: str, port: int, n_sockets: int) -> list[socket.socket]:
         for one in sockets:
             one.listen(BACKLOG)
             one.set_inheritable(True)
-    except OSError as error:  # getaddrinfo has numbers of its own
+    except OSError as error:
         for one in sockets:
             one.close()
-        own = isinstance(error, socket.gaierror) or error.errno is None
-        reason = error.strerror if own else os.strerror(error.errno or 0)
         raise InputError(
-            f"Cannot listen at {host}, port {port}: {reason}. Choose another with --port or --host."
+            f"Cannot listen at {host}, port {port}: {error.strerror}. Choose another with --port "
+            "or --host."
         ) from error
     return sockets
 
@@ -251,21 +251,24 @@ class SharingServer(uvicorn.Server):
         await self.lifespan.startup()
         if self.lifespan.should_exit:
             sys.exit(STARTUP_FAILURE)
+        config, self._loop = self.config, asyncio.get_running_loop()
+        make: Any = config.http_protocol_class
+        parts = {"server_state": self.server_state, "app_state": self.lifespan.state}
+        self._protocol = partial(make, config=config, **parts)
+        patience = config.client_seconds if config.ssl else None
+        self._tls: Any = {"ssl": config.ssl, "ssl_handshake_timeout": patience}
         own, *self._others = sockets or []
-        loop = asyncio.get_running_loop()
-        server = await loop.create_server(
-            self._protocol, sock=own, backlog=BACKLOG, **self._tls_options()
-        )
-        self.servers, self.started = [server], True
+        listening = {"sock": own, "backlog": BACKLOG, **self._tls}
+        self.servers = [await self._loop.create_server(self._protocol, **listening)]
+        self.started = True
         for other in self._others:
             other.setblocking(False)
-            loop.add_reader(other, self._wait_for_owner, loop, other)
+            self._loop.add_reader(other, self._wait_for_owner, other)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no more clients, and finish with those there are."""
-        loop = asyncio.get_running_loop()
         for other in self._others:
-            loop.remove_reader(other)
+            self._loop.remove_reader(other)
         self._others = []
         self.config.stopping = True
         await super().shutdown(sockets)
@@ -277,36 +280,23 @@ class SharingServer(uvicorn.Server):
         end.daemon = True
         end.start()
 
-    def _wait_for_owner(self, loop: asyncio.AbstractEventLoop, other: socket.socket) -> None:
-        loop.remove_reader(other)
-        loop.call_later(PATIENCE, self._help_out, loop, other)
+    def _wait_for_owner(self, other: socket.socket) -> None:
+        self._loop.remove_reader(other)
+        self._loop.call_later(PATIENCE, self._help_out, other)
 
-    def _help_out(self, loop: asyncio.AbstractEventLoop, other: socket.socket) -> None:
+    def _help_out(self, other: socket.socket) -> None:
         if other not in self._others:
             return
         try:
             while True:
                 client, _ = other.accept()
                 client.setblocking(False)
-                task = loop.create_task(self._take(loop, client))
+                task = self._loop.create_task(self._take(client))
                 self.server_state.tasks.add(task)
                 task.add_done_callback(self.server_state.tasks.discard)
         except OSError:  # nobody is left
-            loop.add_reader(other, self._wait_for_owner, loop, other)
+            self._loop.add_reader(other, self._wait_for_owner, other)
 
-    async def _take(self, loop: asyncio.AbstractEventLoop, client: socket.socket) -> None:
+    async def _take(self, client: socket.socket) -> None:
         with suppress(OSError):  # the client speaks no TLS, or went away
-            await loop.connect_accepted_socket(self._protocol, client, **self._tls_options())
-
-    def _protocol(self) -> Any:
-        make: Any = self.config.http_protocol_class
-        return make(
-            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
-        )
-
-    def _tls_options(self) -> dict[str, Any]:
-        context = self.config.ssl
-        return {
-            "ssl": context,
-            "ssl_handshake_timeout": self.config.client_seconds if context else None,
-        }
+            await self._loop.connect_accepted_socket(self._protocol, client, **self._tls)

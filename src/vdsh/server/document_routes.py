@@ -1,6 +1,7 @@
 """The calls under /v1/documents: read, write and delete documents."""
 
 from collections.abc import Callable, Coroutine
+from itertools import chain
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -12,8 +13,7 @@ from vdsh.server.answers import ASKED, INVALID, NOT_THERE, READ_ONLY, StoredDocu
 from vdsh.server.asked import find_document
 from vdsh.server.bodies import DocumentsBody
 from vdsh.server.bulk import BulkAnswer, is_stream, write
-from vdsh.server.errors import NoDocument
-from vdsh.server.json_routes import Json, JsonRoute
+from vdsh.server.json_routes import Json, JsonRoute, NoDocument
 from vdsh.server.service import ServiceDep, service_of
 from vdsh.store import Store
 
@@ -104,16 +104,13 @@ async def delete(id: Id, service: ServiceDep) -> Json:
 
 
 def _page(store: Store, after: str, limit: int) -> dict[str, Any]:
-    found: list[dict[str, Any]] = []
-    size, more = 0, False
-    for documents, codes in store.entries(after, min(READ, limit)):
-        for document, code in zip(documents, to_hex(codes), strict=True):
-            if more := len(found) == limit or size > PAGE:
-                break
-            fields = {name: getattr(document, name) for name in FIELDS}
-            found.append(fields | {"code": code})
-            size += len(document.text)
-        if more:
+    found, size, last = list[dict[str, Any]](), 0, None
+    entries = store.entries(after, min(READ, limit))
+    pairs = (zip(some, to_hex(codes), strict=True) for some, codes in entries)
+    for document, code in chain.from_iterable(pairs):
+        if len(found) == limit or size > PAGE:
+            last = found[-1]["id"]
             break
-    last = found[-1]["id"] if more else None
+        found.append({name: getattr(document, name) for name in FIELDS} | {"code": code})
+        size += len(document.text)
     return {"documents": found, "next": last, "model": store.model.fingerprint}

@@ -11,13 +11,13 @@ from fastapi import APIRouter, Path, Request, Response
 from vdsh import corpus_map
 from vdsh.corpus_map import CorpusMap
 from vdsh.errors import FolderError, MissingFileError
+from vdsh.explain import as_fields, explain_bits, explain_pair, explain_text
 from vdsh.model import Model
 from vdsh.server import answers
 from vdsh.server.answers import ASKED, NOT_THERE, answer
 from vdsh.server.asked import text_of
 from vdsh.server.bodies import ExplainBody
-from vdsh.server.errors import NotFound
-from vdsh.server.json_routes import Json, JsonRoute
+from vdsh.server.json_routes import Json, JsonRoute, NotFound
 from vdsh.server.pool import StorePool
 from vdsh.server.service import ServiceDep
 from vdsh.store import Store
@@ -45,7 +45,6 @@ MapAnswer = answer(
 @router.post("", response_model=answers.ExplainAnswer, responses=ASKED | NOT_THERE)
 async def explain(body: ExplainBody, service: ServiceDep) -> Json:
     """Say which words of a text set which bits; with another text, where the two agree."""
-    from vdsh.explain import as_fields, explain_pair, explain_text
 
     def work(store: Store) -> Any:
         hasher = service.pool.model
@@ -73,10 +72,8 @@ async def bit(bit: Annotated[int, Path(ge=0)], service: ServiceDep) -> Json:
 
 
 def _bits(pool: StorePool) -> list[Any]:
-    from vdsh.explain import as_fields, explain_bits
-
     model = pool.model
-    return pool.memo.get("bits", model, lambda: [as_fields(bit) for bit in explain_bits(model)])
+    return pool.memo("bits", model, lambda: [as_fields(bit) for bit in explain_bits(model)])
 
 
 @map_router.get("", response_model=MapAnswer, responses=NOT_THERE)
@@ -106,7 +103,7 @@ def _version(pool: StorePool) -> tuple[File, int, Model]:
 
 def _read_map(pool: StorePool) -> CorpusMap:
     version = _version(pool)
-    return pool.memo.get("map", version, lambda: _load(version[0], version[2]))
+    return pool.memo("map", version, lambda: _load(version[0], version[2]))
 
 
 def _load(path: File, model: Model) -> CorpusMap:
@@ -122,7 +119,7 @@ def _load(path: File, model: Model) -> CorpusMap:
 
 
 def _answer(pool: StorePool, *, packed: bool) -> bytes:
-    written = pool.memo.get("packed map", _version(pool), lambda: _written(_read_map(pool)))
+    written = pool.memo("packed map", _version(pool), lambda: _written(_read_map(pool)))
     return written if packed else gzip.decompress(written)
 
 

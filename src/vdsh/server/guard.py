@@ -5,18 +5,19 @@ import logging
 import os
 import time
 import uuid
-from collections.abc import MutableMapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vdsh.server.bodies import Limits
-from vdsh.server.bulk import is_stream
-from vdsh.server.json_routes import Json, failure
+from vdsh.server.bulk import is_stream, linger
+from vdsh.server.json_routes import failure
 from vdsh.server.metrics import Metrics
+from vdsh.server.service import take_name
 from vdsh.server.tokens import Tokens, is_loopback, is_open, without_port
 
-LINGER = 2.0  # seconds to read on after a body that is too large, so that the client sees why
 HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -28,34 +29,35 @@ POLICY = (
 )
 # Swagger UI styles its elements itself and carries its icons as data.
 DOCS_POLICY = POLICY + b"; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
+CLOSE = {"Connection": "close"}
 
 log = logging.getLogger("vdsh.server")
 requests = logging.getLogger("vdsh.access")
 
 
+class _Refused(Exception):
+    """A request that gets no further; takes what `failure` takes."""
+
+    def __init__(self, *said: Any, **options: Any) -> None:
+        self.answer = failure(*said, **options)
+
+
+@dataclass(eq=False)
 class Guard:
     """An ASGI application around the application.
 
     `tokens`: None lets only this machine ask: the Host header must be a loopback name, since
-    otherwise a web page could reach the service under a name of its own (DNS rebinding). `logged`:
-    whether requests are logged.
+    otherwise a web page could reach the service under a name of its own (DNS rebinding). `names`:
+    those of the stores. `logged`: whether requests are logged.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        limits: Limits,
-        tokens: Tokens | None,
-        metrics: Metrics,
-        logged: bool,
-    ) -> None:
-        self.app = app
-        self.limits = limits
-        self.tokens = tokens
-        self.metrics = metrics
-        self.logged = logged
-        self.n_running = 0
+    app: ASGIApp
+    limits: Limits
+    tokens: Tokens | None
+    names: Collection[str]
+    metrics: Metrics
+    logged: bool
+    n_running: int = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Take a request."""
@@ -75,40 +77,33 @@ class Guard:
             self._note(scope, answer)
 
     async def _handle(self, scope: Scope, receive: Receive, answer: "_Sender") -> None:
-        headers = dict(scope["headers"])
-        refusal = self._refuse(scope, headers)
-        if refusal is None and is_stream(scope):
-            refusal = await self._answer(scope, receive, answer, seconds=None)
-        elif refusal is None:
-            body = await self._read(scope, headers, receive) if takes_body(scope) else b""
-            if isinstance(body, bytes):
-                again = _replay(body, receive)
-                refusal = await self._answer(scope, again, answer, seconds=self.limits.seconds)
-            else:
-                refusal = body
-        if refusal is not None and not answer.status:
-            await refusal(scope, receive, answer)
-
-    async def _answer(
-        self, scope: Scope, receive: Receive, answer: "_Sender", *, seconds: float | None
-    ) -> Json | None:
-        """Let the application answer in time; return what to say where it does not."""
+        """Let the application answer in time, or say why not."""
+        headers, streams, seconds = dict(scope["headers"]), is_stream(scope), self.limits.seconds
         try:
-            async with asyncio.timeout(seconds):
-                await self.app(scope, receive, answer)
+            self._check(scope, headers)
+            if not streams:
+                receive = _replay(await self._read(scope, headers, receive), receive)
+            said = take_name(scope, self.names)
+            if said is None:
+                async with asyncio.timeout(None if streams else seconds):
+                    await self.app(scope, receive, answer)
+                return
+        except _Refused as refused:
+            said = refused.answer
         except TimeoutError:
-            return failure(504, f"It took more than {seconds:g} s. Ask for less, or later.")
+            said = failure(504, f"It took more than {seconds:g} s. Ask for less, or later.")
         except Exception as error:
             if answer.status:
                 raise
             log.error("A request failed.", exc_info=error)
-            return failure(500, "The service failed. Its log says why.")
-        return None
+            said = failure(500, "The service failed. Its log says why.")
+        if not answer.status:
+            await said(scope, receive, answer)
 
-    def _refuse(self, scope: Scope, headers: MutableMapping[bytes, bytes]) -> Json | None:
+    def _check(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
         host = headers.get(b"host", b"").decode("latin-1")
         if self.tokens is None and not is_loopback(without_port(host)):
-            return failure(
+            raise _Refused(
                 400, "The Host header is not a name of this machine. Ask at http://127.0.0.1."
             )
         if self.tokens and not is_open(scope["path"]):
@@ -117,20 +112,19 @@ class Guard:
                 sentence = "The token is missing or wrong. Send it as: Authorization: Bearer TOKEN"
                 if token:
                     sentence = f"The token '{token.name}' has expired. Ask for a new one."
-                return failure(401, sentence, {"WWW-Authenticate": "Bearer"})
+                raise _Refused(401, sentence, {"WWW-Authenticate": "Bearer"})
         if self.n_running > self.limits.waiting:
             sentence = "The service is too busy. Try again soon."
-            return failure(503, sentence, {"Retry-After": "1"}, code="busy")
-        if scope["method"] in ("POST", "PUT", "PATCH") and not is_stream(scope):
+            raise _Refused(503, sentence, {"Retry-After": "1"}, code="busy")
+        if _brings_body(scope) and not is_stream(scope):
             kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
             if kind != b"application/json":
-                return failure(415, "Send JSON, with the header Content-Type: application/json.")
-        return None
+                raise _Refused(415, "Send JSON, with the header Content-Type: application/json.")
 
-    async def _read(
-        self, scope: Scope, headers: MutableMapping[bytes, bytes], receive: Receive
-    ) -> bytes | Json:
-        """Read the body, or say why not."""
+    async def _read(self, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
+        """Read the body; where nobody has shown a token it is thrown away, and costs no memory."""
+        if not _brings_body(scope) or is_open(scope["path"]):
+            return b""
         most, body = self.limits.body, bytearray()
         declared = headers.get(b"content-length", b"")
         too_large = declared.isdigit() and int(declared) > most
@@ -144,13 +138,13 @@ class Guard:
                     too_large = len(body) > most
         except TimeoutError:
             sentence = f"The body did not arrive within {self.limits.client_seconds:g} s."
-            return failure(408, sentence, {"Connection": "close"})
+            raise _Refused(408, sentence, CLOSE) from None
         if too_large:
-            await _linger(receive, 4 * most)
+            await linger(receive, 4 * most)
             sentence = f"The body must be at most {most:,} bytes. Send fewer or shorter texts."
-            return failure(413, sentence, {"Connection": "close"})
+            raise _Refused(413, sentence, CLOSE)
         if scope.get("cut"):
-            return failure(400, "The request ended before its body did.", {"Connection": "close"})
+            raise _Refused(400, "The request ended before its body did.", CLOSE)
         return bytes(body)
 
     def _note(self, scope: Scope, answer: "_Sender") -> None:
@@ -172,12 +166,8 @@ class Guard:
         requests.info("request", fields)
 
 
-def takes_body(scope: Scope) -> bool:
-    """Say whether a request's body is read at all: not where nobody has shown a token.
-
-    A body that is not read is thrown away as it arrives, and costs no memory.
-    """
-    return scope["method"] in ("POST", "PUT", "PATCH") and not is_open(scope["path"])
+def _brings_body(scope: Scope) -> bool:
+    return scope["method"] in ("POST", "PUT", "PATCH")
 
 
 class _Sender:
@@ -203,11 +193,14 @@ class _Sender:
         await self._send(message)
 
     def _headers(self) -> list[tuple[bytes, bytes]]:
-        is_manual = self.path.startswith("/docs")
-        headers = [(b"content-security-policy", DOCS_POLICY if is_manual else POLICY)]
+        policy = DOCS_POLICY if self.path.startswith("/docs") else POLICY
+        headers = [(b"content-security-policy", policy), (b"x-request-id", self.id.encode())]
         if self.path.startswith("/v1/"):
             headers.append((b"cache-control", b"no-store"))
-        return [*headers, (b"x-request-id", self.id.encode()), *HEADERS]
+        elif self.path == "/" or self.path.startswith("/page/"):
+            # Modules of two versions must never meet; an ETag makes asking each time cheap.
+            headers.append((b"cache-control", b"no-cache"))
+        return headers + HEADERS
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
@@ -218,15 +211,3 @@ def _replay(body: bytes, receive: Receive) -> Receive:
         return messages.pop() if messages else await receive()
 
     return again
-
-
-async def _linger(receive: Receive, most: int) -> None:
-    n_bytes, more = 0, True
-    try:
-        async with asyncio.timeout(LINGER):
-            while more and n_bytes < most:
-                message = await receive()
-                n_bytes += len(message.get("body", b""))
-                more = message.get("more_body", False)
-    except TimeoutError:
-        pass

@@ -1,9 +1,11 @@
-"""JSON in and out: orjson both ways, and pydantic's complaints as sentences."""
+"""JSON in and out: orjson both ways, and errors as sentences with a status."""
 
 import asyncio
 import gc
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+import logging
+import re
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from reprlib import repr as short
@@ -11,35 +13,54 @@ from typing import Any, TypeVar
 
 import orjson
 from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
+from starlette.exceptions import HTTPException
 
-from vdsh.errors import InputError
+from vdsh.errors import EngineError, FolderError, InputError, VdshError, WriteError
 from vdsh.server.bodies import Limits
 from vdsh.store.engine import ModelChangedError
 
-# What programs compare; the sentence beside it is for people and may change.
-CODES = {
-    400: "bad_request",
-    401: "unauthorized",
-    403: "forbidden",
-    404: "not_found",
-    405: "method_not_allowed",
-    408: "request_timeout",
-    413: "body_too_large",
-    415: "not_json",
-    422: "invalid",
-    431: "head_too_large",
-    500: "internal",
-    503: "unavailable",
-    504: "timeout",
+# What programs compare, and what the description says; the sentence of an answer may change.
+FAILURES = {
+    400: ("bad_request", "The Host header is not this machine's"),
+    401: ("unauthorized", "The token is missing or wrong"),
+    403: ("forbidden", "The service, or the token, is for reading only"),
+    404: ("not_found", "No such document"),
+    405: ("method_not_allowed", "The method is not for this path"),
+    408: ("request_timeout", "The body did not arrive in time"),
+    413: ("body_too_large", "The body is too large"),
+    415: ("not_json", "The body is not application/json"),
+    422: ("invalid", "A field is not as it should be"),
+    431: ("head_too_large", "The headers are too large"),
+    500: ("internal", "The service failed"),
+    503: ("unavailable", "Too busy, or the store cannot be used now"),
+    504: ("timeout", "It took too long"),
 }
 T = TypeVar("T")
-KINDS = ("str", "none")
 LARGE = 2**16  # bytes of a body that is read in a thread
 HANDLES = 16  # of a pool, at most
 
+log = logging.getLogger("vdsh.server")
 _reader = ThreadPoolExecutor(1, thread_name_prefix="vdsh-reader")
+
+
+class NotFound(VdshError, LookupError):
+    """There is no such document, bit or map."""
+
+
+class NoDocument(NotFound):
+    """There is no document of that id."""
+
+    code = "no_document"
+
+    def __init__(self, id: str | None) -> None:
+        super().__init__(f"There is no document '{id}'.")
+
+
+class Forbidden(VdshError, PermissionError):
+    """The service does not change documents."""
 
 
 class Json(Response):
@@ -55,22 +76,6 @@ class Json(Response):
             return json.dumps(content, ensure_ascii=False).encode()
 
 
-class _ReadRequest(Request):
-    """A request whose body was read and checked already.
-
-    FastAPI takes an object of the right class as it is.
-    """
-
-    content: bytes
-    checked: Any
-
-    async def body(self) -> bytes:
-        return self.content
-
-    async def json(self) -> Any:
-        return self.checked
-
-
 class JsonRoute(APIRoute):
     """A route whose bodies are read by orjson and checked up to the first error.
 
@@ -84,22 +89,17 @@ class JsonRoute(APIRoute):
         model: Any = self.body_field and self.body_field.field_info.annotation
 
         async def answer(request: Request) -> Response:
+            if model is not None:
+                given = (await request.body(), model, request.app.state.service.limits)
+                if len(given[0]) < LARGE:
+                    checked = read_body(*given)
+                else:
+                    loop = asyncio.get_running_loop()
+                    checked = await loop.run_in_executor(_reader, _read_large, *given)
+                request._json = checked  # FastAPI takes an object of the right class as it is
             return await with_new_model(lambda: handle(request))
 
-        async def read_first(request: Request) -> Response:
-            if model is None:
-                return await answer(request)
-            read = _ReadRequest(request.scope)
-            read.content = await request.body()
-            given = (read.content, model, request.app.state.service.limits)
-            if len(read.content) < LARGE:
-                read.checked = read_body(*given)
-            else:
-                loop = asyncio.get_running_loop()
-                read.checked = await loop.run_in_executor(_reader, _read_large, *given)
-            return await answer(read)
-
-        return read_first
+        return answer
 
 
 async def with_new_model(work: Callable[[], Awaitable[T]]) -> T:
@@ -117,7 +117,7 @@ def read_body(content: bytes, model: type[BaseModel], limits: Limits) -> BaseMod
     except orjson.JSONDecodeError as error:
         raise InputError(f"The body is broken JSON: {error.msg}.") from None
     except ValidationError as error:
-        raise InputError(complaint(error.errors(include_url=False)[0])) from None
+        raise InputError(complaint(error)) from None
 
 
 def _read_large(content: bytes, model: type[BaseModel], limits: Limits) -> BaseModel:
@@ -129,23 +129,65 @@ def _read_large(content: bytes, model: type[BaseModel], limits: Limits) -> BaseM
 
 
 def failure(
-    status: int, sentence: str, headers: dict[str, str] | None = None, *, code: str | None = None
+    status: int, sentence: str, headers: Mapping[str, str] | None = None, *, code: str | None = None
 ) -> Json:
     """Answer with an error: a sentence, and a code for programs, the usual one of its status."""
-    return Json({"error": sentence, "code": code or CODES[status]}, status, headers)
+    return Json({"error": sentence, "code": code or FAILURES[status][0]}, status, headers)
 
 
-def complaint(error: Mapping[str, Any]) -> str:
-    """Say in a sentence what pydantic found wrong."""
-    place = ".".join(str(part) for part in error["loc"] if _is_field(part))
-    if error["type"] == "value_error":
-        return str(error["ctx"]["error"])
-    if error["type"] == "missing":
+def complaint(error: ValidationError | RequestValidationError) -> str:
+    """Say in a sentence what pydantic found wrong first."""
+    first: Any = error.errors()[0]
+    if first["type"] == "value_error":
+        return str(first["ctx"]["error"])
+    # FastAPI says which part of a request it was; pydantic, which kind of a field that has several.
+    parts = first["loc"][1:] if isinstance(error, RequestValidationError) else first["loc"]
+    names = [str(part) for part in parts if isinstance(part, int) or part.isidentifier()]
+    place = ".".join(name for name in names if name not in ("str", "none"))
+    if first["type"] == "missing":
         return f"The field '{place}' is missing."
-    said = f"{error['msg']}. Got {short(error['input'])}."
+    said = f"{first['msg']}. Got {short(first['input'])}."
     return f"{place}: {said}" if place else said
 
 
-def _is_field(part: str | int) -> bool:
-    """Tell names and numbers from what pydantic calls the kinds of a field that has several."""
-    return isinstance(part, int) or (part.isidentifier() and part not in KINDS)
+BROKEN = (FolderError, EngineError)  # a database that is damaged or away
+_STATUS = ((NotFound, 404), (Forbidden, 403), (InputError, 422), (WriteError, 503), (BROKEN, 503))
+
+
+def without_paths(sentence: str, paths: Iterable[str]) -> str:
+    """Call a store "the store": where it lies is not the business of a client."""
+    some = "|".join(re.escape(path) for path in paths if path)
+    return re.sub(f"'(?:{some})[^']*'", "the store", sentence) if some else sentence
+
+
+def find_status(error: VdshError) -> tuple[int, str]:
+    """Return the status and the code of an error."""
+    status = next((status for kinds, status in _STATUS if isinstance(error, kinds)), 500)
+    return status, getattr(error, "code", FAILURES[status][0])
+
+
+async def _ours(request: Request, error: Any) -> Response:
+    status, code = find_status(error)
+    if status == 500:
+        raise error  # as any bug: `guard` answers
+    if isinstance(error, BROKEN):
+        log.error("A store could not be asked.", exc_info=error)
+    paths = [service.pool.path for service in request.app.state.services.values()]
+    return failure(status, without_paths(str(error), paths), code=code)
+
+
+async def _invalid(_: Request, error: Any) -> Response:
+    return failure(422, complaint(error))
+
+
+async def _http(request: Request, error: Any) -> Response:
+    path = request.scope.get("asked", request.url.path)
+    sentences = {
+        404: f"There is nothing at {path}. See /docs.",
+        405: f"{request.method} is not for {path}. See /docs.",
+    }
+    sentence = sentences.get(error.status_code, str(error.detail))
+    return failure(error.status_code, sentence, error.headers)
+
+
+HANDLERS: Any = {VdshError: _ours, RequestValidationError: _invalid, HTTPException: _http}

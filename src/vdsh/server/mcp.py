@@ -6,6 +6,7 @@ The SDK takes a second to import, so that is done when somebody asks.
 import asyncio
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -20,9 +21,8 @@ from vdsh.errors import InputError, VdshError
 from vdsh.server.asked import find_document, read_query
 from vdsh.server.bodies import Body, DocumentsBody, Id, Query, Text, Where, name_limits
 from vdsh.server.bulk import write
-from vdsh.server.errors import find_status, without_paths
-from vdsh.server.json_routes import complaint, failure, with_new_model
-from vdsh.server.service import Service
+from vdsh.server.json_routes import complaint, failure, find_status, with_new_model, without_paths
+from vdsh.server.service import Service, opened
 from vdsh.store import Hit, Hits, Store
 from vdsh.store.searching import distinct
 
@@ -109,17 +109,15 @@ async def list_stores(body: Body, services: Services) -> Answer:
 
 async def add(body: _Add, services: Services) -> Answer:
     """Write documents; one whose id is there already replaces the old one."""
-    written = await _chosen(body, services, writes=True).pool.call(
-        lambda store: write(store, *body.read())
-    )
+    pool = _chosen(body, services, writes=True).pool
+    written = await pool.call(lambda store: write(store, *body.read()))
     return f"{written:,} documents were written.", {"written": written}
 
 
 async def delete(body: _Delete, services: Services) -> Answer:
     """Delete documents by their ids."""
-    deleted = await _chosen(body, services, writes=True).pool.call(
-        lambda store: store.delete(body.ids)
-    )
+    pool = _chosen(body, services, writes=True).pool
+    deleted = await pool.call(lambda store: store.delete(body.ids))
     return f"{deleted:,} documents were deleted.", {"deleted": deleted}
 
 
@@ -140,27 +138,25 @@ async def _find(query: Query, body: _Finding, services: Services) -> Answer:
     pool = _chosen(body, services).pool
     asked = await read_query(query, None, pool)
 
-    def work(store: Store) -> tuple[list[dict[str, Any]], str | None]:
+    def work(store: Store) -> Answer:
         def others(n: int) -> Hits:
             hits = store.search(asked.query, n + 1, where=body.where, rank=asked.rank)
             hits[:] = [hit for hit in hits if hit.id != asked.id][:n]
             return hits
 
-        hits = distinct(others, body.k)
-        return [_shown(hit) for hit in hits], hits.warning
+        hits, lines, found = distinct(others, body.k), list[str](), list[dict[str, Any]]()
+        for hit in hits:
+            fields: dict[str, Any] = {"id": hit.id}
+            fields |= {} if hit.score is None else {"score": round(hit.score, 3)}
+            fields |= {"copies": hit.copies} if hit.copies else {}
+            fields |= {"passage": hit.passage(PASSAGE), **_about(hit)}
+            found.append(fields)
+            end = f" ({hit.copies:,} more like it)" if hit.copies else ""
+            lines.append(f"{hit.id} {fields['labels'] or ''}{end}\n  {fields['passage']}")
+        note = hits.warning or ("" if hits else "Nothing was found.")
+        return "\n".join([*lines, note]), {"hits": found} | ({"note": note} if note else {})
 
-    hits, warning = await pool.call(work)
-    note = warning or ("" if hits else "Nothing was found.")
-    ends = [f" ({n:,} more like it)" if (n := hit.get("copies")) else "" for hit in hits]
-    both = zip(hits, ends, strict=True)
-    lines = [f"{hit['id']} {hit['labels'] or ''}{end}\n  {hit['passage']}" for hit, end in both]
-    return "\n".join([*lines, note]), {"hits": hits} | ({"note": note} if note else {})
-
-
-def _shown(hit: Hit) -> dict[str, Any]:
-    score = {} if hit.score is None else {"score": round(hit.score, 3)}
-    score |= {"copies": hit.copies} if hit.copies else {}
-    return {"id": hit.id, **score, "passage": hit.passage(PASSAGE), **_about(hit)}
+    return await pool.call(work)
 
 
 def _about(hit: Hit) -> dict[str, Any]:
@@ -170,9 +166,8 @@ def _about(hit: Hit) -> dict[str, Any]:
 
 
 def _describe(store: Store) -> dict[str, Any]:
-    facts = store.info()
-    fields, labels = _bounded(facts["fields"]), _bounded(store.labels())
-    return {"documents": facts["documents"], "fields": fields, "labels": labels}
+    facts, labels = store.info(), _bounded(store.labels())
+    return {"documents": facts["documents"], "fields": _bounded(facts["fields"]), "labels": labels}
 
 
 def _bounded(names: Any) -> list[str]:
@@ -229,8 +224,7 @@ async def _call(name: str, arguments: dict[str, Any], services: Services) -> Ans
         async with asyncio.timeout(limits.seconds):
             return await with_new_model(lambda: run(body, services))
     except ValidationError as error:
-        said = complaint(error.errors(include_url=False)[0])
-        return said.replace("See /docs for", "The tool's schema has"), None
+        return complaint(error).replace("See /docs for", "The tool's schema has"), None
     except VdshError as error:
         if find_status(error)[0] >= 500:
             log.error("A store could not be asked.", exc_info=error)
@@ -246,26 +240,21 @@ async def serve_stdio(services: Services) -> None:
     """Speak with the process that started this one, over standard input and output."""
     from mcp.server.stdio import stdio_server
 
-    server, pools = make_server(services), [service.pool for service in services.values()]
-    try:
-        for pool in pools:
-            pool.open()
+    server = make_server(services)
+    with opened(services):
         async with stdio_server() as (read, write):
             await server.run(read, write, server.create_initialization_options())
-    finally:
-        for pool in pools:
-            pool.close()
 
 
+@dataclass(eq=False)
 class McpEndpoint:
     """An ASGI application: each POST is a message and its answer, on any worker.
 
     Tokens, the Host header, time and size are the matter of `guard`, as for all paths.
     """
 
-    def __init__(self, services: Services) -> None:
-        self.services = services
-        self._server: Any = None
+    services: Services
+    _server: Any = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Take a request."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
+from math import inf
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -17,7 +17,7 @@ from vdsh import corpus_map
 from vdsh.errors import DamageError, VdshError
 from vdsh.jit import load_kernels
 from vdsh.model import Model
-from vdsh.server.errors import without_paths
+from vdsh.server.json_routes import without_paths
 from vdsh.store import Store, open_store
 from vdsh.store.engine import ModelChangedError
 from vdsh.store.hits import ParsedQuery
@@ -33,63 +33,23 @@ AGAIN = 0.05  # seconds after which a question that goes on is interrupted once 
 LAST = 2.0  # seconds for questions to end when the service does
 
 
-class Memo:
-    """Keeps the newest version of each thing.
-
-    >>> memo = Memo()
-    >>> memo.get("map", 1, lambda: "old"), memo.get("map", 1, lambda: "new")
-    ('old', 'old')
-    """
-
-    def __init__(self) -> None:
-        self._kept: dict[str, tuple[Any, Any]] = {}
-
-    def get(self, what: str, version: Any, make: Callable[[], T]) -> T:
-        """Return the thing of that version; what is kept of another one is forgotten."""
-        kept = self._kept.get(what)
-        if kept is None or kept[0] != version:
-            kept = self._kept[what] = (version, make())
-        found: T = kept[1]
-        return found
-
-
 class StorePool:
     """Handles of one store, each used by one thread at a time.
 
-    The threads of one handle take turns, so several handles let a quick call pass a slow one.
-
-    Parameters
-    ----------
-    source : path or Store
-        A store that is open already is used as it is, and left open.
-    device : str, default="cpu"
-        Where codes are searched, as `open_store` takes it.
-
-    Attributes
-    ----------
-    model : Model
-        The store's model, which the handles share, as they share the index. Where the store was
-        encoded anew with another one, it is that one from the next search on.
-    path : str
-        The store's folder.
-    memo : Memo
-        What was made of it and is asked for again.
-    bulk : asyncio.Lock
-        Streams write one after the other, as the store does: searches find a free handle.
+    The threads of one handle take turns, so several handles let a quick call pass a slow one. A
+    store that is open already is used as it is, and left open.
     """
 
+    # The handles share it, as they share the index. Where the store was encoded anew with another
+    # one, it is that one from the next search on.
     model: Model
-    path: str = ""
+    path: str = ""  # the store's folder
 
     def __init__(
-        self,
-        source: str | os.PathLike[str] | Store,
-        *,
-        handles: int = HANDLES,
-        device: str = "cpu",
+        self, source: str | os.PathLike[str] | Store, *, handles: int = HANDLES, device: str = "cpu"
     ) -> None:
-        self.memo = Memo()
-        self.bulk = asyncio.Lock()
+        self._kept: dict[str, tuple[Any, Any]] = {}
+        self.bulk = asyncio.Lock()  # streams write in turn: searches find a free handle
         self._source, self._device = source, device
         # The threads of an open store take turns: a second handle would wait for the first.
         self._n_handles = 1 if isinstance(source, Store) else handles
@@ -103,29 +63,22 @@ class StorePool:
         self._questions: set[_Question] = set()
         self._damaged = False
 
-    def trouble(self) -> str | None:
-        """Say why the store should not be asked now, if it should not."""
-        if not self._handles:
-            return "The store is not open yet."
-        if not self._handles[0].is_in_place():
-            return (
-                "The store was removed or replaced, or its database cut short, while it was "
-                "served. Start the service again."
-            )
-        if self._damaged:
-            return "The database of the store is damaged. Restore a copy and start the service."
-        waited = self._waited()
-        if waited > SLOW:
-            return f"The store is busy: a question has waited for {waited:.0f} s."
-        return None
-
     async def find_trouble(self) -> str | None:
-        """Ask the store how many documents it has, and say what is wrong if it cannot tell."""
+        """Say why the store should not be asked now, or cannot count its documents."""
         try:
-            if (known := self.trouble()) is not None:
-                return known
+            if not self._handles:
+                return "The store is not open yet."
+            if not self._handles[0].is_in_place():
+                return (
+                    "The store was removed or replaced, or its database cut short, while it was "
+                    "served. Start the service again."
+                )
+            if self._damaged:
+                return "The database of the store is damaged. Restore a copy and start the service."
+            if (waited := self._waited()) > SLOW:
+                return f"The store is busy: a question has waited for {waited:.0f} s."
             async with asyncio.timeout(SLOW):
-                await self.call(lambda store: store.count())
+                await self.call(len)
         except TimeoutError:
             return f"The store is busy: it did not answer within {SLOW:g} s."
         except ModelChangedError:  # it answers, with a new model
@@ -138,23 +91,25 @@ class StorePool:
         """Say whether `vdsh research map` was run on the store."""
         return Path(self.path, corpus_map.FILE).exists()
 
+    def memo(self, what: str, version: Any, make: Callable[[], T]) -> T:
+        """Return the thing of that version; what is kept of another one is forgotten."""
+        kept = self._kept.get(what)
+        if kept is None or kept[0] != version:
+            kept = self._kept[what] = (version, make())
+        found: T = kept[1]
+        return found
+
     def open(self) -> None:
         """Open the store, load its model and search once; a second call does nothing."""
         with self._lock:
             if not self._handles:
                 self._handles = self._open()
-                for handle in self._handles:
-                    self._free.put(handle)
 
     def close(self) -> None:
         """Interrupt what still runs and give the store back, unless a thread hangs in it."""
         for threads in (self._threads, self._encoder):
             threads.shutdown(wait=False, cancel_futures=True)
-        deadline = time.monotonic() + LAST
-        while self._questions and time.monotonic() < deadline:
-            for question in list(self._questions):
-                question.interrupt()
-            time.sleep(AGAIN)
+        self._give_up(self._questions, time.monotonic() + LAST)
         if not isinstance(self._source, Store) and not self._questions:
             for handle in self._handles:
                 handle.close()
@@ -166,8 +121,8 @@ class StorePool:
             await self.call(lambda _: None)
         found: list[ParsedQuery] = []
         while some := texts[len(found) : len(found) + TOGETHER]:
-            encode = partial(_encode, self.model, some, rank)
-            found += await asyncio.get_running_loop().run_in_executor(self._encoder, encode)
+            loop = asyncio.get_running_loop()
+            found += await loop.run_in_executor(self._encoder, _encode, self.model, some, rank)
         return found
 
     async def call(self, work: Callable[[Store], T]) -> T:
@@ -180,17 +135,18 @@ class StorePool:
             return await asyncio.wrap_future(running)
         except asyncio.CancelledError:
             # In a thread: a database elsewhere is asked over the network to give up.
-            Thread(target=self._give_up, args=(question,), daemon=True).start()
+            Thread(target=self._give_up, args=({question},), daemon=True).start()
             raise
 
     async def compute(self, work: Callable[[], T]) -> T:
         """Run `work()`, which needs no handle, in a thread; it should be short."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
-    def _give_up(self, question: "_Question") -> None:
-        """Interrupt a question until it ends: it may just be between two statements."""
-        while question in self._questions:
-            question.interrupt()
+    def _give_up(self, questions: "set[_Question]", deadline: float = inf) -> None:
+        """Interrupt questions until they end: one may just be between two statements."""
+        while (left := questions & self._questions) and time.monotonic() < deadline:
+            for question in left:
+                question.interrupt()
             time.sleep(AGAIN)
 
     def _run(self, work: Callable[[Store], T], question: "_Question") -> T:
@@ -241,21 +197,20 @@ class StorePool:
 
     def _open(self) -> list[Store]:
         load_kernels()
-        source = self._source
+        source: Any = self._source
+        how: Any = {"create": False, "wait": WAIT, "device": self._device}
+        handles: list[Store] = [source] if isinstance(source, Store) else []
         with ExitStack() as opened:  # closed again where one of them, or the model, is missing
-            if isinstance(source, Store):
-                handles = [source]
-            else:
-                how: Any = {"create": False, "wait": WAIT, "device": self._device}
-                handles = [opened.enter_context(open_store(source, **how))]
-                for _ in range(self._n_handles - 1):
-                    another = open_store(source, handles[0].model, **how)
-                    handles.append(opened.enter_context(another))
+            for _ in range(self._n_handles - len(handles)):
+                model = handles[0].model if handles else None
+                handles.append(opened.enter_context(open_store(source, model, **how)))
             self.model, self.path = handles[0].model, handles[0].info()["path"]
             self._models = {handle: handle.model for handle in handles}
             for handle in handles:
                 handle.search("anything", k=1)  # nobody who asks waits for codes to be read
             opened.pop_all()
+        for handle in handles:
+            self._free.put(handle)
         return handles
 
 

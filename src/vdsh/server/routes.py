@@ -5,7 +5,7 @@ from collections import Counter
 from contextlib import suppress
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import APIRouter
 from pydantic import Field
@@ -15,32 +15,21 @@ from vdsh.codes import to_hex
 from vdsh.corpus_map import MOST_VALUES, small_fields, title
 from vdsh.documents import Document
 from vdsh.errors import InputError
-from vdsh.server import answers
+from vdsh.explain import as_fields
+from vdsh.explain.highlights import Highlight, Highlighter, portions
+from vdsh.server import answers, bodies
 from vdsh.server.answers import ASKED, NOT_THERE, answer, described
 from vdsh.server.asked import Asked, read_query
-from vdsh.server.bodies import (
-    CountBody,
-    EncodeBody,
-    Limits,
-    SearchBody,
-    SearchManyBody,
-    WithinBody,
-)
-from vdsh.server.errors import NotFound
 from vdsh.server.explain_routes import find_place
-from vdsh.server.json_routes import Json, JsonRoute
+from vdsh.server.json_routes import Json, JsonRoute, NotFound
 from vdsh.server.pool import StorePool
 from vdsh.server.service import ServiceDep, read_examples
 from vdsh.store import Hit, Hits, Store
 from vdsh.store.engine import ModelChangedError
-from vdsh.store.hits import ParsedQuery, Within
 from vdsh.store.ranking import choose_rank
 from vdsh.store.searching import distinct
 from vdsh.text.languages import language
 from vdsh.words.passages import DOTS, one_line
-
-if TYPE_CHECKING:
-    from vdsh.explain.highlights import Highlight
 
 MOST_CHARACTERS = 2**25  # of the texts of an answer
 
@@ -71,7 +60,7 @@ INFO: dict[str, Any] = {
     "writable": bool,
     "map": bool,
     "examples": (list[str], Field(description="Texts to try, where the store has some.")),
-    "limits": described(Limits),
+    "limits": described(bodies.Limits),
 }
 
 
@@ -85,9 +74,7 @@ async def info(service: ServiceDep) -> Json:
             "version": __version__,
             "store": service.name,
             "stores": service.names,
-            "documents": facts["documents"],
-            "bits": facts["bits"],
-            "words": facts.get("words"),
+            **{name: facts.get(name) for name in ("documents", "bits", "words", "fields")},
             "model": {
                 "name": model.name,
                 "bits": model.n_bits,
@@ -96,7 +83,6 @@ async def info(service: ServiceDep) -> Json:
                 "documents": model.training.get("documents"),
                 "terms": len(model.words),
             },
-            "fields": facts["fields"],
             "labels": store.labels(),
             "writable": service.writable,
             "map": service.pool.has_map(),
@@ -108,15 +94,13 @@ async def info(service: ServiceDep) -> Json:
 
 
 @router.post("/search", response_model=answers.SearchAnswer, responses=ASKED | NOT_THERE)
-async def search(body: SearchBody, service: ServiceDep) -> Json:
+async def search(body: bodies.SearchBody, service: ServiceDep) -> Json:
     """Find the best documents for a text or a stored document, or the nearest to a code."""
     asked = await read_query(body, body.rank, service.pool, unfinished=body.unfinished)
+    query, rank = asked.query, asked.rank
 
     def work(store: Store) -> Hits:
-        def ask(n: int) -> Hits:
-            how: Any = {"where": body.where, "rank": asked.rank, "strict": body.strict}
-            return store.search(asked.query, n, **how)
-
+        ask = partial(store.search, query, where=body.where, rank=rank, strict=body.strict)
         # Who looks at a document wants to know of its copies.
         return distinct(ask, body.k) if body.highlight and body.id is None else ask(body.k)
 
@@ -130,17 +114,13 @@ SearchManyAnswer = answer(
 
 
 @router.post("/search_many", response_model=SearchManyAnswer, responses=ASKED)
-async def search_many(body: SearchManyBody, service: ServiceDep) -> Json:
+async def search_many(body: bodies.SearchManyBody, service: ServiceDep) -> Json:
     """Search for several texts, which are encoded together; each is answered as by /v1/search."""
-    pool, rank = service.pool, choose_rank(body.rank, is_text=True)
-
-    def work(query: ParsedQuery, store: Store) -> Hits:
-        return store.search(query, k=body.k, where=body.where, rank=rank, strict=body.strict)
-
-    found = []
+    pool, rank, found = service.pool, choose_rank(body.rank, is_text=True), []
+    how: Any = {"k": body.k, "where": body.where, "rank": rank, "strict": body.strict}
     # One after the other: those who ask for little are answered in between.
     for query in await pool.read(*body.texts, rank=rank):
-        hits = await pool.call(partial(work, query))
+        hits = await pool.call(partial(Store.search, query=query, **how))
         found.append(await tell(Asked(query, rank), hits, pool))
     return Json({"answers": found})
 
@@ -154,14 +134,11 @@ WithinAnswer = answer(
 
 
 @router.post("/within", response_model=WithinAnswer, responses=ASKED | NOT_THERE)
-async def within(body: WithinBody, service: ServiceDep) -> Json:
+async def within(body: bodies.WithinBody, service: ServiceDep) -> Json:
     """Find the documents within a radius, nearest first."""
     asked = await read_query(body, None, service.pool)
-
-    def work(store: Store) -> Within:
-        return store.within_at_most(asked.query, body.radius, body.limit, where=body.where)
-
-    hits, total = await service.pool.call(work)
+    how: Any = {"radius": body.radius, "limit": body.limit, "where": body.where}
+    hits, total = await service.pool.call(partial(Store.within_at_most, query=asked.query, **how))
     answer = await tell(asked, hits, service.pool, highlight=body.highlight)
     return Json(answer | {"total": total})
 
@@ -170,7 +147,7 @@ CountAnswer = answer("CountAnswer", "How many documents there are.", count=int)
 
 
 @router.post("/count", response_model=CountAnswer, responses=ASKED)
-async def count(body: CountBody, service: ServiceDep) -> Json:
+async def count(body: bodies.CountBody, service: ServiceDep) -> Json:
     """Count all documents, or those that match a filter."""
     return Json({"count": await service.pool.call(lambda store: store.count(body.where))})
 
@@ -183,14 +160,14 @@ FacetsAnswer = answer(
 
 
 @router.post("/facets", response_model=FacetsAnswer, responses=ASKED)
-async def facets(body: CountBody, service: ServiceDep) -> Json:
+async def facets(body: bodies.CountBody, service: ServiceDep) -> Json:
     """Count the documents that match a filter for each value of labels and small fields."""
 
     def work(store: Store) -> list[dict[str, Any]]:
         memo, version = service.pool.memo, (store.count(), store.model.fingerprint)
-        found = memo.get("values", version, lambda: _find_values(store))
+        found = memo("values", version, lambda: _find_values(store))
         asked = (*version, repr(body.where))
-        return memo.get("facets", asked, lambda: _count_values(store, found, body.where))
+        return memo("facets", asked, lambda: _count_values(store, found, body.where))
 
     return Json({"facets": await service.pool.call(work)})
 
@@ -199,7 +176,7 @@ EncodeAnswer = answer("EncodeAnswer", "A code a text, in hex.", codes=list[str],
 
 
 @router.post("/encode", response_model=EncodeAnswer, responses=ASKED)
-async def encode(body: EncodeBody, service: ServiceDep) -> Json:
+async def encode(body: bodies.EncodeBody, service: ServiceDep) -> Json:
     """Hash texts with the store's model; or vectors, where it is a model of vectors."""
     texts = body.texts or [""] * len(body.vectors or ())
     codes = await service.pool.call(lambda store: store.model.encode(texts, body.vectors))
@@ -228,15 +205,12 @@ async def highlighted(asked: Asked, hits: Hits, pool: StorePool) -> dict[str, An
     Few texts are looked at at a time, without a handle: searches come in between, and nothing
     goes on after the time for an answer is over.
     """
-    from vdsh.explain import as_fields
-    from vdsh.explain.highlights import Highlighter, portions
-
-    model, text, shown = pool.model, asked.text, []
+    model, words, shown = pool.model, asked.words, []
     if model.n_bits != 8 * len(asked.code):
         raise ModelChangedError("The model of the store changed during the request. Send it again.")
     spoken = language(await pool.call(lambda store: store.language))
-    parts = (model, asked.code, text or "", asked.phrases, spoken)
-    made = await pool.compute(lambda: Highlighter(*parts))
+    text, phrases = (words.text, words.phrases) if words else ("", ())
+    made = await pool.compute(lambda: Highlighter(model, asked.code, text, phrases, spoken))
     made.wanted.update(spoken.stems(list(hits.meant.values())))
     for some in portions([hit.text[slice(*_section(hit))] for hit in hits]):
         shown += await pool.compute(partial(made.show, some))
@@ -248,14 +222,14 @@ async def highlighted(asked: Asked, hits: Hits, pool: StorePool) -> dict[str, An
     }
     if (explanation := await pool.compute(made.explain)) is not None:
         answer["explanation"] = as_fields(explanation)
-    if text is not None and not model.takes_vectors and pool.has_map():
+    if words is not None and not model.takes_vectors and pool.has_map():
         with suppress(NotFound):  # the map is of another model, or damaged: /v1/map says so
             x, y = await pool.compute(lambda: find_place(pool, text, asked.id))
             answer["place"] = {"x": x, "y": y}
     return answer
 
 
-def _shown(hit: Hit, shown: "Highlight") -> dict[str, Any]:
+def _shown(hit: Hit, shown: Highlight) -> dict[str, Any]:
     """Give the passage as `vdsh search --json` does, where it stands, and the marks."""
     before, text = _section(hit)[0], hit.text
     start, stop = (before + at for at in shown.passage)
@@ -288,12 +262,12 @@ def _find_values(store: Store) -> dict[str, list[Any]]:
 def _count_values(store: Store, found: dict[str, list[Any]], where: Any) -> list[dict[str, Any]]:
     """Count each value among the documents that match, until the time is over."""
     until, facets = time.monotonic() + SECONDS, list[dict[str, Any]]()
+    also = [where] if where else []
     for field, values in found.items():
-        parts = [[{field: value}, *([where] if where else [])] for value in values]
         counts: list[dict[str, Any]] = [
             {"value": value, "count": n}
-            for value, both in zip(values, parts, strict=True)
-            if time.monotonic() < until and (n := store.count({"and": both}))
+            for value in values
+            if time.monotonic() < until and (n := store.count({"and": [{field: value}, *also]}))
         ]
         facets.append({"field": field, "values": sorted(counts, key=lambda one: -one["count"])})
     return [facet for facet in facets if facet["values"]]

@@ -19,7 +19,7 @@ from functools import partial
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 from uvicorn.config import STARTUP_FAILURE
@@ -39,14 +39,12 @@ from vdsh.server.metrics import room_for_numbers, share_numbers
 from vdsh.server.tokens import Tokens, check_exposure
 from vdsh.store import open_store
 
-if TYPE_CHECKING:
-    from fastapi import FastAPI
-
 NOT_YET_VALID, EXPIRED = 9, 10  # OpenSSL's numbers of what is wrong with a certificate
 TICK = 0.2  # seconds until a signal is seen
 LEAST_LIFE = 1.0  # seconds; a worker that dies sooner is replaced after a pause
 
 log = logging.getLogger("vdsh.server")
+Started = Callable[[str, dict[str, int]], None]  # is told the address, and documents of each store
 
 
 def check_tls(cert: str | None, key: str | None) -> tuple[str, str] | None:
@@ -55,9 +53,10 @@ def check_tls(cert: str | None, key: str | None) -> tuple[str, str] | None:
         return None
     if cert is None or key is None:
         raise InputError("TLS needs a certificate and its key: give --tls-cert and --tls-key.")
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         # A key with a password would ask for it at the terminal of each worker.
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key, password=lambda: "")
+        server.load_cert_chain(cert, key, password=lambda: "")
     except FileNotFoundError as error:
         raise MissingFileError(f"No file '{cert}' or no file '{key}'.") from error
     except ssl.SSLError as error:
@@ -67,24 +66,21 @@ def check_tls(cert: str | None, key: str | None) -> tuple[str, str] | None:
         ) from error
     except OSError as error:
         raise InputError(f"Cannot read '{cert}' or '{key}': {error.strerror}.") from error
-    _check_dates(cert, key)
+    _check_dates(server, cert)
     return cert, key
 
 
-def _check_dates(cert: str, key: str) -> None:
+def _check_dates(server: ssl.SSLContext, cert: str) -> None:
     """Raise where clients would refuse a certificate today: let one shake hands with itself."""
-    server, client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context()
-    server.load_cert_chain(cert, key)
+    client = ssl.create_default_context()
     client.check_hostname = False
     client.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # whoever vouches for it does not matter
     client.load_verify_locations(cert)
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-    ends = [
-        client.wrap_bio(to_client, to_server),
-        server.wrap_bio(to_server, to_client, server_side=True),
-    ]
+    asks = client.wrap_bio(to_client, to_server)
+    answers = server.wrap_bio(to_server, to_client, server_side=True)
     try:
-        for end in ends * 2:
+        for end in (asks, answers, asks, answers):
             with suppress(ssl.SSLWantReadError):
                 end.do_handshake()
     except ssl.SSLCertVerificationError as error:
@@ -95,64 +91,45 @@ def _check_dates(cert: str, key: str) -> None:
 
 
 class Settings(NamedTuple):
-    """What a worker needs to know."""
+    """What a worker needs to know: what `create_app` takes, and the files of TLS."""
 
-    stores: dict[str, str]  # by name
+    store: dict[str, str]  # by name
     writable: bool = False
-    tokens: Tokens | None = None
+    token: Tokens | None = None
     limits: Limits = Limits()
     logged: bool = True
-    tls: tuple[str, str] | None = None  # the files of a certificate and of its key
+    tls: tuple[str, str] | None = None  # a certificate and its key
     device: str = "cpu"  # where codes are searched
 
 
-def serve(
-    settings: Settings,
-    *,
-    host: str = "127.0.0.1",
-    port: int = 8000,
-    workers: int = 1,
-    started: Callable[[str, dict[str, int]], None] | None = None,
-) -> None:
+def serve(settings: Settings, host: str, port: int, workers: int, started: Started) -> None:
     """Serve stores until the process is told to stop; running requests are finished.
 
-    Parameters
-    ----------
-    host, port
-        Where to listen; without a token only names of this machine, port 0 is any free one. Where
-        the process was given sockets, as systemd does, it listens at those.
-    workers : int, default=1
-        Processes; each opens the stores.
-    started : callable, optional
-        Called with the address and the documents of each store when requests are taken.
+    Each worker is a process that opens the stores. Where this one was given sockets, as systemd
+    does, they are used instead of `host` and `port`.
     """
     given = inherited()
-    check_exposure(given[0].getsockname()[0] if given else host, settings.tokens)
+    check_exposure(given[0].getsockname()[0] if given else host, settings.token)
     check_device(settings.device)
     n_documents = {}
-    for name, path in settings.stores.items():  # here, not first in the workers
+    for name, path in settings.store.items():  # here, not first in the workers
         with open_store(path, create=False) as store:
             n_documents[name] = store.count()
     sockets = given or listen(host, port, workers)
     set_up_log(requests=settings.logged)
-    if started is not None:
-        started(_address(sockets[0], "https" if settings.tls else "http"), n_documents)
+    host, port = sockets[0].getsockname()[:2]
+    at = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    started(f"{'https' if settings.tls else 'http'}://{at}", n_documents)
     if workers == 1:
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         could_start = run_worker(settings, sockets)
     else:
         with room_for_numbers(workers):
-            tick = settings.tokens.look_again if settings.tokens else None
+            tick = settings.token.look_again if settings.token else None
             could_start = supervise(_work, (settings, sockets), workers, sockets, tick)
     for one in sockets:
         one.close()
     if not could_start:
         raise FolderError("The service could not start. The lines above say why.")
-
-
-def _address(listener: socket.socket, scheme: str) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def supervise(
@@ -166,9 +143,7 @@ def supervise(
 
     Each has a place, a number from 0 on, which its replacement takes over. The sockets are closed
     when it stops, before the workers have finished. `tick` is called now and then, so that what a
-    replacement is given is of now. uvicorn's own supervisor (0.54) replaces workers as well, but
-    they outlive a parent that is killed and keep its port, 64 connections were spread 6 to 58, and
-    a client that comes while it stops waits 1.5 s to be reset instead of being refused at once.
+    replacement is given is of now. docs/decisions.md says why it is not uvicorn's supervisor.
     """
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -206,22 +181,16 @@ def _start(work: Callable[..., None], place: int, arguments: tuple[Any, ...]) ->
     return worker
 
 
-def _stop_without_parent() -> None:
+def _stop_without(parent: Any) -> None:
     """Stop this worker when the process that watches over it is gone."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def watch() -> None:
-        parent.join()
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    Thread(target=watch, daemon=True).start()
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _work(place: int, settings: Settings, sockets: list[socket.socket]) -> None:
-    _stop_without_parent()
+    parent = multiprocessing.parent_process()
+    Thread(target=_stop_without, args=(parent,), daemon=True).start()
     share_numbers(place)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     if not run_worker(settings, [*sockets[place:], *sockets[:place]]):
         sys.exit(STARTUP_FAILURE)
 
@@ -229,7 +198,8 @@ def _work(place: int, settings: Settings, sockets: list[socket.socket]) -> None:
 def run_worker(settings: Settings, sockets: list[socket.socket]) -> bool:
     """Serve at the first socket until told to stop; return False where it cannot start."""
     set_up_log(requests=settings.logged)
-    limits = settings.limits
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    limits, (cert, key) = settings.limits, settings.tls or (None, None)
     config = PatientConfig(
         partial(_make_app, settings),
         factory=True,
@@ -240,8 +210,8 @@ def run_worker(settings: Settings, sockets: list[socket.socket]) -> bool:
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=int(limits.seconds + limits.client_seconds) + 1,
-        ssl_certfile=settings.tls and settings.tls[0],
-        ssl_keyfile=settings.tls and settings.tls[1],
+        ssl_certfile=cert,
+        ssl_keyfile=key,
     )
     config.client_seconds = limits.client_seconds
     # uvicorn raises the signal that stopped it again when all is done; that is no error.
@@ -254,21 +224,14 @@ def run_worker(settings: Settings, sockets: list[socket.socket]) -> bool:
     return True
 
 
-def _make_app(settings: Settings) -> "FastAPI":
+def _make_app(settings: Settings) -> Any:
     from threadpoolctl import threadpool_limits
 
     from vdsh.server.app import create_app  # loads numpy, whose library is limited
 
     # A single text is a small product: a second BLAS thread that is busy elsewhere delays it.
     threadpool_limits(1)
-    return create_app(
-        settings.stores,
-        writable=settings.writable,
-        token=settings.tokens,
-        limits=settings.limits,
-        logged=settings.logged,
-        device=settings.device,
-    )
+    return create_app(**{name: one for name, one in settings._asdict().items() if name != "tls"})
 
 
 class JsonLines(logging.Formatter):

@@ -2,17 +2,17 @@
 
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from fastapi import Depends, Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Scope
 
 from vdsh.errors import InputError
 from vdsh.server.bodies import Limits
-from vdsh.server.errors import Forbidden
-from vdsh.server.json_routes import failure
+from vdsh.server.json_routes import Forbidden, Json, failure
 from vdsh.server.pool import StorePool
 from vdsh.server.tokens import Token
 from vdsh.store import Store
@@ -70,6 +70,16 @@ def make_services(
     }
 
 
+@contextmanager
+def opened(services: Mapping[str, Service]) -> Iterator[None]:
+    """Hold all stores open."""
+    with ExitStack() as stack:
+        for service in services.values():
+            stack.callback(service.pool.close)
+            service.pool.open()
+        yield
+
+
 async def service_of(request: Request) -> Service:  # async, or FastAPI would start a thread for it
     """Return the store that a request asks, by the name in its path, else the first."""
     state = request.app.state
@@ -116,26 +126,18 @@ def _usual_name(store: str) -> str:
     return name if NAME.fullmatch(name) else "store"
 
 
-class ByName:
-    """An ASGI application around the application: /v1/stores/NAME/… is /v1/… of one store.
+def take_name(scope: Scope, names: Collection[str]) -> Json | None:
+    """Make /v1/stores/NAME/… in a request /v1/… of one store; return what to say if there is none.
 
     The routes see the short path; `scope["store"]` has the name and `scope["asked"]` the long one.
     """
-
-    def __init__(self, app: ASGIApp, *, names: Collection[str]) -> None:
-        self.app = app
-        self.names = names
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Take a request."""
-        found = _PATH.fullmatch(scope.get("path", ""))
-        if found and found[1] not in self.names:
-            sentence = f"There is no store '{found[1]}'. GET /v1/stores lists those there are."
-            await failure(404, sentence, code="no_store")(scope, receive, send)
-            return
-        if found:  # in place: whoever counts requests looks into this scope afterwards
-            scope.update(store=found[1], asked=scope["path"], path=f"/v1{found[2]}")
-        await self.app(scope, receive, send)
+    found = _PATH.fullmatch(scope["path"])
+    if found and found[1] not in names:
+        sentence = f"There is no store '{found[1]}'. GET /v1/stores lists those there are."
+        return failure(404, sentence, code="no_store")
+    if found:
+        scope.update(store=found[1], asked=scope["path"], path=f"/v1{found[2]}")
+    return None
 
 
 def read_examples(folder: str) -> list[str]:

@@ -10,8 +10,6 @@ from vdsh.server.json_routes import Json, failure
 from vdsh.server.service import Service
 
 router = APIRouter(tags=["state"])
-
-
 StatusAnswer = answer("StatusAnswer", "All is well.", status=Literal["ok"])
 StoreAnswer: Any = answer(
     "StoreAnswer",
@@ -37,8 +35,7 @@ async def health() -> Json:
 async def ready(request: Request) -> Json:
     """Say that each store is open, where it was, and answers soon."""
     for service in request.app.state.services.values():
-        trouble = await service.pool.find_trouble()
-        if trouble is not None:
+        if (trouble := await service.pool.find_trouble()) is not None:
             return failure(503, trouble)
     return Json({"status": "ok"})
 
@@ -56,24 +53,15 @@ async def stores(request: Request) -> Json:
 @router.get("/metrics", response_class=Response)
 async def metrics(request: Request) -> Response:
     """Give the numbers of all workers in Prometheus' text format."""
-    stores = {
-        name: await service.pool.call(lambda store: store.count())
-        for name, service in request.app.state.services.items()
-    }
-    text = request.app.state.metrics.text(stores)
-    return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)
+    state = request.app.state
+    sizes = {name: await service.pool.call(len) for name, service in state.services.items()}
+    return Response(state.metrics.text(sizes), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
 async def _describe(service: Service) -> dict[str, Any]:
     """Describe a store, or say what is wrong with it: the others are listed all the same."""
-    trouble = await service.pool.find_trouble()
-    if trouble is not None:
+    if (trouble := await service.pool.find_trouble()) is not None:
         return {"name": service.name, "trouble": trouble}
-    n_documents = await service.pool.call(lambda store: store.count())
-    model = service.pool.model
-    return {
-        "name": service.name,
-        "documents": n_documents,
-        "bits": model.n_bits,
-        "model": model.name,
-    }
+    n_documents, model = await service.pool.call(len), service.pool.model
+    about = {"bits": model.n_bits, "model": model.name}
+    return {"name": service.name, "documents": n_documents, **about}

@@ -5,7 +5,8 @@ import logging
 import os
 import re
 import time
-from datetime import UTC, date, datetime, timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +15,6 @@ from vdsh.errors import InputError, MissingFileError, VdshError
 
 VARIABLE = "VDSH_TOKEN"
 LEAST_LENGTH = 16
-RIGHTS = ("read", "write")
 OPEN_TO_OTHERS = 0o027  # rights that a file of tokens must not have
 LOOK_AGAIN = 1.0  # seconds until a change of the file is seen, at most
 FORM = "NAME read|write TOKEN, and perhaps the day it ends: anna read 5f0c…9a 2027-01-31"
@@ -38,6 +38,7 @@ class Token(NamedTuple):
         return self.expires is not None and datetime.now(UTC) >= self.expires
 
 
+@dataclass(repr=False)
 class Tokens:
     """The tokens that are known, by their SHA-256: looking one up tells nothing by its time.
 
@@ -45,13 +46,10 @@ class Tokens:
     then, the tokens of before stay, and the log says why.
     """
 
-    def __init__(
-        self, known: dict[bytes, Token], file: str | None = None, version: tuple[int, ...] = ()
-    ) -> None:
-        self.known = known
-        self.file = file
-        self._version = version
-        self._looked = 0.0
+    known: dict[bytes, Token]
+    file: str | None = None
+    version: tuple[int, ...] = ()
+    _looked: float = 0.0
 
     def find(self, authorization: bytes) -> Token | None:
         """Return what an Authorization header allows; None where its token is not known."""
@@ -66,10 +64,9 @@ class Tokens:
         if self.file is None or time.monotonic() - self._looked < LOOK_AGAIN:
             return
         self._looked = time.monotonic()
-        version = _version(self.file)
-        if version == self._version:
+        before, self.version = self.version, _version(self.file)
+        if before == self.version:
             return
-        self._version = version
         try:
             self.known = _read_file(self.file)
         except VdshError as error:
@@ -134,7 +131,7 @@ def _read_file(file: str) -> dict[bytes, Token]:
 
 def _read_line(words: list[str], place: str) -> tuple[bytes, Token]:
     """Read a line; what is wrong is said without the line, which may hold a token."""
-    if len(words) not in (3, 4) or words[1] not in RIGHTS:
+    if len(words) not in (3, 4) or words[1] not in ("read", "write"):
         raise InputError(f"{place} must hold a token: {FORM}")
     name, right, token, *day = words
     expires = _end(day[0], place) if day else None
@@ -144,10 +141,9 @@ def _read_line(words: list[str], place: str) -> tuple[bytes, Token]:
 def _end(text: str, place: str) -> datetime:
     """Read a day, which counts whole, or a time; UTC unless it says otherwise."""
     try:
-        if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
-            day = date.fromisoformat(text) + timedelta(days=1)
-            return datetime(day.year, day.month, day.day, tzinfo=UTC)
         found = datetime.fromisoformat(text)
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
+            found += timedelta(days=1)
         return found if found.tzinfo else found.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         raise InputError(
