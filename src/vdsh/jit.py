@@ -99,13 +99,8 @@ def one_thread_each() -> Iterator[None]:
 def spread(function: Callable[[int, int], T], n_items: int, *, least: int = 1) -> list[T]:
     """Call `function(start, stop)` on slices of `range(n_items)`, one thread a core.
 
-    Parameters
-    ----------
-    least : int
-        The smallest slice worth a thread.
+    `least`: the smallest slice worth a thread.
 
-    Examples
-    --------
     >>> spread(lambda start, stop: (start, stop), 0)
     [(0, 0)]
     """

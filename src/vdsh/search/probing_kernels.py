@@ -91,13 +91,8 @@ def begin_probe(probe: Probe, tables: Tables, query: Codes) -> None:
 
 
 @kernel()
-def met_within(probe: Probe) -> Whole:
-    """Return the distance up to which all codes have been met."""
-    return _reach(probe.radii, probe.sizes.shape[1] - 1)
-
-
-@kernel()
-def _reach(radii: NDArray[np.int64], width: int) -> Whole:
+def met_within(radii: NDArray[np.int64], width: int) -> Whole:
+    """Return the distance up to which all codes have been met, by the next radii of tables."""
     # A table that was looked up wholly has shown all codes.
     return EVERYTHING if radii.max() > width else radii.sum() - 1
 
@@ -106,7 +101,7 @@ def _reach(radii: NDArray[np.int64], width: int) -> Whole:
 def time_left(probe: Probe, tables: Tables, wanted: Whole) -> float:
     """Estimate the nanoseconds until all codes up to a distance have been met."""
     radii, left = probe.radii.copy(), 0.0
-    while _reach(radii, tables.width) < wanted:
+    while met_within(radii, tables.width) < wanted:
         table, cost = _cheapest(radii, probe, tables)
         left += cost
         radii[table] += 1

@@ -93,7 +93,7 @@ def within_by_tables(
         begin_probe(probe, tables, queries[q])
         if time_left(probe, tables, radius) > WORTH * scan:
             continue
-        while met_within(probe) < radius:
+        while met_within(probe.radii, tables.width) < radius:
             take_step(probe, tables)
             n_waiting = WAITING
             while n_waiting == WAITING:
@@ -135,8 +135,8 @@ def nearest_by_tables(
         begin_probe(probe, tables, queries[q])
         scan_range(tail, tail.start, tail.stop, q, query, k, rules, best)
         limit, guess = status[q, KTH], 8 * queries.shape[1] + 1
-        while limit > met_within(probe):
-            wanted = min(limit, max(guess, met_within(probe) + 1))
+        while limit > met_within(probe.radii, tables.width):
+            wanted = min(limit, max(guess, met_within(probe.radii, tables.width) + 1))
             if probe.radii[0] >= AT_HAND and (
                 probe.spent[0] + time_left(probe, tables, wanted) > WORTH * scan
             ):
@@ -150,7 +150,7 @@ def nearest_by_tables(
             _follow(probe, tables, waiting, main, q, query, k, limit, rules, best)
             end_step(probe, tables)
             limit = min(limit, status[q, KTH])
-        done[q], bounds[q] = limit <= met_within(probe), limit
+        done[q], bounds[q] = limit <= met_within(probe.radii, tables.width), limit
     rows, found = finish(k, rules, best)
     return rows, found, done, bounds
 
