@@ -209,8 +209,10 @@ class HammingIndex:
         given = _check_new_ids(ids, len(codes))
         next_id = None
         if given is None:
-            given = self._count_on(len(codes))
-            next_id = cast(int, self._next_id) + len(codes)
+            if self._next_id is None:
+                raise InputError("This index was given ids. Give ids= for the new codes too.")
+            next_id = self._next_id + len(codes)
+            given = np.arange(self._next_id, next_id, dtype=np.int64)
         if self._rows.n_rows == 0:
             self._ids = make_ids(given)
         else:
@@ -263,11 +265,6 @@ class HammingIndex:
         rows = self._find(check_ids(mask, unique=False))
         allowed[rows[rows >= 0]] = True
         return allowed
-
-    def _count_on(self, n_ids: int) -> NDArray[np.int64]:
-        if self._next_id is None:
-            raise InputError("This index was given ids. Give ids= for the new codes too.")
-        return np.arange(self._next_id, self._next_id + n_ids, dtype=np.int64)
 
     def _check_unused(self, given: GivenIds) -> None:
         used = self._find(given) >= 0

@@ -52,7 +52,7 @@ class Partition:
     def nbytes(self) -> int:
         """Bytes of memory for codes, row lists and tables."""
         tables = self.tables.nbytes if self.tables else 0
-        return self.strips.nbytes + self.offsets.nbytes + self.members.nbytes + tables
+        return self.strips.data.nbytes + self.offsets.nbytes + self.members.nbytes + tables
 
     def part(self) -> Part:
         """Describe all positions to the kernels."""

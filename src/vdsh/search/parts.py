@@ -46,11 +46,6 @@ class Strips:
     def __len__(self) -> int:
         return self.size
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of memory, room to grow included."""
-        return self.data.nbytes
-
     def append(self, codes: Codes) -> None:
         """Add codes of shape (n, n_bytes) at the end."""
         needed = -(-(self.size + len(codes)) // STRIP)

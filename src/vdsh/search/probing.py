@@ -105,10 +105,10 @@ class TableKeeper:
             return
         self._scanned += n_queries * time
         building = self._builder is not None and self._builder.is_alive()
-        if building or self._scanned <= BUILD * partition.strips.nbytes:
+        if building or self._scanned <= BUILD * partition.strips.data.nbytes:
             return
         self._scanned = 0.0
-        needed, free = MOST * partition.strips.nbytes, free_memory()
+        needed, free = MOST * partition.strips.data.nbytes, free_memory()
         n_codes, n_bytes = len(partition.strips), int(partition.strips.data.shape[1])
         self._refused = table_shape(n_bytes, n_codes) is None or needed > free
         if needed > free:
