@@ -49,10 +49,6 @@ class GrowingArray:
         self._room[self._size : needed] = values
         self._size = needed
 
-    def widen(self, dtype: Any) -> None:
-        """Change the type of all values."""
-        self._room = self.values.astype(dtype, copy=False)
-
 
 class IntegerIds:
     """Any int64 ids, in four bytes each where they fit. Ids that count up by one are not stored."""
@@ -103,7 +99,7 @@ class IntegerIds:
             self._counted = None
         first = len(self)
         if not _fits_32(ids):
-            self._ids.widen(np.int64)
+            self._ids = GrowingArray(self._ids.values.astype(np.int64, copy=False))
         self._ids.append(ids)
         added = self._ids.values[max(first - 1, 0) :]
         self._ascending &= bool(np.all(added[1:] > added[:-1]))
@@ -115,12 +111,15 @@ class IntegerIds:
         if self._counted is not None:
             known = (ids >= self._counted.start) & (ids < self._counted.stop)
             return np.where(known, ids - self._counted.start, UNKNOWN)
-        if self._ascending:
-            return _search(self._ids.values, None, ids)
-        if self._order is None or len(self._recent) > 1000 + len(self._order) // 8:
-            self._order = np.argsort(self._ids.values, kind="stable")
+        values, order = self._ids.values, self._order
+        if not self._ascending and (order is None or len(self._recent) > 1000 + len(order) // 8):
+            self._order = order = np.argsort(values, kind="stable")
             self._recent = {}
-        rows = _search(self._ids.values, self._order, ids)
+        n_sorted = len(values) if order is None else len(order)
+        wanted = ids.astype(values.dtype)  # or all become int64; what does not fit is not there
+        places = np.searchsorted(values[:n_sorted], wanted, side="right", sorter=order) - 1
+        rows = places if order is None else order[places]
+        rows = np.where((places >= 0) & (values[rows] == ids), rows, UNKNOWN)
         if self._recent:
             recent = (self._recent.get(i, UNKNOWN) for i in ids.tolist())
             rows = np.maximum(rows, np.fromiter(recent, np.int64, len(ids)))
@@ -154,15 +153,6 @@ def _as_range(ids: NDArray[Any]) -> range | None:
 def _fits_32(ids: NDArray[Any]) -> bool:
     limits = np.iinfo(np.int32)
     return bool(limits.min <= ids.min(initial=0) and ids.max(initial=0) <= limits.max)
-
-
-def _search(values: NDArray[Any], order: NDArray[np.int64] | None, ids: NDArray[np.int64]) -> Rows:
-    """Find the last row of each id; without an order, values ascend."""
-    n_sorted = len(values) if order is None else len(order)
-    wanted = ids.astype(values.dtype)  # or all values become int64; what does not fit is not there
-    places = np.searchsorted(values[:n_sorted], wanted, side="right", sorter=order) - 1
-    rows = places if order is None else order[places]
-    return np.where((places >= 0) & (values[rows] == ids), rows, UNKNOWN)
 
 
 class StringIds:

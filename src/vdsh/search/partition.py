@@ -37,11 +37,10 @@ class Partition:
     offsets: Offsets = field(default_factory=lambda: NO_OFFSETS)
     members: Offsets = field(default_factory=lambda: NO_OFFSETS)
     tables: Tables | None = None
+    grouped: bool = field(init=False)  # whether each distinct code is kept once
 
-    @property
-    def grouped(self) -> bool:
-        """Whether each distinct code is kept once."""
-        return len(self.offsets) > 0
+    def __post_init__(self) -> None:
+        self.grouped = len(self.offsets) > 0
 
     @property
     def n_rows(self) -> int:

@@ -129,18 +129,11 @@ def _cheapest(radii: NDArray[np.int64], probe: Probe, tables: Tables) -> tuple[i
     best, least = -1, np.inf
     for t in range(radii.size):
         n_bytes = tables.luts.shape[2] if t == 0 else tables.entries.shape[2]
-        cost = _cost(radii[t], probe.sizes[t], n_bytes)
+        n_strips = probe.sizes[t, radii[t]] / STRIP + 1
+        cost = _n_buckets(tables.width, radii[t]) * (BUCKET + STRIP_BYTE * n_bytes * n_strips)
         if cost < least:
             best, least = t, cost
     return best, least
-
-
-@kernel()
-def _cost(radius: int, sizes: NDArray[np.float64], n_bytes: int) -> float:
-    """Estimate the time of one radius in one table."""
-    n_strips = sizes[radius] / STRIP + 1
-    each: float = BUCKET + STRIP_BYTE * n_bytes * n_strips
-    return _n_buckets(sizes.size - 1, radius) * each
 
 
 @kernel()
@@ -239,18 +232,12 @@ def _first_substring(planes: Codes, strip: Whole, lane: Whole, width: int) -> Wh
 
 
 @kernel()
-def first_time(probe: Probe, bucket: Whole) -> bool:
-    """Say whether a bucket was not seen before, and mark it as seen."""
-    seen = probe.seen
-    bit = np.uint64(1) << np.uint64(bucket & 63)
-    new: bool = (seen[bucket >> 6] & bit) == np.uint64(0)
+def enter_bucket(probe: Probe, tables: Tables, bucket: Whole) -> tuple[Whole, Whole]:
+    """Return where the codes of a bucket begin and end; the second time it has none."""
+    seen, bit = probe.seen, np.uint64(1) << np.uint64(bucket & 63)
+    if seen[bucket >> 6] & bit:
+        return np.int64(0), np.int64(0)
     seen[bucket >> 6] |= bit
-    return new
-
-
-@kernel()
-def bucket_range(tables: Tables, bucket: Whole) -> tuple[Whole, Whole]:
-    """Return where the codes of a bucket begin and end."""
     return np.int64(tables.starts[0, bucket]), np.int64(tables.starts[0, bucket + 1])
 
 

@@ -19,9 +19,8 @@ from vdsh.search.probing_kernels import (
     Probe,
     Waiting,
     begin_probe,
-    bucket_range,
     end_step,
-    first_time,
+    enter_bucket,
     met_within,
     new_probe,
     next_buckets,
@@ -99,11 +98,10 @@ def within_by_tables(
             while n_waiting == WAITING:
                 n_waiting = next_buckets(probe, tables, radius, waiting)
                 for i in range(n_waiting):
-                    if first_time(probe, waiting[0, i]):
-                        start, stop = bucket_range(tables, waiting[0, i])
-                        found, size = collect(
-                            data, start, stop, queries[q], owners[q], radius, scratch, found, size
-                        )
+                    start, stop = enter_bucket(probe, tables, waiting[0, i])
+                    found, size = collect(
+                        data, start, stop, queries[q], owners[q], radius, scratch, found, size
+                    )
             end_step(probe, tables)
         done[q] = True
     return found[:size], done
@@ -179,9 +177,8 @@ def _follow(
             following = np.int64(NO_KEY)
             for i in range(size):
                 if waiting[1, i] == distance:
-                    bucket = waiting[0, i]
-                    if first_time(probe, bucket):
-                        start, stop = bucket_range(tables, bucket)
+                    start, stop = enter_bucket(probe, tables, waiting[0, i])
+                    if start < stop:
                         scan_range(main, start, stop, q, query, k, rules, best)
                         cost += VISIT + strip_cost * ((stop - start) // STRIP + 1)
                 elif waiting[1, i] > distance:
