@@ -153,7 +153,7 @@ def _cut(q: int, k: int, rules: Rules, best: Best) -> None:
     """Drop all candidates but the k best."""
     status, distances, rows = best.status[q], best.distances[q], best.rows[q]
     needed = k - status[BELOW]
-    if not rules.in_order:
+    if not rules.in_order and best.counts[q, status[KTH]] > needed:
         status[WORST_KEY] = _worst_key(rows, distances, status[SIZE], status[KTH], needed, rules)
     kept, kept_ties = 0, 0
     for i in range(status[SIZE]):
