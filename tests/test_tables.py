@@ -114,7 +114,7 @@ def test_tables_of_rows_that_have_changed_are_not_used(monkeypatch):
     built = main.with_tables()
     rows.append(codes[:6000])
     rows.settled()
-    rows._use(built, main, main.members)
+    rows._use(built, main)
     assert rows.n_rows == N + 6000
     hits = rows.search(codes[:1], 2)
     assert hits.rows.tolist() == [[0, N]]

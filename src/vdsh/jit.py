@@ -82,30 +82,26 @@ def in_threads(function: Callable[[S], T], tasks: Sequence[S], threads: int) -> 
 @contextmanager
 def one_thread_each() -> Iterator[None]:
     """Have BLAS use one thread for each of ours: its own would wait for each other in between."""
-    global _n_limiting
+    global _n_limiting, _limited
     with _lock:
         _n_limiting += 1
         if _n_limiting == 1:
-            _limit_blas(1)
+            blas = _controller("scipy.linalg" in sys.modules)
+            _limited = blas.limit(limits=1, user_api="blas")
     try:
         yield
     finally:
         with _lock:
             _n_limiting -= 1
             if not _n_limiting:
-                _limit_blas(None)
+                _limited.restore_original_limits()
 
 
 def spread(function: Callable[[int, int], T], n_items: int, *, least: int = 1) -> list[T]:
     """Call `function(start, stop)` on slices of `range(n_items)`, one thread a core.
 
-    Parameters
-    ----------
-    least : int
-        The smallest slice worth a thread.
+    `least`: the smallest slice worth a thread.
 
-    Examples
-    --------
     >>> spread(lambda start, stop: (start, stop), 0)
     [(0, 0)]
     """
@@ -131,15 +127,7 @@ def available_threads() -> int:
 
 
 _n_limiting = 0  # who is in `one_thread_each`
-_limited: list[Any] = []  # what gives BLAS its threads back
-
-
-def _limit_blas(threads: int | None) -> None:
-    while _limited:
-        _limited.pop().restore_original_limits()
-    if threads is not None:
-        known = _controller("scipy.linalg" in sys.modules)
-        _limited.append(known.limit(limits=threads, user_api="blas"))
+_limited: Any = None  # what gives BLAS its threads back
 
 
 @lru_cache(maxsize=2)

@@ -19,8 +19,7 @@ def popcount(typingctx: Any, value: Any) -> Any:
         return None
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        (number,) = args
-        return builder.call(builder.module.declare_intrinsic("llvm.ctpop", [number.type]), [number])
+        return builder.ctpop(*args)
 
     return value(value), codegen
 

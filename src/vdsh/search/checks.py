@@ -36,9 +36,14 @@ def check_ids(ids: Any, *, unique: bool = True) -> GivenIds:
     """Return ids as int64 array or list of str, all different, or say what is wrong."""
     values = ids.tolist() if isinstance(ids, np.ndarray) and ids.dtype.kind not in "iu" else ids
     if not isinstance(values, np.ndarray):
-        values = list(_iterable(values))
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise InputError(f"ids must be a list of integers or strings. Got {show(values)}.")
+        values = list(values)
         if values and all(isinstance(value, str) for value in values):
-            return _different(values) if unique else values
+            if unique and len(set(values)) < len(values):
+                repeat = Counter(values).most_common(1)[0][0]
+                raise InputError(f"Each id must be given once. {show(repeat)} is there twice.")
+            return values
         if not all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in values):
             raise InputError("ids must be all integers or all strings.")
     try:
@@ -53,19 +58,6 @@ def check_ids(ids: Any, *, unique: bool = True) -> GivenIds:
         if len(repeats):
             raise InputError(f"Each id must be given once. {int(repeats[0])} is there twice.")
     return numbers
-
-
-def _iterable(ids: Any) -> Iterable[Any]:
-    if isinstance(ids, str) or not isinstance(ids, Iterable):
-        raise InputError(f"ids must be a list of integers or strings. Got {show(ids)}.")
-    return ids
-
-
-def _different(ids: list[str]) -> list[str]:
-    if len(set(ids)) < len(ids):
-        repeat = Counter(ids).most_common(1)[0][0]
-        raise InputError(f"Each id must be given once. {show(repeat)} is there twice.")
-    return ids
 
 
 def check_list(name: str, values: Any, what: str = "a list") -> None:

@@ -1,4 +1,4 @@
-"""Ids of codes: find rows by id, order ties. Integers may just count up; strings are UTF-8.
+"""Ids of codes, integers or strings: find rows by id, order ties.
 
 Ids of any kind are those of all rows ever added, in row order. A removed id may be given again, so
 an id can stand at several rows; the last one counts.
@@ -49,101 +49,77 @@ class GrowingArray:
         self._room[self._size : needed] = values
         self._size = needed
 
-    def widen(self, dtype: Any) -> None:
-        """Change the type of all values."""
-        self._room = self.values.astype(dtype, copy=False)
-
-
-class CountedIds:
-    """Ids that count up by one from a start: nothing is stored."""
-
-    kind = "counted"
-
-    def __init__(self, start: int, n_rows: int) -> None:
-        self.start = start
-        self.n_rows = n_rows
-
-    def __len__(self) -> int:
-        return self.n_rows
-
-    def take(self, rows: Rows) -> IdArray:
-        """Return the ids of rows, in the shape of `rows`."""
-        return rows + self.start
-
-    def find(self, ids: NDArray[np.int64]) -> Rows:
-        """Return the last row of each id, -1 where there is none."""
-        known = (ids >= self.start) & (ids <= self.start + (self.n_rows - 1))
-        return np.where(known, ids - self.start, UNKNOWN)
-
-    def append(self, ids: NDArray[np.int64]) -> None:
-        """Add the ids of new rows."""
-        self.n_rows += len(ids)
-
-    def continued_by(self, ids: NDArray[np.int64]) -> bool:
-        """Say whether new ids go on counting."""
-        return not len(ids) or (int(ids[0]) == self.start + self.n_rows and counts_up(ids))
-
-    def as_integers(self) -> "IntegerIds":
-        """Return the same ids, stored one by one."""
-        integers = IntegerIds()
-        integers.append(self.start + np.arange(self.n_rows, dtype=np.int64))
-        return integers
-
-    def keys(self) -> None:
-        """Return None: rows are in the order of their ids."""
-        return None
-
-    def arrays(self) -> Arrays:
-        """Return what a file needs to hold."""
-        return {"id_range": np.array([self.start, self.n_rows], np.int64)}
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of memory."""
-        return 0
-
 
 class IntegerIds:
-    """Any int64 ids, in four bytes each where they fit."""
+    """Any int64 ids, in four bytes each where they fit. Ids that count up by one are not stored."""
 
-    kind = "integers"
+    def __init__(self, ids: range | NDArray[Any]) -> None:
+        self._counted = ids if isinstance(ids, range) else _as_range(ids)
+        self._store(np.zeros(0, np.int32) if self._counted is not None else np.asarray(ids))
 
-    def __init__(self, ids: NDArray[Any] | None = None) -> None:
-        self._ids = GrowingArray(np.zeros(0, np.int32) if ids is None else ids)
-        self._ascending = bool(np.all(self._values[1:] > self._values[:-1]))
+    def _store(self, ids: NDArray[Any]) -> None:
+        narrow = np.int32 if _fits_32(ids) else np.int64
+        self._ids = GrowingArray(ids.astype(narrow, copy=False))
+        self._ascending = bool(np.all(ids[1:] > ids[:-1]))
         self._order: NDArray[np.int64] | None = None  # rows sorted by id, without the recent ones
         self._recent: dict[int, int] = {}  # id to row of those after
 
     @property
-    def _values(self) -> NDArray[Any]:
-        return self._ids.values
+    def kind(self) -> str:
+        """What a file calls them."""
+        return "integers" if self._counted is None else "counted"
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """All ids."""
+        if self._counted is None:
+            return self._ids.values
+        ids = self._counted.start + np.arange(len(self._counted), dtype=np.int64)
+        return ids.astype(np.int32) if _fits_32(ids) else ids
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self._ids.values if self._counted is None else self._counted)
 
     def take(self, rows: Rows) -> IdArray:
         """Return the ids of rows, in the shape of `rows`."""
-        return self._values[rows].astype(np.int64)
+        if self._counted is not None:
+            return rows + self._counted.start
+        return self._ids.values[rows].astype(np.int64)
 
     def append(self, ids: NDArray[np.int64]) -> None:
         """Add the ids of new rows."""
+        if not len(ids):
+            return
+        if self._counted is not None:
+            more = _as_range(ids)
+            if more is not None and (not self._counted or more.start == self._counted.stop):
+                self._counted = range((self._counted or more).start, more.stop)
+                return
+            self._store(self.values)
+            self._counted = None
         first = len(self)
-        if len(ids) and not _fits_32(ids):
-            self._ids.widen(np.int64)
-        self._ids.append(ids.astype(self._values.dtype))
-        added = self._values[max(first - 1, 0) :]
+        if not _fits_32(ids):
+            self._ids = GrowingArray(self._ids.values.astype(np.int64, copy=False))
+        self._ids.append(ids)
+        added = self._ids.values[max(first - 1, 0) :]
         self._ascending &= bool(np.all(added[1:] > added[:-1]))
         if self._order is not None:
             self._recent.update(zip(ids.tolist(), range(first, len(self)), strict=True))
 
     def find(self, ids: NDArray[np.int64]) -> Rows:
         """Return the last row of each id, -1 where there is none."""
-        if self._ascending:
-            return _search(self._values, None, ids)
-        if self._order is None or len(self._recent) > 1000 + len(self._order) // 8:
-            self._order = np.argsort(self._values, kind="stable")
+        if self._counted is not None:
+            known = (ids >= self._counted.start) & (ids < self._counted.stop)
+            return np.where(known, ids - self._counted.start, UNKNOWN)
+        values, order = self._ids.values, self._order
+        if not self._ascending and (order is None or len(self._recent) > 1000 + len(order) // 8):
+            self._order = order = np.argsort(values, kind="stable")
             self._recent = {}
-        rows = _search(self._values, self._order, ids)
+        n_sorted = len(values) if order is None else len(order)
+        wanted = ids.astype(values.dtype)  # or all become int64; what does not fit is not there
+        places = np.searchsorted(values[:n_sorted], wanted, side="right", sorter=order) - 1
+        rows = places if order is None else order[places]
+        rows = np.where((places >= 0) & (values[rows] == ids), rows, UNKNOWN)
         if self._recent:
             recent = (self._recent.get(i, UNKNOWN) for i in ids.tolist())
             rows = np.maximum(rows, np.fromiter(recent, np.int64, len(ids)))
@@ -151,11 +127,13 @@ class IntegerIds:
 
     def keys(self) -> NDArray[np.int64] | None:
         """Return the ids, or None where rows are in their order."""
-        return None if self._ascending else self._values
+        return None if self._counted is not None or self._ascending else self._ids.values
 
     def arrays(self) -> Arrays:
         """Return what a file needs to hold."""
-        return {"ids": self._values}
+        if self._counted is None:
+            return {"ids": self._ids.values}
+        return {"id_range": np.array([self._counted.start, len(self._counted)], np.int64)}
 
     @property
     def nbytes(self) -> int:
@@ -163,33 +141,18 @@ class IntegerIds:
         return self._ids.nbytes + (0 if self._order is None else self._order.nbytes)
 
 
-def counts_up(ids: NDArray[np.int64]) -> bool:
-    """Say whether each id is one more than the id before.
+def _as_range(ids: NDArray[Any]) -> range | None:
+    """Return ids that count up by one as a range."""
+    if not len(ids):
+        return range(0)
+    first, last = int(ids[0]), int(ids[-1])
+    counts_up = last - first == len(ids) - 1 and bool(np.all(ids[1:] > ids[:-1]))
+    return range(first, last + 1) if counts_up else None
 
-    >>> counts_up(np.array([7, 8, 9])), counts_up(np.array([7, 9]))
-    (True, False)
-    """
-    whole = int(ids[-1]) - int(ids[0]) == len(ids) - 1
-    return whole and bool(np.all(ids[1:] > ids[:-1]))
 
-
-def _fits_32(ids: NDArray[np.int64]) -> bool:
+def _fits_32(ids: NDArray[Any]) -> bool:
     limits = np.iinfo(np.int32)
-    return bool(limits.min <= ids.min() and ids.max() <= limits.max)
-
-
-def _search(values: NDArray[Any], order: NDArray[np.int64] | None, ids: NDArray[np.int64]) -> Rows:
-    """Find the last row of each id; without an order, values ascend."""
-    n_sorted = len(values) if order is None else len(order)
-    if not n_sorted:
-        return np.full(len(ids), UNKNOWN)
-    if order is None and int(values[-1]) - int(values[0]) == n_sorted - 1:  # they count up
-        rows = ids - values[0]
-        return np.where((rows >= 0) & (rows < n_sorted), rows, UNKNOWN)
-    wanted = ids.astype(values.dtype)  # or all values become int64; what does not fit is not there
-    places = np.searchsorted(values[:n_sorted], wanted, side="right", sorter=order) - 1
-    rows = places if order is None else order[places]
-    return np.where((places >= 0) & (values[rows] == ids), rows, UNKNOWN)
+    return bool(limits.min <= ids.min(initial=0) and ids.max(initial=0) <= limits.max)
 
 
 class StringIds:
@@ -201,8 +164,7 @@ class StringIds:
 
     kind = "strings"
 
-    def __init__(self, arrays: Arrays | None = None) -> None:
-        arrays = arrays or {}
+    def __init__(self, arrays: Arrays) -> None:
         self._text = GrowingArray(arrays.get("id_text", np.zeros(0, np.uint8)))
         self._ends = GrowingArray(arrays.get("id_ends", np.zeros(0, np.int64)))
         keys = arrays.get("id_keys")
@@ -300,7 +262,7 @@ class StringIds:
         return self._strings(np.array([row]))[0]
 
 
-Ids = CountedIds | IntegerIds | StringIds
+Ids = IntegerIds | StringIds
 
 
 def show(value: Any) -> str:
@@ -321,26 +283,18 @@ def check_kind(ids: Ids, given: GivenIds) -> None:
         raise InputError(f"The ids of this index are {kinds[has]}. Got {kinds[got]}.")
 
 
-def make_ids(ids: GivenIds | None, n_rows: int) -> Ids:
-    """Choose the kind that holds some ids in the least memory."""
-    if ids is None:
-        return CountedIds(0, n_rows)
-    if isinstance(ids, list):
-        strings = StringIds()
-        strings.append(ids)
-        return strings
-    if len(ids) and counts_up(ids):
-        return CountedIds(int(ids[0]), len(ids))
-    integers = IntegerIds()
-    integers.append(ids)
-    return integers
+def make_ids(ids: GivenIds | range) -> Ids:
+    """Keep ids as integers or as strings."""
+    if not isinstance(ids, list):
+        return IntegerIds(ids)
+    strings = StringIds({})
+    strings.append(ids)
+    return strings
 
 
 def ids_from_file(kind: str, arrays: Arrays) -> Ids:
     """Rebuild ids from what `Ids.arrays` returned."""
-    if kind == CountedIds.kind:
+    if kind == "counted":
         start, n_rows = arrays["id_range"].tolist()
-        return CountedIds(start, n_rows)
-    if kind == IntegerIds.kind:
-        return IntegerIds(arrays["ids"])
-    return StringIds(arrays)
+        return IntegerIds(range(start, start + n_rows))
+    return IntegerIds(arrays["ids"]) if kind == "integers" else StringIds(arrays)

@@ -11,15 +11,7 @@ from numpy.typing import NDArray
 from vdsh.codes import Codes
 from vdsh.errors import FolderError, InputError, needing
 from vdsh.search.checks import check_codes, check_count, check_ids, check_memory, check_queries
-from vdsh.search.id_kinds import (
-    CountedIds,
-    GivenIds,
-    IdArray,
-    IntegerIds,
-    check_kind,
-    make_ids,
-    show,
-)
+from vdsh.search.id_kinds import GivenIds, IdArray, IntegerIds, check_kind, make_ids, show
 from vdsh.search.index_file import from_arrays, to_arrays, write_arrays
 from vdsh.search.parts import Mask, RowHits, Rows
 from vdsh.search.rows import RowIndex
@@ -75,16 +67,14 @@ class HammingIndex:
         threads: int | None = None,
         device: str = "cpu",
     ) -> None:
-        codes = check_codes(codes)
-        if device == "cpu":
+        codes, on_cpu = check_codes(codes), device == "cpu"
+        if on_cpu:
             check_memory(f"{len(codes):,} codes", codes.nbytes)
         threads = None if threads is None else check_count("threads", threads, 1)
         given = _check_new_ids(ids, len(codes))
-        self._ids = make_ids(given, len(codes))
+        self._ids = make_ids(range(len(codes)) if given is None else given)
         self._next_id = len(codes) if given is None else None
-        self._numbers = IntegerIds()
-        self._numbers.append(np.empty(0, np.int64) if numbers is None else numbers)
-        on_cpu = device == "cpu"
+        self._numbers = IntegerIds(range(0) if numbers is None else numbers)
         self._rows = RowIndex(codes, threads=threads) if on_cpu else _on_gpu(codes, device)
         self._lock = Lock()
         self._keys_stale = True
@@ -101,7 +91,7 @@ class HammingIndex:
         index = cls.__new__(cls)
         index._lock = Lock()
         rows, index._ids, index._next_id, numbers = from_arrays(Path(path), threads)
-        index._numbers = IntegerIds(numbers)
+        index._numbers = IntegerIds(range(0) if numbers is None else numbers)
         index._rows = rows
         index._keys_stale = device != "cpu"
         if device != "cpu":
@@ -115,7 +105,7 @@ class HammingIndex:
         rows = self._rows if isinstance(self._rows, RowIndex) else self._rows.on_cpu()
         facts, arrays = to_arrays(rows, self._ids, self._next_id)
         if self.is_numbered:
-            arrays = {"numbers": self._numbers.arrays()["ids"], **arrays}
+            arrays = {"numbers": self._numbers.values, **arrays}
         write_arrays(Path(path), facts, arrays)
 
     def __len__(self) -> int:
@@ -219,13 +209,14 @@ class HammingIndex:
         given = _check_new_ids(ids, len(codes))
         next_id = None
         if given is None:
-            given = self._count_on(len(codes))
-            next_id = cast(int, self._next_id) + len(codes)
+            if self._next_id is None:
+                raise InputError("This index was given ids. Give ids= for the new codes too.")
+            next_id = self._next_id + len(codes)
+            given = np.arange(self._next_id, next_id, dtype=np.int64)
         if self._rows.n_rows == 0:
-            self._ids = make_ids(given, 0)
+            self._ids = make_ids(given)
         else:
             self._check_unused(given)
-            self._widen_ids(given)
             self._ids.append(cast(Any, given))
         self._next_id = next_id
         if numbers is not None:
@@ -275,34 +266,19 @@ class HammingIndex:
         allowed[rows[rows >= 0]] = True
         return allowed
 
-    def _count_on(self, n_ids: int) -> NDArray[np.int64]:
-        if self._next_id is None:
-            raise InputError("This index was given ids. Give ids= for the new codes too.")
-        return np.arange(self._next_id, self._next_id + n_ids, dtype=np.int64)
-
     def _check_unused(self, given: GivenIds) -> None:
         used = self._find(given) >= 0
         if np.any(used):
             first = given[int(np.argmax(used))]
             raise InputError(f"The id {show(first)} is in the index already. Remove it first.")
 
-    def _widen_ids(self, given: GivenIds) -> None:
-        """Store ids one by one from now on, where the new ones do not count on."""
-        if isinstance(self._ids, CountedIds) and not self._ids.continued_by(np.asarray(given)):
-            self._ids = self._ids.as_integers()
-
     def _compact(self) -> None:
         """Give back the memory of removed codes."""
         self._order_ties()
         numbered, rows = self.is_numbered, self._rows.compact()
-        numbers = cast(Rows, self._numbers.take(rows[: len(rows) * numbered]))
-        self._numbers = IntegerIds()
-        self._numbers.append(numbers)
-        kept = self._ids.take(rows)
-        if kept.dtype == object:
-            self._ids = make_ids(cast(list[str], kept.tolist()), len(kept))
-        else:
-            self._ids = make_ids(cast(NDArray[np.int64], kept), len(kept))
+        self._numbers = IntegerIds(self._numbers.take(rows[: len(rows) * numbered]))
+        kept: Any = self._ids.take(rows)
+        self._ids = make_ids(kept.tolist() if kept.dtype == object else kept)
         self._keys_stale = True
 
     def _order_ties(self) -> None:

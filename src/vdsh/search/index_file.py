@@ -9,7 +9,8 @@ import math
 import mmap
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,7 +28,6 @@ from vdsh.search.tables import NARROWEST, WIDEST, WORD, Tables
 MAGIC = b"vdsh-idx"
 FORMAT = 2
 ALIGNMENT = 64
-DTYPES = ("uint8", "uint32", "uint64", "int32", "int64", "bool")
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -72,20 +72,19 @@ def from_arrays(
 ) -> tuple[RowIndex, Ids, int | None, NDArray[Any] | None]:
     """Read what `to_arrays` described, from a mapped file, and the numbers of the codes."""
     facts, arrays = map_arrays(path)
-    try:
-        _check_kinds(facts, arrays)
+    with _told_as_damage(path):
+        _check_facts(facts)
         strips = Strips(arrays["strips"].shape[1], arrays["strips"], facts["n_codes"])
         offsets, members = arrays.get("offsets", NO_OFFSETS), arrays.get("members", NO_OFFSETS)
         main = Partition(strips, 0, offsets, members, _tables(arrays, strips))
         alive = arrays.get("alive")
         _check_partition(main)
+        _check(alive is None or not (alive.view(np.uint8) > 1).any())
         _check_id_text(arrays)
         ids = ids_from_file(facts["ids"], arrays)
         numbers = arrays.get("numbers")
         alike = ids, arrays.get("id_keys"), alive, numbers
         _check({len(some) for some in alike if some is not None} == {main.n_rows})
-    except (KeyError, IndexError, ValueError, TypeError, OverflowError) as error:
-        raise damaged(path) from error
     rows = RowIndex.from_partition(main, alive, ids.keys(), threads=threads)
     return rows, ids, facts["next_id"], numbers
 
@@ -110,23 +109,28 @@ def map_arrays(path: Path) -> tuple[dict[str, Any], Arrays]:
         raise MissingFileError(f"No index file '{path}'.") from None
     except OSError as error:
         raise FolderError(f"Cannot read the index '{path}': {error.strerror}.") from error
-    header, start = _read_header(path, data)
-    try:
+    if data[: len(MAGIC)] != MAGIC:
+        raise FolderError(f"'{path}' is not an index file of vdsh.")
+    with _told_as_damage(path):
+        header, start = _read_header(data)
         if header["format"] > FORMAT:
             raise FolderError(
                 f"'{path}' has format {header['format']}; this version reads up to {FORMAT}. "
                 "Upgrade vdsh to open it."
             )
         return dict(header["facts"]), _map_all(data, start, header["arrays"])
+
+
+@contextmanager
+def _told_as_damage(path: Path) -> Iterator[None]:
+    """Say of a file that is not what was written, whatever that led to, that it is damaged."""
+    try:
+        yield
     except FolderError:
         raise
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise damaged(path) from error
-
-
-def damaged(path: Path) -> FolderError:
-    """Make the error for a file that is not what was written."""
-    return FolderError(f"The index '{path}' is damaged or cut short. Build it again.")
+    except (LookupError, ValueError, TypeError, OverflowError, RecursionError) as error:
+        text = f"The index '{path}' is damaged or cut short. Build it again."
+        raise FolderError(text) from error
 
 
 def _write(file: BinaryIO, facts: Mapping[str, Any], arrays: Arrays) -> None:
@@ -146,20 +150,12 @@ def _write(file: BinaryIO, facts: Mapping[str, Any], arrays: Arrays) -> None:
         file.write(array.reshape(-1).view(np.uint8).data)
 
 
-def _read_header(path: Path, data: mmap.mmap | bytes) -> tuple[Any, int]:
+def _read_header(data: mmap.mmap | bytes) -> tuple[Any, int]:
     begin = len(MAGIC) + 16
-    if data[: len(MAGIC)] != MAGIC:
-        raise FolderError(f"'{path}' is not an index file of vdsh.")
-    if len(data) < begin:
-        raise damaged(path)
     length, checksum = np.frombuffer(data[len(MAGIC) : begin], "<u8").tolist()
     text = data[begin : begin + length]
-    if len(text) != length or zlib.crc32(text) != checksum:
-        raise damaged(path)
-    try:
-        return json.loads(text), _aligned(begin + length)
-    except (ValueError, RecursionError) as error:
-        raise damaged(path) from error
+    _check(len(text) == length and zlib.crc32(text) == checksum)
+    return json.loads(text), _aligned(begin + length)
 
 
 def _map_all(data: mmap.mmap | bytes, start: int, entries: list[dict[str, Any]]) -> Arrays:
@@ -184,14 +180,13 @@ def _map_one(
 ) -> tuple[NDArray[Any], int]:
     """Map one array that begins where others end; return it and its own end."""
     offset, shape = start + entry["offset"], entry["shape"]
-    if entry["dtype"] not in DTYPES or not all(isinstance(n, int) and n >= 0 for n in shape):
-        raise ValueError("no such array")
+    dtypes, n_dimensions = KINDS[entry["name"]]
+    _check(entry["dtype"] in dtypes and len(shape) == n_dimensions)
+    _check(all(isinstance(n, int) and n >= 0 for n in shape))
     dtype, count = np.dtype(entry["dtype"]), math.prod(shape)
-    if offset != _aligned(end) or offset + count * dtype.itemsize > len(data):
-        raise ValueError("an array does not lie where it should")
+    _check(offset == _aligned(end) and offset + count * dtype.itemsize <= len(data))
     array = np.frombuffer(data, dtype, count, offset) if count else np.empty(0, dtype)
-    if _checksum(array) != entry["checksum"]:
-        raise ValueError("a checksum does not match")
+    _check(_checksum(array) == entry["checksum"])
     return array.reshape(shape), offset + array.nbytes
 
 
@@ -208,14 +203,10 @@ def _check(holds: object) -> None:
         raise ValueError("the arrays do not fit each other")
 
 
-def _check_kinds(facts: dict[str, Any], arrays: Arrays) -> None:
+def _check_facts(facts: dict[str, Any]) -> None:
     next_id = facts["next_id"]
     _check(isinstance(facts["n_codes"], int))
     _check(next_id is None or (isinstance(next_id, int) and abs(next_id) < 2**63))
-    for name, array in arrays.items():
-        dtypes, n_dimensions = KINDS[name]
-        _check(array.dtype.name in dtypes and array.ndim == n_dimensions)
-    _check("alive" not in arrays or not (arrays["alive"].view(np.uint8) > 1).any())
 
 
 def _tables(arrays: Arrays, strips: Strips) -> Tables | None:
@@ -245,7 +236,7 @@ def _check_partition(main: Partition) -> None:
         _check((offsets[1:] >= offsets[:-1]).all())
     if len(members):
         _check(main.grouped or len(members) == n_codes)
-        _check(not len(members) or members.max() < len(members))
+        _check(members.max() < len(members))
         _check((np.bincount(members, minlength=len(members)) == 1).all())  # each row once
 
 

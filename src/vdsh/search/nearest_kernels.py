@@ -153,7 +153,7 @@ def _cut(q: int, k: int, rules: Rules, best: Best) -> None:
     """Drop all candidates but the k best."""
     status, distances, rows = best.status[q], best.distances[q], best.rows[q]
     needed = k - status[BELOW]
-    if not rules.in_order:
+    if not rules.in_order and best.counts[q, status[KTH]] > needed:
         status[WORST_KEY] = _worst_key(rows, distances, status[SIZE], status[KTH], needed, rules)
     kept, kept_ties = 0, 0
     for i in range(status[SIZE]):
@@ -205,39 +205,27 @@ def _worst_key(
 
 @kernel()
 def finish(k: int, rules: Rules, best: Best) -> tuple[Rows, Distances]:
-    """Put the k best of every query in order."""
+    """Put the k best of every query in order: by distance, then by key."""
     n_queries = best.rows.shape[0]
-    rows = np.empty((n_queries, k), np.int64)
-    distances = np.empty((n_queries, k), np.int32)
+    rows = np.full((n_queries, k), -1, np.int64)
+    distances = np.full((n_queries, k), FAR, np.int32)
     for q in range(n_queries):
-        size, filled = best.status[q, SIZE], 0
-        for distance in range(min(best.status[q, KTH] + 1, best.counts.shape[1])):
-            if filled == k or best.counts[q, distance] == 0:
-                continue
-            for row in _pick(best.rows[q], best.distances[q], size, distance, rules):
-                if filled < k:
-                    rows[q, filled], distances[q, filled] = row, distance
-                    filled += 1
-        for i in range(filled, k):
-            rows[q, i], distances[q, i] = -1, FAR
+        if best.status[q, SIZE] > k:
+            _cut(q, k, rules, best)
+        counts, first = best.counts[q], 0
+        for distance in range(min(best.status[q, KTH] + 1, counts.size)):
+            first += counts[distance]
+            counts[distance] = first - counts[distance]
+        for i in range(best.status[q, SIZE]):
+            distance = best.distances[q, i]
+            rows[q, counts[distance]], distances[q, counts[distance]] = best.rows[q, i], distance
+            counts[distance] += 1
+        first = 0
+        while first < best.status[q, SIZE] and not rules.in_order:
+            after = counts[distances[q, first]]
+            _sort(rows[q, first:after], rules.keys)
+            first = after
     return rows, distances
-
-
-@kernel()
-def _pick(
-    rows: Rows, distances: NDArray[np.uint16], size: int, distance: int, rules: Rules
-) -> Rows:
-    """Return the candidates at one distance, in the order that breaks ties."""
-    picked = np.empty(size, np.int64)
-    n_picked = 0
-    for i in range(size):
-        if distances[i] == distance:
-            picked[n_picked] = rows[i]
-            n_picked += 1
-    picked = picked[:n_picked]
-    if not rules.in_order:
-        _sort(picked, rules.keys)
-    return picked
 
 
 @kernel()

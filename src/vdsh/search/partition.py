@@ -4,6 +4,8 @@ Real codes repeat, supervised ones a hundredfold. A partition that holds many re
 distinct code once, with the list of its rows, so that a scan compares it once.
 """
 
+from dataclasses import dataclass, field, replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,29 +23,24 @@ SAMPLE_BITS = 6  # look at one distinct code in 2**6
 Offsets = NDArray[np.uint32]
 
 
+@dataclass(eq=False)
 class Partition:
     """Codes to scan, all or only the distinct ones, and the rows they stand for.
 
     Where each position holds one row, `base` is the first; else position p holds the rows
     `members[offsets[p]:offsets[p + 1]]`, or `members[p]` without offsets. Where there are `tables`,
-    which lead to codes near a query, the codes are in their order. `grouped`: whether each distinct
-    code is kept once.
+    which lead to codes near a query, the codes are in their order.
     """
 
-    def __init__(
-        self,
-        strips: Strips,
-        base: int = 0,
-        offsets: Offsets = NO_OFFSETS,
-        members: Offsets = NO_OFFSETS,
-        tables: Tables | None = None,
-    ) -> None:
-        self.strips = strips
-        self.base = base
-        self.offsets = offsets
-        self.members = members
-        self.grouped = len(offsets) > 0
-        self.tables = tables
+    strips: Strips
+    base: int = 0
+    offsets: Offsets = field(default_factory=lambda: NO_OFFSETS)
+    members: Offsets = field(default_factory=lambda: NO_OFFSETS)
+    tables: Tables | None = None
+    grouped: bool = field(init=False)  # whether each distinct code is kept once
+
+    def __post_init__(self) -> None:
+        self.grouped = len(self.offsets) > 0
 
     @property
     def n_rows(self) -> int:
@@ -54,7 +51,7 @@ class Partition:
     def nbytes(self) -> int:
         """Bytes of memory for codes, row lists and tables."""
         tables = self.tables.nbytes if self.tables else 0
-        return self.strips.nbytes + self.offsets.nbytes + self.members.nbytes + tables
+        return self.strips.data.nbytes + self.offsets.nbytes + self.members.nbytes + tables
 
     def part(self) -> Part:
         """Describe all positions to the kernels."""
@@ -69,7 +66,7 @@ class Partition:
         order, strips, tables = built
         if not self.grouped:
             members = self.members[order] if len(self.members) else order
-            return Partition(strips, self.base, NO_OFFSETS, members, tables)
+            return replace(self, strips=strips, members=members, tables=tables)
         sizes = np.diff(self.offsets)[order]
         offsets = np.append(np.uint32(0), np.cumsum(sizes, dtype=np.uint32))
         members = self.members[_ranges(self.offsets[order], sizes)]
@@ -114,10 +111,12 @@ class Partition:
         positions = np.searchsorted(self.offsets, chosen, side="right") - 1
         return self.strips.take(positions), rows[chosen]
 
-    def sort_members(self, keys: NDArray[np.int64]) -> None:
+    def in_order_of(self, keys: NDArray[np.int64] | None) -> "Partition":
         """Order the rows of each code by key."""
+        if keys is None or not self.grouped:
+            return self
         codes = np.repeat(np.arange(len(self.strips)), np.diff(self.offsets))
-        self.members = self.members[np.lexsort((keys[self.members], codes))]
+        return replace(self, members=self.members[np.lexsort((keys[self.members], codes))])
 
 
 def make_partition(codes: Codes) -> Partition:
@@ -135,7 +134,7 @@ def one_row_each(codes: Codes, rows: Rows) -> Partition:
     """Make a partition of chosen rows, for a search among few of them."""
     strips = Strips(codes.shape[1])
     strips.append(codes)
-    return Partition(strips, 0, np.arange(len(rows) + 1, dtype=np.uint32), rows.astype(np.uint32))
+    return Partition(strips, members=rows.astype(np.uint32))
 
 
 def distinct_share(codes: Codes) -> float:

@@ -46,11 +46,6 @@ class Strips:
     def __len__(self) -> int:
         return self.size
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of memory, room to grow included."""
-        return self.data.nbytes
-
     def append(self, codes: Codes) -> None:
         """Add codes of shape (n, n_bytes) at the end."""
         needed = -(-(self.size + len(codes)) // STRIP)
@@ -62,18 +57,12 @@ class Strips:
             self.data = grown
         first = min(-self.size % STRIP, len(codes))  # they fill the last strip
         last = len(codes) - (len(codes) - first) % STRIP  # the others begin a new one
-        self._write(codes[:first])
         strips = codes[first:last].reshape(-1, STRIP, codes.shape[1])
-        at = self.size // STRIP
+        at = (self.size + first) // STRIP
         self.data[at : at + len(strips)] = strips.transpose(0, 2, 1)
-        self.size += last - first
-        self._write(codes[last:])
-
-    def _write(self, codes: Codes) -> None:
-        """Add codes of one strip."""
-        strip, lane = divmod(self.size, STRIP)
-        if len(codes):
-            self.data[strip, :, lane : lane + len(codes)] = codes.T
+        edges = np.r_[:first, last : len(codes)]
+        positions = self.size + edges
+        self.data[positions // STRIP, :, positions % STRIP] = codes[edges]
         self.size += len(codes)
 
     def take(self, positions: Positions) -> Codes:

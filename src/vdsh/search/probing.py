@@ -25,6 +25,8 @@ KEEP = 1_000.0  # nanoseconds more for each code that is to be found
 BUILD = 60.0  # nanoseconds that building takes a byte of the codes
 WORTH_SHARING = 32  # so many look-ups take longer than handing them to a thread
 
+Use = Callable[[Partition, Partition], None]
+
 
 def scan_time(partition: Partition) -> float:
     """Estimate the nanoseconds in which one thread compares a query with all codes."""
@@ -80,6 +82,11 @@ def shared_scan_time(main: Partition, queries: Codes, threads: int) -> float:
     return scan_time(main) / helpers
 
 
+def worth_probing(partition: Partition, k: int) -> bool:
+    """Say whether to look the k nearest up in the tables of a partition."""
+    return partition.tables is not None and scan_time(partition) >= LOOK_UP + KEEP * k
+
+
 class TableKeeper:
     """Builds tables in the background, once scans have taken as long as building does.
 
@@ -91,24 +98,17 @@ class TableKeeper:
         self._builder: Thread | None = None
         self._refused = False
 
-    def worth(self, partition: Partition, k: int) -> bool:
-        """Say whether to look the k nearest up in the tables of a partition."""
-        return partition.tables is not None and scan_time(partition) >= LOOK_UP + KEEP * k
-
-    def scanned(self, partition: Partition, n_queries: int) -> bool:
-        """Note that queries were compared with all codes; say if tables are due."""
+    def scanned(self, partition: Partition, n_queries: int, use: Use) -> None:
+        """Note that queries were compared with all codes; build tables if they are due."""
         time = scan_time(partition)
-        if partition.tables is not None or self._refused or time < LOOK_UP:
-            return False
+        if self._refused or time < LOOK_UP:
+            return
         self._scanned += n_queries * time
-        return self._scanned > BUILD * partition.strips.nbytes
-
-    def build(self, partition: Partition, use: Callable[[Partition], None]) -> None:
-        """Begin to build tables, if there is memory; `use` takes the partition that has them."""
-        if self._builder is not None and self._builder.is_alive():
+        building = self._builder is not None and self._builder.is_alive()
+        if building or self._scanned <= BUILD * partition.strips.data.nbytes:
             return
         self._scanned = 0.0
-        needed, free = MOST * partition.strips.nbytes, free_memory()
+        needed, free = MOST * partition.strips.data.nbytes, free_memory()
         n_codes, n_bytes = len(partition.strips), int(partition.strips.data.shape[1])
         self._refused = table_shape(n_bytes, n_codes) is None or needed > free
         if needed > free:
@@ -118,7 +118,7 @@ class TableKeeper:
                 stacklevel=2,
             )
         if not self._refused:
-            self._builder = Thread(target=_build, args=(partition, use), daemon=True)
+            self._builder = Thread(target=build, args=(partition, use), daemon=True)
             self._builder.start()
 
     def wait(self) -> None:
@@ -127,7 +127,8 @@ class TableKeeper:
             self._builder.join()
 
 
-def _build(partition: Partition, use: Callable[[Partition], None]) -> None:
+def build(partition: Partition, use: Use) -> None:
+    """Build tables; `use` takes the partition that has them, and the one that it is made of."""
     built = partition.with_tables()
     if built is not None:
-        use(built)
+        use(built, partition)

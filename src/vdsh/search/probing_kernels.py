@@ -91,13 +91,8 @@ def begin_probe(probe: Probe, tables: Tables, query: Codes) -> None:
 
 
 @kernel()
-def met_within(probe: Probe) -> Whole:
-    """Return the distance up to which all codes have been met."""
-    return _reach(probe.radii, probe.sizes.shape[1] - 1)
-
-
-@kernel()
-def _reach(radii: NDArray[np.int64], width: int) -> Whole:
+def met_within(radii: NDArray[np.int64], width: int) -> Whole:
+    """Return the distance up to which all codes have been met, by the next radii of tables."""
     # A table that was looked up wholly has shown all codes.
     return EVERYTHING if radii.max() > width else radii.sum() - 1
 
@@ -106,7 +101,7 @@ def _reach(radii: NDArray[np.int64], width: int) -> Whole:
 def time_left(probe: Probe, tables: Tables, wanted: Whole) -> float:
     """Estimate the nanoseconds until all codes up to a distance have been met."""
     radii, left = probe.radii.copy(), 0.0
-    while _reach(radii, tables.width) < wanted:
+    while met_within(radii, tables.width) < wanted:
         table, cost = _cheapest(radii, probe, tables)
         left += cost
         radii[table] += 1
@@ -134,18 +129,11 @@ def _cheapest(radii: NDArray[np.int64], probe: Probe, tables: Tables) -> tuple[i
     best, least = -1, np.inf
     for t in range(radii.size):
         n_bytes = tables.luts.shape[2] if t == 0 else tables.entries.shape[2]
-        cost = _cost(radii[t], probe.sizes[t], n_bytes)
+        n_strips = probe.sizes[t, radii[t]] / STRIP + 1
+        cost = _n_buckets(tables.width, radii[t]) * (BUCKET + STRIP_BYTE * n_bytes * n_strips)
         if cost < least:
             best, least = t, cost
     return best, least
-
-
-@kernel()
-def _cost(radius: int, sizes: NDArray[np.float64], n_bytes: int) -> float:
-    """Estimate the time of one radius in one table."""
-    n_strips = sizes[radius] / STRIP + 1
-    each: float = BUCKET + STRIP_BYTE * n_bytes * n_strips
-    return _n_buckets(sizes.size - 1, radius) * each
 
 
 @kernel()
@@ -244,18 +232,12 @@ def _first_substring(planes: Codes, strip: Whole, lane: Whole, width: int) -> Wh
 
 
 @kernel()
-def first_time(probe: Probe, bucket: Whole) -> bool:
-    """Say whether a bucket was not seen before, and mark it as seen."""
-    seen = probe.seen
-    bit = np.uint64(1) << np.uint64(bucket & 63)
-    new: bool = (seen[bucket >> 6] & bit) == np.uint64(0)
+def enter_bucket(probe: Probe, tables: Tables, bucket: Whole) -> tuple[Whole, Whole]:
+    """Return where the codes of a bucket begin and end; the second time it has none."""
+    seen, bit = probe.seen, np.uint64(1) << np.uint64(bucket & 63)
+    if seen[bucket >> 6] & bit:
+        return np.int64(0), np.int64(0)
     seen[bucket >> 6] |= bit
-    return new
-
-
-@kernel()
-def bucket_range(tables: Tables, bucket: Whole) -> tuple[Whole, Whole]:
-    """Return where the codes of a bucket begin and end."""
     return np.int64(tables.starts[0, bucket]), np.int64(tables.starts[0, bucket + 1])
 
 

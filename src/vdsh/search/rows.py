@@ -11,8 +11,8 @@ from vdsh.jit import available_threads, compiled
 from vdsh.search.id_kinds import GrowingArray
 from vdsh.search.partition import Partition, make_partition, one_row_each
 from vdsh.search.parts import MAX_QUERIES, Found, Mask, RowHits, Rows, Rules, Strips, sort_found
-from vdsh.search.probing import TableKeeper, search_tables, within_tables
-from vdsh.search.scan import nearest, nearest_plainly, within, within_plainly
+from vdsh.search.probing import TableKeeper, build, search_tables, within_tables, worth_probing
+from vdsh.search.scan import find_plainly, nearest, within
 
 PLAIN = 2e-9  # seconds that numpy takes for a byte of a code and a query
 AGAIN = 50  # an index that is searched again is expected to be searched so often
@@ -141,10 +141,9 @@ class RowIndex(NumberedRows):
     @keys.setter
     def keys(self, keys: NDArray[np.int64] | None) -> None:
         # Further rows may come and keys be renumbered, but rows keep their order among each other.
-        reorder = self._keys is None and keys is not None and self._main.grouped
+        if self._keys is None:
+            self._main = self._main.in_order_of(keys)
         self._keys = keys
-        if reorder and keys is not None:
-            self._main.sort_members(keys)
 
     def append(self, codes: Codes) -> range:
         """Add codes and return their row numbers.
@@ -190,9 +189,8 @@ class RowIndex(NumberedRows):
     def build_tables(self) -> None:
         """Build tables now, rather than when scans have taken as long as that."""
         main = self.settled()
-        built = None if main.tables else main.with_tables()
-        if built is not None:
-            self._use(built, main, main.members)
+        if main.tables is None:
+            build(main, self._use)
 
     def search(self, queries: Codes, k: int, *, allowed: Mask | None = None) -> RowHits:
         """Find the k nearest rows of each query, ties by key.
@@ -212,7 +210,10 @@ class RowIndex(NumberedRows):
         partitions, rules, n_allowed = self._prepare(allowed)
         k = min(k, n_allowed)
         if self._search_plainly(partitions, queries):
-            return nearest_plainly(partitions, queries, k, rules)
+            found = find_plainly(partitions, queries, k, self.n_bits, rules)
+            rows = np.array([one.rows for one in found], np.int64).reshape(len(queries), k)
+            distances = np.array([one.distances for one in found], np.int32)
+            return RowHits(rows, distances.reshape(rows.shape))
         if k == 0 or not self._by_tables(partitions, len(queries), k):
             return nearest(partitions, queries, k, rules, self.threads)
         hits, done, known = search_tables(partitions, queries, k, rules, self.threads)
@@ -227,7 +228,7 @@ class RowIndex(NumberedRows):
         partitions, rules, _ = self._prepare(allowed)
         radius = min(radius, self.n_bits)
         if self._search_plainly(partitions, queries):
-            return within_plainly(partitions, queries, radius, rules)
+            return find_plainly(partitions, queries, self.n_rows, radius, rules)
         hits: list[RowHits] = []
         for i in range(0, len(queries), MAX_QUERIES):
             some = queries[i : i + MAX_QUERIES]
@@ -249,13 +250,12 @@ class RowIndex(NumberedRows):
     ) -> list[Found]:
         """Answer from the tables what they answer faster, and scan for the rest."""
         everyone = np.arange(len(queries))
-        left, found = everyone, list[Found]()
-        if self._by_tables(partitions, len(queries), 0):
-            left, found = within_tables(partitions[0], queries, radius, rules, self.threads)
-        if len(left) or not found:
-            found += within(partitions[:1], queries[left], left, radius, rules, self.threads)
-        if len(partitions) > 1 and partitions[1].n_rows:
-            found += within(partitions[1:], queries, everyone, radius, rules, self.threads)
+        if not self._by_tables(partitions, len(queries), 0):
+            return within(partitions, queries, everyone, radius, rules, self.threads)
+        left, found = within_tables(partitions[0], queries, radius, rules, self.threads)
+        for partition, some in zip(partitions, (left, everyone), strict=True):
+            if len(some) and partition.n_rows:
+                found += within([partition], queries[some], some, radius, rules, self.threads)
         return found
 
     def _by_tables(self, partitions: Sequence[Partition], n_queries: int, k: int) -> bool:
@@ -263,16 +263,14 @@ class RowIndex(NumberedRows):
         main = partitions[0]
         if not self.tables or len(partitions) == 1:
             return False
-        if self._keeper.scanned(main, n_queries):
-            members = main.members
-            self._keeper.build(main, lambda built: self._use(built, main, members))
-        return self._keeper.worth(main, k)
+        if main.tables is None:
+            self._keeper.scanned(main, n_queries, self._use)
+        return worth_probing(main, k)
 
-    def _use(self, built: Partition, main: Partition, members: NDArray[np.uint32]) -> None:
+    def _use(self, built: Partition, main: Partition) -> None:
         """Search a partition that has tables from now on, unless rows have changed meanwhile."""
         with self._lock:
-            same = self._main is main and main.members is members
-            if same and built.n_rows == main.n_rows:
+            if self._main is main:
                 self._main = built
 
     def _prepare(self, allowed: Mask | None) -> tuple[Sequence[Partition], Rules, int]:
@@ -280,8 +278,8 @@ class RowIndex(NumberedRows):
         with self._lock:  # searches may run in several threads
             if self._tail.n_rows > SMALL_TAIL + self._main.n_rows // 4:
                 self._absorb_tail()
+            partitions = [self._main, self._tail]
         allowed, n_allowed = self._count_allowed(allowed)
-        partitions = [self._main, self._tail]
         if allowed is not None and n_allowed * FEW_ALLOWED < self.n_rows:
             codes, rows = zip(*(partition.select(allowed) for partition in partitions), strict=True)
             partitions = [one_row_each(np.concatenate(codes), np.concatenate(rows))]
@@ -293,16 +291,16 @@ class RowIndex(NumberedRows):
 
     def _settle(self, codes: Codes) -> None:
         """Lay all codes out anew, in the way that suits them."""
-        self._main = make_partition(codes)
+        self._main = make_partition(codes).in_order_of(self._keys)
         self._tail = Partition(Strips(self.n_bytes), len(codes))
         self._decided_at = len(codes)
-        if self._keys is not None and self._main.grouped:
-            self._main.sort_members(self._keys)
 
     def _absorb_tail(self) -> None:
         """Make the rows appended lately part of the main partition."""
         if len(self._main.members) or self.n_rows >= 2 * self._decided_at:
             self._settle(self.codes())
             return
-        self._main.strips.append(self._tail.all_codes())
-        self._tail = Partition(Strips(self.n_bytes), self._main.n_rows)
+        # Others may be searching the strips as they are, or making tables of them.
+        strips = Strips(self.n_bytes, self._main.strips.data, len(self._main.strips))
+        strips.append(self._tail.all_codes())
+        self._main, self._tail = Partition(strips), Partition(Strips(self.n_bytes), len(strips))

@@ -4,7 +4,6 @@ Where few codes are compared and numba is not loaded, numpy does the same.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,12 +17,7 @@ QUERY_BLOCK = 64  # queries compared with codes while these are in cache
 CANDIDATES_AT_ONCE = 1 << 20  # bounds memory when k is large
 WORTH_A_THREAD = 1 << 18  # comparisons below which a second thread costs more than it gains
 
-
-class Task(NamedTuple):
-    """Some queries to compare with some parts."""
-
-    queries: slice
-    parts: tuple[Part, Part]
+Task = tuple[slice, tuple[Part, Part]]  # some queries, and parts to compare them with
 
 
 def nearest(
@@ -48,13 +42,14 @@ def nearest(
     most = min(QUERY_BLOCK, max(1, CANDIDATES_AT_ONCE // k))
 
     def run(task: Task) -> RowHits:
-        some, within = queries[task.queries], known[task.queries]
-        return RowHits(*nearest_in(task.parts, some, k, rules, n_rows, within, scratch(n_bytes)))
+        some, parts = task
+        args = queries[some], k, rules, n_rows, known[some], scratch(n_bytes)
+        return RowHits(*nearest_in(parts, *args))
 
     n_codes = sum(len(partition.strips) for partition in partitions)
     if n_codes * len(queries) < WORTH_A_THREAD and len(queries) <= most:
         # Where the work takes microseconds, so would planning it.
-        return run(Task(slice(None), _whole(partitions)))
+        return run((slice(None), _whole(partitions)))
     tasks, n_cuts = _plan(partitions, len(queries), threads, most)
     answers = in_threads(run, tasks, threads)
     if len(answers) == 1:
@@ -78,12 +73,10 @@ def within(
     from vdsh.search.scan_kernels import scan_within
 
     def run(task: Task) -> list[Found]:
-        some, numbers, room = queries[task.queries], owners[task.queries], scratch(queries.shape[1])
-        return [
-            to_rows(part, rules.allowed, scan_within(part, some, numbers, radius, room))
-            for part in task.parts
-            if part.start < part.stop
-        ]
+        some, parts = task
+        args = queries[some], owners[some], radius, scratch(queries.shape[1])
+        some_rows = [part for part in parts if part.start < part.stop]
+        return [to_rows(part, rules.allowed, scan_within(part, *args)) for part in some_rows]
 
     tasks, _ = _plan(partitions, len(queries), threads, QUERY_BLOCK)
     return [found for answer in in_threads(run, tasks, threads) for found in answer]
@@ -109,7 +102,7 @@ def _plan(
     ]
     last = cut * len(parts)
     parts.append((main._replace(start=last), tail))
-    return [Task(block, cuts) for block in blocks for cuts in parts], len(parts)
+    return [(block, cuts) for block in blocks for cuts in parts], len(parts)
 
 
 def _whole(partitions: Sequence[Partition]) -> tuple[Part, Part]:
@@ -128,38 +121,27 @@ def _merge(answers: Sequence[RowHits], k: int, rules: Rules) -> RowHits:
     return RowHits(np.take_along_axis(rows, order, 1), np.take_along_axis(distances, order, 1))
 
 
-def nearest_plainly(
-    partitions: Sequence[Partition], queries: Codes, k: int, rules: Rules
-) -> RowHits:
-    """Find the k best rows of all partitions for each query; there must be k allowed ones."""
-    hits = [_sorted(_all(partitions, query, rules), k, rules) for query in queries]
-    rows = np.array([hit.rows for hit in hits], np.int64).reshape(len(queries), k)
-    return RowHits(rows, np.array([hit.distances for hit in hits], np.int32).reshape(rows.shape))
-
-
-def within_plainly(
-    partitions: Sequence[Partition], queries: Codes, radius: int, rules: Rules
+def find_plainly(
+    partitions: Sequence[Partition], queries: Codes, k: int, radius: int, rules: Rules
 ) -> list[RowHits]:
-    """Find every allowed row within `radius` of each query, nearest first."""
+    """Find the k best allowed rows within `radius` of each query, without kernels."""
     hits = []
     for query in queries:
-        rows, distances = _all(partitions, query, rules)
+        parts = [_distances(partition, query) for partition in partitions]
+        rows, distances = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         near = distances <= radius
-        hits.append(_sorted(RowHits(rows[near], distances[near]), int(near.sum()), rules))
+        if rules.allowed.size:
+            near &= rules.allowed[rows]
+        if 0 < k < np.count_nonzero(near):
+            near &= distances <= np.partition(distances[near], k - 1)[k - 1]
+        rows, distances = rows[near], distances[near]
+        order = np.lexsort((rules.keys[rows] if rules.keys.size else rows, distances))[:k]
+        hits.append(RowHits(rows[order], distances[order]))
     return hits
 
 
-def _all(partitions: Sequence[Partition], query: Codes, rules: Rules) -> RowHits:
-    """Return all allowed rows and their distances."""
-    parts = [_partition(partition, query) for partition in partitions]
-    rows, distances = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    if not rules.allowed.size:
-        return RowHits(rows, distances)
-    allowed = rules.allowed[rows]
-    return RowHits(rows[allowed], distances[allowed])
-
-
-def _partition(partition: Partition, query: Codes) -> RowHits:
+def _distances(partition: Partition, query: Codes) -> RowHits:
+    """Return all rows and their distances."""
     data, planes = partition.strips.data, query[:, None]
     parts = [
         np.bitwise_count(data[i : i + BLOCK] ^ planes).sum(axis=1, dtype=np.int32).ravel()
@@ -169,13 +151,3 @@ def _partition(partition: Partition, query: Codes) -> RowHits:
     if partition.grouped:
         distances = np.repeat(distances, np.diff(partition.offsets))
     return RowHits(partition.rows(), distances)
-
-
-def _sorted(hits: RowHits, k: int, rules: Rules) -> RowHits:
-    """Return the first k hits by distance and key."""
-    rows, distances = hits
-    if 0 < k < len(rows):
-        near = distances <= np.partition(distances, k - 1)[k - 1]
-        rows, distances = rows[near], distances[near]
-    order = np.lexsort((rules.keys[rows] if rules.keys.size else rows, distances))[:k]
-    return RowHits(rows[order], distances[order])

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Codes
 from vdsh.jit import kernel
-from vdsh.jit_kernels import lowest_bit
 from vdsh.search.nearest_kernels import KTH, NO_KEY, Best, empty_best, finish, scan_range
 from vdsh.search.parts import STRIP, Distances, Found, Mask, Part, Rows, Rules
 from vdsh.search.probing import STRIP_BYTE
@@ -20,16 +19,15 @@ from vdsh.search.probing_kernels import (
     Probe,
     Waiting,
     begin_probe,
-    bucket_range,
     end_step,
-    first_time,
+    enter_bucket,
     met_within,
     new_probe,
     next_buckets,
     take_step,
     time_left,
 )
-from vdsh.search.scan_kernels import Whole, collect, lanes_up_to, next_near
+from vdsh.search.scan_kernels import Whole, collect
 from vdsh.search.tables import Order, Tables
 
 WORTH = 0.7  # share of a scan's time within which probing should end
@@ -94,17 +92,16 @@ def within_by_tables(
         begin_probe(probe, tables, queries[q])
         if time_left(probe, tables, radius) > WORTH * scan:
             continue
-        while met_within(probe) < radius:
+        while met_within(probe.radii, tables.width) < radius:
             take_step(probe, tables)
             n_waiting = WAITING
             while n_waiting == WAITING:
                 n_waiting = next_buckets(probe, tables, radius, waiting)
                 for i in range(n_waiting):
-                    if first_time(probe, waiting[0, i]):
-                        start, stop = bucket_range(tables, waiting[0, i])
-                        found, size = collect(
-                            data, start, stop, queries[q], owners[q], radius, scratch, found, size
-                        )
+                    start, stop = enter_bucket(probe, tables, waiting[0, i])
+                    found, size = collect(
+                        data, start, stop, queries[q], owners[q], radius, scratch, found, size
+                    )
             end_step(probe, tables)
         done[q] = True
     return found[:size], done
@@ -136,14 +133,14 @@ def nearest_by_tables(
         begin_probe(probe, tables, queries[q])
         scan_range(tail, tail.start, tail.stop, q, query, k, rules, best)
         limit, guess = status[q, KTH], 8 * queries.shape[1] + 1
-        while limit > met_within(probe):
-            wanted = min(limit, max(guess, met_within(probe) + 1))
+        while limit > met_within(probe.radii, tables.width):
+            wanted = min(limit, max(guess, met_within(probe.radii, tables.width) + 1))
             if probe.radii[0] >= AT_HAND and (
                 probe.spent[0] + time_left(probe, tables, wanted) > WORTH * scan
             ):
                 if guess <= 8 * queries.shape[1]:
                     break
-                bound, guess = sample(main, queries[q], k, rules, scratch)
+                bound, guess = sample(main, query, k, rules, n_rows, scratch)
                 limit = min(limit, bound)
                 probe.spent[0] += SAMPLED * scan
                 continue
@@ -151,7 +148,7 @@ def nearest_by_tables(
             _follow(probe, tables, waiting, main, q, query, k, limit, rules, best)
             end_step(probe, tables)
             limit = min(limit, status[q, KTH])
-        done[q], bounds[q] = limit <= met_within(probe), limit
+        done[q], bounds[q] = limit <= met_within(probe.radii, tables.width), limit
     rows, found = finish(k, rules, best)
     return rows, found, done, bounds
 
@@ -180,9 +177,8 @@ def _follow(
             following = np.int64(NO_KEY)
             for i in range(size):
                 if waiting[1, i] == distance:
-                    bucket = waiting[0, i]
-                    if first_time(probe, bucket):
-                        start, stop = bucket_range(tables, bucket)
+                    start, stop = enter_bucket(probe, tables, waiting[0, i])
+                    if start < stop:
                         scan_range(main, start, stop, q, query, k, rules, best)
                         cost += VISIT + strip_cost * ((stop - start) // STRIP + 1)
                 elif waiting[1, i] > distance:
@@ -193,47 +189,19 @@ def _follow(
 
 @kernel()
 def sample(
-    part: Part, query: Codes, k: int, rules: Rules, scratch: NDArray[Any]
+    part: Part, query: Codes, k: int, rules: Rules, n_rows: int, scratch: NDArray[Any]
 ) -> tuple[Whole, Whole]:
     """Return distances within which k rows lie, surely and probably."""
-    counts = np.zeros(8 * query.size + 2, np.int64)
-    kth, below, data = 8 * query.size + 1, 0, part.data
+    best = empty_best(query, k, n_rows, scratch)
+    rules = Rules(rules.allowed, rules.keys, True)  # any of those that tie will do
     step = (part.stop // STRIP) / RANGES
     for i in range(RANGES):
         strip = int(i * step)
         end = min(strip + int(step * SAMPLED) + 1, part.stop // STRIP)
-        strip = next_near(data, strip, end, query, kth - 1, scratch)
-        while strip < end:
-            near = lanes_up_to(scratch, kth - 1)
-            while near:
-                lane = lowest_bit(near)
-                near &= near - np.uint64(1)
-                distance = int(scratch[lane])
-                if distance < kth:
-                    n_rows = _n_rows(part, strip * STRIP + lane, k, rules)
-                    counts[distance] += n_rows
-                    below += n_rows
-                    while below >= k:
-                        kth -= 1
-                        below -= counts[kth]
-            strip = next_near(data, strip + 1, end, query, kth - 1, scratch)
-    guess, n_near = 0, counts[0]
-    while n_near < k * SAMPLED and guess < kth:
-        guess += 1
-        n_near += counts[guess]
-    return kth, guess
-
-
-@kernel()
-def _n_rows(part: Part, position: Whole, k: int, rules: Rules) -> Whole:
-    """Count the allowed rows at a position, up to k."""
-    if part.offsets.size == 0:
-        row = part.members[position] if part.members.size else part.base + position
-        return 1 if rules.allowed.size == 0 or rules.allowed[row] else 0
-    n_rows = 0
-    for j in range(part.offsets[position], part.offsets[position + 1]):
-        if rules.allowed.size == 0 or rules.allowed[part.members[j]]:
-            n_rows += 1
-        if n_rows == k:
-            break
-    return n_rows
+        scan_range(part, strip * STRIP, end * STRIP, 0, query, k, rules, best)
+    kth, n_near = best.status[0, KTH], 0
+    for guess in range(kth):
+        n_near += best.counts[0, guess]
+        if n_near >= k * SAMPLED:
+            return kth, guess
+    return kth, kth

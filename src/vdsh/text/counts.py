@@ -153,12 +153,12 @@ def halves(counts: "csr_array") -> "tuple[csr_array, csr_array]":
     ends = np.cumsum(counts.data, dtype=np.float64)
     second = np.minimum(ends // 2 - (ends - counts.data) // 2, counts.data)  # some are fractions
     second = second.astype(counts.data.dtype)
-    cut = [
+    one, two = (
         to_csr(Counts(part, counts.indices, counts.indptr, counts.shape))
         for part in (counts.data - second, second)
-    ]
-    whole = np.flatnonzero(np.logical_and(*(half.sum(axis=1) > 0 for half in cut)))
-    one, two = (half[whole] for half in cut)
+    )
+    whole = np.flatnonzero((one.sum(axis=1) > 0) & (two.sum(axis=1) > 0))
+    one, two = one[whole], two[whole]
     one.eliminate_zeros()
     two.eliminate_zeros()
     return one, two

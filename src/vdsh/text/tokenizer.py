@@ -15,7 +15,7 @@ The rules, in any language:
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import accumulate
 from os.path import commonprefix
@@ -36,11 +36,7 @@ _VOWELS_AFTER = (0x0E30, 0x0E32, 0x0E33, 0x0E45, 0x0EB0, 0x0EB2, 0x0EB3)  # Thai
 _PICTOGRAPHS = ((0x2600, 0x27C0), (0x1F000, 0x1FB00))
 _STYLES = ((0xFE00, 0xFE10), (0x1F3FB, 0x1F400))  # variants and skin tones of the emoji before them
 # Where they overlap the first counts.
-_RANGES = (
-    (_STYLES, SEPARATOR),
-    (_PICTOGRAPHS, SYMBOL),
-    (_IDEOGRAPHS, IDEOGRAPH),
-)
+_RANGES = ((_STYLES, SEPARATOR), (_PICTOGRAPHS, SYMBOL), (_IDEOGRAPHS, IDEOGRAPH))
 
 
 class Tokens(NamedTuple):
@@ -104,7 +100,12 @@ def find_tokens(texts: Sequence[str], *, shortest: int = 2) -> Tokens:
 
 def lay_out(texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Lay the lower-cased texts end to end as UTF-8; give where each begins, and the end."""
-    pieces = [normalize(text).encode(errors="replace") for text in texts]
+    return lay_out_as_given(map(normalize, texts))
+
+
+def lay_out_as_given(texts: Iterable[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Lay texts end to end as UTF-8; give where each begins, and the end."""
+    pieces = [text.encode(errors="replace") for text in texts]
     offsets = np.array([0, *accumulate(map(len, pieces))], np.int64)
     return np.frombuffer(b"".join(pieces), np.uint8), offsets
 
@@ -115,9 +116,7 @@ def hash_words(
     """Return the bytes of some words laid end to end, their offsets, and their hashes."""
     from vdsh.text.token_kernels import hash_all
 
-    pieces = [word.encode(errors="replace") for word in words]
-    offsets = np.array([0, *accumulate(map(len, pieces))], np.int64)
-    data = np.frombuffer(b"".join(pieces), np.uint8)
+    data, offsets = lay_out_as_given(words)
     return data, offsets, hash_all(data, offsets)
 
 

@@ -55,21 +55,6 @@ def document_frequencies(tokens: Tokens) -> dict[bytes, int]:
     return dict(zip(words, counts.tolist(), strict=True))
 
 
-def count_terms(tokens: Tokens, table: WordTable) -> tuple[Terms, Terms, Terms]:
-    """Count the known words of each document: data, indices and row lengths of a CSR matrix."""
-    from vdsh.text import token_kernels
-
-    return token_kernels.count_terms(*tokens, *table)
-
-
-def count_texts(texts: Sequence[str], table: WordTable) -> tuple[Terms, Terms, Terms]:
-    """Count the known words of each text: data, indices and row lengths of a CSR matrix."""
-    from vdsh.text import token_kernels
-
-    data, offsets = lay_out(texts)
-    return token_kernels.count_texts(data, offsets, character_classes(), *table)
-
-
 def _table_size(n_words: int) -> int:
     return 1 << int(2 * n_words).bit_length()  # at most half full
 
@@ -80,14 +65,9 @@ _PLAIN = 1e-7  # seconds a character without kernels
 
 
 class WordCounter:
-    """Counts the words of a vocabulary.
+    """Counts the words of a vocabulary: column j counts word j.
 
-    Parameters
-    ----------
-    words : sequence of str
-        Column j counts word j.
-    stop_words : frozenset of str
-        Words that are passed over on purpose, so that nobody is told they are unknown.
+    `stop_words` are passed over on purpose, so that nobody is told they are unknown.
     """
 
     def __init__(self, words: Sequence[str], stop_words: frozenset[str] = frozenset()) -> None:
@@ -97,7 +77,7 @@ class WordCounter:
     def count(self, texts: Sequence[str]) -> Counts:
         """Count the known words of each text."""
         if compiled(_PLAIN * sum(map(len, texts))):
-            parts = _over_texts(texts, lambda some: count_texts(some, self._table))
+            parts = _over_texts(texts, self._count_compiled)
         else:
             parts = [self._count_plainly(text) for text in texts]
         if len(parts) == 1:
@@ -119,12 +99,16 @@ class WordCounter:
 
         A text without any other words has none.
         """
+        from vdsh.text.token_kernels import count_terms
 
         def words(tokens: Tokens) -> NDArray[np.int64]:
             """Say how many words texts have, and how many of those are counted."""
-            n_words = np.diff(tokens.documents)
-            n_known, n_stop = (_totals(count_terms(tokens, t)) for t in (self._table, self._stop))
-            return np.stack([n_words - n_stop, n_known])
+            n_words, totals = np.diff(tokens.documents), []
+            for table in self._table, self._stop:
+                counts, _, sizes = count_terms(*tokens, *table)
+                texts = np.repeat(np.arange(len(sizes)), sizes)
+                totals.append(np.bincount(texts, counts, len(sizes)).astype(np.int64))
+            return np.stack([n_words - totals[1], totals[0]])
 
         parts = over_blocks(texts, words)
         all_words, known = np.hstack(parts) if parts else np.zeros((2, 0))
@@ -143,19 +127,18 @@ class WordCounter:
         known = set(self.words)
         return build_table([word for word in sorted(self.stop_words) if word not in known])
 
-    def _count_plainly(self, text: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _count_compiled(self, texts: Sequence[str]) -> tuple[Terms, Terms, Terms]:
+        """Give data, indices and row lengths of a CSR matrix."""
+        from vdsh.text.token_kernels import count_texts
+
+        data, offsets = lay_out(texts)
+        return count_texts(data, offsets, character_classes(), *self._table)
+
+    def _count_plainly(self, text: str) -> tuple[Terms, Terms, Terms]:
         found = Counter(tokenize(text))
         row = sorted((self._columns[word], n) for word, n in found.items() if word in self._columns)
         pairs = np.array(row, np.int32).reshape(-1, 2)
         return pairs[:, 1], pairs[:, 0], np.array([len(row)], np.int32)
-
-
-def _totals(counted: tuple[NDArray[Any], NDArray[Any], NDArray[Any]]) -> NDArray[np.int64]:
-    """Add up the counts of each row."""
-    data, _, lengths = counted
-    ends = np.cumsum(lengths)
-    sums = np.concatenate([[0], np.cumsum(data, dtype=np.int64)])
-    return sums[ends] - sums[ends - lengths]  # type: ignore[no-any-return]
 
 
 def over_blocks(texts: Sequence[str], count: Callable[[Tokens], T]) -> list[T]:

@@ -19,7 +19,13 @@ from numpy.typing import NDArray
 
 from vdsh.jit import compiled
 from vdsh.text.languages import Language
-from vdsh.text.tokenizer import LONGEST, character_classes, find_plainly, hash_plainly
+from vdsh.text.tokenizer import (
+    LONGEST,
+    character_classes,
+    find_plainly,
+    hash_plainly,
+    lay_out_as_given,
+)
 from vdsh.words.lexicon import exact_term, lexicon_of
 from vdsh.words.vocabulary import join_words, to_vocabulary
 
@@ -154,14 +160,13 @@ def _terms(parts: Parts, language: Language) -> Iterator[tuple[str, int]]:
         more.setdefault(number, []).append(stem)
     for number, name in parts.names:
         more.setdefault(number, []).append(f"={name}")
-    for number, (word, stem) in enumerate(
-        zip(parts.tokens, language.stems(parts.tokens), strict=True)
-    ):
+    pairs = zip(parts.tokens, language.stems(parts.tokens), strict=True)
+    for number, (word, stem) in enumerate(pairs):
         if word not in language.stop_words:
             yield stem, number
         exact = exact_term(word, stem, language)
-        yield from [(exact, number)] if exact else []
-        yield from [(term, number) for term in more.get(number, ())]
+        terms = [*([exact] if exact else []), *more.get(number, [])]
+        yield from [(term, number) for term in terms]
 
 
 def _weigh(content: Sequence[bool], opening: Opening) -> list[int]:
@@ -179,9 +184,7 @@ def _count_compiled(
     from vdsh.text.token_kernels import find_tokens
     from vdsh.words import term_kernels as kernels
 
-    pieces = [_prepare(text).encode(errors="replace") for text in texts]
-    offsets = np.array([0, *accumulate(map(len, pieces))], np.int64)
-    cased = np.frombuffer(b"".join(pieces), np.uint8)
+    cased, offsets = lay_out_as_given(map(_prepare, texts))
     lower = kernels.to_lower(cased)
     starts, stops, hashes, documents = find_tokens(lower, offsets, character_classes(), 1)
     more = cased, lower, offsets, starts, stops, documents, LONGEST
@@ -193,13 +196,13 @@ def _count_compiled(
     # The different words, of tokens and of pieces of such; a whole name is a term already.
     owners, piece_starts, piece_stops, is_name = spans.T
     is_piece = is_name == 0
-    numbers, firsts = kernels.number_words(np.concatenate([hashes, parts[is_piece]]))
+    word_hashes = np.concatenate([hashes, parts[is_piece]])
+    numbers, firsts = kernels.number_words(word_hashes)
     firsts_at = np.concatenate([starts, piece_starts[is_piece]])[firsts]
     stops_at = np.concatenate([stops, piece_stops[is_piece]])[firsts]
     data = lower.tobytes()
     known = lexicon_of(language).look_up(
-        np.concatenate([hashes, parts[is_piece]])[firsts],
-        lambda some: [data[firsts_at[i] : stops_at[i]].decode() for i in some],
+        word_hashes[firsts], lambda some: [data[firsts_at[i] : stops_at[i]].decode() for i in some]
     )
     n_tokens, is_word, of_piece = len(hashes), *np.zeros((2, len(firsts)), bool)
     is_word[numbers[:n_tokens]] = True

@@ -90,12 +90,7 @@ def places_of(numbers: Numbers, some: Numbers) -> tuple[Numbers, NDArray[np.bool
 def weigh(terms: Sequence[Term], df: Numbers, n_docs: int) -> tuple[Numbers, NDArray[np.float64]]:
     """Choose the most telling terms of a query, and say what each can give a document at most.
 
-    Parameters
-    ----------
-    terms : sequence of Term
-    df : ndarray of int64 of shape (n_terms,)
-        Documents that have it; a term that none has is not chosen.
-    n_docs : int
+    `df` (n_terms,) counts the documents that have each; a term that none has is not chosen.
     """
     idf = np.maximum(np.log((n_docs - df + 0.5) / (df + 0.5)), LEAST_IDF)
     weights = np.array([term.weight for term in terms]) * idf

@@ -23,7 +23,7 @@ class Known(NamedTuple):
     stems: Hashes  # of their stems, as terms
     exacts: Hashes  # of themselves, as terms; 0 where their stems say as much
     stops: NDArray[np.bool_]
-    forms: list[bytes]  # as a vocabulary has them; empty where it does not
+    forms: NDArray[np.object_]  # as a vocabulary has them, in bytes; empty where it does not
     terms: dict[int, str]  # terms by their hashes, of these words and others
 
 
@@ -36,15 +36,14 @@ class Lexicon:
         self._forget()
 
     def _forget(self) -> None:
-        none = np.zeros(0, np.uint64)
-        self._hashes, self._rows = none, np.zeros(0, np.int64)  # of all words, in order of hashes
+        self._hashes = none = np.zeros(0, np.uint64)  # of all words, in order, as what is known
         # Who was given the terms of before keeps them: others may look words up meanwhile.
-        self._known = Known(none, none, np.zeros(0, bool), [], {})
+        self._known = Known(none, none, np.zeros(0, bool), np.zeros(0, object), {})
 
     def look_up(self, hashes: Hashes, words: Callable[[Sequence[int]], list[str]]) -> Known:
         """Say what words become, given their hashes; `words` gives those of some places."""
         with self._lock:
-            if len(self._rows) > MOST:
+            if len(self._hashes) > MOST:
                 self._forget()
             at = np.searchsorted(self._hashes, hashes)
             known = at < len(self._hashes)
@@ -53,35 +52,30 @@ class Lexicon:
             if len(new):
                 self._add(hashes[new], words(new.tolist()))
                 at = np.searchsorted(self._hashes, hashes)
-            rows = self._rows[at]
             stems, exacts, stops, forms, terms = self._known
-        some = [forms[i] for i in rows.tolist()]
-        return Known(stems[rows], exacts[rows], stops[rows], some, terms)
+        return Known(stems[at], exacts[at], stops[at], forms[at], terms)
 
     def _add(self, hashes: Hashes, words: list[str]) -> None:
-        language, first = self._language, len(self._rows)
+        language = self._language
+        stems = language.stems(words)
+        exacts = [exact_term(word, stem, language) for word, stem in zip(words, stems, strict=True)]
+        stem_hashes = hash_words(stems)[2]
+        exact_hashes = hash_words([term or "" for term in exacts])[2]
+        exact_hashes[[term is None for term in exacts]] = 0
+        old = self._known
+        for values, terms in ((stem_hashes, stems), (exact_hashes, exacts)):
+            pairs = zip(values.tolist(), terms, strict=True)
+            old.terms.update((value, term) for value, term in pairs if term)
+        stops = np.array([word in language.stop_words for word in words])
+        forms = np.array([*map(to_line, words)], object)
         order = np.argsort(hashes)
         places = np.searchsorted(self._hashes, hashes[order])
         self._hashes = np.insert(self._hashes, places, hashes[order])
-        self._rows = np.insert(self._rows, places, first + order)
-        stems = language.stems(words)
-        exacts = [exact_term(word, stem, language) for word, stem in zip(words, stems, strict=True)]
-        stem_hashes, exact_hashes = (
-            hash_words(stems)[2],
-            hash_words([term or "" for term in exacts])[2],
-        )
-        exact_hashes[[term is None for term in exacts]] = 0
-        for values, terms in ((stem_hashes, stems), (exact_hashes, exacts)):
-            pairs = zip(values.tolist(), terms, strict=True)
-            self._known.terms.update((value, term) for value, term in pairs if term)
-        stops = np.array([word in language.stop_words for word in words])
-        forms = list(map(to_line, words))
-        old = self._known
         self._known = Known(
-            np.append(old.stems, stem_hashes),
-            np.append(old.exacts, exact_hashes),
-            np.append(old.stops, stops),
-            old.forms + forms,
+            np.insert(old.stems, places, stem_hashes[order]),
+            np.insert(old.exacts, places, exact_hashes[order]),
+            np.insert(old.stops, places, stops[order]),
+            np.insert(old.forms, places, forms[order]),
             old.terms,
         )
 
