@@ -220,7 +220,7 @@ def test_a_deep_decoder_sees_little_more_than_signs(documents):
 
 def test_a_deep_decoder_starts_at_the_frequencies_of_words_and_labels(documents):
     network = network_of(documents, decoder_size=6)
-    network.expect(documents.word_frequencies(), documents.label_frequencies())
+    network.expect(documents)
     torch.testing.assert_close(network.b_words.exp().sum(), torch.tensor(1.0))
     assert network.b_words.argmax() == documents.word_frequencies().argmax()
     torch.testing.assert_close(network.b_labels.sigmoid(), torch.tensor([0.5, 0.5]))

@@ -92,9 +92,7 @@ class Hasher(Estimator, ABC):
 
     supervised: ClassVar[bool] = False
     taught: ClassVar[bool] = False  # whether vectors may say which documents are alike
-    signed: ClassVar[bool] = (
-        False  # whether X may be vectors: weighting "given", or "tf" (length 1)
-    )
+    signed: ClassVar[bool] = False  # whether X may be vectors, with weighting "given" or "tf"
     encoder: ClassVar[type[Encoder]]  # what makes scores of the arrays that were learned
 
     n_bits: int = 32
@@ -154,8 +152,9 @@ class Hasher(Estimator, ABC):
         search = None
         if self.threshold == "best":
             search = self._validation_search(scores, train, held_out)
-        plain = self.plain_threshold
-        self.thresholds_, self.calibration_ = calibrate(scores, self.threshold, search, plain=plain)
+        self.thresholds_, self.calibration_ = calibrate(
+            scores, self.threshold, search, plain=self.plain_threshold
+        )
         self._look_at_bits(scores, train)
         return self
 
@@ -186,9 +185,10 @@ class Hasher(Estimator, ABC):
                 "The best thresholds are chosen by precision, which needs labels: give labelled "
                 "documents and labelled validation documents, or choose median or sign."
             )
-        plain = self.plain_threshold
-        cut, measured = calibrate(scores, threshold, search, self.thresholds_, plain=plain)
-        self.threshold, self.thresholds_, self.calibration_ = threshold, cut, measured
+        self.thresholds_, self.calibration_ = calibrate(
+            scores, threshold, search, self.thresholds_, plain=self.plain_threshold
+        )
+        self.threshold = threshold
         self._look_at_bits(scores, train)
         return self
 
@@ -283,6 +283,13 @@ class Hasher(Estimator, ABC):
             noise = (encoder.posterior(train.inputs[rows]).sigma ** 2).mean(axis=0)
         health = bit_health(scores, bits, noise)
         self.unused_bits_, self.duplicated_bits_ = health.unused, health.duplicated
+
+    def _require(self, what: str, is_right: Callable[[Any], bool], *names: str) -> None:
+        """Raise for a setting that is given and not right."""
+        for name in names:
+            value = getattr(self, name)
+            if value is not None and not is_right(value):
+                raise InputError(f"{name} must be {what}. Got {value!r}.")
 
     def _check_enough(self, counts: csr_array) -> None:
         if counts.shape[0] < self.n_bits:

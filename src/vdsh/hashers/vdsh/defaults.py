@@ -25,7 +25,8 @@ def default_settings(n_docs: int, labelled: float = 0.0, n_bits: int = 32) -> De
     in between. The more labels hold the latent space apart, the more weight the divergence may
     have. Labels are learned in about 500 batches, and need the larger network. Without them, the
     longer a code, the shorter the steps; from 64 bits on fewer nodes are dropped, at 128 none.
-    Two nodes a bit is the least that the linear start needs.
+    Two nodes a bit is the least that the linear start needs. A batch has 200 documents, or what
+    makes 800 batches of a large corpus, up to 1,000.
 
     >>> default_settings(10_000)  # doctest: +NORMALIZE_WHITESPACE
     Defaults(hidden_size=500, learning_rate=0.004, dropout=0.2, word_dropout=0.7,
@@ -37,6 +38,8 @@ def default_settings(n_docs: int, labelled: float = 0.0, n_bits: int = 32) -> De
     (0.45, 0.15, 0.315)
     >>> [default_settings(10_000, n_bits=n)[:3:2] for n in (96, 128, 1024)]
     [(500, 0.1), (500, 0.0), (2048, 0.0)]
+    >>> [default_settings(n).batch_size for n in (10_000, 400_000, 800_000)]
+    [200, 500, 1000]
     """
     lead = min(max((labelled - 0.1) / 0.4, 0.0), 1.0)
 
@@ -51,7 +54,7 @@ def default_settings(n_docs: int, labelled: float = 0.0, n_bits: int = 32) -> De
         between(0.7, 0.2),
         between(0.3, 0.0),
         between(0.03, 2 * round(labelled, 2)),
-        _batch_size(n_docs),
+        min(max(200, n_docs // 800), 1000),
         _epochs(between(*usual), n_bits),
     )
 
@@ -67,17 +70,8 @@ def settle(params: Mapping[str, Any], n_docs: int, labelled: float = 0.0) -> dic
 
 
 def are_many(labelled: float) -> bool:
-    """Tell whether this share of labelled documents is enough to judge epochs by."""
+    """Tell whether epochs can be judged by labels: the precision of few is mostly chance."""
     return labelled >= 0.3
-
-
-def _batch_size(n_docs: int) -> int:
-    """200, or what makes 800 batches of a large corpus, up to 1,000.
-
-    >>> [_batch_size(n) for n in (10_000, 400_000, 800_000)]
-    [200, 500, 1000]
-    """
-    return min(max(200, n_docs // 800), 1000)
 
 
 def _epochs(usual: float, n_bits: int) -> int:

@@ -178,13 +178,8 @@ class VDSH(Hasher):
                 stacklevel=3,
             )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        trained = trainer("vdsh.training").train(self, train, validation, seed, progress, weights)
-        for name, array in trained.weights.items():
-            setattr(self, f"{name}_", array)
-        self.history_ = trained.history
-        self.best_epoch_ = trained.best_epoch
-        self.selected_on_ = trained.selected_on
-        self.interrupted_ = trained.interrupted
+        learned = trainer("vdsh.training").train(self, train, validation, seed, progress, weights)
+        vars(self).update(learned)
 
     def _check_settings(self) -> None:
         choices = {
@@ -197,24 +192,14 @@ class VDSH(Hasher):
             if getattr(self, name) not in allowed:
                 wanted = " or ".join(f'"{value}"' for value in allowed)
                 raise InputError(f"{name} must be {wanted}. Got {getattr(self, name)!r}.")
-        for name in ("hidden_size", "epochs", "patience", "batch_size", "n_neighbors"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name} must be at least 1. Got {value!r}.")
-        if self.n_samples < 0:
-            raise InputError(f"n_samples must be 0 or more. Got {self.n_samples!r}.")
-        if self.n_neighbors > MOST_NEIGHBOURS:
-            raise InputError(
-                f"n_neighbors must be at most {MOST_NEIGHBOURS}. Got {self.n_neighbors!r}."
-            )
-        if self.learning_rate is not None and not self.learning_rate > 0:
-            raise InputError(f"learning_rate must be above 0. Got {self.learning_rate!r}.")
-        if self.decoder_size < 0:
-            raise InputError(f"decoder_size must be 0 or more. Got {self.decoder_size!r}.")
-        for name in ("dropout", "word_dropout", "neighbor_share"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value < 1:
-                raise InputError(f"{name} must be from 0 to below 1. Got {value!r}.")
+        sizes = ("hidden_size", "epochs", "patience", "batch_size", "n_neighbors")
+        self._require("at least 1", lambda n: n >= 1, *sizes)
+        self._require("0 or more", lambda n: n >= 0, "n_samples", "decoder_size")
+        most = MOST_NEIGHBOURS
+        self._require(f"at most {most}", lambda n: n <= most, "n_neighbors")
+        self._require("above 0", lambda x: x > 0, "learning_rate")
+        shares = ("dropout", "word_dropout", "neighbor_share")
+        self._require("from 0 to below 1", lambda x: 0 <= x < 1, *shares)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

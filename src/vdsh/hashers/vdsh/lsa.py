@@ -29,17 +29,8 @@ def document_vectors(words: csr_array) -> Floats:
     """Place documents by LSA and by the vectors of their words.
 
     The inner product of two documents is the sum of two cosines. That of LSA counts fully from 40
-    different words a document on, in the mean, and not at all up to 10.
-
-    Parameters
-    ----------
-    words : csr_array of shape (n_docs, n_terms)
-        Weighted terms, rows of unit length.
-
-    Returns
-    -------
-    float32 ndarray of shape (n_docs, 88 at most)
-        Fewer dimensions where there are few documents.
+    different words a document on, in the mean, and not at all up to 10. Rows of `words` have unit
+    length; from them come 88 dimensions at most.
     """
     weight = np.sqrt(lsa_weight(words))
     return np.hstack([weight * _lsa(words), unit(words @ _word_vectors(words))])
@@ -134,22 +125,9 @@ def top_eigenvectors(matrix: csr_array, n: int, *, steps: int, every: int) -> tu
     """Find about the n eigenvalues of a symmetric matrix that are largest, of either sign.
 
     A few random vectors are multiplied many times (subspace iteration), which equal eigenvalues
-    and a matrix in pieces do not hurt. The last of the n are rough; ask for more than you take.
-
-    Parameters
-    ----------
-    matrix : float32 csr_array of shape (n_rows, n_rows)
-    n : int
-    steps : int
-        Products in all.
-    every : int
-        Products after which the vectors are made orthogonal again.
-
-    Returns
-    -------
-    values : float32 ndarray of shape (n,)
-        The smallest first.
-    vectors : float32 ndarray of shape (n_rows, n)
+    and a matrix in pieces do not hurt: `steps` in all, made orthogonal after `every` so many. The
+    smallest of the values, (n,), and vectors, (n_rows, n), is the first; some are rough, so ask
+    for more than you take.
     """
     n_rows, multiply = matrix.shape[0], multiplier(matrix)
     V = np.random.RandomState(0).normal(size=(n_rows, min(n, n_rows))).astype(np.float32)

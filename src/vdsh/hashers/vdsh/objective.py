@@ -94,12 +94,9 @@ def content_log_likelihood(
     words = expected(batch.log_likelihood(network.word_logits(z)))
     if not batch.places.shape[1]:
         return words
-    return words + weights.places * place_log_likelihood(network, batch, s)
-
-
-def place_log_likelihood(network: Network, batch: Batch, s: Tensor) -> Tensor:
-    """Log density of the places, normal around what s says, but for a constant: (B,)."""
-    return -_PLACE * expected((network.place(s) - batch.places).square().sum(-1))
+    # The log density of a normal distribution around what s says, but for a constant.
+    place = -_PLACE * expected((network.place(s) - batch.places).square().sum(-1))
+    return words + weights.places * place
 
 
 def expected(values: Tensor) -> Tensor:

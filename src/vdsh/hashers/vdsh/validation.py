@@ -14,11 +14,10 @@ from vdsh.hashers.vdsh.defaults import are_many
 from vdsh.hashers.vdsh.epochs import Documents, in_order
 from vdsh.hashers.vdsh.linear_start import SHORT
 from vdsh.hashers.vdsh.network import Network
-from vdsh.labels import Labels, in_common
-from vdsh.metrics.by_threshold import MOST_DOCUMENTS, MOST_QUERIES, choose_k, some_known
+from vdsh.metrics.by_threshold import MOST_QUERIES, choose_judged, choose_k
 from vdsh.metrics.ranking import Tally, ndcg_at, precision_at
 from vdsh.model.health import sample
-from vdsh.text.counts import halves, weigh
+from vdsh.text.counts import halves
 
 if TYPE_CHECKING:
     from vdsh.hashers.vdsh import VDSH
@@ -58,12 +57,12 @@ class Judge:
         """
         if validation is None:
             return None
-        if all(_are_known(part.labels) for part in (train, validation)):
-            kind, database = "precision", _subset(train, MOST_DOCUMENTS)
-            queries = _subset(validation, MOST_QUERIES)
-            both = in_common(_labels(database), _labels(queries))
-            database, queries = database._replace(labels=both[0]), queries._replace(labels=both[1])
-        elif hasher.n_bits < SHORT or (hasher.supervised and _are_any(train.labels)):
+        known, asked = train.labels, validation.labels
+        if known and asked and are_many(known.known.mean()) and are_many(asked.known.mean()):
+            rows, query_rows, known, asked = choose_judged(known, asked)
+            kind, database = "precision", Examples(train.inputs[rows], train.counts[rows], known)
+            queries = Examples(validation.inputs[query_rows], validation.counts[query_rows], asked)
+        elif hasher.n_bits < SHORT or (hasher.supervised and known and known.known.any()):
             return None
         else:
             one, two = halves(validation.counts[sample(validation.counts.shape[0], MOST_QUERIES)])
@@ -71,7 +70,8 @@ class Judge:
                 return None
             others = train.counts[sample(train.counts.shape[0], _OTHERS)]
             hidden = csr_array(vstack([two, others], format="csr"))
-            kind, (database, queries) = "halves", (_weighed(hasher, each) for each in (hidden, one))
+            kind, both = "halves", (hidden, one)
+            database, queries = (Examples(hasher._weigh(part), part, None) for part in both)
         parts = (Documents(part, hasher.target, device) for part in (database, queries))
         return cls(kind, hasher.threshold, *parts)
 
@@ -89,30 +89,6 @@ class Judge:
         if self.kind == "halves":
             return float(ndcg_at(counts, len(database)).mean())
         return float(precision_at(counts, self.k).mean())
-
-
-def _weighed(hasher: "VDSH", counts: csr_array) -> Examples:
-    return Examples(weigh(counts, hasher.weighting, getattr(hasher, "idf_", None)), counts, None)
-
-
-def _are_known(labels: Labels | None) -> bool:
-    """Tell whether there are enough labels: the precision of a few documents is mostly chance."""
-    return labels is not None and are_many(labels.known.mean())
-
-
-def _are_any(labels: Labels | None) -> bool:
-    return labels is not None and bool(labels.known.any())
-
-
-def _subset(corpus: Examples, most: int) -> Examples:
-    """Take at most so many documents whose labels are known."""
-    rows = some_known(_labels(corpus), most)
-    return Examples(corpus.inputs[rows], corpus.counts[rows], _labels(corpus).take(rows))
-
-
-def _labels(corpus: Examples) -> Labels:
-    assert corpus.labels is not None
-    return corpus.labels
 
 
 def means(network: Network, documents: Documents) -> Tensor:
@@ -144,16 +120,8 @@ _AT_A_TIME = 256  # queries
 def count(queries: Tensor, documents: Tensor, relevant: Tensor) -> Tensor:
     """Count for each query the documents that are not and that are relevant, at each distance.
 
-    Parameters
-    ----------
-    queries, documents : bool tensor of shape (n, n_bits)
-        Their bits.
-    relevant : bool tensor of shape (n_queries, n_docs)
-
-    Returns
-    -------
-    int32 tensor of shape (n_queries, n_bits + 1, 2)
-        A few numbers for each query: only they have to leave the device.
+    From bits of shape (n, n_bits) and relevance, (n_queries, n_docs), all bool, to (n_queries,
+    n_bits + 1, 2): only these few numbers have to leave the device.
     """
     signs = [2 * bits.float() - 1 for bits in (queries, documents)]  # 1 and -1
     n_bits, parts = queries.shape[1], []
