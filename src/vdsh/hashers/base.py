@@ -92,6 +92,7 @@ class Hasher(Estimator, ABC):
 
     supervised: ClassVar[bool] = False
     taught: ClassVar[bool] = False  # whether vectors may say which documents are alike
+    warm: ClassVar[bool] = False  # whether `_fit` takes a trained model to learn on from, or None
     signed: ClassVar[bool] = False  # whether X may be vectors, with weighting "given" or "tf"
     encoder: ClassVar[type[Encoder]]  # what makes scores of the arrays that were learned
 
@@ -144,10 +145,12 @@ class Hasher(Estimator, ABC):
         held_out = self._validation_examples(validation, labels)
         if self.supervised and labels is not None:
             self.classes_ = list(labels.names)
-        if start is None:
-            self._fit(train, held_out, progress)
-        else:
-            self._fit_on(start, train, held_out, progress)
+        if start is not None and not self.warm:
+            raise InputError(
+                f"{type(self).__name__} cannot learn on from a model. Learn from nothing, or "
+                "choose one that can (vdsh)."
+            )
+        self._fit(train, held_out, progress, *([start] if self.warm else []))
         scores = self._scores(train.inputs)
         search = None
         if self.threshold == "best":
@@ -217,15 +220,6 @@ class Hasher(Estimator, ABC):
     @abstractmethod
     def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
         """Learn everything but the thresholds."""
-
-    def _fit_on(
-        self, start: Any, train: Examples, validation: Examples | None, progress: Progress | None
-    ) -> None:
-        """Learn on from a trained model, where the method can."""
-        raise InputError(
-            f"{type(self).__name__} cannot learn on from a model. Learn from nothing, or choose "
-            "one that can (vdsh)."
-        )
 
     def _scores(self, inputs: Sparse) -> Scores:
         """Compute scores from weighted terms."""

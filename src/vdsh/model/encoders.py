@@ -55,8 +55,7 @@ class Hyperplanes(Encoder):
     hyperplanes: Floats
 
     def _scores(self, inputs: Sparse) -> Scores:
-        scores: Scores = to_csr(inputs) @ self.hyperplanes
-        return scores
+        return to_csr(inputs) @ self.hyperplanes
 
 
 @dataclass(frozen=True)
@@ -67,8 +66,7 @@ class Linear(Encoder):
     b: Floats
 
     def _scores(self, inputs: Sparse) -> Scores:
-        scores: Scores = to_csr(inputs) @ self.W + self.b
-        return scores
+        return to_csr(inputs) @ self.W + self.b
 
 
 @dataclass(frozen=True)

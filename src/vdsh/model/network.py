@@ -39,8 +39,7 @@ def tiled_product(a: Floats, W: Floats) -> Floats:
     short = -len(a) % TILE
     padded = np.pad(a, ((0, short), (0, 0))) if short else a
     tiles = padded.reshape(-1, TILE, a.shape[1])
-    product: Floats = (tiles @ W).reshape(-1, W.shape[1])[: len(a)]
-    return product
+    return (tiles @ W).reshape(-1, W.shape[1])[: len(a)]
 
 
 def layer(a: Floats, W: Floats, b: Floats, least: float = -math.inf) -> Floats:

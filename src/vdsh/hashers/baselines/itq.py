@@ -33,8 +33,7 @@ class Components(NamedTuple):
 
     def project(self, inputs: csr_array) -> Doubles:
         """Give the centred documents' coordinates, of shape (n_docs, n_components)."""
-        coordinates: Doubles = inputs @ self.axes - self.mean @ self.axes
-        return coordinates
+        return inputs @ self.axes - self.mean @ self.axes
 
 
 def principal_components(

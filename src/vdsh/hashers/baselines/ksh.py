@@ -154,8 +154,7 @@ class Similarity:
         self.between = np.where(shared > 0, np.float32(1), np.float32(-1))  # (n_sets, n_sets)
 
     def __matmul__(self, values: Floats) -> Floats:
-        product: Floats = self.members @ (self.between @ (self.transposed @ values))
-        return product
+        return self.members @ (self.between @ (self.transposed @ values))
 
 
 class Residue:

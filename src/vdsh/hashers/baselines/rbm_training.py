@@ -6,7 +6,7 @@ where the paper keeps one draw per document for the sake of conjugate gradients.
 """
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,18 +16,16 @@ from torch import Tensor, nn
 
 from vdsh.errors import InputError
 from vdsh.hashers.base import Examples, Progress, Report
+from vdsh.hashers.baselines.rbm import StackedRBM
 from vdsh.hashers.vdsh.batches import Batch, DenseBatch, sparse_batches
 from vdsh.hashers.vdsh.epochs import Documents, shuffled
 from vdsh.hashers.vdsh.training import choose_device
 from vdsh.hashers.vdsh.updates import Adam
 from vdsh.model.encoders import LENGTH
 
-if TYPE_CHECKING:
-    from vdsh.hashers.baselines.rbm import StackedRBM
-
 
 def train(
-    hasher: "StackedRBM", inputs: csr_array, seed: int, progress: Progress | None
+    hasher: StackedRBM, inputs: csr_array, seed: int, progress: Progress | None
 ) -> dict[str, Any]:
     """Learn from documents of equal length; return what was learned, by attribute name."""
     device = choose_device(hasher.device)
@@ -134,7 +132,7 @@ class RBM(nn.Module):
         return (v1 - v0).square().sum(-1).mean()
 
 
-def _stack(hasher: "StackedRBM", inputs: csr_array, seed: int) -> Iterator[RBM]:
+def _stack(hasher: StackedRBM, inputs: csr_array, seed: int) -> Iterator[RBM]:
     """Make the RBMs of the two hidden layers and of the code."""
     generator = torch.Generator().manual_seed(seed)
     sums = torch.as_tensor(np.asarray(inputs.sum(axis=0), np.float32)).reshape(-1)

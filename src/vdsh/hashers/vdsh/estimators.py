@@ -115,6 +115,7 @@ class VDSH(Hasher):
 
     private: ClassVar[bool] = False
     taught: ClassVar[bool] = True
+    warm: ClassVar[bool] = True
     encoder = Network
 
     threshold: str = "sign"
@@ -148,15 +149,12 @@ class VDSH(Hasher):
         mu, sigma = self.posterior(X)
         return normal_cdf((mu - self.thresholds_) / sigma)
 
-    def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
-        self._fit_on(None, train, validation, progress)
-
-    def _fit_on(
+    def _fit(
         self,
-        start: WarmStart | None,
         train: Examples,
         validation: Examples | None,
         progress: Progress | None,
+        start: WarmStart | None = None,
     ) -> None:
         self._check_settings()
         labelled = train.labels.known.mean() if self.supervised and train.labels else 0.0

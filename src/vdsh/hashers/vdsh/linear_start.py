@@ -9,7 +9,6 @@ for good. There each bit begins as a mixture, by chance, of many coordinates.
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vdsh.hashers.baselines.itq import nearest_rotation, random_rotation, signs
@@ -20,10 +19,9 @@ from vdsh.hashers.vdsh.linear_map import (
     main_coordinates,
     turn,
 )
+from vdsh.hashers.vdsh.neighbours import Floats
 from vdsh.hashers.vdsh.network import Network
 from vdsh.model.health import sample
-
-Floats = NDArray[np.float32]
 
 SHORT, _COORDINATES = 32, 64  # codes of fewer bits begin with mixtures of so many coordinates
 _SMALL, _SMALLER = 0.3, 0.1  # weights by chance, beside those of the linear map

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
+from vdsh.hashers.vdsh.neighbours import Floats
 from vdsh.jit import available_threads, in_threads
 from vdsh.model.health import sample
 
@@ -21,8 +22,6 @@ _MOST_TO_LEARN, _MOST_TERMS = 50_000, 5_000  # documents, and terms that have ve
 _MORE = 10  # axes that are looked for, so that those taken are exact
 _PASSES = 4  # over the documents, to find the axes of LSA
 _BLOCK, _ROWS = 500, 512  # terms, and rows of a matrix, that are a task
-
-Floats = NDArray[np.float32]
 
 
 def document_vectors(words: csr_array) -> Floats:
@@ -54,8 +53,7 @@ def reduce(vectors: Floats) -> Floats:
 def unit(rows: NDArray[np.floating]) -> Floats:
     """Scale rows to unit length, but those that are zero."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    scaled: Floats = (rows / np.where(lengths == 0, 1, lengths)).astype(np.float32)
-    return scaled
+    return (rows / np.where(lengths == 0, 1, lengths)).astype(np.float32)
 
 
 def _lsa(words: csr_array) -> Floats:

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,16 +14,13 @@ from vdsh.errors import InputError
 from vdsh.hashers.base import Examples, Progress, Report
 from vdsh.hashers.vdsh.batches import Batch, Buffer, record, sparse_batches
 from vdsh.hashers.vdsh.epochs import Documents, Epoch, in_order, shuffled
+from vdsh.hashers.vdsh.estimators import VDSH
 from vdsh.hashers.vdsh.linear_start import start_linear
 from vdsh.hashers.vdsh.network import Network
 from vdsh.hashers.vdsh.objective import lower_bound, weights_of
 from vdsh.hashers.vdsh.related import Related, related
 from vdsh.hashers.vdsh.updates import Adam, Processes
 from vdsh.hashers.vdsh.validation import Judge, means
-
-if TYPE_CHECKING:
-    from vdsh.hashers.vdsh import VDSH
-
 
 Arrays = dict[str, NDArray[np.float32]]
 _ENCODER = ("W1", "b1", "W2", "b2", "W3", "b3")
@@ -39,7 +36,7 @@ class _Best(NamedTuple):
 
 
 def train(
-    hasher: "VDSH",
+    hasher: VDSH,
     train: Examples,
     validation: Examples | None,
     seed: int,
@@ -155,7 +152,7 @@ def choose_device(device: str) -> torch.device:
     return chosen
 
 
-def _related(hasher: "VDSH", train: Examples, progress: Progress | None) -> Related | None:
+def _related(hasher: VDSH, train: Examples, progress: Progress | None) -> Related | None:
     """Find the documents that a part of each target comes from, and where all of them lie."""
     if not hasher.neighbor_share_:
         return None
@@ -163,7 +160,7 @@ def _related(hasher: "VDSH", train: Examples, progress: Progress | None) -> Rela
     return related(train.counts, min(hasher.n_neighbors, most), train.vectors, progress=progress)
 
 
-def _network(hasher: "VDSH", train: Examples, others: Related | None, seed: int) -> Network:
+def _network(hasher: VDSH, train: Examples, others: Related | None, seed: int) -> Network:
     """Draw the first weights."""
     return Network(
         train.counts.shape[1],
@@ -180,7 +177,7 @@ def _network(hasher: "VDSH", train: Examples, others: Related | None, seed: int)
 
 
 def _start(
-    hasher: "VDSH",
+    hasher: VDSH,
     network: Network,
     train: Examples,
     others: Related | None,
@@ -207,7 +204,7 @@ class _Step:
 
     def __init__(
         self,
-        hasher: "VDSH",
+        hasher: VDSH,
         network: Network,
         optimizer: Adam,
         generator: torch.Generator,

@@ -1,7 +1,6 @@
 """Scoring a network on validation documents, to keep its best epoch. Test data is never seen."""
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 import torch
 from scipy.sparse import csr_array, vstack
@@ -12,16 +11,13 @@ from vdsh.hashers.base import Examples
 from vdsh.hashers.vdsh.batches import MOST_DENSE, SparseBatch, sparse_batches
 from vdsh.hashers.vdsh.defaults import are_many
 from vdsh.hashers.vdsh.epochs import Documents, in_order
+from vdsh.hashers.vdsh.estimators import VDSH
 from vdsh.hashers.vdsh.linear_start import SHORT
 from vdsh.hashers.vdsh.network import Network
 from vdsh.metrics.by_threshold import MOST_QUERIES, choose_judged, choose_k
 from vdsh.metrics.ranking import Tally, ndcg_at, precision_at
 from vdsh.model.health import sample
 from vdsh.text.counts import halves
-
-if TYPE_CHECKING:
-    from vdsh.hashers.vdsh import VDSH
-
 
 _ENCODE = 1024  # documents at a time on a CPU
 _OTHERS = 2_000  # training documents that halves are hidden among
@@ -47,7 +43,7 @@ class Judge:
 
     @classmethod
     def choose(
-        cls, hasher: "VDSH", train: Examples, validation: Examples | None, device: torch.device
+        cls, hasher: VDSH, train: Examples, validation: Examples | None, device: torch.device
     ) -> "Judge | None":
         """Make the judge that the validation data allows; None without any, or without halves.
 
