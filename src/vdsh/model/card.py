@@ -73,20 +73,13 @@ def model_card(model: "Model") -> str:
     if model.second is not None:
         intro = f"# A model of texts and vectors: codes of {model.n_bits} bits, the texts' first\n"
         return "\n".join([intro, model_card(model.topic), model_card(model.second)])
-    return _card_of_vectors(model) if model.takes_vectors else _card_of_texts(model)
-
-
-def _card_of_vectors(model: "Model") -> str:
-    facts = model.training
-    return _CARD_OF_VECTORS.format(
-        **_shared(model, model.given),
-        dimensions=facts["dimensions"],
-        source=_source(facts, "from"),
-    )
-
-
-def _card_of_texts(model: "Model") -> str:
     facts, learned = model.training, model.learned
+    if model.takes_vectors:
+        return _CARD_OF_VECTORS.format(
+            **_shared(model, model.given),
+            dimensions=facts["dimensions"],
+            source=_source(facts, "from"),
+        )
     settings = {**model.settings, **model.text_settings}
     for name, value in settings.items():
         if value is None:  # left open: what was chosen

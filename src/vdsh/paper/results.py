@@ -164,17 +164,12 @@ def markdown(sheets: Sequence[Sheet], *, level: int = 3) -> str:
     |---|---|
     | 1 | 2 |
     """
-    return "\n\n".join(_markdown(sheet, level) for sheet in sheets)
-
-
-def _markdown(sheet: Sheet, level: int) -> str:
-    lines = [_row(sheet.header), "|---" * len(sheet.header) + "|", *map(_row, sheet.rows)]
-    note = f"\n\n{sheet.note}" if sheet.note else ""
-    return f"{'#' * level} {sheet.title}\n\n" + "\n".join(lines) + note
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    parts = []
+    for sheet in sheets:
+        header, *rows = (f"| {' | '.join(row)} |" for row in (sheet.header, *sheet.rows))
+        table = "\n".join([header, "|---" * len(sheet.header) + "|", *rows])
+        parts += [f"{'#' * level} {sheet.title}", table, *([sheet.note] if sheet.note else [])]
+    return "\n\n".join(parts)
 
 
 def print_sheets(sheets: Sequence[Sheet], console: Console) -> None:

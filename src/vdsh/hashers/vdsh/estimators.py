@@ -13,7 +13,7 @@ from vdsh.codes import Scores
 from vdsh.errors import InputError
 from vdsh.estimator import check_is_fitted, check_random_state
 from vdsh.hashers.base import Examples, Hasher, Progress, trainer
-from vdsh.hashers.vdsh.defaults import Defaults, settle
+from vdsh.hashers.vdsh.defaults import default_settings, settle
 from vdsh.hashers.vdsh.related import MOST_NEIGHBOURS
 from vdsh.hashers.vdsh.warm_start import WarmStart, check_shape, grown_weights
 from vdsh.model.encoders import Network, Posterior, normal_cdf
@@ -167,7 +167,7 @@ class VDSH(Hasher):
             weights = grown_weights(start, train.inputs, getattr(self, "classes_", ()))
             if self.epochs is None:
                 settled["epochs"] = -(-settled["epochs"] // 2)  # half, rounded up
-        for name in Defaults._fields:
+        for name in default_settings(1):
             setattr(self, f"{name}_", np.asarray(settled[name]).item())
         if train.vectors is not None and not self.neighbor_share_:
             warnings.warn(

@@ -6,14 +6,13 @@ weight makes the supervised codes follow the labels (both are settings). Where t
 place of a document among the others (see `related`), each has a term for it too.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from vdsh.hashers.vdsh.batches import Batch
-from vdsh.hashers.vdsh.estimators import VDSH
 from vdsh.hashers.vdsh.network import Network, Posterior
 
 _PLACE = 30.0  # one over twice the variance of a place, whose length is 1
@@ -66,17 +65,6 @@ def L3(
     labels = batch.known * expected(label_log_likelihood(network.label_logits(s), batch.labels))
     kl = divergence(Q) + divergence(Q_v)
     return Bound(words + weights.labels * labels - weights.kl * kl, kl)
-
-
-def lower_bound(hasher: VDSH) -> Callable[..., Bound]:
-    """Choose the bound of a model."""
-    return L3 if hasher.private else L2 if hasher.supervised else L1
-
-
-def weights_of(hasher: VDSH, kl: Tensor | float) -> Weights:
-    """Give the weights of a model; places count fully from a neighbor_share of 0.3 on."""
-    labels = float(getattr(hasher, "label_weight", 0))
-    return Weights(kl, labels, min(1.0, hasher.neighbor_share_ / 0.3))
 
 
 def divergence(Q: Posterior) -> Tensor:

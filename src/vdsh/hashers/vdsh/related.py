@@ -71,13 +71,12 @@ def related(
         weight = np.sqrt(_TAUGHT)
     show(0.8)
     n_joined = min(max(_JOINED, int(counts.shape[0] ** 0.5) // 8), _MOST_JOINED)
-    joined = _join(words, about, candidates, n_joined, None)
-    places = np.hstack([about, weight * walk(joined)])
-    for _ in range(_ROUNDS - 1):
+    places, joined = about, None
+    for _ in range(_ROUNDS):
         joined = _join(words, places, candidates, n_joined, joined)
         places = np.hstack([about, weight * walk(joined)])
     k = max(0, min(k, MOST_NEIGHBOURS, counts.shape[0] - 1))
-    neighbours = _choose(words, places, candidates, k, joined)[0] if k else joined[:, :0]
+    neighbours = _choose(words, places, candidates, k, joined)[0] if k else candidates[:, :0]
     show(1.0)
     return Related(neighbours, weight * unit(places))
 

@@ -17,7 +17,7 @@ from vdsh.hashers.vdsh.epochs import Documents, Epoch, in_order, shuffled
 from vdsh.hashers.vdsh.estimators import VDSH
 from vdsh.hashers.vdsh.linear_start import start_linear
 from vdsh.hashers.vdsh.network import Network
-from vdsh.hashers.vdsh.objective import lower_bound, weights_of
+from vdsh.hashers.vdsh.objective import L1, L2, L3, Weights
 from vdsh.hashers.vdsh.related import Related, related
 from vdsh.hashers.vdsh.updates import Adam, Processes
 from vdsh.hashers.vdsh.validation import Judge, means
@@ -213,7 +213,8 @@ class _Step:
     ) -> None:
         self.hasher, self.network, self.optimizer = hasher, network, optimizer
         self.generator, self.processes, self.n_updates = generator, processes, n_updates
-        self.bound, device = lower_bound(hasher), network.W1.device
+        self.bound = L3 if hasher.private else L2 if hasher.supervised else L1
+        device = network.W1.device
         self.updates = torch.zeros((), device=device)
         self.sums = torch.zeros(3, device=device)  # loss, divergence, documents
 
@@ -227,7 +228,8 @@ class _Step:
             self.optimizer.learning_rate.copy_(hasher.learning_rate_ * left)
         kept = network.kept(n_docs, self.generator)
         noise = network.noise(n_docs, hasher.n_samples, self.generator)
-        weights = weights_of(hasher, kl_weight)
+        full = min(1.0, hasher.neighbor_share_ / 0.3)  # places count fully from a share of 0.3 on
+        weights = Weights(kl_weight, float(getattr(hasher, "label_weight", 0)), full)
         bound = self.bound(network, batch, network.hidden(batch, kept), weights, noise)
         n = batch.present.sum()
         self.optimizer.forget_gradients()

@@ -81,7 +81,7 @@ class Judge:
     def _score(self, threshold: str, database: Tensor, queries: Tensor) -> float:
         """Let validation documents search the training documents, or halves the other ones."""
         cut = _median(database) if threshold == "median" else torch.zeros_like(database[0])
-        counts = tally(count(queries > cut, database > cut, self.relevant).cpu())
+        counts = tally(queries > cut, database > cut, self.relevant)
         if self.kind == "halves":
             return float(ndcg_at(counts, len(database)).mean())
         return float(precision_at(counts, self.k).mean())
@@ -113,11 +113,11 @@ def _median(scores: Tensor) -> Tensor:
 _AT_A_TIME = 256  # queries
 
 
-def count(queries: Tensor, documents: Tensor, relevant: Tensor) -> Tensor:
-    """Count for each query the documents that are not and that are relevant, at each distance.
+def tally(queries: Tensor, documents: Tensor, relevant: Tensor) -> Tally:
+    """Count for each query the documents, and the relevant ones, at each distance.
 
-    From bits of shape (n, n_bits) and relevance, (n_queries, n_docs), all bool, to (n_queries,
-    n_bits + 1, 2): only these few numbers have to leave the device.
+    From bits of shape (n, n_bits) and relevance, (n_queries, n_docs), all bool: only a few numbers
+    for each query have to leave the device.
     """
     signs = [2 * bits.float() - 1 for bits in (queries, documents)]  # 1 and -1
     n_bits, parts = queries.shape[1], []
@@ -129,10 +129,5 @@ def count(queries: Tensor, documents: Tensor, relevant: Tensor) -> Tensor:
         ones = torch.ones((), dtype=torch.int32, device=place.device).expand_as(place)
         counts = torch.zeros(len(place), 2 * n_bits + 2, dtype=torch.int32, device=place.device)
         parts.append(counts.scatter_add_(1, place, ones))
-    return torch.cat(parts).view(-1, n_bits + 1, 2)
-
-
-def tally(counts: Tensor) -> Tally:
-    """Take counts that were brought to the host."""
-    others, relevant = counts.long().unbind(-1)
-    return Tally((others + relevant).numpy(), relevant.numpy())
+    others, found = torch.cat(parts).view(-1, n_bits + 1, 2).cpu().long().unbind(-1)
+    return Tally((others + found).numpy(), found.numpy())
