@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
-from vdsh.hashers.vdsh.neighbours import Floats
+from vdsh.hashers.vdsh.neighbours import Floats, parts
 from vdsh.jit import available_threads, in_threads
 from vdsh.model.health import sample
 
@@ -146,8 +146,7 @@ def multiplier(matrix: Any) -> Callable[[Floats], Floats]:
 
     if isinstance(matrix, np.ndarray):
         return lambda dense: matrix @ dense
-    parts = csr_array(matrix).astype(np.float32)
-    n_rows = matrix.shape[0]
+    sparse, n_rows = csr_array(matrix).astype(np.float32), matrix.shape[0]
 
     def multiply(dense: Floats) -> Floats:
         dense = np.ascontiguousarray(dense, np.float32)
@@ -155,7 +154,7 @@ def multiplier(matrix: Any) -> Callable[[Floats], Floats]:
 
         def block(first: int) -> None:
             rows = out[first : first + _ROWS]
-            add_products(parts.indptr, parts.indices, parts.data, dense, first, rows)
+            add_products(parts(sparse), dense, first, rows)
 
         in_threads(block, range(0, n_rows, _ROWS), available_threads())
         return out

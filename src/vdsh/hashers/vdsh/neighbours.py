@@ -26,6 +26,11 @@ Floats = NDArray[np.float32]
 Show = Callable[[float], None]
 
 
+def parts(matrix: csr_array) -> tuple[Ids, Ids, Floats]:
+    """Give the arrays of a sparse matrix, as kernels take it."""
+    return matrix.indptr, matrix.indices, matrix.data
+
+
 def nearest(
     inputs: csr_array, k: int, *, work: float = _WORK, progress: Show | None = None
 ) -> tuple[Ids, Floats]:
@@ -50,10 +55,7 @@ def nearest(
 
     def block(first: int) -> None:
         rows = slice(first, first + _BLOCK)
-        fill_nearest(
-            unit.indptr, unit.indices, unit.data, lists.indptr, lists.indices, lists.data,
-            limit, first, ids[rows], cosines[rows],
-        )  # fmt: skip
+        fill_nearest(parts(unit), parts(lists), limit, first, ids[rows], cosines[rows])
 
     threads = available_threads()
     starts = range(0, n_docs, _BLOCK)

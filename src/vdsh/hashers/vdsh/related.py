@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, diags_array, eye_array
 
 from vdsh.hashers.base import Progress, Report
 from vdsh.hashers.vdsh.lsa import document_vectors, lsa_weight, reduce, top_eigenvectors, unit
-from vdsh.hashers.vdsh.neighbours import Floats, Ids, nearest
+from vdsh.hashers.vdsh.neighbours import Floats, Ids, nearest, parts
 from vdsh.jit import available_threads, in_threads
 from vdsh.model.health import sample
 from vdsh.text.counts import inverse_document_frequency, weigh
@@ -173,7 +173,7 @@ def _choose(
             far = near[near[near[rows]]].reshape(len(among), -1)
             among = np.hstack([among, far])
         found = chosen[rows], likeness[rows]
-        most_like(words.indptr, words.indices, words.data, places, among, first, *found)
+        most_like(parts(words), places, among, first, *found)
 
     in_threads(block, range(0, n_docs, _BLOCK), available_threads())
     return chosen, likeness
