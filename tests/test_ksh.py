@@ -9,9 +9,9 @@ from vdsh.errors import InputError
 from vdsh.hashers.baselines.ksh import (
     KSH,
     Residue,
+    Similarity,
     refine,
     signs,
-    similarity,
     smoothed_cost,
     smoothed_gradient,
     top_eigenvector,
@@ -35,7 +35,7 @@ def kernel():
 
 def test_similarity_by_label_sets_equals_that_of_all_pairs():
     vectors = np.random.default_rng(0).normal(size=(100, 2))
-    np.testing.assert_allclose(similarity(LABELS) @ vectors, dense_similarity(LABELS) @ vectors)
+    np.testing.assert_allclose(Similarity(LABELS) @ vectors, dense_similarity(LABELS) @ vectors)
 
 
 @pytest.mark.parametrize("size", [20, 70], ids=["dense solver", "Lanczos"])
@@ -43,7 +43,7 @@ def test_the_spectral_step_solves_the_generalised_eigenproblem(kernel, size):
     """The paper's K'RK a = v K'K a, with R = n_bits S before the first bit."""
     K = kernel[:, -size:]
     features, whiten = whitened(K, 0.0)
-    R = Residue(similarity(LABELS), 8)
+    R = Residue(Similarity(LABELS), 8)
     found = whiten @ top_eigenvector(features.T @ (R @ features), np.random.RandomState(0))
     K = K.astype(np.float64)
     vectors = eigh(K.T @ (8 * dense_similarity(LABELS)) @ K, K.T @ K)[1]
@@ -53,7 +53,7 @@ def test_the_spectral_step_solves_the_generalised_eigenproblem(kernel, size):
 
 
 def test_the_gradient_of_the_smoothed_cost_equals_finite_differences(kernel):
-    R = Residue(similarity(LABELS), 16)
+    R = Residue(Similarity(LABELS), 16)
     R.take(signs(kernel[:, 0]))
     a, K = np.random.default_rng(1).normal(size=70) / 10, kernel.astype(np.float64)
     cost, gradient = smoothed_gradient(K, R, a)
@@ -66,7 +66,7 @@ def test_the_gradient_of_the_smoothed_cost_equals_finite_differences(kernel):
 
 def test_each_bit_shrinks_the_residue(kernel):
     features, _ = whitened(kernel, 0.1)
-    R, rng = Residue(similarity(LABELS), 8), np.random.RandomState(0)
+    R, rng = Residue(Similarity(LABELS), 8), np.random.RandomState(0)
     dense = 8 * dense_similarity(LABELS)
     sizes = [R.mean_square()]
     for _ in range(8):
@@ -81,7 +81,7 @@ def test_each_bit_shrinks_the_residue(kernel):
 
 def test_gradient_steps_never_make_a_bit_worse(kernel):
     features, _ = whitened(kernel, 0.1)
-    R, rng = Residue(similarity(LABELS), 8), np.random.RandomState(0)
+    R, rng = Residue(Similarity(LABELS), 8), np.random.RandomState(0)
     for _ in range(5):
         start = rng.normal(size=features.shape[1]).astype(np.float32)
         before, after = (signs(features @ refine(features, R, start, n)) for n in (0, 20))

@@ -45,8 +45,9 @@ def test_relatives_of_few_documents():
 
 
 def test_progress_of_relatives_ends_at_one():
-    seen = []
-    related(csr_array(np.ones((3000, 2), np.float32)), 1, progress=seen.append)
+    reports = []
+    related(csr_array(np.ones((3000, 2), np.float32)), 1, progress=reports.append)
+    seen = [report.done for report in reports]
     assert seen[-1] == 1 and seen == sorted(seen)
 
 

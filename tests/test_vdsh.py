@@ -19,7 +19,7 @@ from vdsh.hashers.vdsh.neighbours import nearest
 from vdsh.hashers.vdsh.network import Network, Posterior
 from vdsh.hashers.vdsh.objective import L1, L2, L3, Weights, divergence
 from vdsh.hashers.vdsh.updates import Adam, Processes
-from vdsh.hashers.vdsh.validation import count, tally
+from vdsh.hashers.vdsh.validation import tally
 from vdsh.labels import read_labels
 from vdsh.metrics.ranking import expected_precision, precision_at
 from vdsh.paper.settings import PAPER
@@ -220,7 +220,7 @@ def test_a_deep_decoder_sees_little_more_than_signs(documents):
 
 def test_a_deep_decoder_starts_at_the_frequencies_of_words_and_labels(documents):
     network = network_of(documents, decoder_size=6)
-    network.expect(documents.word_frequencies(), documents.label_frequencies())
+    network.expect(documents)
     torch.testing.assert_close(network.b_words.exp().sum(), torch.tensor(1.0))
     assert network.b_words.argmax() == documents.word_frequencies().argmax()
     torch.testing.assert_close(network.b_labels.sigmoid(), torch.tensor([0.5, 0.5]))
@@ -436,7 +436,7 @@ def test_precision_on_the_device_is_that_of_the_metrics():
     bits = [rng.randint(0, 2, (n, 16)).astype(np.uint8) for n in (300, 700)]
     labels = [rng.randint(0, 2, (n, 5)).astype(np.uint8) for n in (300, 700)]
     relevant = torch.as_tensor(labels[0] @ labels[1].T > 0)
-    counts = count(*(torch.as_tensor(part) > 0 for part in bits), relevant)
-    found = precision_at(tally(counts), 100)
+    counts = tally(*(torch.as_tensor(part) > 0 for part in bits), relevant)
+    found = precision_at(counts, 100)
     wanted = expected_precision(pack(bits[0]), labels[0], pack(bits[1]), labels[1])
     np.testing.assert_allclose(found, wanted, rtol=1e-5)

@@ -79,8 +79,7 @@ def evaluate_codes(
     >>> found.means["precision@2"], found.means["recall<=2"]
     (0.5, 0.5)
     """
-    known = read_labels(labels)
-    asked, known = in_common(read_labels(query_labels, known.names), known)
+    asked, known = read_both(query_labels, labels)
     queries = _judged(query_codes, asked, "queries")
     database = _judged(codes, known, "documents")
     left_out = len(query_codes) - len(queries[0]) + len(codes) - len(database[0])
@@ -91,8 +90,7 @@ def evaluate_among(
     codes: Codes, labels: Sequence[Any], *, k: int = 100, radius: int = 2
 ) -> Evaluation:
     """Measure documents that search one another: each is a query, and never finds itself."""
-    known = read_labels(labels)
-    kept = _judged(codes, known, "documents")
+    kept = _judged(codes, read_labels(labels), "documents")
     if len(kept[0]) < 2:
         raise InputError(f"Documents can search one another from two on. Got {len(kept[0])}.")
     counts = ranking.tally(*kept, *kept).without_self(kept[1].sum(axis=1) > 0)
@@ -134,16 +132,20 @@ def yardsticks(
     k: int = 100,
 ) -> dict[str, float]:
     """Measure what codes are held against: a random order, and exact tf-idf cosine of all terms."""
-    labels = read_labels(documents[1])
-    query_labels, labels = in_common(read_labels(queries[1], labels.names), labels)
-    rows, query_rows = np.flatnonzero(labels.known), np.flatnonzero(query_labels.known)
+    asked, known = read_both(queries[1], documents[1])
     idf = inverse_document_frequency(documents[0])
-    matrix, query_matrix = labels.matrix[rows], query_labels.matrix[query_rows]
-    terms = weigh(documents[0], "tfidf", idf)[rows]
-    query_terms = weigh(queries[0], "tfidf", idf)[query_rows]
+    matrix, query_matrix = known.matrix[known.known], asked.matrix[asked.known]
+    terms = weigh(documents[0], "tfidf", idf)[np.flatnonzero(known.known)]
+    query_terms = weigh(queries[0], "tfidf", idf)[np.flatnonzero(asked.known)]
     cosine = ranking.cosine_precision(query_terms, query_matrix, terms, matrix, k=k)
     chance = ranking.random_precision(query_matrix, matrix)
     return {"random": float(chance.mean()), "exact tf-idf cosine": float(cosine.mean())}
+
+
+def read_both(query_labels: Any, labels: Any) -> tuple[Labels, Labels]:
+    """Read the labels of queries and documents; those of one side alone are left out."""
+    known = read_labels(labels)
+    return in_common(read_labels(query_labels, known.names), known)
 
 
 def _judged(codes: Codes, labels: Labels, what: str) -> tuple[Codes, NDArray[np.uint8]]:

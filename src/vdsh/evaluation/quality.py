@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from vdsh.documents import Document
-from vdsh.evaluation.protocol import yardsticks
-from vdsh.labels import in_common, read_labels
+from vdsh.evaluation.protocol import read_both, yardsticks
+from vdsh.labels import read_labels
 from vdsh.metrics.by_threshold import choose_k
 from vdsh.metrics.ranking import precision_at, tally
 from vdsh.model import Model, as_model
@@ -73,18 +73,14 @@ def measure_quality(hasher: TextHasher | Model, train: Texts, held_out: Texts) -
     model = as_model(hasher)
     asking, lying = _labelled(held_out), _labelled(train)
     if len(asking) >= LEAST_LABELLED and len(lying):
-        asking = asking[sample(len(asking), MOST_QUERIES)]
-        lying = lying[sample(len(lying), MOST_DOCUMENTS)]
-        queries = _count(model, held_out, asking)
-        documents = _count(model, train, lying)
+        queries = _count(model, held_out, asking[sample(len(asking), MOST_QUERIES)])
+        documents = _count(model, train, lying[sample(len(lying), MOST_DOCUMENTS)])
         return measure_codes(model, queries, documents, k=choose_k(len(documents[1])))
-    asking, lying = (
-        sample(len(part[0]), most)
+    counts, others = (
+        thin(model.counts([part[0][i] for i in sample(len(part[0]), most)]).to_csr())
         for part, most in ((held_out, MOST_QUERIES), (train, MOST_DOCUMENTS))
     )
-    counts = model.counts([held_out[0][i] for i in asking]).to_csr()
-    others = model.counts([train[0][i] for i in lying]).to_csr()
-    queries, documents = hide_halves(thin(counts), thin(others))
+    queries, documents = hide_halves(counts, others)
     if not queries[0].shape[0]:
         return None
     k = min(NEAREST, documents[0].shape[0])
@@ -98,8 +94,7 @@ def measure_quality(hasher: TextHasher | Model, train: Texts, held_out: Texts) -
 def measure_codes(model: Model, queries: Counted, documents: Counted, *, k: int) -> Quality:
     """Measure precision at k of a model beside chance and exact tf-idf cosine."""
     values = yardsticks(queries, documents, k=k)
-    known = read_labels(documents[1])
-    asked, known = in_common(read_labels(queries[1], known.names), known)
+    asked, known = read_both(queries[1], documents[1])
     codes = model.encode_counts(queries[0]), model.encode_counts(documents[0])
     counts = tally(codes[0], asked.matrix, codes[1], known.matrix)
     values["codes"] = float(precision_at(counts, k).mean())

@@ -88,11 +88,7 @@ class QueryEvaluation(NamedTuple):
 
 
 def evaluate_queries(
-    store: Store,
-    queries: Iterable[Query],
-    *,
-    k: int = 100,
-    progress: Listener | None = None,
+    store: Store, queries: Iterable[Query], *, k: int = 100, progress: Listener | None = None
 ) -> QueryEvaluation:
     """Measure how well a store finds relevant documents: MRR@10, NDCG@10 and recall@k.
 
@@ -121,7 +117,11 @@ def evaluate_queries(
     ids, texts = _read(store, show)
     missing = _missing(judged, set(ids))
     ranked, left_out = _ask(store, judged, depth, show)
-    ranked |= _ask_words(store, (ids, texts), judged, depth, show)
+    show("counting words", 0, 1)
+    asked_texts, stop_words = [q.text for q in judged], store.model.text_settings["stop_words"]
+    by_words = search_words(ids, texts, asked_texts, stop_words, depth)
+    show("counting words", 1, 1)
+    ranked |= {name: _take(found, name, len(judged), show) for name, found in by_words.items()}
     values = {name: _measure(found, judged, k) for name, found in ranked.items()}
     rows = [_compared(name, each, values[YARDSTICK]) for name, each in values.items()]
     unjudged = len(asked) - len(judged)
@@ -169,20 +169,6 @@ def _ask(
     return found, left_out
 
 
-def _ask_words(
-    store: Store,
-    documents: tuple[list[str], list[str]],
-    queries: list[Query],
-    k: int,
-    show: Listener,
-) -> dict[str, list[list[str]]]:
-    stop_words = store.model.text_settings["stop_words"]
-    show("counting words", 0, 1)
-    found = search_words(*documents, [query.text for query in queries], stop_words, k)
-    show("counting words", 1, 1)
-    return {name: _take(ids, name, len(queries), show) for name, ids in found.items()}
-
-
 def search_words(
     ids: Sequence[str], texts: Sequence[str], queries: Sequence[str], stop_words: Any, k: int
 ) -> dict[str, Iterator[list[str]]]:
@@ -209,10 +195,6 @@ def bm25(counts: csr_array) -> csr_array:
     """Weigh counts so that the sum over a query's words is BM25, with FTS5's constants.
 
     S. Robertson and H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009).
-
-    Parameters
-    ----------
-    counts : csr_array of shape (n_docs, n_terms)
     """
     n_docs, n_terms = counts.shape
     df = np.bincount(counts.indices, minlength=n_terms)

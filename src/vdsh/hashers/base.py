@@ -92,9 +92,8 @@ class Hasher(Estimator, ABC):
 
     supervised: ClassVar[bool] = False
     taught: ClassVar[bool] = False  # whether vectors may say which documents are alike
-    signed: ClassVar[bool] = (
-        False  # whether X may be vectors: weighting "given", or "tf" (length 1)
-    )
+    warm: ClassVar[bool] = False  # whether `_fit` takes a trained model to learn on from, or None
+    signed: ClassVar[bool] = False  # whether X may be vectors, with weighting "given" or "tf"
     encoder: ClassVar[type[Encoder]]  # what makes scores of the arrays that were learned
 
     n_bits: int = 32
@@ -146,16 +145,19 @@ class Hasher(Estimator, ABC):
         held_out = self._validation_examples(validation, labels)
         if self.supervised and labels is not None:
             self.classes_ = list(labels.names)
-        if start is None:
-            self._fit(train, held_out, progress)
-        else:
-            self._fit_on(start, train, held_out, progress)
+        if start is not None and not self.warm:
+            raise InputError(
+                f"{type(self).__name__} cannot learn on from a model. Learn from nothing, or "
+                "choose one that can (vdsh)."
+            )
+        self._fit(train, held_out, progress, *([start] if self.warm else []))
         scores = self._scores(train.inputs)
         search = None
         if self.threshold == "best":
             search = self._validation_search(scores, train, held_out)
-        plain = self.plain_threshold
-        self.thresholds_, self.calibration_ = calibrate(scores, self.threshold, search, plain=plain)
+        self.thresholds_, self.calibration_ = calibrate(
+            scores, self.threshold, search, plain=self.plain_threshold
+        )
         self._look_at_bits(scores, train)
         return self
 
@@ -186,9 +188,10 @@ class Hasher(Estimator, ABC):
                 "The best thresholds are chosen by precision, which needs labels: give labelled "
                 "documents and labelled validation documents, or choose median or sign."
             )
-        plain = self.plain_threshold
-        cut, measured = calibrate(scores, threshold, search, self.thresholds_, plain=plain)
-        self.threshold, self.thresholds_, self.calibration_ = threshold, cut, measured
+        self.thresholds_, self.calibration_ = calibrate(
+            scores, threshold, search, self.thresholds_, plain=self.plain_threshold
+        )
+        self.threshold = threshold
         self._look_at_bits(scores, train)
         return self
 
@@ -217,15 +220,6 @@ class Hasher(Estimator, ABC):
     @abstractmethod
     def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
         """Learn everything but the thresholds."""
-
-    def _fit_on(
-        self, start: Any, train: Examples, validation: Examples | None, progress: Progress | None
-    ) -> None:
-        """Learn on from a trained model, where the method can."""
-        raise InputError(
-            f"{type(self).__name__} cannot learn on from a model. Learn from nothing, or choose "
-            "one that can (vdsh)."
-        )
 
     def _scores(self, inputs: Sparse) -> Scores:
         """Compute scores from weighted terms."""
@@ -283,6 +277,13 @@ class Hasher(Estimator, ABC):
             noise = (encoder.posterior(train.inputs[rows]).sigma ** 2).mean(axis=0)
         health = bit_health(scores, bits, noise)
         self.unused_bits_, self.duplicated_bits_ = health.unused, health.duplicated
+
+    def _require(self, what: str, is_right: Callable[[Any], bool], *names: str) -> None:
+        """Raise for a setting that is given and not right."""
+        for name in names:
+            value = getattr(self, name)
+            if value is not None and not is_right(value):
+                raise InputError(f"{name} must be {what}. Got {value!r}.")
 
     def _check_enough(self, counts: csr_array) -> None:
         if counts.shape[0] < self.n_bits:

@@ -14,7 +14,7 @@ from scipy.special import log_ndtr
 
 from vdsh.codes import Scores
 from vdsh.estimator import check_random_state
-from vdsh.hashers.base import Examples, Hasher, Progress, Report
+from vdsh.hashers.base import Examples, Hasher, Progress
 from vdsh.hashers.vdsh.linear_map import MOST_TO_REGRESS, linear_map, turn
 from vdsh.hashers.vdsh.neighbours import MOST_LISTED
 from vdsh.hashers.vdsh.related import related
@@ -58,15 +58,11 @@ class LinearHashing(Hasher):
     threshold: str = "sign"
 
     def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
-        def show(done: float) -> None:
-            if progress:
-                progress(Report(1, 1, done, unit="neighbours"))
-
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         with one_thread_each():  # sums of more threads would be others
             joined = sample(train.counts.shape[0], MOST_LISTED)
             vectors = None if train.vectors is None else train.vectors[joined]
-            places = related(train.counts[joined], 0, vectors, progress=show).places
+            places = related(train.counts[joined], 0, vectors, progress=progress).places
             rows = sample(len(places), MOST_TO_REGRESS)
             found = linear_map(train.inputs[joined[rows]], turn(places[rows], self.n_bits, seed))
         self.W_, self.b_ = found.W, found.b

@@ -24,26 +24,11 @@ def calibrate(
     *,
     plain: str = "median",
 ) -> tuple[Scores, dict[str, float]]:
-    """Learn thresholds and measure them.
+    """Learn thresholds, and measure precision at 100 `before` and `after`.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_docs, n_bits)
-        Scores of the training documents.
-    method : {"median", "sign", "best"}
-    search : ValidationSearch or None
-        Without it nothing is measured. Without it or with fewer than 20 queries, whose precision
-        is mostly chance, `best` is the `plain` way.
-    before : ndarray of shape (n_bits,), optional
-        Thresholds to compare with; by default those of the `plain` way.
-    plain : {"median", "sign"}
-        The way that suits the model where nothing can be measured.
-
-    Returns
-    -------
-    thresholds : ndarray of shape (n_bits,)
-    measured : dict
-        Precision at 100 `before` and `after`; empty where nothing was measured.
+    Without a `search` nothing is measured; without it or with fewer than 20 queries, whose
+    precision is mostly chance, "best" is the `plain` way: the one that suits the model. They are
+    compared with the thresholds `before`, by default those of the plain way.
     """
     if method == "best" and search is not None and len(search.queries.scores) >= _LEAST_QUERIES:
         cut = best_thresholds(scores, search)
@@ -60,21 +45,10 @@ def calibrate(
 def best_thresholds(scores: Scores, search: ValidationSearch, *, errors: float = 1.0) -> Scores:
     """Climb to better thresholds, one bit at a time, until a sweep over all bits moves none.
 
-    The start is the better of median and sign.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_docs, n_bits)
-        Scores of the training documents.
-    errors : float
-        A move must gain more than so many standard errors of its gain over the queries: the best
-        of ten candidates beats the old threshold by chance alone, and over all bits such gains
-        add up to thresholds that fit the validation documents and no others. On halves of
-        validation queries that had not chosen the thresholds, 0.5 and 1 did best.
-
-    Returns
-    -------
-    ndarray of shape (n_bits,)
+    The start is the better of median and sign. A move must gain more than so many standard
+    `errors` of its gain over the queries: the best of ten candidates beats the old threshold by
+    chance alone, and over all bits such gains add up to thresholds that fit the validation
+    documents and no others. On queries that had not chosen the thresholds, 0.5 and 1 did best.
     """
     choices = candidates(scores)
     cut: Scores = max(choices[: len(FIXED)], key=search.precision).copy()

@@ -42,6 +42,14 @@ def some_known(labels: Labels, most: int) -> NDArray[np.intp]:
     return rows[sample(len(rows), most)]
 
 
+def choose_judged(
+    labels: Labels, asked: Labels
+) -> tuple[NDArray[np.intp], NDArray[np.intp], Labels, Labels]:
+    """Choose documents and queries with known labels, always the same; give rows and labels."""
+    rows, query_rows = some_known(labels, MOST_DOCUMENTS), some_known(asked, MOST_QUERIES)
+    return rows, query_rows, *in_common(labels.take(rows), asked.take(query_rows))
+
+
 class ValidationSearch:
     """Validation documents with known labels search training documents; measures thresholds.
 
@@ -60,10 +68,9 @@ class ValidationSearch:
         """Take a fixed sample of both; None where labels are missing on one side."""
         if labels is None or known is None or not labels.known.any() or not known.known.any():
             return None
-        rows, query_rows = some_known(labels, MOST_DOCUMENTS), some_known(known, MOST_QUERIES)
-        both = in_common(labels.take(rows), known.take(query_rows))
-        documents = Judged(scores[rows], both[0].matrix)
-        queries = Judged(query_scores[query_rows], both[1].matrix)
+        rows, query_rows, labels, known = choose_judged(labels, known)
+        documents = Judged(scores[rows], labels.matrix)
+        queries = Judged(query_scores[query_rows], known.matrix)
         return cls(documents, queries, k=choose_k(len(rows)))
 
     def precision(self, cut: Scores) -> float:
@@ -91,16 +98,7 @@ class ValidationSearch:
     ) -> NDArray[np.float64]:
         """Measure each query's precision with each candidate as the threshold of one bit.
 
-        Parameters
-        ----------
-        places : ndarray of shape (n_queries, n_docs)
-            Of the thresholds `cut`.
-        candidates : ndarray of shape (n_candidates,)
-            In rising order, `cut[bit]` among them.
-
-        Returns
-        -------
-        ndarray of shape (n_queries, n_candidates)
+        Candidates come in rising order, `cut[bit]` among them: (n_queries, n_candidates).
         """
         from vdsh.metrics.distance_kernels import precisions
 

@@ -73,20 +73,13 @@ def model_card(model: "Model") -> str:
     if model.second is not None:
         intro = f"# A model of texts and vectors: codes of {model.n_bits} bits, the texts' first\n"
         return "\n".join([intro, model_card(model.topic), model_card(model.second)])
-    return _card_of_vectors(model) if model.takes_vectors else _card_of_texts(model)
-
-
-def _card_of_vectors(model: "Model") -> str:
-    facts = model.training
-    return _CARD_OF_VECTORS.format(
-        **_shared(model, model.given),
-        dimensions=facts["dimensions"],
-        source=f" from {facts['source']}" if facts["source"] else "",
-    )
-
-
-def _card_of_texts(model: "Model") -> str:
     facts, learned = model.training, model.learned
+    if model.takes_vectors:
+        return _CARD_OF_VECTORS.format(
+            **_shared(model, model.given),
+            dimensions=facts["dimensions"],
+            source=_source(facts, "from"),
+        )
     settings = {**model.settings, **model.text_settings}
     for name, value in settings.items():
         if value is None:  # left open: what was chosen
@@ -94,7 +87,7 @@ def _card_of_texts(model: "Model") -> str:
     return _CARD.format(
         **_shared(model, settings),
         sampled=describe_sample(facts),
-        source=f" of {facts['source']}" if facts["source"] else "",
+        source=_source(facts, "of"),
         words=facts["words_per_document"],
         validation=facts["validation_documents"],
         terms=facts["terms"],
@@ -130,12 +123,16 @@ def _labels(learned: Mapping[str, Any]) -> str:
     return f"{len(names)} labels: {shown}"
 
 
+def _source(facts: Mapping[str, Any], word: str) -> str:
+    return f" {word} {facts['source']}" if facts["source"] else ""
+
+
 def _vectors(facts: Mapping[str, Any]) -> str:
     """Say which vectors taught it, where any did."""
-    if "vectors" not in facts:
+    if (taught := facts.get("vectors")) is None:
         return ""
-    size, source = facts["vectors"]["dimensions"], facts["vectors"]["source"]
-    return f"\n- taught by vectors of {size:,} dimensions{f' from {source}' if source else ''}"
+    size = taught["dimensions"]
+    return f"\n- taught by vectors of {size:,} dimensions{_source(taught, 'from')}"
 
 
 def describe_sample(facts: Mapping[str, Any]) -> str:
@@ -217,10 +214,10 @@ def _thresholds(model: "Model") -> str:
     if threshold == "best" and not measured:
         text = f"{plain} thresholds: there were no labels to choose the best with"
     if again:
-        source = f" of {again['source']}" if again["source"] else ""
         text += (
-            f", learned again on {again['created']} from {again['documents']:,} documents{source} "
-            "(codes differ from those before: index again what was indexed then)"
+            f", learned again on {again['created']} from {again['documents']:,} documents"
+            f"{_source(again, 'of')} (codes differ from those before: index again what was indexed "
+            "then)"
         )
     if measured:
         old = "those before" if again else f"{plain} ones"

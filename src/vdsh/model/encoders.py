@@ -6,7 +6,7 @@ that trained it.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Self
 
@@ -55,8 +55,7 @@ class Hyperplanes(Encoder):
     hyperplanes: Floats
 
     def _scores(self, inputs: Sparse) -> Scores:
-        scores: Scores = to_csr(inputs) @ self.hyperplanes
-        return scores
+        return to_csr(inputs) @ self.hyperplanes
 
 
 @dataclass(frozen=True)
@@ -67,8 +66,7 @@ class Linear(Encoder):
     b: Floats
 
     def _scores(self, inputs: Sparse) -> Scores:
-        scores: Scores = to_csr(inputs) @ self.W + self.b
-        return scores
+        return to_csr(inputs) @ self.W + self.b
 
 
 @dataclass(frozen=True)
@@ -121,14 +119,12 @@ class Layers(Encoder):
     def _scores(self, inputs: Sparse) -> Scores:
         from scipy.special import expit
 
-        scaled = to_csr(scale_lengths(inputs))
-        scores = np.empty((scaled.shape[0], len(self.b3)), np.float32)
-        for first in range(0, scaled.shape[0], _BLOCK):
-            block = slice(first, first + _BLOCK)
-            h1 = expit(scaled[block] @ self.W1 + self.b1)  # (B, H); a sparse product is by row
+        def work(rows: Any) -> Scores:
+            h1 = expit(rows @ self.W1 + self.b1)  # (B, H); a sparse product is by row
             h2 = expit(tiled_product(h1, self.W2) + self.b2)  # (B, H)
-            scores[block] = tiled_product(h2, self.W3) + self.b3
-        return scores
+            return tiled_product(h2, self.W3) + self.b3
+
+        return _by_blocks(to_csr(scale_lengths(inputs)), work)
 
 
 @dataclass(frozen=True)
@@ -143,20 +139,16 @@ class Anchors(Encoder):
     bandwidth: float
 
     def _scores(self, inputs: Sparse) -> Scores:
-        rows = to_csr(inputs)
-        scores = np.empty((rows.shape[0], self.projection.shape[1]), np.float32)
-        for first in range(0, rows.shape[0], _BLOCK):
-            block = slice(first, first + _BLOCK)
-            kernel = np.exp(self._distances(rows[block]) / np.float32(-2 * self.bandwidth))
-            scores[block] = tiled_product(kernel - self.kernel_means, self.projection)
-        return scores
+        shape = len(self.anchor_starts) - 1, inputs.shape[1]
+        parts = self.anchor_values, self.anchor_terms, self.anchor_starts
+        anchors = to_csr(Counts(*parts, shape))
 
-    def _distances(self, rows: Any) -> Scores:
-        n_anchors = len(self.anchor_starts) - 1
-        anchors = Counts(
-            self.anchor_values, self.anchor_terms, self.anchor_starts, (n_anchors, rows.shape[1])
-        )
-        return squared_distances(rows, to_csr(anchors))
+        def work(rows: Any) -> Scores:
+            distances = squared_distances(rows, anchors)
+            kernel = np.exp(distances / np.float32(-2 * self.bandwidth))
+            return tiled_product(kernel - self.kernel_means, self.projection)
+
+        return _by_blocks(to_csr(inputs), work)
 
 
 @dataclass(frozen=True)
@@ -216,6 +208,12 @@ ENCODERS: dict[str, type[Encoder]] = {
     "sth": Linear,
     "itq": Linear,
 }
+
+
+def _by_blocks(rows: Any, work: Callable[[Any], Scores]) -> Scores:
+    """Compute the scores of some documents at a time."""
+    firsts = range(0, max(rows.shape[0], 1), _BLOCK)  # none is a block too
+    return np.vstack([work(rows[first : first + _BLOCK]) for first in firsts])
 
 
 def scale_lengths(inputs: Sparse) -> Counts:

@@ -30,21 +30,13 @@ class BitHealth(NamedTuple):
 
 
 def bit_health(scores: Scores, bits: Bits, noise: Scores | None = None) -> BitHealth:
-    """Look for unused and duplicated bits.
+    """Look for unused and duplicated bits of training documents; of many, in a fixed sample.
 
-    Parameters
-    ----------
-    scores, bits : ndarray of shape (n_docs, n_bits)
-        Of training documents; of many, a fixed sample is looked at.
-    noise : ndarray of shape (n_bits,), optional
-        Variance that a score has within a document, sigma^2 of a variational model. A dimension
-        whose mean hardly varies between documents compared with it has collapsed to the prior
-        (the "active units" of Y. Burda, R. Grosse and R. Salakhutdinov, ICLR 2016), and the
-        median would still cut it into two balanced halves. By default the variance of the
-        median bit.
+    `noise`, (n_bits,), is the variance that a score has within a document, sigma^2 of a variational
+    model; by default the variance of the median bit. A dimension whose mean hardly varies between
+    documents compared with it has collapsed to the prior (the "active units" of Y. Burda, R. Grosse
+    and R. Salakhutdinov, ICLR 2016), and the median would still cut it into two balanced halves.
 
-    Examples
-    --------
     >>> scores = np.random.RandomState(0).normal(size=(50, 4)).astype(np.float32)
     >>> scores[:, 2], scores[:, 3] = 0, -scores[:, 1]
     >>> health = bit_health(scores, (scores > 0).view(np.uint8))

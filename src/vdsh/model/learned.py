@@ -66,10 +66,7 @@ VALUES: dict[str, Any] = {
 
 
 def check_learned(
-    name: str,
-    settings: Mapping[str, Any],
-    arrays: Arrays,
-    values: Mapping[str, Any],
+    name: str, settings: Mapping[str, Any], arrays: Arrays, values: Mapping[str, Any]
 ) -> None:
     """Raise a ValueError unless a method of these settings can have learned this."""
     n_bits = check_n_bits(settings["n_bits"])

@@ -39,23 +39,16 @@ def tiled_product(a: Floats, W: Floats) -> Floats:
     short = -len(a) % TILE
     padded = np.pad(a, ((0, short), (0, 0))) if short else a
     tiles = padded.reshape(-1, TILE, a.shape[1])
-    product: Floats = (tiles @ W).reshape(-1, W.shape[1])[: len(a)]
-    return product
+    return (tiles @ W).reshape(-1, W.shape[1])[: len(a)]
 
 
-def relu_layer(a: Floats, W: Floats, b: Floats) -> Floats:
-    """Compute `max(0, a @ W + b)`."""
+def layer(a: Floats, W: Floats, b: Floats, least: float = -math.inf) -> Floats:
+    """Compute `max(least, a @ W + b)`."""
     if _are_few(a, W):
-        return _multiply(a, W, _runs[W.shape], b, 0.0)
+        return _multiply(a, W, _runs[W.shape], b, least)
     out = tiled_product(a, W)
     out += b
-    np.maximum(out, 0, out=out)
-    return out
-
-
-def linear_layer(a: Floats, W: Floats, b: Floats) -> Floats:
-    """Compute `a @ W + b`."""
-    return _multiply(a, W, _runs[W.shape], b) if _are_few(a, W) else tiled_product(a, W) + b
+    return np.maximum(out, least, out=out)
 
 
 def _are_few(a: Floats, W: Floats) -> bool:
@@ -91,12 +84,7 @@ def _multiply(
 
 
 def encode(
-    inputs: Sparse,
-    W1: Floats,
-    b1: Floats,
-    W2: Floats,
-    b2: Floats,
-    *heads: tuple[Floats, Floats],
+    inputs: Sparse, W1: Floats, b1: Floats, W2: Floats, b2: Floats, *heads: tuple[Floats, Floats]
 ) -> list[Floats]:
     """Run documents through two ReLU layers of H nodes and some linear heads.
 
@@ -106,10 +94,15 @@ def encode(
     outputs = [np.empty((n_docs, len(b)), np.float32) for _, b in heads]
 
     def work(first: int) -> None:
-        last = min(first + _BLOCK, n_docs)
-        t2 = _hidden(inputs, first, last, W1, b1, W2, b2)
+        pointers = inputs.indptr[first : first + _BLOCK + 1]
+        t1 = np.tile(b1, (len(pointers) - 1, 1))  # (B, H)
+        relu = _plain_relu
+        if compiled(_SPARSE * (int(pointers[-1]) - int(pointers[0])) * len(b1)):
+            from vdsh.model.network_kernels import sparse_relu as relu
+        relu(inputs.data, inputs.indices, pointers, W1, t1)
+        t2 = layer(t1, W2, b2, 0.0)
         for output, (W, b) in zip(outputs, heads, strict=True):
-            output[first:last] = linear_layer(t2, W, b)
+            output[first : first + _BLOCK] = layer(t2, W, b)
 
     if n_docs <= _BLOCK:
         work(0)
@@ -117,26 +110,6 @@ def encode(
     with one_thread_each():
         in_threads(work, range(0, n_docs, _BLOCK), available_threads())
     return outputs
-
-
-def _hidden(
-    inputs: Sparse,
-    first: int,
-    last: int,
-    W1: Floats,
-    b1: Floats,
-    W2: Floats,
-    b2: Floats,
-) -> Floats:
-    t1 = np.tile(b1, (last - first, 1))  # (B, H)
-    pointers = inputs.indptr[first : last + 1]
-    if compiled(_SPARSE * (int(pointers[-1]) - int(pointers[0])) * len(b1)):
-        from vdsh.model.network_kernels import sparse_relu
-
-        sparse_relu(inputs.data, inputs.indices, pointers, W1, t1)
-    else:
-        _plain_relu(inputs.data, inputs.indices, pointers, W1, t1)
-    return relu_layer(t1, W2, b2)
 
 
 def _plain_relu(data: Floats, indices: Places, indptr: Places, W: Floats, out: Floats) -> None:

@@ -14,13 +14,7 @@ Places = NDArray[np.int32]
 
 
 @kernel()
-def sparse_relu(
-    data: Floats,
-    indices: Places,
-    indptr: Places,
-    W: Floats,
-    out: Floats,
-) -> None:
+def sparse_relu(data: Floats, indices: Places, indptr: Places, W: Floats, out: Floats) -> None:
     """Compute max(0, x @ W + out) for sparse rows x."""
     for i in range(len(out)):
         row = out[i]

@@ -30,9 +30,7 @@ class Profile(NamedTuple):
 
     held_out: Looks
     landmarks: Codes  # of training documents: the nearest is always looked for among the same ones
-    seen: NDArray[
-        np.uint32
-    ]  # sorted hashes of all texts that it learned from or that were held out
+    seen: NDArray[np.uint32]  # sorted hashes of all texts that it learned from or were held out
 
     def unseen(self, texts: list[str]) -> list[str]:
         """Choose the texts that were not there when the model learned.

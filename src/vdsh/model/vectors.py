@@ -10,26 +10,12 @@ from vdsh.text.counts import Counts
 
 
 def check_vectors(
-    vectors: Any,
-    n_docs: int | None = None,
-    n_dimensions: int | None = None,
-    *,
-    zeros: bool = False,
+    vectors: Any, n_docs: int | None = None, n_dimensions: int | None = None, *, zeros: bool = False
 ) -> NDArray[np.float32]:
     """Return vectors as float32 of shape (n_docs, n_dimensions), or say what is wrong with them.
 
-    Parameters
-    ----------
-    vectors : array of shape (n_docs, n_dimensions)
-    n_docs : int, optional
-        How many there must be.
-    n_dimensions : int, optional
-        How long they must be.
-    zeros : bool, default=False
-        Whether a row may be zero.
+    `zeros` says whether a row may be zero.
 
-    Examples
-    --------
     >>> check_vectors([[1, 0], [0.5, 2]], 2).dtype
     dtype('float32')
     """

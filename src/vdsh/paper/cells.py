@@ -116,7 +116,9 @@ def run(
     Candidates that the `previous` result has tried are not trained again.
     """
     data = count(cell.dataset, cell.seed, root)
-    learned_from = what_is_seen(cell, data)
+    # What the rules for open settings look at: training documents, and those with labels.
+    shown = [label is not None for label in _seen(data.train, cell).labels]
+    learned_from = {"documents": len(shown), "labelled": sum(shown)}
     tried = list(previous["tried"]) if previous else []
     best: tuple[Trial, str] | None = None
     for settings in _untried(cell, tried, learned_from):
@@ -127,29 +129,15 @@ def run(
             score = _mean(_precision(evaluate(trial, data, "validation", threshold)))
             if score > max((one["validation"] for one in tried), default=-1.0):
                 best = trial, threshold
-            tried.append(
-                {
-                    "settings": settings,
-                    "threshold": threshold,
-                    "validation": score,
-                    "seconds": round(trial.seconds, 1),
-                }
-            )
-    if best is not None:
-        made_by = version(cell.model)
-        extra = {"learned_from": learned_from, "made_by": made_by, "tried": tried}
-        if cell.map:
-            extra |= place(cell.dataset, cell.seed, root, best[0].scores)
-        return _record(cell, data, *best) | extra
-    assert previous is not None
-    return previous | {"tried": tried}
-
-
-def what_is_seen(cell: Cell, data: Counted) -> dict[str, int]:
-    """Count what the rules for open settings look at: training documents, and those with labels."""
-    labels = _seen(data.train, cell).labels
-    known = sum(label is not None for label in labels)
-    return {"documents": len(labels), "labelled": known}
+            found = {"settings": settings, "threshold": threshold, "validation": score}
+            tried.append(found | {"seconds": round(trial.seconds, 1)})
+    if best is None:
+        assert previous is not None
+        return previous | {"tried": tried}
+    extra = {"learned_from": learned_from, "made_by": version(cell.model), "tried": tried}
+    if cell.map:
+        extra |= place(cell.dataset, cell.seed, root, best[0].scores)
+    return _record(cell, data, *best) | extra
 
 
 def choices(cell: Cell, learned_from: dict[str, int]) -> list[dict[str, Any]]:
@@ -232,9 +220,9 @@ def write(folder: Path, cell: Cell, result: dict[str, Any]) -> None:
     """Keep a finished cell, a line for each of its fields; the file is whole or absent."""
     path = folder / cell.path
     path.parent.mkdir(parents=True, exist_ok=True)
-    long = {"per_query_permille"}
+    dense = {"per_query_permille": (",", ":")}
     lines = [
-        f" {json.dumps(name)}: {json.dumps(value, separators=(',', ':') if name in long else None)}"
+        f" {json.dumps(name)}: {json.dumps(value, separators=dense.get(name))}"
         for name, value in result.items()
     ]
     with new_file(path) as draft:

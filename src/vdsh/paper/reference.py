@@ -6,12 +6,7 @@ published as pictures only.
 """
 
 BITS = (8, 16, 32, 64, 128)
-DATASETS = {
-    "rcv1": "RCV1",
-    "reuters20": "Reuters",
-    "20newsgroups": "20 Newsgroups",
-    "tmc": "TMC",
-}
+DATASETS = {"rcv1": "RCV1", "reuters20": "Reuters", "20newsgroups": "20 Newsgroups", "tmc": "TMC"}
 METHODS = {
     "lsh": "LSH",
     "sph": "SpH",

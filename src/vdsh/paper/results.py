@@ -71,13 +71,7 @@ class Results:
 
     def precision(self, cell: Cell, threshold: str = "") -> Outcome | None:
         """Return precision at 100; by default with the threshold that validation chose."""
-
-        def values(result: dict[str, Any]) -> tuple[float, list[int]]:
-            name = threshold or result["threshold"]
-            per_query = result["per_query_permille"][f"precision@{result['k']} {name}"]
-            return result["precision"][name], per_query
-
-        return _outcome(map(values, self.of_seeds(cell)))
+        return self._outcome(cell, "precision", "precision@{k} {threshold}", threshold)
 
     def shown(self, cells: Iterable[Cell]) -> list[str]:
         """Write the precision of some cells, or dashes where they were not run."""
@@ -85,12 +79,7 @@ class Results:
 
     def radius_precision(self, cell: Cell) -> Outcome | None:
         """Return precision within the radius; a query that finds nothing counts as 0."""
-
-        def values(result: dict[str, Any]) -> tuple[float, list[int]]:
-            per_query = result["per_query_permille"][f"precision<={RADIUS}"]
-            return result["radius_precision"][result["threshold"]], per_query
-
-        return _outcome(map(values, self.of_seeds(cell)))
+        return self._outcome(cell, "radius_precision", f"precision<={RADIUS}")
 
     def data(self, wanted: Sequence[Cell]) -> str:
         """Describe the data behind some cells, for the note below a table."""
@@ -112,6 +101,17 @@ class Results:
         """Read what was recorded of a cell, seed by seed."""
         found = [self._get(cell._replace(seed=seed)) for seed in self.seeds]
         return [result for result in found if result is not None]
+
+    def _outcome(
+        self, cell: Cell, measure: str, per_query: str, threshold: str = ""
+    ) -> Outcome | None:
+        means, values = [], []
+        for result in self.of_seeds(cell):
+            name = threshold or result["threshold"]
+            means.append(result[measure][name])
+            key = per_query.format(k=result["k"], threshold=name)
+            values.append(result["per_query_permille"][key])
+        return Outcome(float(np.mean(means)), np.concatenate(values) / 1000) if means else None
 
     def _get(self, cell: Cell) -> dict[str, Any] | None:
         if cell not in self.asked:
@@ -140,14 +140,6 @@ def _of_any_seed(notes: Iterable[str]) -> set[str]:
     }
 
 
-def _outcome(values: Iterable[tuple[float, list[int]]]) -> Outcome | None:
-    found = list(values)
-    if not found:
-        return None
-    means, queries = zip(*found, strict=True)
-    return Outcome(float(np.mean(means)), np.concatenate(queries) / 1000)
-
-
 def show(outcome: Outcome | None) -> str:
     """Write a mean, or a dash where nothing was run."""
     return number(outcome.mean if outcome else None)
@@ -172,17 +164,12 @@ def markdown(sheets: Sequence[Sheet], *, level: int = 3) -> str:
     |---|---|
     | 1 | 2 |
     """
-    return "\n\n".join(_markdown(sheet, level) for sheet in sheets)
-
-
-def _markdown(sheet: Sheet, level: int) -> str:
-    lines = [_row(sheet.header), "|---" * len(sheet.header) + "|", *map(_row, sheet.rows)]
-    note = f"\n\n{sheet.note}" if sheet.note else ""
-    return f"{'#' * level} {sheet.title}\n\n" + "\n".join(lines) + note
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    parts = []
+    for sheet in sheets:
+        header, *rows = (f"| {' | '.join(row)} |" for row in (sheet.header, *sheet.rows))
+        table = "\n".join([header, "|---" * len(sheet.header) + "|", *rows])
+        parts += [f"{'#' * level} {sheet.title}", table, *([sheet.note] if sheet.note else [])]
+    return "\n\n".join(parts)
 
 
 def print_sheets(sheets: Sequence[Sheet], console: Console) -> None:

@@ -115,11 +115,7 @@ class Encoded(NamedTuple):
 
 
 class PieceEncoder:
-    """Encodes pieces with a model; each Ray worker has one.
-
-    `folder`: where the codes are written to; without one they are handed back. `threads`: how many
-    to use, where there is a worker for each CPU.
-    """
+    """Encodes pieces with a model, on so many `threads` or all; each Ray worker has one."""
 
     def __init__(
         self, model: Model, files: ParquetFiles, folder: CodesFolder | None, threads: int = 0
@@ -163,10 +159,7 @@ def encode_files(
 
 
 def _encode_on_ray(
-    model: Model,
-    files: ParquetFiles,
-    folder: CodesFolder | None,
-    machines: Machines,
+    model: Model, files: ParquetFiles, folder: CodesFolder | None, machines: Machines
 ) -> Iterator[Encoded]:
     with cluster(machines.address) as ray:
         from ray.util import ActorPool

@@ -77,16 +77,9 @@ class Lesson(NamedTuple):
 
     def fit(self, *, progress: bool = False) -> TextHasher:
         """Train here, with the other processes of a group if this one is in any."""
-        return self.hasher.fit(
-            *self.train,
-            validation=self.validation,
-            sample=None,  # what the lesson has was chosen before
-            vectors=self.vectors,
-            progress=progress,
-            source=self.source,
-            vectors_source=self.vectors_source,
-            start=self.start,
-        )
+        others = {name: getattr(self, name) for name in self._fields[2:]}
+        # Nothing is sampled: what the lesson has was chosen before.
+        return self.hasher.fit(*self.train, **others, sample=None, progress=progress)
 
 
 def fit_on_ray(lesson: Lesson, machines: Machines) -> TextHasher:

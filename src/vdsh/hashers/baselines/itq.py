@@ -14,7 +14,6 @@ from scipy.linalg import eigh, qr, svd
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator, svds
 
-from vdsh.errors import InputError
 from vdsh.estimator import check_random_state
 from vdsh.hashers.base import Examples, Hasher, Progress, Report
 from vdsh.jit import one_thread_each
@@ -34,23 +33,13 @@ class Components(NamedTuple):
 
     def project(self, inputs: csr_array) -> Doubles:
         """Give the centred documents' coordinates, of shape (n_docs, n_components)."""
-        coordinates: Doubles = inputs @ self.axes - self.mean @ self.axes
-        return coordinates
+        return inputs @ self.axes - self.mean @ self.axes
 
 
 def principal_components(
     inputs: csr_array, n_components: int, rng: np.random.RandomState
 ) -> Components:
-    """Find the first principal components of sparse documents.
-
-    Parameters
-    ----------
-    inputs : csr_array of shape (n_docs, n_terms)
-    n_components : int
-        How many at most. Those without variance are left out, but one always stays.
-    rng : RandomState
-        Draws the starting point of the iterative solver.
-    """
+    """Find the first principal components of sparse documents, one at least, that vary."""
     X = inputs.astype(np.float64)
     mean = np.asarray(X.mean(axis=0), np.float64).ravel()
     with one_thread_each():  # more threads are no faster here, on a busy machine far slower
@@ -133,8 +122,7 @@ class ITQ(Hasher):
     n_iterations: int = 50
 
     def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
-        if self.n_iterations < 1:
-            raise InputError(f"n_iterations must be at least 1. Got {self.n_iterations!r}.")
+        self._require("at least 1", lambda n: n >= 1, "n_iterations")
         rng = check_random_state(self.random_state)
         found = principal_components(train.inputs, self.n_bits, rng)
         V = found.project(train.inputs).astype(np.float32)
@@ -144,8 +132,8 @@ class ITQ(Hasher):
             R = improve(V, R)
             self.losses_.append(quantisation_loss(V, R))
             if progress:
-                report = Report(i + 1, self.n_iterations, 1.0, self.losses_[-1], unit="iteration")
-                progress(report)
+                loss = self.losses_[-1]
+                progress(Report(i + 1, self.n_iterations, 1.0, loss, unit="iteration"))
         self.rotation_ = R
         self.W_ = (found.axes @ R).astype(np.float32)
         self.b_ = -(found.mean @ found.axes @ R).astype(np.float32)
@@ -159,14 +147,7 @@ def random_rotation(n_rows: int, n_columns: int, rng: np.random.RandomState) -> 
 
 
 def improve(V: Floats, R: Floats) -> Floats:
-    """Take one turn: B = sgn(V R), then the rotation nearest to B (section 3.2 of the paper).
-
-    Parameters
-    ----------
-    V : ndarray of shape (n_docs, n_components)
-        Centred documents.
-    R : ndarray of shape (n_components, n_bits)
-    """
+    """Take one turn: B = sgn(V R), then the rotation nearest to B (section 3.2 of the paper)."""
     return nearest_rotation(V, signs(V @ R))
 
 

@@ -8,7 +8,7 @@ before it left over, first by a spectral relaxation, then by gradient descent (s
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import ArpackError, eigsh
 
 from vdsh.codes import Scores
-from vdsh.errors import InputError
 from vdsh.estimator import check_random_state
 from vdsh.hashers.base import Examples, Hasher, Progress, Report
 from vdsh.model.encoders import Anchors, squared_distances
@@ -68,7 +67,6 @@ class KSH(Hasher):
     """
 
     supervised: ClassVar[bool] = True
-
     encoder = Anchors
 
     threshold: str = "sign"
@@ -79,7 +77,9 @@ class KSH(Hasher):
     steps: int = 20
 
     def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
-        self._check_settings()
+        self._require("at least 1", lambda n: n >= 1, "n_anchors", "n_labelled")
+        self._require("at least 0", lambda n: n >= 0, "ridge", "steps")
+        self._require("above 0 or None", lambda x: x > 0, "bandwidth")
         assert train.labels is not None
         rng = check_random_state(self.random_state)
         anchors = train.inputs[draw(np.arange(train.inputs.shape[0]), self.n_anchors, rng)]
@@ -89,7 +89,7 @@ class KSH(Hasher):
         rows = draw(np.flatnonzero(train.labels.known), self.n_labelled, rng)
         kernel = self._learn_kernel(squared_distances(train.inputs[rows], anchors))
         features, whiten = whitened(kernel, self.ridge)
-        residue = Residue(similarity(train.labels.take(rows).matrix), self.n_bits)
+        residue = Residue(Similarity(train.labels.take(rows).matrix), self.n_bits)
         matrix = (features.T @ (residue @ features)).astype(np.float64)  # F'RF
         projection = np.empty((kernel.shape[1], self.n_bits))
         for i in range(self.n_bits):
@@ -112,16 +112,6 @@ class KSH(Hasher):
         kernel -= self.kernel_means_
         return kernel
 
-    def _check_settings(self) -> None:
-        for name in ("n_anchors", "n_labelled"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1. Got {getattr(self, name)!r}.")
-        for name in ("ridge", "steps"):
-            if getattr(self, name) < 0:
-                raise InputError(f"{name} must be at least 0. Got {getattr(self, name)!r}.")
-        if self.bandwidth is not None and self.bandwidth <= 0:
-            raise InputError(f"bandwidth must be above 0 or None. Got {self.bandwidth!r}.")
-
 
 def draw(rows: NDArray[np.intp], most: int, rng: np.random.RandomState) -> NDArray[np.intp]:
     """Take at most so many of the rows, in order."""
@@ -136,11 +126,7 @@ def signs(values: Floats) -> Floats:
 def whitened(kernel: Scores, ridge: float) -> tuple[Scores, NDArray[np.float64]]:
     """Turn kernel values K into features with covariance 1, which makes K'RK a = v K'K a plain.
 
-    Returns
-    -------
-    features : ndarray of shape (n_docs, n_features)
-    whiten : ndarray of shape (n_anchors, n_features)
-        With `features = kernel @ whiten`.
+    Return features = kernel @ whiten, (n_docs, n_features), and whiten.
     """
     covariance = kernel.T.astype(np.float64) @ kernel / len(kernel)
     values, vectors = eigh(covariance)
@@ -152,31 +138,23 @@ def whitened(kernel: Scores, ridge: float) -> tuple[Scores, NDArray[np.float64]]
     return kernel @ whiten.astype(np.float32), whiten
 
 
-class Similarity(NamedTuple):
+class Similarity:
     """S of the paper, which holds 1 for pairs that share a label and -1 for others.
 
     It is the same for all documents with the same set of labels, so it is kept for these sets.
     """
 
-    members: csr_array  # (n_docs, n_sets), 1 where the document has that set
-    transposed: csr_array
-    between: Scores  # (n_sets, n_sets)
+    def __init__(self, labels: NDArray[np.uint8]) -> None:
+        sets, which = np.unique(labels, axis=0, return_inverse=True)
+        n_docs, which = len(labels), which.reshape(-1).astype(np.int32)
+        ones = np.ones(n_docs, np.float32)
+        self.members = csr_array((ones, which, np.arange(n_docs + 1)), (n_docs, len(sets)))
+        self.transposed = self.members.T.tocsr()
+        shared = sets.astype(np.float32) @ sets.T.astype(np.float32)
+        self.between = np.where(shared > 0, np.float32(1), np.float32(-1))  # (n_sets, n_sets)
 
     def __matmul__(self, values: Floats) -> Floats:
-        product: Floats = self.members @ (self.between @ (self.transposed @ values))
-        return product
-
-
-def similarity(labels: NDArray[np.uint8]) -> Similarity:
-    """Compare documents by a 0/1 label matrix of shape (n_docs, n_labels)."""
-    sets, which = np.unique(labels, axis=0, return_inverse=True)
-    n_docs, which = len(labels), which.reshape(-1).astype(np.int32)
-    members = csr_array(
-        (np.ones(n_docs, np.float32), which, np.arange(n_docs + 1)), (n_docs, len(sets))
-    )
-    shared = sets.astype(np.float32) @ sets.T.astype(np.float32)
-    between = np.where(shared > 0, np.float32(1), np.float32(-1))
-    return Similarity(members, members.T.tocsr(), between)
+        return self.members @ (self.between @ (self.transposed @ values))
 
 
 class Residue:

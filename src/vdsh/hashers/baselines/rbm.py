@@ -7,7 +7,6 @@ Training is in `rbm_training.py`.
 
 from dataclasses import dataclass
 
-from vdsh.errors import InputError
 from vdsh.estimator import check_random_state
 from vdsh.hashers.base import Examples, Hasher, Progress, trainer
 from vdsh.model.encoders import Layers, scale_lengths
@@ -67,20 +66,10 @@ class StackedRBM(Hasher):
     device: str = "auto"
 
     def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
-        self._check_settings()
+        self._require("at least 1", lambda n: n >= 1, "hidden_size", "epochs", "batch_size")
+        self._require("at least 0", lambda n: n >= 0, "pretraining_epochs", "noise")
+        self._require("above 0", lambda x: x > 0, "learning_rate")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        weights, self.history_ = trainer("baselines.rbm_training").train(
-            self, scale_lengths(train.inputs).to_csr(), seed, progress
-        )
-        for name, array in weights.items():
-            setattr(self, f"{name}_", array)
-
-    def _check_settings(self) -> None:
-        for name in ("hidden_size", "epochs", "batch_size"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1. Got {getattr(self, name)!r}.")
-        for name in ("pretraining_epochs", "noise"):
-            if (getattr(self, name) or 0) < 0:
-                raise InputError(f"{name} must be at least 0. Got {getattr(self, name)!r}.")
-        if self.learning_rate <= 0:
-            raise InputError(f"learning_rate must be above 0. Got {self.learning_rate!r}.")
+        inputs = scale_lengths(train.inputs).to_csr()
+        learned = trainer("baselines.rbm_training").train(self, inputs, seed, progress)
+        vars(self).update(learned)

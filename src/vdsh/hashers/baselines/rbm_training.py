@@ -6,7 +6,7 @@ where the paper keeps one draw per document for the sake of conjugate gradients.
 """
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,84 +16,69 @@ from torch import Tensor, nn
 
 from vdsh.errors import InputError
 from vdsh.hashers.base import Examples, Progress, Report
+from vdsh.hashers.baselines.rbm import StackedRBM
 from vdsh.hashers.vdsh.batches import Batch, DenseBatch, sparse_batches
 from vdsh.hashers.vdsh.epochs import Documents, shuffled
 from vdsh.hashers.vdsh.training import choose_device
 from vdsh.hashers.vdsh.updates import Adam
 from vdsh.model.encoders import LENGTH
 
-if TYPE_CHECKING:
-    from vdsh.hashers.baselines.rbm import StackedRBM
 
-Trained = tuple[dict[str, NDArray[np.float32]], list[dict[str, Any]]]
-
-
-def train(hasher: "StackedRBM", inputs: csr_array, seed: int, progress: Progress | None) -> Trained:
-    """Learn the encoder from documents of equal length; return its weights and each epoch's loss.
-
-    Parameters
-    ----------
-    inputs : csr_array of shape (n_docs, n_terms)
-        From `scale_lengths`.
-    """
+def train(
+    hasher: StackedRBM, inputs: csr_array, seed: int, progress: Progress | None
+) -> dict[str, Any]:
+    """Learn from documents of equal length; return what was learned, by attribute name."""
     device = choose_device(hasher.device)
     generator = torch.Generator(device).manual_seed(seed)
     documents = Documents(Examples(inputs, inputs, None), "counts", device)
-    stages = _Stages(hasher, documents, generator, progress)
-    rbms: list[RBM] = []
-    for rbm in _stack(hasher, inputs, seed):
-        _pretrain(stages, rbm.to(device), rbms)
-        rbms.append(rbm)
-    network = Autoencoder(rbms)
-    optimizer = Adam(network.parameters(), hasher.learning_rate)
+    on_gpu = device.type == "cuda"
+    given = hasher.pretraining_epochs
+    pretraining = -(-hasher.epochs // 3) if given is None else given
+    history: list[dict[str, Any]] = []
 
-    def tune(batch: Batch) -> Tensor:
-        loss = network.loss(batch, hasher.noise, generator)
-        optimizer.forget_gradients()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        return loss.detach()
-
-    stages.run("autoencoder", hasher.epochs, tune)
-    return network.encoder_arrays(), stages.history
-
-
-class _Stages:
-    """Runs epochs of some update over all documents; keeps count for history and progress."""
-
-    def __init__(
-        self,
-        hasher: "StackedRBM",
-        documents: Documents,
-        generator: torch.Generator,
-        progress: Progress | None,
-    ) -> None:
-        self.hasher, self.documents, self.generator = hasher, documents, generator
-        self.progress = progress
-        given = hasher.pretraining_epochs
-        self.pretraining_epochs = -(-hasher.epochs // 3) if given is None else given
-        self.history: list[dict[str, Any]] = []
-
-    def run(self, stage: str, epochs: int, update: Callable[[Batch], Tensor]) -> None:
-        """Call `update`, which returns the mean loss of a batch, for each batch of some epochs."""
-        total = 3 * self.pretraining_epochs + self.hasher.epochs
+    def run(stage: str, epochs: int, model: nn.Module, descend: Callable[[Batch], Tensor]) -> None:
+        """Update a model for some epochs; `descend` sets gradients and returns the mean loss."""
+        optimizer = Adam(model.parameters(), hasher.learning_rate)
         for _ in range(epochs):
-            losses = [update(batch) for batch in self.batches()]
+            losses = []
+            epoch = shuffled(documents, 0.0, 0.0, generator)
+            for batch in sparse_batches(epoch, hasher.batch_size):
+                optimizer.forget_gradients()
+                losses.append(descend(dense(batch, documents.n_terms) if on_gpu else batch))
+                optimizer.step()
             loss = float(torch.stack(losses).mean())
             if not np.isfinite(loss):
                 raise InputError(
                     f"Training diverged: the loss of {stage} is {loss}. Try a smaller "
-                    f"learning_rate. Got {self.hasher.learning_rate}."
+                    f"learning_rate. Got {hasher.learning_rate}."
                 )
-            self.history.append({"stage": stage, "loss": loss})
-            if self.progress:
-                self.progress(Report(len(self.history), total, 1.0, loss))
+            history.append({"stage": stage, "loss": loss})
+            if progress:
+                progress(Report(len(history), 3 * pretraining + hasher.epochs, 1.0, loss))
 
-    def batches(self) -> Iterator[Batch]:
-        """Cut the documents into batches in random order: dense on a GPU, sparse elsewhere."""
-        epoch = shuffled(self.documents, 0.0, 0.0, self.generator)
-        for batch in sparse_batches(epoch, self.hasher.batch_size):
-            yield dense(batch, self.documents.n_terms) if batch.inputs.is_cuda else batch
+    def pretrain(rbm: RBM) -> None:
+        """Learn one RBM from what the ones below it make of the documents."""
+
+        @torch.no_grad()
+        def contrast(batch: Batch) -> Tensor:
+            v = _up(batch, rbms) if rbms else dense(batch, documents.n_terms).inputs
+            return rbm.contrast(v, generator)
+
+        run(f"layer {len(rbms) + 1}", pretraining, rbm, contrast)
+
+    rbms: list[RBM] = []
+    for rbm in _stack(hasher, inputs, seed):
+        pretrain(rbm.to(device))
+        rbms.append(rbm)
+    network = Autoencoder(rbms)
+
+    def tune(batch: Batch) -> Tensor:
+        loss = network.loss(batch, hasher.noise, generator)
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss.detach()
+
+    run("autoencoder", hasher.epochs, network, tune)
+    return network.encoder_arrays() | {"history_": history}
 
 
 def dense(batch: Batch, n_terms: int) -> DenseBatch:
@@ -108,15 +93,10 @@ def dense(batch: Batch, n_terms: int) -> DenseBatch:
 
 
 class RBM(nn.Module):
-    """A restricted Boltzmann machine with binary hidden units.
+    """A restricted Boltzmann machine with binary hidden units; W is (n_visible, n_hidden).
 
-    Parameters
-    ----------
-    W : Tensor of shape (n_visible, n_hidden)
-    visible_bias : Tensor of shape (n_visible,)
-    length : float, optional
-        Makes the visible units word counts with this sum (the constrained Poisson model,
-        section 2.1); without it they are binary.
+    With a `length` the visible units are word counts with this sum (the constrained Poisson model,
+    section 2.1), without it they are binary.
     """
 
     def __init__(self, W: Tensor, visible_bias: Tensor, length: float | None = None) -> None:
@@ -152,7 +132,7 @@ class RBM(nn.Module):
         return (v1 - v0).square().sum(-1).mean()
 
 
-def _stack(hasher: "StackedRBM", inputs: csr_array, seed: int) -> Iterator[RBM]:
+def _stack(hasher: StackedRBM, inputs: csr_array, seed: int) -> Iterator[RBM]:
     """Make the RBMs of the two hidden layers and of the code."""
     generator = torch.Generator().manual_seed(seed)
     sums = torch.as_tensor(np.asarray(inputs.sum(axis=0), np.float32)).reshape(-1)
@@ -161,20 +141,6 @@ def _stack(hasher: "StackedRBM", inputs: csr_array, seed: int) -> Iterator[RBM]:
     for layer, (n, m) in enumerate(zip(sizes, sizes[1:], strict=False)):
         W = 0.01 * torch.randn(n, m, generator=generator)
         yield RBM(W, torch.zeros(n)) if layer else RBM(W, share.log(), LENGTH)
-
-
-def _pretrain(stages: _Stages, rbm: RBM, below: list[RBM]) -> None:
-    """Learn one RBM from what the ones below it make of the documents."""
-    optimizer = Adam(rbm.parameters(), stages.hasher.learning_rate)
-
-    @torch.no_grad()
-    def update(batch: Batch) -> Tensor:
-        v = _up(batch, below) if below else dense(batch, len(rbm.W)).inputs
-        error = rbm.contrast(v, stages.generator)
-        optimizer.step()
-        return error
-
-    stages.run(f"layer {len(below) + 1}", stages.pretraining_epochs, update)
 
 
 def _up(batch: Batch, rbms: list[RBM]) -> Tensor:
@@ -210,6 +176,6 @@ class Autoencoder(nn.Module):
         return -batch.log_likelihood(h[None]).mean()
 
     def encoder_arrays(self) -> dict[str, NDArray[np.float32]]:
-        """Return W1, b1, W2, b2, W3, b3."""
-        named = [(f"{n}{i}", p) for n in "Wb" for i, p in enumerate(getattr(self, n), 1)]
+        """Return W1_, W2_, W3_, b1_, b2_, b3_."""
+        named = [(f"{n}{i}_", p) for n in "Wb" for i, p in enumerate(getattr(self, n), 1)]
         return {name: value.detach().cpu().numpy() for name, value in named}

@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from vdsh.codes import Bits
-from vdsh.errors import InputError, needing
+from vdsh.errors import needing
 from vdsh.estimator import check_random_state
 from vdsh.hashers.base import Examples, Hasher, Progress, Report
 from vdsh.hashers.vdsh.neighbours import nearest
@@ -70,7 +70,10 @@ class SelfTaughtHashing(Hasher):
     C: float = 1.0
 
     def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
-        self._check_settings()
+        with needing("STH", "scikit-learn", "train"):  # said before the work
+            import sklearn.svm  # noqa: F401
+        self._require("at least 1", lambda n: n >= 1, "n_neighbors")
+        self._require("above 0", lambda x: x > 0, "C")
         rng = check_random_state(self.random_state)
         graph = neighbour_graph(train.inputs, self.n_neighbors)
         joined = np.flatnonzero(np.diff(graph.indptr))
@@ -94,29 +97,12 @@ class SelfTaughtHashing(Hasher):
             if progress:
                 progress(Report(i + 1, n_cuts, 1.0, unit="bit"))
 
-    def _check_settings(self) -> None:
-        with needing("STH", "scikit-learn", "train"):  # said before the work
-            import sklearn.svm  # noqa: F401
-        if self.n_neighbors < 1:
-            raise InputError(f"n_neighbors must be at least 1. Got {self.n_neighbors!r}.")
-        if not self.C > 0:
-            raise InputError(f"C must be above 0. Got {self.C!r}.")
-
 
 def neighbour_graph(inputs: csr_array, n_neighbors: int) -> csr_array:
     """Join each document with those of the most similar direction; edges weigh the cosine.
 
-    Parameters
-    ----------
-    inputs : csr_array of shape (n_docs, n_terms)
-    n_neighbors : int
-        Two documents are joined when either is among so many nearest of the other (section 3.2).
-        With fewer documents, all of them; those at a right angle never.
-
-    Returns
-    -------
-    csr_array of shape (n_docs, n_docs)
-        Symmetric, with nothing on the diagonal.
+    Two are joined when either is among so many nearest of the other (section 3.2), never those at a
+    right angle. The graph is symmetric, with nothing on the diagonal.
     """
     n_docs = inputs.shape[0]
     ids, cosines = nearest(inputs, n_neighbors)
@@ -133,19 +119,8 @@ def eigenmap(graph: csr_array, n_vectors: int, rng: np.random.RandomState) -> Do
     the largest eigenvalues are wanted. The constant v is moved to the other end, so of several
     connected components only the vectors that tell them apart are left.
 
-    Parameters
-    ----------
-    graph : csr_array of shape (n_docs, n_docs)
-        W: symmetric, and each document has an edge.
-    n_vectors : int
-        How many at most; a graph has one less than it has documents.
-    rng : RandomState
-        Draws the starting point of the iterative solver.
-
-    Returns
-    -------
-    ndarray of shape (n_docs, n_vectors)
-        The smallest eigenvalue first.
+    In W, the graph, each document has an edge. Returned are (n_docs, n_vectors), or one less than
+    there are documents, the smallest eigenvalue first.
     """
     W = graph.astype(np.float64)
     degrees = np.asarray(W.sum(axis=0)).ravel()

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from vdsh.errors import InputError, needing
+from vdsh.errors import needing
 from vdsh.estimator import check_random_state
 from vdsh.hashers.base import Examples, Hasher, Progress, Report
 from vdsh.labels import Labels
@@ -70,7 +70,6 @@ class SHTTM(Hasher):
     """
 
     supervised: ClassVar[bool] = True
-
     encoder = Linear
 
     topic_weight: float = 0.001
@@ -81,7 +80,9 @@ class SHTTM(Hasher):
     passes: int = 5
 
     def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
-        self._check_settings()
+        self._require("at least 1", lambda n: n >= 1, "steps", "passes")
+        self._require("above 0", lambda x: x > 0, "topic_weight", "label_ridge", "ridge")
+        self._require("from 0 to 1", lambda x: 0 <= x <= 1, "absent_weight")
         assert train.labels is not None
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         theta = topics(train.counts, self.n_bits, self.passes, seed)
@@ -105,16 +106,6 @@ class SHTTM(Hasher):
         model.fit(inputs.astype(np.float64), Y)
         self.W_ = np.ascontiguousarray(model.coef_.T, np.float32)
         self.b_ = np.asarray(model.intercept_, np.float32)
-
-    def _check_settings(self) -> None:
-        for name in ("steps", "passes"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1. Got {getattr(self, name)!r}.")
-        for name in ("topic_weight", "label_ridge", "ridge"):
-            if getattr(self, name) <= 0:
-                raise InputError(f"{name} must be above 0. Got {getattr(self, name)!r}.")
-        if not 0 <= self.absent_weight <= 1:
-            raise InputError(f"absent_weight must be from 0 to 1. Got {self.absent_weight!r}.")
 
 
 def topics(counts: csr_array, n_topics: int, passes: int, seed: int) -> Vectors:

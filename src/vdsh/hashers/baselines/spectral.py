@@ -6,39 +6,26 @@ smallest eigenvalues, and cut them at zero.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vdsh.errors import InputError
 from vdsh.estimator import check_random_state
 from vdsh.hashers.base import Examples, Hasher, Progress
 from vdsh.hashers.baselines.itq import principal_components
 from vdsh.model.encoders import Waves
 
-
-class Modes(NamedTuple):
-    """Which eigenfunction each bit is."""
-
-    axes: NDArray[np.int64]  # (n_bits,): the component it varies along
-    numbers: NDArray[np.int64]  # (n_bits,): how many half waves it has there, from 1
+Axes = NDArray[np.int64]
 
 
-def smallest_modes(sides: NDArray[np.floating[Any]], n_modes: int) -> Modes:
-    """Find the eigenfunctions with the smallest eigenvalues in a box.
+def smallest_modes(sides: NDArray[np.floating[Any]], n_modes: int) -> tuple[Axes, Axes]:
+    """Find the eigenfunctions with the smallest eigenvalues in a box: axes, and numbers from 1.
 
     The eigenvalue of mode k along a side of length b - a is 1 - exp(-(e k pi / (b - a))^2 / 2),
     so whatever e, the order is that of k / (b - a). The constant one, k = 0, tells nothing apart
     and is left out. Equal eigenvalues are taken in the order of the sides.
 
-    Parameters
-    ----------
-    sides : ndarray of shape (n_components,)
-        Lengths of the box.
-
-    Examples
-    --------
     Along a side of length 5 two half waves come before the first of a side of length 2:
 
     >>> axes, numbers = smallest_modes(np.array([5.0, 2.0]), 4)
@@ -48,7 +35,7 @@ def smallest_modes(sides: NDArray[np.floating[Any]], n_modes: int) -> Modes:
     frequencies = np.arange(1, n_modes + 1) / sides[:, None]  # (n_components, n_modes)
     order = np.argsort(frequencies, axis=None, kind="stable")[:n_modes]
     axes, numbers = np.unravel_index(order, frequencies.shape)
-    return Modes(axes, numbers + 1)
+    return axes, numbers + 1
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -91,9 +78,8 @@ class SpectralHashing(Hasher):
     n_components: int | None = None
 
     def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
-        n_components = self.n_bits if self.n_components is None else self.n_components
-        if n_components < 1:
-            raise InputError(f"n_components must be at least 1. Got {n_components!r}.")
+        self._require("at least 1", lambda n: n >= 1, "n_components")
+        n_components = self.n_components or self.n_bits
         rng = check_random_state(self.random_state)
         found = principal_components(train.inputs, n_components, rng)
         self.components_ = found.axes.astype(np.float32)
@@ -101,6 +87,5 @@ class SpectralHashing(Hasher):
         self.corner_ = coordinates.min(axis=0)
         sides = coordinates.max(axis=0) - self.corner_
         sides[sides == 0] = 1  # documents that are all the same
-        modes = smallest_modes(sides, self.n_bits)
-        self.axes_ = modes.axes
-        self.frequencies_ = (np.pi * modes.numbers / sides[modes.axes]).astype(np.float32)
+        self.axes_, numbers = smallest_modes(sides, self.n_bits)
+        self.frequencies_ = (np.pi * numbers / sides[self.axes_]).astype(np.float32)

@@ -6,7 +6,7 @@ shape fixed and every sum in the same order; no step waits for the host.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -134,19 +134,10 @@ Batch = SparseBatch | DenseBatch
 
 
 class Buffer:
-    """Room for batches of an epoch as dense blocks, one of which is the current one.
+    """Room for batches of an epoch as dense blocks; `batch` is the current one.
 
     `advance` does the same work on the same memory every time, so that a GPU can record it.
-
-    Parameters
-    ----------
-    documents : Documents
-    batch_size : int
-
-    Attributes
-    ----------
-    batch : DenseBatch
-        The current one; documents beyond the last are not `present`.
+    Documents beyond the last are not `present`.
     """
 
     def __init__(self, documents: Documents, batch_size: int) -> None:
@@ -156,13 +147,13 @@ class Buffer:
             max(1, MOST_DENSE // (batch_size * documents.n_terms)),
         )
         self.n_docs = n_batches * batch_size
-        n_labels, n_places = documents.labels.shape[1], documents.places.shape[1]
+        terms, labels, places = (
+            [n] for n in (self.n_terms, documents.labels.shape[1], documents.places.shape[1])
+        )
 
         def room(n_docs: int) -> DenseBatch:
-            widths: tuple[list[int], ...]
-            widths = ([self.n_terms], [self.n_terms], [n_labels], [], [n_places], [])
-            blocks = (torch.zeros(n_docs, *width, device=documents.device) for width in widths)
-            return DenseBatch(*blocks)
+            widths: tuple[list[int], ...] = (terms, terms, labels, [], places, [])
+            return DenseBatch(*(torch.zeros(n_docs, *w, device=documents.device) for w in widths))
 
         self._held, self.batch = room(self.n_docs), room(batch_size)
         self._first = torch.arange(batch_size, device=documents.device)
@@ -200,29 +191,22 @@ class Buffer:
         self._at.add_(self.batch_size).remainder_(self.n_docs)
 
 
-T = TypeVar("T")
+def record(work: Callable[[], None], generator: torch.Generator) -> torch.cuda.CUDAGraph:
+    """Record `work`, which draws from `generator` and never waits, on the current GPU.
 
-
-def record(
-    work: Callable[[], T], *, times: int = 1, generator: torch.Generator | None = None
-) -> tuple[torch.cuda.CUDAGraph, T]:
-    """Record `work` on the current GPU; what it returned then is what a replay fills again.
-
-    It is done `times` before, as what compiles or allocates for good may not be recorded. It must
-    not wait for the device. Random numbers come from `generator`, if any. Each record has a stream
-    of its own, and with it room for matrix products: torch's one stream for all would have two
-    graphs share it.
+    It is done thrice before, as what compiles or allocates for good may not be recorded. Each
+    record has a stream of its own, and with it room for matrix products: torch's one stream for
+    all would have two graphs share it.
     """
     here = torch.cuda.current_stream()
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(here)
     with torch.cuda.stream(stream):
-        for _ in range(times):
+        for _ in range(3):
             work()
     here.wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
-    if generator is not None:
-        graph.register_generator_state(generator)
+    graph.register_generator_state(generator)
     with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
-        result = work()
-    return graph, result
+        work()
+    return graph

@@ -1,23 +1,10 @@
 """What a setting is where the user leaves it open: rules that know the data, not its name."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 
-class Defaults(NamedTuple):
-    """The settings that have a rule."""
-
-    hidden_size: int
-    learning_rate: float
-    dropout: float
-    word_dropout: float
-    neighbor_share: float
-    kl_weight: float
-    batch_size: int
-    epochs: int
-
-
-def default_settings(n_docs: int, labelled: float = 0.0, n_bits: int = 32) -> Defaults:
+def default_settings(n_docs: int, labelled: float = 0.0, n_bits: int = 32) -> dict[str, Any]:
     """Choose for a number of training documents and the share of them that have labels.
 
     Labels lead where half of the documents have them. Where one in ten has, or fewer, a supervised
@@ -25,18 +12,20 @@ def default_settings(n_docs: int, labelled: float = 0.0, n_bits: int = 32) -> De
     in between. The more labels hold the latent space apart, the more weight the divergence may
     have. Labels are learned in about 500 batches, and need the larger network. Without them, the
     longer a code, the shorter the steps; from 64 bits on fewer nodes are dropped, at 128 none.
-    Two nodes a bit is the least that the linear start needs.
+    Two nodes a bit is the least that the linear start needs. A batch has 200 documents, or what
+    makes 800 batches of a large corpus, up to 1,000.
 
     >>> default_settings(10_000)  # doctest: +NORMALIZE_WHITESPACE
-    Defaults(hidden_size=500, learning_rate=0.004, dropout=0.2, word_dropout=0.7,
-             neighbor_share=0.3, kl_weight=0.03, batch_size=200, epochs=15)
-    >>> default_settings(10_000, labelled=0.5)  # doctest: +NORMALIZE_WHITESPACE
-    Defaults(hidden_size=1000, learning_rate=0.004, dropout=0.2, word_dropout=0.2,
-             neighbor_share=0.0, kl_weight=1.0, batch_size=200, epochs=10)
-    >>> default_settings(10_000, labelled=0.3)[3:6]
-    (0.45, 0.15, 0.315)
-    >>> [default_settings(10_000, n_bits=n)[:3:2] for n in (96, 128, 1024)]
-    [(500, 0.1), (500, 0.0), (2048, 0.0)]
+    {'hidden_size': 500, 'learning_rate': 0.004, 'dropout': 0.2, 'word_dropout': 0.7,
+     'neighbor_share': 0.3, 'kl_weight': 0.03, 'batch_size': 200, 'epochs': 15}
+    >>> list(default_settings(10_000, labelled=0.5).values())
+    [1000, 0.004, 0.2, 0.2, 0.0, 1.0, 200, 10]
+    >>> list(default_settings(10_000, labelled=0.3).values())[3:6]
+    [0.45, 0.15, 0.315]
+    >>> [list(default_settings(10_000, n_bits=n).values())[:3:2] for n in (96, 128, 1024)]
+    [[500, 0.1], [500, 0.0], [2048, 0.0]]
+    >>> [default_settings(n)["batch_size"] for n in (10_000, 400_000, 800_000)]
+    [200, 500, 1000]
     """
     lead = min(max((labelled - 0.1) / 0.4, 0.0), 1.0)
 
@@ -44,16 +33,16 @@ def default_settings(n_docs: int, labelled: float = 0.0, n_bits: int = 32) -> De
         return round(words + lead * (labels - words), 12)
 
     usual = (min(max(3.0, each), 20.0) for each in (1_500 / n_docs**0.5, 100_000 / n_docs))
-    return Defaults(
-        max(int(between(500, 1000)), 2 * n_bits),
-        between(4e-3 * min(1.0, 32 / n_bits) ** 0.5, 4e-3),
-        between(0.2 * min(max(2 - n_bits / 64, 0.0), 1.0), 0.2),
-        between(0.7, 0.2),
-        between(0.3, 0.0),
-        between(0.03, 2 * round(labelled, 2)),
-        _batch_size(n_docs),
-        _epochs(between(*usual), n_bits),
-    )
+    return {
+        "hidden_size": max(int(between(500, 1000)), 2 * n_bits),
+        "learning_rate": between(4e-3 * min(1.0, 32 / n_bits) ** 0.5, 4e-3),
+        "dropout": between(0.2 * min(max(2 - n_bits / 64, 0.0), 1.0), 0.2),
+        "word_dropout": between(0.7, 0.2),
+        "neighbor_share": between(0.3, 0.0),
+        "kl_weight": between(0.03, 2 * round(labelled, 2)),
+        "batch_size": min(max(200, n_docs // 800), 1000),
+        "epochs": _epochs(between(*usual), n_bits),
+    }
 
 
 def settle(params: Mapping[str, Any], n_docs: int, labelled: float = 0.0) -> dict[str, Any]:
@@ -62,22 +51,13 @@ def settle(params: Mapping[str, Any], n_docs: int, labelled: float = 0.0) -> dic
     >>> settle({"n_bits": 32, "epochs": None, "batch_size": 50}, 10_000)
     {'n_bits': 32, 'epochs': 15, 'batch_size': 50}
     """
-    rules = default_settings(n_docs, labelled, params["n_bits"])._asdict()
+    rules = default_settings(n_docs, labelled, params["n_bits"])
     return {n: rules.get(n) if value is None else value for n, value in params.items()}
 
 
 def are_many(labelled: float) -> bool:
-    """Tell whether this share of labelled documents is enough to judge epochs by."""
+    """Tell whether epochs can be judged by labels: the precision of few is mostly chance."""
     return labelled >= 0.3
-
-
-def _batch_size(n_docs: int) -> int:
-    """200, or what makes 800 batches of a large corpus, up to 1,000.
-
-    >>> [_batch_size(n) for n in (10_000, 400_000, 800_000)]
-    [200, 500, 1000]
-    """
-    return min(max(200, n_docs // 800), 1000)
 
 
 def _epochs(usual: float, n_bits: int) -> int:

@@ -13,19 +13,9 @@ from vdsh.hashers.vdsh.updates import Processes
 
 
 class Documents:
-    """A corpus on a device, in rows one can permute.
+    """A corpus on a device, in rows one can permute; the encoder sees its inputs.
 
-    Parameters
-    ----------
-    corpus : Examples
-        The encoder sees its inputs.
-    target : {"binary", "counts"}
-        Whether the decoder has to produce each word once or as often as it occurs.
-    device : torch.device
-    neighbours : int32 ndarray of shape (n_docs, k), optional
-        Rows of similar documents; a part of each target is then taken from one of them.
-    places : float32 ndarray of shape (n_docs, P), optional
-        Where the documents lie among one another.
+    A part of each target is taken from one of the `neighbours`, (n_docs, k), where there are any.
     """
 
     def __init__(

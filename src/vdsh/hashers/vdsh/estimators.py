@@ -13,7 +13,7 @@ from vdsh.codes import Scores
 from vdsh.errors import InputError
 from vdsh.estimator import check_is_fitted, check_random_state
 from vdsh.hashers.base import Examples, Hasher, Progress, trainer
-from vdsh.hashers.vdsh.defaults import Defaults, settle
+from vdsh.hashers.vdsh.defaults import default_settings, settle
 from vdsh.hashers.vdsh.related import MOST_NEIGHBOURS
 from vdsh.hashers.vdsh.warm_start import WarmStart, check_shape, grown_weights
 from vdsh.model.encoders import Network, Posterior, normal_cdf
@@ -115,6 +115,7 @@ class VDSH(Hasher):
 
     private: ClassVar[bool] = False
     taught: ClassVar[bool] = True
+    warm: ClassVar[bool] = True
     encoder = Network
 
     threshold: str = "sign"
@@ -148,15 +149,12 @@ class VDSH(Hasher):
         mu, sigma = self.posterior(X)
         return normal_cdf((mu - self.thresholds_) / sigma)
 
-    def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
-        self._fit_on(None, train, validation, progress)
-
-    def _fit_on(
+    def _fit(
         self,
-        start: WarmStart | None,
         train: Examples,
         validation: Examples | None,
         progress: Progress | None,
+        start: WarmStart | None = None,
     ) -> None:
         self._check_settings()
         labelled = train.labels.known.mean() if self.supervised and train.labels else 0.0
@@ -169,7 +167,7 @@ class VDSH(Hasher):
             weights = grown_weights(start, train.inputs, getattr(self, "classes_", ()))
             if self.epochs is None:
                 settled["epochs"] = -(-settled["epochs"] // 2)  # half, rounded up
-        for name in Defaults._fields:
+        for name in default_settings(1):
             setattr(self, f"{name}_", np.asarray(settled[name]).item())
         if train.vectors is not None and not self.neighbor_share_:
             warnings.warn(
@@ -178,13 +176,8 @@ class VDSH(Hasher):
                 stacklevel=3,
             )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        trained = trainer("vdsh.training").train(self, train, validation, seed, progress, weights)
-        for name, array in trained.weights.items():
-            setattr(self, f"{name}_", array)
-        self.history_ = trained.history
-        self.best_epoch_ = trained.best_epoch
-        self.selected_on_ = trained.selected_on
-        self.interrupted_ = trained.interrupted
+        learned = trainer("vdsh.training").train(self, train, validation, seed, progress, weights)
+        vars(self).update(learned)
 
     def _check_settings(self) -> None:
         choices = {
@@ -197,24 +190,14 @@ class VDSH(Hasher):
             if getattr(self, name) not in allowed:
                 wanted = " or ".join(f'"{value}"' for value in allowed)
                 raise InputError(f"{name} must be {wanted}. Got {getattr(self, name)!r}.")
-        for name in ("hidden_size", "epochs", "patience", "batch_size", "n_neighbors"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name} must be at least 1. Got {value!r}.")
-        if self.n_samples < 0:
-            raise InputError(f"n_samples must be 0 or more. Got {self.n_samples!r}.")
-        if self.n_neighbors > MOST_NEIGHBOURS:
-            raise InputError(
-                f"n_neighbors must be at most {MOST_NEIGHBOURS}. Got {self.n_neighbors!r}."
-            )
-        if self.learning_rate is not None and not self.learning_rate > 0:
-            raise InputError(f"learning_rate must be above 0. Got {self.learning_rate!r}.")
-        if self.decoder_size < 0:
-            raise InputError(f"decoder_size must be 0 or more. Got {self.decoder_size!r}.")
-        for name in ("dropout", "word_dropout", "neighbor_share"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value < 1:
-                raise InputError(f"{name} must be from 0 to below 1. Got {value!r}.")
+        sizes = ("hidden_size", "epochs", "patience", "batch_size", "n_neighbors")
+        self._require("at least 1", lambda n: n >= 1, *sizes)
+        self._require("0 or more", lambda n: n >= 0, "n_samples", "decoder_size")
+        most = MOST_NEIGHBOURS
+        self._require(f"at most {most}", lambda n: n <= most, "n_neighbors")
+        self._require("above 0", lambda x: x > 0, "learning_rate")
+        shares = ("dropout", "word_dropout", "neighbor_share")
+        self._require("from 0 to below 1", lambda x: 0 <= x < 1, *shares)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

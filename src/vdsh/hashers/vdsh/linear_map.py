@@ -9,15 +9,13 @@ S. Lazebnik, CVPR 2011), and words are regressed on them.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
 from vdsh.hashers.baselines.itq import improve, nearest_rotation, random_rotation
 from vdsh.hashers.vdsh.lsa import multiplier
+from vdsh.hashers.vdsh.neighbours import Floats
 from vdsh.model.health import sample
-
-Floats = NDArray[np.float32]
 
 MOST_TO_REGRESS = 50_000  # documents
 _TURNS, _MOST_TO_TURN = 30, 10_000  # of iterative quantisation, and rows it looks at
@@ -57,8 +55,7 @@ def turn(rows: Floats, n_bits: int, seed: int, kept: Floats | None = None) -> Fl
         some = coordinates[sample(len(rows), _MOST_TO_TURN)]
         for _ in range(_TURNS):
             rotation = improve(some, rotation)
-    turned: Floats = (coordinates @ rotation).astype(np.float32)
-    return turned
+    return (coordinates @ rotation).astype(np.float32)
 
 
 def main_coordinates(rows: Floats, n: int) -> Floats:

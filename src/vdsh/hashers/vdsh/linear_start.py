@@ -9,7 +9,6 @@ for good. There each bit begins as a mixture, by chance, of many coordinates.
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vdsh.hashers.baselines.itq import nearest_rotation, random_rotation, signs
@@ -20,10 +19,9 @@ from vdsh.hashers.vdsh.linear_map import (
     main_coordinates,
     turn,
 )
+from vdsh.hashers.vdsh.neighbours import Floats
 from vdsh.hashers.vdsh.network import Network
 from vdsh.model.health import sample
-
-Floats = NDArray[np.float32]
 
 SHORT, _COORDINATES = 32, 64  # codes of fewer bits begin with mixtures of so many coordinates
 _SMALL, _SMALLER = 0.3, 0.1  # weights by chance, beside those of the linear map
@@ -33,29 +31,14 @@ _UNSURE = 0.5  # size of a mixture, beside that of a coordinate
 
 @torch.no_grad()
 def start_linear(
-    network: Network,
-    inputs: csr_array,
-    targets: Floats,
-    seed: int,
-    before: Floats | None = None,
+    network: Network, inputs: csr_array, targets: Floats, seed: int, before: Floats | None = None
 ) -> None:
-    """Have a network begin as the linear map from inputs to targets.
+    """Have a network begin as the linear map from inputs to targets, (n_docs, d).
 
     Pairs of nodes are relu(z) and relu(-z), whose difference is z; nodes that are left begin by
-    chance, and so do the bits for which there is no pair.
-
-    Parameters
-    ----------
-    network : Network
-    inputs : csr_array of shape (n_docs, n_terms)
-        What the encoder sees.
-    targets : float32 ndarray of shape (n_docs, d)
-        Near where codes are to be similar.
-    seed : int
-        Draws the rotation that turning begins with, or the mixtures.
-    before : float32 ndarray of shape (n_docs, K), optional
-        What the network makes of the documents now, where it is to learn on: coordinates are then
-        turned so that signs stay, as far as the new ones allow.
+    chance, and so do the bits for which there is no pair. `before`, (n_docs, K), is what the
+    network makes of the documents now, where it is to learn on: coordinates are then turned so
+    that signs stay, as far as the new ones allow.
     """
     n_bits, device = network.W3.shape[1], network.W1.device
     n_pairs = len(network.b1) // 2

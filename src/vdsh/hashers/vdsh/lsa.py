@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
+from vdsh.hashers.vdsh.neighbours import Floats, parts
 from vdsh.jit import available_threads, in_threads
 from vdsh.model.health import sample
 
@@ -22,24 +23,13 @@ _MORE = 10  # axes that are looked for, so that those taken are exact
 _PASSES = 4  # over the documents, to find the axes of LSA
 _BLOCK, _ROWS = 500, 512  # terms, and rows of a matrix, that are a task
 
-Floats = NDArray[np.float32]
-
 
 def document_vectors(words: csr_array) -> Floats:
     """Place documents by LSA and by the vectors of their words.
 
     The inner product of two documents is the sum of two cosines. That of LSA counts fully from 40
-    different words a document on, in the mean, and not at all up to 10.
-
-    Parameters
-    ----------
-    words : csr_array of shape (n_docs, n_terms)
-        Weighted terms, rows of unit length.
-
-    Returns
-    -------
-    float32 ndarray of shape (n_docs, 88 at most)
-        Fewer dimensions where there are few documents.
+    different words a document on, in the mean, and not at all up to 10. Rows of `words` have unit
+    length; from them come 88 dimensions at most.
     """
     weight = np.sqrt(lsa_weight(words))
     return np.hstack([weight * _lsa(words), unit(words @ _word_vectors(words))])
@@ -63,8 +53,7 @@ def reduce(vectors: Floats) -> Floats:
 def unit(rows: NDArray[np.floating]) -> Floats:
     """Scale rows to unit length, but those that are zero."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    scaled: Floats = (rows / np.where(lengths == 0, 1, lengths)).astype(np.float32)
-    return scaled
+    return (rows / np.where(lengths == 0, 1, lengths)).astype(np.float32)
 
 
 def _lsa(words: csr_array) -> Floats:
@@ -134,22 +123,9 @@ def top_eigenvectors(matrix: csr_array, n: int, *, steps: int, every: int) -> tu
     """Find about the n eigenvalues of a symmetric matrix that are largest, of either sign.
 
     A few random vectors are multiplied many times (subspace iteration), which equal eigenvalues
-    and a matrix in pieces do not hurt. The last of the n are rough; ask for more than you take.
-
-    Parameters
-    ----------
-    matrix : float32 csr_array of shape (n_rows, n_rows)
-    n : int
-    steps : int
-        Products in all.
-    every : int
-        Products after which the vectors are made orthogonal again.
-
-    Returns
-    -------
-    values : float32 ndarray of shape (n,)
-        The smallest first.
-    vectors : float32 ndarray of shape (n_rows, n)
+    and a matrix in pieces do not hurt: `steps` in all, made orthogonal after `every` so many. The
+    smallest of the values, (n,), and vectors, (n_rows, n), is the first; some are rough, so ask
+    for more than you take.
     """
     n_rows, multiply = matrix.shape[0], multiplier(matrix)
     V = np.random.RandomState(0).normal(size=(n_rows, min(n, n_rows))).astype(np.float32)
@@ -170,8 +146,7 @@ def multiplier(matrix: Any) -> Callable[[Floats], Floats]:
 
     if isinstance(matrix, np.ndarray):
         return lambda dense: matrix @ dense
-    parts = csr_array(matrix).astype(np.float32)
-    n_rows = matrix.shape[0]
+    sparse, n_rows = csr_array(matrix).astype(np.float32), matrix.shape[0]
 
     def multiply(dense: Floats) -> Floats:
         dense = np.ascontiguousarray(dense, np.float32)
@@ -179,7 +154,7 @@ def multiplier(matrix: Any) -> Callable[[Floats], Floats]:
 
         def block(first: int) -> None:
             rows = out[first : first + _ROWS]
-            add_products(parts.indptr, parts.indices, parts.data, dense, first, rows)
+            add_products(parts(sparse), dense, first, rows)
 
         in_threads(block, range(0, n_rows, _ROWS), available_threads())
         return out

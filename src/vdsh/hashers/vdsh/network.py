@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vdsh.hashers.vdsh.batches import Batch
+from vdsh.hashers.vdsh.epochs import Documents
 
 
 class Posterior(NamedTuple):
@@ -32,26 +33,10 @@ class Posterior(NamedTuple):
 class Network(nn.Module):
     """Encoder and decoders; which of them are there makes VDSH, VDSH-S or VDSH-SP.
 
-    Parameters
-    ----------
-    n_terms, hidden_size, n_bits : int
-        V, H and K.
-    n_labels : int
-        L; 0 leaves the label decoder out.
-    n_places : int
-        P; 0 leaves the decoder of places out.
-    private : bool
-        Whether there is a private latent vector v.
-    decoder_size : int
-        D; 0 decodes words from s by one linear layer, as the paper does. Otherwise a hidden layer
-        of D nodes decodes tanh(s), and labels come from tanh(s) too: the decoders then see little
-        more than signs, which is what the code keeps.
-    bounded : bool
-        Whether log sigma^2 goes through a sigmoid (the authors' code) or is free (the paper).
-    dropout : float
-        Share of the second hidden layer that is dropped in training.
-    generator : torch.Generator
-        Draws the initial weights; a CPU generator, so that every device starts alike.
+    Words are decoded from s by one linear layer, as in the paper, or by a hidden layer of
+    `decoder_size` nodes from tanh(s), as labels are then too: the decoders see little more than
+    signs, which is what the code keeps. `bounded`: log sigma^2 goes through a sigmoid (the authors'
+    code), or is free (the paper). The generator is a CPU's, so that every device starts alike.
     """
 
     def __init__(
@@ -97,21 +82,18 @@ class Network(nn.Module):
             self.b_places = bias(n_places)
 
     @torch.no_grad()
-    def expect(self, words: Tensor, labels: Tensor) -> None:
-        """Start the decoders at the frequencies of words, (V,), and labels, (L,).
+    def expect(self, documents: Documents) -> None:
+        """Start the decoders at the frequencies of words and labels, and in the middle of places.
 
         From zero, where the paper starts, the quickest way to make frequent words and rare labels
         fit is to push whole dimensions of s to one side, and those then tell nothing apart.
         """
-        self.b_words.copy_(words.log())
-        if hasattr(self, "b_labels"):
-            self.b_labels.copy_(labels.logit())
-
-    @torch.no_grad()
-    def expect_places(self, mean: Tensor) -> None:
-        """Start the decoder of places, if there is one, in their middle, (P,): see `expect`."""
+        if self.deep:
+            self.b_words.copy_(documents.word_frequencies().log())
+        if self.deep and hasattr(self, "b_labels"):
+            self.b_labels.copy_(documents.label_frequencies().logit())
         if hasattr(self, "b_places"):
-            self.b_places.copy_(mean)
+            self.b_places.copy_(documents.places.mean(0))
 
     @torch.no_grad()
     def begin_with(self, weights: Mapping[str, NDArray[np.float32]]) -> None:

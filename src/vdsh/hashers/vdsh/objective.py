@@ -6,18 +6,14 @@ weight makes the supervised codes follow the labels (both are settings). Where t
 place of a document among the others (see `related`), each has a term for it too.
 """
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from vdsh.hashers.vdsh.batches import Batch
 from vdsh.hashers.vdsh.network import Network, Posterior
-
-if TYPE_CHECKING:
-    from vdsh.hashers.vdsh import VDSH
-
 
 _PLACE = 30.0  # one over twice the variance of a place, whose length is 1
 
@@ -71,17 +67,6 @@ def L3(
     return Bound(words + weights.labels * labels - weights.kl * kl, kl)
 
 
-def lower_bound(hasher: "VDSH") -> Callable[..., Bound]:
-    """Choose the bound of a model."""
-    return L3 if hasher.private else L2 if hasher.supervised else L1
-
-
-def weights_of(hasher: "VDSH", kl: Tensor | float) -> Weights:
-    """Give the weights of a model; places count fully from a neighbor_share of 0.3 on."""
-    labels = float(getattr(hasher, "label_weight", 0))
-    return Weights(kl, labels, min(1.0, hasher.neighbor_share_ / 0.3))
-
-
 def divergence(Q: Posterior) -> Tensor:
     """D_KL(Q || N(0, I)) in closed form (Kingma and Welling 2014, appendix B): (B,)."""
     return 0.5 * (Q.mu.square() + Q.log_variance.exp() - Q.log_variance - 1).sum(-1)
@@ -94,12 +79,9 @@ def content_log_likelihood(
     words = expected(batch.log_likelihood(network.word_logits(z)))
     if not batch.places.shape[1]:
         return words
-    return words + weights.places * place_log_likelihood(network, batch, s)
-
-
-def place_log_likelihood(network: Network, batch: Batch, s: Tensor) -> Tensor:
-    """Log density of the places, normal around what s says, but for a constant: (B,)."""
-    return -_PLACE * expected((network.place(s) - batch.places).square().sum(-1))
+    # The log density of a normal distribution around what s says, but for a constant.
+    place = -_PLACE * expected((network.place(s) - batch.places).square().sum(-1))
+    return words + weights.places * place
 
 
 def expected(values: Tensor) -> Tensor:

@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array
 
+from vdsh.hashers.base import Progress, Report
 from vdsh.hashers.vdsh.lsa import document_vectors, lsa_weight, reduce, top_eigenvectors, unit
-from vdsh.hashers.vdsh.neighbours import Floats, Ids, Show, nearest
+from vdsh.hashers.vdsh.neighbours import Floats, Ids, nearest, parts
 from vdsh.jit import available_threads, in_threads
 from vdsh.model.health import sample
 from vdsh.text.counts import inverse_document_frequency, weigh
@@ -43,7 +44,7 @@ class Related(NamedTuple):
 
 
 def related(
-    counts: csr_array, k: int, vectors: Floats | None = None, *, progress: Show | None = None
+    counts: csr_array, k: int, vectors: Floats | None = None, *, progress: Progress | None = None
 ) -> Related:
     """Find k documents about the same topic as each document, and a place for each.
 
@@ -51,23 +52,12 @@ def related(
     that no single word speaks for a document), of LSA and word vectors (see `lsa`), and of the
     places that walks along the graph of the nearest lead to. Vectors add a fourth, which has
     the weight of LSA too where documents are too short for that; walks and the
-    place, which are better then, count double.
-
-    Parameters
-    ----------
-    counts : csr_array of shape (n_docs, n_terms)
-        Not negative.
-    k : int
-        At most 100 are found; with fewer other documents, all of them.
-    vectors : float32 ndarray of shape (n_docs, n_dimensions), optional
-        What else is known of the documents, such as embeddings.
-    progress : callable, optional
-        Called with the finished share.
+    place, which are better then, count double. At most 100 are found.
     """
 
     def show(done: float) -> None:
         if progress:
-            progress(done)
+            progress(Report(1, 1, done, unit="neighbours"))
 
     roots = csr_array((np.sqrt(counts.data), counts.indices, counts.indptr), shape=counts.shape)
     words = weigh(roots, "tfidf", inverse_document_frequency(counts))
@@ -81,13 +71,12 @@ def related(
         weight = np.sqrt(_TAUGHT)
     show(0.8)
     n_joined = min(max(_JOINED, int(counts.shape[0] ** 0.5) // 8), _MOST_JOINED)
-    joined = _join(words, about, candidates, n_joined, None)
-    places = np.hstack([about, weight * walk(joined)])
-    for _ in range(_ROUNDS - 1):
+    places, joined = about, None
+    for _ in range(_ROUNDS):
         joined = _join(words, places, candidates, n_joined, joined)
         places = np.hstack([about, weight * walk(joined)])
     k = max(0, min(k, MOST_NEIGHBOURS, counts.shape[0] - 1))
-    neighbours = _choose(words, places, candidates, k, joined)[0] if k else joined[:, :0]
+    neighbours = _choose(words, places, candidates, k, joined)[0] if k else candidates[:, :0]
     show(1.0)
     return Related(neighbours, weight * unit(places))
 
@@ -184,7 +173,7 @@ def _choose(
             far = near[near[near[rows]]].reshape(len(among), -1)
             among = np.hstack([among, far])
         found = chosen[rows], likeness[rows]
-        most_like(words.indptr, words.indices, words.data, places, among, first, *found)
+        most_like(parts(words), places, among, first, *found)
 
     in_threads(block, range(0, n_docs, _BLOCK), available_threads())
     return chosen, likeness

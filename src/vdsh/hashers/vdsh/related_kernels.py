@@ -7,22 +7,16 @@ from vdsh.jit import kernel
 
 Ids = NDArray[np.int32]
 Floats = NDArray[np.float32]
+Rows = tuple[Ids, Ids, Floats]  # a sparse matrix: indptr, indices and data
 
 
 @kernel()
 def fill_nearest(
-    indptr: NDArray[np.int32],
-    indices: NDArray[np.int32],
-    data: Floats,
-    list_indptr: NDArray[np.int32],
-    list_indices: NDArray[np.int32],
-    list_data: Floats,
-    limit: int,
-    first: int,
-    ids: Ids,
-    cosines: Floats,
+    rows: Rows, lists: Rows, limit: int, first: int, ids: Ids, cosines: Floats
 ) -> None:
     """Fill `ids` and `cosines` of the documents from row `first` on."""
+    indptr, indices, data = rows
+    list_indptr, list_indices, list_data = lists
     n_docs, k = len(indptr) - 1, ids.shape[1]
     sums = np.empty(n_docs, np.float32)
     for row in range(first, first + len(ids)):
@@ -59,20 +53,14 @@ def fill_nearest(
 
 @kernel(fastmath=True)  # sums of places by eights
 def most_like(
-    indptr: NDArray[np.int32],
-    indices: NDArray[np.int32],
-    data: Floats,
-    places: Floats,
-    candidates: Ids,
-    first: int,
-    chosen: Ids,
-    likeness: Floats,
+    words: Rows, places: Floats, candidates: Ids, first: int, chosen: Ids, likeness: Floats
 ) -> None:
     """Fill `chosen` and `likeness` of the documents from row `first` on.
 
     Rows of words have the length 1: where places are so far apart that the best of words could
     not help, these are not looked at.
     """
+    indptr, indices, data = words
     n_docs, k = len(places), chosen.shape[1]
     row_words = np.zeros(indices.max() + 1 if len(indices) else 1, np.float32)
     seen_by = np.full(n_docs, -1, np.int32)
@@ -105,15 +93,9 @@ def most_like(
 
 
 @kernel()
-def add_products(
-    indptr: NDArray[np.int32],
-    indices: NDArray[np.int32],
-    data: Floats,
-    dense: Floats,
-    first: int,
-    out: Floats,
-) -> None:
+def add_products(matrix: Rows, dense: Floats, first: int, out: Floats) -> None:
     """Add to `out` the rows from `first` on of a sparse matrix times a dense one."""
+    indptr, indices, data = matrix
     for row in range(len(out)):
         for entry in range(indptr[first + row], indptr[first + row + 1]):
             value, column = data[entry], indices[entry]

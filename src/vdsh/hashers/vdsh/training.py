@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,33 +14,17 @@ from vdsh.errors import InputError
 from vdsh.hashers.base import Examples, Progress, Report
 from vdsh.hashers.vdsh.batches import Batch, Buffer, record, sparse_batches
 from vdsh.hashers.vdsh.epochs import Documents, Epoch, in_order, shuffled
+from vdsh.hashers.vdsh.estimators import VDSH
 from vdsh.hashers.vdsh.linear_start import start_linear
 from vdsh.hashers.vdsh.network import Network
-from vdsh.hashers.vdsh.objective import lower_bound, weights_of
+from vdsh.hashers.vdsh.objective import L1, L2, L3, Weights
 from vdsh.hashers.vdsh.related import Related, related
 from vdsh.hashers.vdsh.updates import Adam, Processes
 from vdsh.hashers.vdsh.validation import Judge, means
 
-if TYPE_CHECKING:
-    from vdsh.hashers.vdsh import VDSH
-
-
 Arrays = dict[str, NDArray[np.float32]]
 _ENCODER = ("W1", "b1", "W2", "b2", "W3", "b3")
 _ONLY_TRAINING = ("P", "b_places")  # weights that nobody asks for afterwards
-
-
-class Trained(NamedTuple):
-    """The outcome of training."""
-
-    # The network's weights at the best epoch (the last one without validation data). Where that is
-    # 0, the start, the decoder is that of epoch 1: the start has none.
-    weights: dict[str, NDArray[np.float32]]
-    # For each epoch its loss, divergence and validation score; the first row is the start.
-    history: list[dict[str, float | None]]
-    best_epoch: int  # 0 is the start
-    selected_on: str  # "precision", "halves" or ""
-    interrupted: bool  # whether the user stopped training
 
 
 class _Best(NamedTuple):
@@ -52,98 +36,95 @@ class _Best(NamedTuple):
 
 
 def train(
-    hasher: "VDSH",
+    hasher: VDSH,
     train: Examples,
     validation: Examples | None,
     seed: int,
     progress: Progress | None,
     start: Arrays | None = None,
-) -> Trained:
-    """Fit the network of `hasher` to a corpus, from nothing or from the weights of `start`."""
+) -> dict[str, Any]:
+    """Fit the network of `hasher` to a corpus, from nothing or from the weights of `start`.
+
+    Return what was learned, by attribute name: the weights of the best epoch (without validation
+    data the last). Where that is 0, the start, the decoder is that of epoch 1: the start has none.
+    """
     device = choose_device(hasher.device)
     with _fast_products(device):
-        return _train(hasher, train, validation, seed, progress, device, start)
-
-
-def _train(
-    hasher: "VDSH",
-    train: Examples,
-    validation: Examples | None,
-    seed: int,
-    progress: Progress | None,
-    device: torch.device,
-    start: Arrays | None,
-) -> Trained:
-    processes = Processes()
-    seed = processes.agree(lambda: seed)
-    generator = torch.Generator(device).manual_seed(seed + processes.rank)
-    others = processes.agree(lambda: _related(hasher, train, progress))
-    network = _network(hasher, train, others, seed)
-    taught = train if hasher.supervised else train._replace(labels=None)
-    documents = Documents(taught, hasher.target, device, *(others or ()))
-    judge = Judge.choose(hasher, train, validation, device)
-    _expect(network, documents, start)
-    network = network.to(device)
-    if hasher.start == "linear":
-        learned = None if start is None else documents
-        started = processes.agree(lambda: _start(hasher, network, train, others, seed, learned))
-        network.load_state_dict(started)
-    optimizer = Adam(network.parameters(), hasher.learning_rate_)
-    n_updates = hasher.epochs_ * -(-documents.n_docs // hasher.batch_size_)
-    step = _Step(hasher, network, optimizer, generator, processes, n_updates)
-    graphed = device.type == "cuda" and processes.size == 1
-    run = (graphed_epochs if graphed else plain_epochs)(
-        step, documents, -(-hasher.batch_size_ // processes.size)
-    )
-    n_epochs = hasher.epochs_
-    begun = None  # the score of a linear start; weights by chance are not looked at
-    if judge and hasher.start == "linear":
-        begun = processes.agree(lambda: judge.score(network))
-    history: list[dict[str, float | None]] = [{"loss": None, "kl": None, "validation": begun}]
-
-    def show(number: int, done: float) -> None:
-        if progress:
-            last = history[-1]["validation"]
-            kind = judge.kind if judge else ""
-            progress(Report(number, n_epochs, done, *_means(step.sums), last, kind))
-
-    best, interrupted = _Best(-np.inf if begun is None else begun, 0, _copy(network)), False
-    share, dropout = hasher.neighbor_share_, hasher.word_dropout_
-    try:
-        for number in range(1, n_epochs + 1):
-            for done in run(shuffled(documents, dropout, share, generator, processes)):
-                show(number, done)
-            loss, kl = _means(step.take_sums())
-            if not np.isfinite(loss):
-                raise InputError(
-                    f"Training diverged: the loss of epoch {number} is {loss}. Try a smaller "
-                    f"learning_rate. Got {hasher.learning_rate_}."
-                )
-            score = float(number)
-            if judge:
-                score = processes.agree(lambda: judge.score(network))
-            history.append({"loss": loss, "kl": kl, "validation": score if judge else None})
-            if score > best.score or (score == best.score and not best.epoch):
-                best = _Best(score, number, _copy(network))
-                continue
-            if number == 1:
-                encoder = {name: best.weights[name] for name in _ENCODER}
-                best = best._replace(weights=_copy(network) | encoder)
-            if number - best.epoch >= hasher.patience:
-                break
-    except KeyboardInterrupt:
-        unlearned = len(history) == 1 or (begun is None and not best.epoch)
-        if unlearned or processes.size > 1:
-            raise
-        interrupted = True
-        warnings.warn(
-            f"Training stopped in epoch {len(history)} of {n_epochs}; "
-            f"kept the model of epoch {best.epoch}.",
-            stacklevel=2,
+        processes = Processes()
+        seed = processes.agree(lambda: seed)
+        generator = torch.Generator(device).manual_seed(seed + processes.rank)
+        others = processes.agree(lambda: _related(hasher, train, progress))
+        network = _network(hasher, train, others, seed)
+        taught = train if hasher.supervised else train._replace(labels=None)
+        documents = Documents(taught, hasher.target, device, *(others or ()))
+        judge = Judge.choose(hasher, train, validation, device)
+        network.expect(documents)
+        network.begin_with(start or {})
+        network = network.to(device)
+        if hasher.start == "linear":
+            learned = None if start is None else documents
+            started = processes.agree(lambda: _start(hasher, network, train, others, seed, learned))
+            network.load_state_dict(started)
+        optimizer = Adam(network.parameters(), hasher.learning_rate_)
+        n_updates = hasher.epochs_ * -(-documents.n_docs // hasher.batch_size_)
+        step = _Step(hasher, network, optimizer, generator, processes, n_updates)
+        graphed = device.type == "cuda" and processes.size == 1
+        run = (graphed_epochs if graphed else plain_epochs)(
+            step, documents, -(-hasher.batch_size_ // processes.size)
         )
-    kept = {name: value for name, value in best.weights.items() if name not in _ONLY_TRAINING}
-    weights = {name: value.cpu().numpy() for name, value in kept.items()}
-    return Trained(weights, history, best.epoch, judge.kind if judge else "", interrupted)
+        n_epochs = hasher.epochs_
+        begun = None  # the score of a linear start; weights by chance are not looked at
+        if judge and hasher.start == "linear":
+            begun = processes.agree(lambda: judge.score(network))
+        history: list[dict[str, float | None]] = [{"loss": None, "kl": None, "validation": begun}]
+
+        def show(number: int, done: float) -> None:
+            if progress:
+                last = history[-1]["validation"]
+                kind = judge.kind if judge else ""
+                progress(Report(number, n_epochs, done, *_means(step.sums), last, kind))
+
+        best, interrupted = _Best(-np.inf if begun is None else begun, 0, _copy(network)), False
+        share, dropout = hasher.neighbor_share_, hasher.word_dropout_
+        try:
+            for number in range(1, n_epochs + 1):
+                for done in run(shuffled(documents, dropout, share, generator, processes)):
+                    show(number, done)
+                loss, kl = _means(step.take_sums())
+                if not np.isfinite(loss):
+                    raise InputError(
+                        f"Training diverged: the loss of epoch {number} is {loss}. Try a smaller "
+                        f"learning_rate. Got {hasher.learning_rate_}."
+                    )
+                score = float(number)
+                if judge:
+                    score = processes.agree(lambda: judge.score(network))
+                history.append({"loss": loss, "kl": kl, "validation": score if judge else None})
+                if score > best.score or (score == best.score and not best.epoch):
+                    best = _Best(score, number, _copy(network))
+                    continue
+                if number == 1:
+                    encoder = {name: best.weights[name] for name in _ENCODER}
+                    best = best._replace(weights=_copy(network) | encoder)
+                if number - best.epoch >= hasher.patience:
+                    break
+        except KeyboardInterrupt:
+            unlearned = len(history) == 1 or (begun is None and not best.epoch)
+            if unlearned or processes.size > 1:
+                raise
+            interrupted = True
+            warnings.warn(
+                f"Training stopped in epoch {len(history)} of {n_epochs}; "
+                f"kept the model of epoch {best.epoch}.",
+                stacklevel=2,
+            )
+        kept = {name: value for name, value in best.weights.items() if name not in _ONLY_TRAINING}
+        return {f"{name}_": value.cpu().numpy() for name, value in kept.items()} | {
+            "history_": history,
+            "best_epoch_": best.epoch,
+            "selected_on_": judge.kind if judge else "",
+            "interrupted_": interrupted,
+        }
 
 
 @contextmanager
@@ -171,20 +152,15 @@ def choose_device(device: str) -> torch.device:
     return chosen
 
 
-def _related(hasher: "VDSH", train: Examples, progress: Progress | None) -> Related | None:
+def _related(hasher: VDSH, train: Examples, progress: Progress | None) -> Related | None:
     """Find the documents that a part of each target comes from, and where all of them lie."""
     if not hasher.neighbor_share_:
         return None
-
-    def show(done: float) -> None:
-        if progress:
-            progress(Report(1, 1, done, unit="neighbours"))
-
     most = int(train.counts.shape[0] ** 0.5)  # of few documents, few are about one matter
-    return related(train.counts, min(hasher.n_neighbors, most), train.vectors, progress=show)
+    return related(train.counts, min(hasher.n_neighbors, most), train.vectors, progress=progress)
 
 
-def _network(hasher: "VDSH", train: Examples, others: Related | None, seed: int) -> Network:
+def _network(hasher: VDSH, train: Examples, others: Related | None, seed: int) -> Network:
     """Draw the first weights."""
     return Network(
         train.counts.shape[1],
@@ -200,16 +176,8 @@ def _network(hasher: "VDSH", train: Examples, others: Related | None, seed: int)
     )
 
 
-def _expect(network: Network, documents: Documents, start: Arrays | None) -> None:
-    """Start the decoders at frequencies, and all at the weights of `start`."""
-    if network.deep:
-        network.expect(documents.word_frequencies(), documents.label_frequencies())
-    network.expect_places(documents.places.mean(0))
-    network.begin_with(start or {})
-
-
 def _start(
-    hasher: "VDSH",
+    hasher: VDSH,
     network: Network,
     train: Examples,
     others: Related | None,
@@ -236,35 +204,32 @@ class _Step:
 
     def __init__(
         self,
-        hasher: "VDSH",
+        hasher: VDSH,
         network: Network,
         optimizer: Adam,
         generator: torch.Generator,
         processes: Processes,
         n_updates: int,
     ) -> None:
-        self.network, self.optimizer, self.generator = network, optimizer, generator
-        self.processes = processes
-        self.bound, self.n_samples = lower_bound(hasher), hasher.n_samples
-        self.hasher = hasher
-        self.kl_weight, self.kl_warmup = hasher.kl_weight_, max(hasher.kl_warmup, 1)
-        self.learning_rate, self.falls = hasher.learning_rate_, hasher.schedule == "linear"
-        self.n_updates = n_updates
+        self.hasher, self.network, self.optimizer = hasher, network, optimizer
+        self.generator, self.processes, self.n_updates = generator, processes, n_updates
+        self.bound = L3 if hasher.private else L2 if hasher.supervised else L1
         device = network.W1.device
         self.updates = torch.zeros((), device=device)
         self.sums = torch.zeros(3, device=device)  # loss, divergence, documents
 
     def __call__(self, batch: Batch) -> None:
         """Go one step up the lower bound."""
-        network, n_docs = self.network, len(batch.present)
+        hasher, network, n_docs = self.hasher, self.network, len(batch.present)
         self.updates += 1
-        kl_weight = self.kl_weight * (self.updates / self.kl_warmup).clamp(max=1)
-        if self.falls:
+        kl_weight = hasher.kl_weight_ * (self.updates / max(hasher.kl_warmup, 1)).clamp(max=1)
+        if hasher.schedule == "linear":
             left = 1 - (self.updates - 1) / self.n_updates
-            self.optimizer.learning_rate.copy_(self.learning_rate * left)
+            self.optimizer.learning_rate.copy_(hasher.learning_rate_ * left)
         kept = network.kept(n_docs, self.generator)
-        noise = network.noise(n_docs, self.n_samples, self.generator)
-        weights = weights_of(self.hasher, kl_weight)
+        noise = network.noise(n_docs, hasher.n_samples, self.generator)
+        full = min(1.0, hasher.neighbor_share_ / 0.3)  # places count fully from a share of 0.3 on
+        weights = Weights(kl_weight, float(getattr(hasher, "label_weight", 0)), full)
         bound = self.bound(network, batch, network.hidden(batch, kept), weights, noise)
         n = batch.present.sum()
         self.optimizer.forget_gradients()
@@ -328,9 +293,8 @@ def graphed_epochs(step: _Step, documents: Documents, size: int) -> Runner:
     if documents.device.type == "cuda":
         next(buffer.fill(in_order(documents)))  # something to record with
         before = step.state()
-        graph, _ = record(work, times=3, generator=step.generator)
+        replay = record(work, step.generator).replay
         step.restore(*before)
-        replay = graph.replay
 
     def run(epoch: Epoch) -> Iterator[float]:
         n_batches, done = -(-len(epoch.known) // buffer.batch_size), 0

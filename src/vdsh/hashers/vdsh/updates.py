@@ -19,12 +19,7 @@ T = TypeVar("T")
 class Processes:
     """The processes that train one network; all methods do nothing for a process alone.
 
-    Attributes
-    ----------
-    rank : int
-        The number of this process, from 0.
-    size : int
-        How many processes there are.
+    `rank` is the number of this one, from 0; `size` says how many there are.
     """
 
     def __init__(self) -> None:

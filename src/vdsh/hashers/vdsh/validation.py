@@ -1,7 +1,6 @@
 """Scoring a network on validation documents, to keep its best epoch. Test data is never seen."""
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 import torch
 from scipy.sparse import csr_array, vstack
@@ -12,17 +11,13 @@ from vdsh.hashers.base import Examples
 from vdsh.hashers.vdsh.batches import MOST_DENSE, SparseBatch, sparse_batches
 from vdsh.hashers.vdsh.defaults import are_many
 from vdsh.hashers.vdsh.epochs import Documents, in_order
+from vdsh.hashers.vdsh.estimators import VDSH
 from vdsh.hashers.vdsh.linear_start import SHORT
 from vdsh.hashers.vdsh.network import Network
-from vdsh.labels import Labels, in_common
-from vdsh.metrics.by_threshold import MOST_DOCUMENTS, MOST_QUERIES, choose_k, some_known
+from vdsh.metrics.by_threshold import MOST_QUERIES, choose_judged, choose_k
 from vdsh.metrics.ranking import Tally, ndcg_at, precision_at
 from vdsh.model.health import sample
-from vdsh.text.counts import halves, weigh
-
-if TYPE_CHECKING:
-    from vdsh.hashers.vdsh import VDSH
-
+from vdsh.text.counts import halves
 
 _ENCODE = 1024  # documents at a time on a CPU
 _OTHERS = 2_000  # training documents that halves are hidden among
@@ -48,7 +43,7 @@ class Judge:
 
     @classmethod
     def choose(
-        cls, hasher: "VDSH", train: Examples, validation: Examples | None, device: torch.device
+        cls, hasher: VDSH, train: Examples, validation: Examples | None, device: torch.device
     ) -> "Judge | None":
         """Make the judge that the validation data allows; None without any, or without halves.
 
@@ -58,12 +53,12 @@ class Judge:
         """
         if validation is None:
             return None
-        if all(_are_known(part.labels) for part in (train, validation)):
-            kind, database = "precision", _subset(train, MOST_DOCUMENTS)
-            queries = _subset(validation, MOST_QUERIES)
-            both = in_common(_labels(database), _labels(queries))
-            database, queries = database._replace(labels=both[0]), queries._replace(labels=both[1])
-        elif hasher.n_bits < SHORT or (hasher.supervised and _are_any(train.labels)):
+        known, asked = train.labels, validation.labels
+        if known and asked and are_many(known.known.mean()) and are_many(asked.known.mean()):
+            rows, query_rows, known, asked = choose_judged(known, asked)
+            kind, database = "precision", Examples(train.inputs[rows], train.counts[rows], known)
+            queries = Examples(validation.inputs[query_rows], validation.counts[query_rows], asked)
+        elif hasher.n_bits < SHORT or (hasher.supervised and known and known.known.any()):
             return None
         else:
             one, two = halves(validation.counts[sample(validation.counts.shape[0], MOST_QUERIES)])
@@ -71,7 +66,8 @@ class Judge:
                 return None
             others = train.counts[sample(train.counts.shape[0], _OTHERS)]
             hidden = csr_array(vstack([two, others], format="csr"))
-            kind, (database, queries) = "halves", (_weighed(hasher, each) for each in (hidden, one))
+            kind, both = "halves", (hidden, one)
+            database, queries = (Examples(hasher._weigh(part), part, None) for part in both)
         parts = (Documents(part, hasher.target, device) for part in (database, queries))
         return cls(kind, hasher.threshold, *parts)
 
@@ -85,34 +81,10 @@ class Judge:
     def _score(self, threshold: str, database: Tensor, queries: Tensor) -> float:
         """Let validation documents search the training documents, or halves the other ones."""
         cut = _median(database) if threshold == "median" else torch.zeros_like(database[0])
-        counts = tally(count(queries > cut, database > cut, self.relevant).cpu())
+        counts = tally(queries > cut, database > cut, self.relevant)
         if self.kind == "halves":
             return float(ndcg_at(counts, len(database)).mean())
         return float(precision_at(counts, self.k).mean())
-
-
-def _weighed(hasher: "VDSH", counts: csr_array) -> Examples:
-    return Examples(weigh(counts, hasher.weighting, getattr(hasher, "idf_", None)), counts, None)
-
-
-def _are_known(labels: Labels | None) -> bool:
-    """Tell whether there are enough labels: the precision of a few documents is mostly chance."""
-    return labels is not None and are_many(labels.known.mean())
-
-
-def _are_any(labels: Labels | None) -> bool:
-    return labels is not None and bool(labels.known.any())
-
-
-def _subset(corpus: Examples, most: int) -> Examples:
-    """Take at most so many documents whose labels are known."""
-    rows = some_known(_labels(corpus), most)
-    return Examples(corpus.inputs[rows], corpus.counts[rows], _labels(corpus).take(rows))
-
-
-def _labels(corpus: Examples) -> Labels:
-    assert corpus.labels is not None
-    return corpus.labels
 
 
 def means(network: Network, documents: Documents) -> Tensor:
@@ -141,19 +113,11 @@ def _median(scores: Tensor) -> Tensor:
 _AT_A_TIME = 256  # queries
 
 
-def count(queries: Tensor, documents: Tensor, relevant: Tensor) -> Tensor:
-    """Count for each query the documents that are not and that are relevant, at each distance.
+def tally(queries: Tensor, documents: Tensor, relevant: Tensor) -> Tally:
+    """Count for each query the documents, and the relevant ones, at each distance.
 
-    Parameters
-    ----------
-    queries, documents : bool tensor of shape (n, n_bits)
-        Their bits.
-    relevant : bool tensor of shape (n_queries, n_docs)
-
-    Returns
-    -------
-    int32 tensor of shape (n_queries, n_bits + 1, 2)
-        A few numbers for each query: only they have to leave the device.
+    From bits of shape (n, n_bits) and relevance, (n_queries, n_docs), all bool: only a few numbers
+    for each query have to leave the device.
     """
     signs = [2 * bits.float() - 1 for bits in (queries, documents)]  # 1 and -1
     n_bits, parts = queries.shape[1], []
@@ -165,10 +129,5 @@ def count(queries: Tensor, documents: Tensor, relevant: Tensor) -> Tensor:
         ones = torch.ones((), dtype=torch.int32, device=place.device).expand_as(place)
         counts = torch.zeros(len(place), 2 * n_bits + 2, dtype=torch.int32, device=place.device)
         parts.append(counts.scatter_add_(1, place, ones))
-    return torch.cat(parts).view(-1, n_bits + 1, 2)
-
-
-def tally(counts: Tensor) -> Tally:
-    """Take counts that were brought to the host."""
-    others, relevant = counts.long().unbind(-1)
-    return Tally((others + relevant).numpy(), relevant.numpy())
+    others, found = torch.cat(parts).view(-1, n_bits + 1, 2).cpu().long().unbind(-1)
+    return Tally((others + found).numpy(), found.numpy())

@@ -21,9 +21,7 @@ class WarmStart(NamedTuple):
 
     learned: Mapping[str, Any]  # what its hasher learned, by attribute name
     settings: Mapping[str, Any]  # all settings of its hasher
-    # (n_terms,): for each term of the new vocabulary its column in the old one, -1 where it is
-    # new.
-    columns: NDArray[np.intp]
+    columns: NDArray[np.intp]  # (n_terms,): of each new term in the old vocabulary, -1 for none
 
     @property
     def hidden_size(self) -> int:
@@ -56,14 +54,7 @@ def grown_weights(
 
     A new word's row is the mean of the rows of words that it occurs with, weighted as the encoder
     sees them; so it starts as the words around it are. What has no old weight at all is not a
-    number, and stays as a fresh network has it.
-
-    Parameters
-    ----------
-    inputs : csr_array of shape (n_docs, n_terms)
-        The documents to learn from, weighted, in the new vocabulary.
-    classes : sequence of str
-        The labels of the new model.
+    number, and stays as a fresh network has it. `inputs` and `classes` are the new model's.
     """
     weights = {
         name.removesuffix("_"): value
