@@ -8,6 +8,7 @@ from warnings import catch_warnings, simplefilter
 import typer
 
 from vdsh.cli import options
+from vdsh.cli.options import argument, option
 from vdsh.cli.output import say
 from vdsh.errors import InputError, VdshError
 
@@ -23,14 +24,13 @@ KEPT = "add/"  # where the store remembers the options below
 GROWN = 1.5  # times the documents that the model learned from
 LEAST = 50  # new documents, to say whether they drifted
 MOST_NAMED = 3  # files in a sentence
-Bits = Annotated[int, typer.Option(help="Length of the codes, a multiple of 8.")]
+Bits = Annotated[int, option("Length of the codes, a multiple of 8.")]
 Embed = Annotated[
     str | None,
-    typer.Option(
-        help="Add 256 bits of vectors that model2vec:FOLDER or sentence-transformers:NAME makes of "
+    option(
+        "Add 256 bits of vectors that model2vec:FOLDER or sentence-transformers:NAME makes of "
         "documents and queries; `none` for no more. The store remembers it.",
         metavar="PACKAGE:MODEL",
-        show_default=False,
     ),
 ]
 
@@ -40,26 +40,21 @@ def add(
     store: options.Store,
     paths: Annotated[
         list[str],
-        typer.Argument(
-            metavar="PATH...",
-            help="Folders and files: text, source code, JSONL, CSV, TSV, Parquet (gz or plain); "
+        argument(
+            "Folders and files: text, source code, JSONL, CSV, TSV, Parquet (gz or plain); "
             "or - for JSON lines on stdin.",
-            show_default=False,
+            metavar="PATH...",
         ),
     ],
     include: Annotated[
-        list[str] | None,
-        typer.Option(help="Only files such as *.md; repeat for several.", show_default=False),
+        list[str] | None, option("Only files such as *.md; repeat for several.")
     ] = None,
     exclude: Annotated[
-        list[str] | None,
-        typer.Option(help="No files such as drafts/; repeat for several.", show_default=False),
+        list[str] | None, option("No files such as drafts/; repeat for several.")
     ] = None,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Keep documents whose file has vanished.")
-    ] = False,
+    keep: Annotated[bool, option("Keep documents whose file has vanished.", "--keep")] = False,
     learn: Annotated[
-        str, typer.Option(help="`auto` learns codes once, `now` again, `never` not at all.")
+        str, option("`auto` learns codes once, `now` again, `never` not at all.")
     ] = "auto",
     bits: Bits = 128,
     embed: Embed = None,
@@ -104,17 +99,10 @@ def add(
 def learn(
     store: options.Store,
     bits: Bits = 128,
-    labels: Annotated[
-        bool, typer.Option("--labels", help="Learn from the documents' labels too.")
-    ] = False,
-    model: Annotated[
-        str | None, typer.Option(help="Use the model in this folder.", show_default=False)
-    ] = None,
-    method: Annotated[
-        str | None,
-        typer.Option(help="Method, as in vdsh fit; by default the best.", show_default=False),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same codes.")] = 0,
+    labels: Annotated[bool, option("Learn from the documents' labels too.", "--labels")] = False,
+    model: Annotated[str | None, option("Use the model in this folder.")] = None,
+    method: Annotated[str | None, option("Method, as in vdsh fit; by default the best.")] = None,
+    seed: Annotated[int, option("The same seed gives the same codes.")] = 0,
     embed: Embed = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,

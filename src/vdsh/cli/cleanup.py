@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vdsh.cli import options
+from vdsh.cli.options import argument, option
 from vdsh.cli.output import confirm, say
 from vdsh.documents.document import is_id
 from vdsh.errors import InputError
@@ -25,12 +26,10 @@ PART = 1000  # ids that are looked up together
 def duplicates(
     store: options.Store,
     similarity: Annotated[
-        float,
-        typer.Option(help="Least share of word pairs in common (Jaccard), from 0.1 to 1."),
+        float, option("Least share of word pairs in common (Jaccard), from 0.1 to 1.")
     ] = 0.8,
     keep: Annotated[
-        str | None,
-        typer.Option(help="`first`: print only the ids that a clean-up would delete, one a line."),
+        str | None, option("`first`: print only the ids that a clean-up would delete, one a line.")
     ] = None,
     null: options.Null = False,
     as_json: options.Json = False,
@@ -90,14 +89,9 @@ def delete(
     store: options.Store,
     ids: Annotated[
         list[str],
-        typer.Argument(
-            help="Ids, or - for one per line on stdin; with --json each is a JSON string.",
-            show_default=False,
-        ),
+        argument("Ids, or - for one per line on stdin; with --json each is a JSON string."),
     ],
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Do not ask before deleting more than a tenth.")
-    ] = False,
+    yes: Annotated[bool, option("Do not ask before deleting more than a tenth.", "--yes")] = False,
     null: options.Null = False,
     as_json: options.Json = False,
 ) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vdsh.cli import options
+from vdsh.cli.options import option
 from vdsh.cli.output import print_answer, print_values, say
 
 if TYPE_CHECKING:
@@ -20,12 +21,12 @@ _ON_THE_MAP = 5000  # documents; half a minute on two cores
 
 
 def command(
-    out: Annotated[str, typer.Option(help="Folder for store and documents.")] = "vdsh-demo",
-    seed: Annotated[int, typer.Option(help="The same seed gives the same codes.")] = 0,
+    out: Annotated[str, option("Folder for store and documents.")] = "vdsh-demo",
+    seed: Annotated[int, option("The same seed gives the same codes.")] = 0,
     serve: Annotated[
-        bool, typer.Option("--serve", help="Then serve the page; an existing demo is used.")
+        bool, option("Then serve the page; an existing demo is used.", "--serve")
     ] = False,
-    port: Annotated[int, typer.Option(help="Port to serve on; 0 takes a free one.")] = 8000,
+    port: Annotated[int, option("Port to serve on; 0 takes a free one.")] = 8000,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:

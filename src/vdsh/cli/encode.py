@@ -6,9 +6,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from vdsh.cli import options
+from vdsh.cli.options import argument, option
 from vdsh.cli.output import output
 from vdsh.cli.vectors import Vectors, read_file, vectors_of
 from vdsh.documents.document import BATCH, in_batches
@@ -31,24 +30,23 @@ Lines = Callable[[list[str], "Codes"], Iterator[str]]
 
 @options.reads_documents
 def command(
-    model: Annotated[str, typer.Argument(help="Model folder.", show_default=False)],
+    model: Annotated[str, argument("Model folder.")],
     docs: Annotated[
         str | None,
-        typer.Argument(
-            help="Documents as for `fit`; or several Parquet files: a folder of them, a pattern "
-            "in quotes, or a URI such as s3://bucket/*.parquet.",
-            show_default=False,
+        argument(
+            "Documents as for `fit`; or several Parquet files: a folder of them, a pattern "
+            "in quotes, or a URI such as s3://bucket/*.parquet."
         ),
     ] = None,
     vectors: Vectors = None,
     out: Annotated[
         str | None,
-        typer.Option(
-            help="File to write to instead of standard output; for several Parquet files, and "
+        option(
+            "File to write to instead of standard output; for several Parquet files, and "
             "with --engine ray, a folder of Parquet files with id and code."
         ),
     ] = None,
-    bits: Annotated[bool, typer.Option("--bits", help="Write 0s and 1s instead of hex.")] = False,
+    bits: Annotated[bool, option("Write 0s and 1s instead of hex.", "--bits")] = False,
     engine: options.Engine = "local",
     address: options.Address = None,
     workers: options.Workers = None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vdsh.cli import options
+from vdsh.cli.options import argument, option
 from vdsh.cli.output import aligned, output, say
 from vdsh.errors import InputError, MissingFileError, suggest
 from vdsh.files import check_new
@@ -24,46 +25,34 @@ _SURE = 0.05  # a p-value below says that a difference is more than luck
 @options.reads_documents
 def command(
     model: Annotated[
-        str,
-        typer.Argument(
-            help="Folder of the model; with --queries, folder or URL of the store.",
-            show_default=False,
-        ),
+        str, argument("Folder of the model; with --queries, folder or URL of the store.")
     ],
     data: Annotated[
         str | None,
-        typer.Argument(
-            help="A corpus of `vdsh research datasets`, whose test documents search its training "
-            "documents; or labelled documents in a file, which search one another.",
-            show_default=False,
+        argument(
+            "A corpus of `vdsh research datasets`, whose test documents search its training "
+            "documents; or labelled documents in a file, which search one another."
         ),
     ] = None,
     queries: Annotated[
         str | None,
-        typer.Option(
-            help="File of queries with the ids they should find: measures a store beside BM25 "
+        option(
+            "File of queries with the ids they should find: measures a store beside BM25 "
             "and tf-idf. With --qrels, of ids and queries."
         ),
     ] = None,
-    qrels: Annotated[
-        str | None, typer.Option(help="File of relevant ids, as TREC or BEIR have it.")
-    ] = None,
+    qrels: Annotated[str | None, option("File of relevant ids, as TREC or BEIR have it.")] = None,
     database: Annotated[
-        str | None, typer.Option(help="File of documents to search; those of DATA are the queries.")
+        str | None, option("File of documents to search; those of DATA are the queries.")
     ] = None,
-    against: Annotated[
-        str | None, typer.Option(help="Another model, compared on the same queries.")
-    ] = None,
+    against: Annotated[str | None, option("Another model, compared on the same queries.")] = None,
     k: Annotated[
-        int,
-        typer.Option("-k", min=1, help="Nearest documents that count; with --queries, for recall."),
+        int, option("Nearest documents that count; with --queries, for recall.", "-k", min=1)
     ] = 100,
-    radius: Annotated[int, typer.Option(min=0, help="Largest distance that counts.")] = 2,
-    root: Annotated[str | None, typer.Option(help="Folder of the corpora.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the random split of the corpus.")] = 0,
-    per_query: Annotated[
-        str | None, typer.Option(help="Write each query's values to this JSON file.")
-    ] = None,
+    radius: Annotated[int, option("Largest distance that counts.", min=0)] = 2,
+    root: Annotated[str | None, option("Folder of the corpora.")] = None,
+    seed: Annotated[int, option("Seed of the random split of the corpus.")] = 0,
+    per_query: Annotated[str | None, option("Write each query's values to this JSON file.")] = None,
     reading: options.Reading = options.BY_DEFAULT,
     force: options.Force = False,
     as_json: options.Json = False,

@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from vdsh.cli import options
+from vdsh.cli.options import argument, option
 from vdsh.cli.output import say
 from vdsh.errors import InputError
 
@@ -20,23 +19,19 @@ EXAMPLES = {
 
 @options.reads_documents
 def explain(
-    model: Annotated[str, typer.Argument(help="Folder of the model.", show_default=False)],
-    text: Annotated[
-        str | None,
-        typer.Argument(help="A text to explain; without one, the bits.", show_default=False),
-    ] = None,
+    model: Annotated[str, argument("Folder of the model.")],
+    text: Annotated[str | None, argument("A text to explain; without one, the bits.")] = None,
     other: Annotated[
-        str | None, typer.Option(help="A second text: show where the two codes agree, and why.")
+        str | None, option("A second text: show where the two codes agree, and why.")
     ] = None,
     bit: Annotated[
-        int | None, typer.Option(help="Only this bit, counted from 0, with the words' weights.")
+        int | None, option("Only this bit, counted from 0, with the words' weights.")
     ] = None,
     words: Annotated[
-        int | None, typer.Option(help="How many words to list.  [default: 10, 5 per bit of a text]")
+        int | None, option("How many words to list.  [default: 10, 5 per bit of a text]")
     ] = None,
     health: Annotated[
-        str | None,
-        typer.Option(help="Documents to measure balance and correlation of the bits on."),
+        str | None, option("Documents to measure balance and correlation of the bits on.")
     ] = None,
     reading: options.Reading = options.BY_DEFAULT,
     as_json: options.Json = False,
@@ -70,17 +65,13 @@ def explain(
 
 
 def sample(
-    model: Annotated[str, typer.Argument(help="Folder of the model.", show_default=False)],
-    code: Annotated[
-        str | None, typer.Option(help="Sample near documents with this code, in hex.")
-    ] = None,
-    text: Annotated[
-        str | None, typer.Option(help="Sample from the posterior of this text.")
-    ] = None,
-    n: Annotated[int, typer.Option("-k", help="Number of samples.")] = 3,
-    words: Annotated[int, typer.Option(help="Number of words to list.")] = 10,
-    length: Annotated[int, typer.Option(help="Words in a bag.")] = 50,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same samples.")] = 0,
+    model: Annotated[str, argument("Folder of the model.")],
+    code: Annotated[str | None, option("Sample near documents with this code, in hex.")] = None,
+    text: Annotated[str | None, option("Sample from the posterior of this text.")] = None,
+    n: Annotated[int, option("Number of samples.", "-k")] = 3,
+    words: Annotated[int, option("Number of words to list.")] = 10,
+    length: Annotated[int, option("Words in a bag.")] = 50,
+    seed: Annotated[int, option("The same seed gives the same samples.")] = 0,
     as_json: options.Json = False,
 ) -> None:
     """Print word distributions drawn from the model, and bags of words drawn from those."""

@@ -7,6 +7,7 @@ import typer
 from typer.core import TyperCommand
 
 from vdsh.cli import options
+from vdsh.cli.options import option
 from vdsh.cli.output import print_values, say
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def _option(panel: str, help: str, *names: str, **more: Any) -> Any:
 
 @options.reads_documents
 def command(
-    out: Annotated[str, typer.Option(help="Folder to write the model to.", show_default=False)],
+    out: Annotated[str, option("Folder to write the model to.")],
     docs: options.OptionalDocs = None,
     model: Annotated[str | None, _option(_MODEL, _MODELS)] = None,
     bits: Annotated[

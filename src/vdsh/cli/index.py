@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vdsh.cli import options
+from vdsh.cli.options import argument, option
 from vdsh.cli.output import confirm, say
 from vdsh.cli.vectors import Vectors, vectors_of, without_field
 from vdsh.documents.document import BATCH, in_batches
@@ -26,29 +27,26 @@ _TOGETHER = 500  # ids that are looked up together
 
 @options.reads_documents
 def command(
-    model: Annotated[str, typer.Argument(help="Model folder.", show_default=False)],
+    model: Annotated[str, argument("Model folder.")],
     docs: options.Docs,
-    store: Annotated[str, typer.Option(help="Folder or URL of the store.", show_default=False)],
+    store: Annotated[str, option("Folder or URL of the store.")],
     index_field: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Index a field, or label, for filters; repeat for several. From 20,000 "
-            "documents on, the first filter on a field does it.",
-            show_default=False,
+        option(
+            "Index a field, or label, for filters; repeat for several. From 20,000 "
+            "documents on, the first filter on a field does it."
         ),
     ] = None,
     language: Annotated[
         str | None,
-        typer.Option(
-            help="Language of the words of a new store, such as german, or none. By default the "
-            "first documents tell.",
-            show_default=False,
+        option(
+            "Language of the words of a new store, such as german, or none. By default the "
+            "first documents tell."
         ),
     ] = None,
     vectors: Vectors = None,
     replace: Annotated[
-        bool,
-        typer.Option("--replace", help="Do not ask before replacing much of the store."),
+        bool, option("Do not ask before replacing much of the store.", "--replace")
     ] = False,
     reading: options.Reading = options.BY_DEFAULT,
     as_json: options.Json = False,

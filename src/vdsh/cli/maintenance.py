@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vdsh.cli import options
+from vdsh.cli.options import argument, option
 from vdsh.cli.output import aligned, say
 from vdsh.errors import InputError
 
@@ -31,12 +32,7 @@ _PLACE = "Folder, milvus://host:19530/collection, milvus-lite:file.db or postgre
 
 def info(
     source: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODEL|STORE",
-            help="Model folder; or folder or URL of a store.",
-            show_default=False,
-        ),
+        str, argument("Model folder; or folder or URL of a store.", metavar="MODEL|STORE")
     ],
     as_json: options.Json = False,
 ) -> None:
@@ -116,7 +112,7 @@ def compact(store: options.Store, as_json: options.Json = False) -> None:
 
 def backup(
     store: options.Store,
-    file: Annotated[str, typer.Argument(help="The file to write.", show_default=False)],
+    file: Annotated[str, argument("The file to write.")],
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -136,7 +132,7 @@ def backup(
 
 
 def restore(
-    file: Annotated[str, typer.Argument(help="A file written by vdsh backup.", show_default=False)],
+    file: Annotated[str, argument("A file written by vdsh backup.")],
     store: options.Store,
     as_json: options.Json = False,
 ) -> None:
@@ -150,17 +146,12 @@ def restore(
 
 
 def copy(
-    source: Annotated[
-        str, typer.Argument(metavar="FROM", help=f"Store to copy. {_PLACE}", show_default=False)
-    ],
+    source: Annotated[str, argument(f"Store to copy. {_PLACE}", metavar="FROM")],
     target: Annotated[
-        str,
-        typer.Argument(
-            metavar="TO", help="Store to copy into, made when it is not there.", show_default=False
-        ),
+        str, argument("Store to copy into, made when it is not there.", metavar="TO")
     ],
     again: Annotated[
-        bool, typer.Option("--again", help="Write again what an earlier run has written.")
+        bool, option("Write again what an earlier run has written.", "--again")
     ] = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -188,12 +179,10 @@ def copy(
 
 def reindex(
     store: options.Store,
-    model: Annotated[
-        str | None, typer.Option(help="Folder of the new model.", show_default=False)
-    ] = None,
-    back: Annotated[bool, typer.Option("--back", help="Return to the previous model.")] = False,
+    model: Annotated[str | None, option("Folder of the new model.")] = None,
+    back: Annotated[bool, option("Return to the previous model.", "--back")] = False,
     restart: Annotated[
-        bool, typer.Option("--restart", help="Discard an unfinished run with another model.")
+        bool, option("Discard an unfinished run with another model.", "--restart")
     ] = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -226,14 +215,8 @@ def reindex(
 @options.reads_documents
 def drift(
     store: options.Store,
-    docs: Annotated[
-        str | None,
-        typer.Argument(help="Documents; by default those of the store.", show_default=False),
-    ] = None,
-    recent: Annotated[
-        int | None,
-        typer.Option(help="Only the last N documents written to the store.", show_default=False),
-    ] = None,
+    docs: Annotated[str | None, argument("Documents; by default those of the store.")] = None,
+    recent: Annotated[int | None, option("Only the last N documents written to the store.")] = None,
     reading: options.Reading = options.BY_DEFAULT,
     as_json: options.Json = False,
     quiet: options.Quiet = False,

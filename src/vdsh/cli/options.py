@@ -20,73 +20,64 @@ if TYPE_CHECKING:
     from vdsh.codes import Codes
     from vdsh.documents import Document, DocumentReader
 
-_DOCS = typer.Argument(
-    help="JSONL, CSV, TSV, Parquet or text file (gz or plain), a folder of text files, "
-    "or - for stdin.",
-    show_default=False,
+
+def option(help: str, *names: str, **more: Any) -> Any:
+    """Describe an option, which is called as its parameter unless it has other names."""
+    return typer.Option(*names, help=help, **more)
+
+
+def argument(help: str, **more: Any) -> Any:
+    """Describe an argument."""
+    return typer.Argument(help=help, show_default=False, **more)
+
+
+_DOCS = argument(
+    "JSONL, CSV, TSV, Parquet or text file (gz or plain), a folder of text files, or - for stdin."
 )
 Docs = Annotated[str, _DOCS]
 OptionalDocs = Annotated[str | None, _DOCS]
-Store = Annotated[str, typer.Argument(help="Folder or URL of the store.", show_default=False)]
-Code = Annotated[str | None, typer.Option(help="Search for a code in hex instead of a text.")]
+Store = Annotated[str, argument("Folder or URL of the store.")]
+Code = Annotated[str | None, option("Search for a code in hex instead of a text.")]
 WhereOption = Annotated[
     list[str] | None,
-    typer.Option(help="Filter such as label=space, year>=1990 or a JSON object; all must hold."),
+    option("Filter such as label=space, year>=1990 or a JSON object; all must hold."),
 ]
-Device = Annotated[
-    str, typer.Option(help="Device that searches codes: cpu, or cuda (a GPU; needs torch).")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON lines for programs.")]
-Null = Annotated[
-    bool, typer.Option("--null", "-0", help="Separate ids by zero bytes instead of line breaks.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
-Engine = Annotated[str, typer.Option(help="local, or ray for a cluster.")]
+Device = Annotated[str, option("Device that searches codes: cpu, or cuda (a GPU; needs torch).")]
+Json = Annotated[bool, option("Print JSON lines for programs.", "--json")]
+Null = Annotated[bool, option("Separate ids by zero bytes instead of line breaks.", "--null", "-0")]
+Quiet = Annotated[bool, option("Show no progress.", "--quiet", "-q")]
+Engine = Annotated[str, option("local, or ray for a cluster.")]
 Address = Annotated[
     str | None,
-    typer.Option(
-        help="Ray cluster: host:port, or auto for the one of this machine. By default a new one."
-    ),
+    option("Ray cluster: host:port, or auto for the one of this machine. By default a new one."),
 ]
-Workers = Annotated[
-    int | None, typer.Option(help="Processes on the cluster, by default one per CPU.")
-]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite existing output.")]
+Workers = Annotated[int | None, option("Processes on the cluster, by default one per CPU.")]
+Force = Annotated[bool, option("Overwrite existing output.", "--force")]
 
 
 class Reading(NamedTuple):
     """The options that say how documents are read; `reads_documents` gives them to a verb."""
 
     format: Annotated[
-        str | None,
-        typer.Option(help="jsonl, csv, tsv, parquet or text; by default from the file name."),
+        str | None, option("jsonl, csv, tsv, parquet or text; by default from the file name.")
     ] = None
-    id_field: Annotated[str, typer.Option(help="Field of the id; by default file and number.")] = (
-        "id"
-    )
+    id_field: Annotated[str, option("Field of the id; by default file and number.")] = "id"
     text_field: Annotated[
-        list[str] | None,
-        typer.Option(help="Field of the text; repeat to join several.  [default: text]"),
+        list[str] | None, option("Field of the text; repeat to join several.  [default: text]")
     ] = None
-    labels_field: Annotated[str, typer.Option(help="Field of the labels.")] = "labels"
-    drop_field: Annotated[
-        list[str] | None, typer.Option(help="Field to leave out; repeat for several.")
-    ] = None
-    encoding: Annotated[str, typer.Option(help="Encoding; in a folder detected per file.")] = (
-        "utf-8"
+    labels_field: Annotated[str, option("Field of the labels.")] = "labels"
+    drop_field: Annotated[list[str] | None, option("Field to leave out; repeat for several.")] = (
+        None
     )
+    encoding: Annotated[str, option("Encoding; in a folder detected per file.")] = "utf-8"
     delimiter: Annotated[
-        str | None, typer.Option(help="Delimiter of CSV; by default detected from the header.")
+        str | None, option("Delimiter of CSV; by default detected from the header.")
     ] = None
-    html: Annotated[
-        bool, typer.Option("--html", help="Texts are HTML: leave out tags, decode entities.")
-    ] = False
-    max_document_size: Annotated[int, typer.Option(min=1, help="Maximum bytes per document.")] = (
-        16 * 2**20
+    html: Annotated[bool, option("Texts are HTML: leave out tags, decode entities.", "--html")] = (
+        False
     )
-    follow: Annotated[
-        bool, typer.Option("--follow", help="Follow links that lead out of a folder.")
-    ] = False
+    max_document_size: Annotated[int, option("Maximum bytes per document.", min=1)] = 16 * 2**20
+    follow: Annotated[bool, option("Follow links that lead out of a folder.", "--follow")] = False
 
     def reader(self, source: str) -> "DocumentReader":
         """Open documents to go through one by one."""

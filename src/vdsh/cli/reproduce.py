@@ -7,6 +7,7 @@ import typer
 from typer.core import TyperCommand
 
 from vdsh.cli import options
+from vdsh.cli.options import argument, option
 from vdsh.cli.output import say
 
 if TYPE_CHECKING:
@@ -44,36 +45,31 @@ def _repeat(args: list[str], several: set[str]) -> list[str]:
 def command(
     name: Annotated[
         str | None,
-        typer.Argument(
-            help="table1, table2, figure2, figure3, figure4 of the paper; our defaults beside "
-            "them, their ablation, or semisupervised.",
-            show_default=False,
+        argument(
+            "table1, table2, figure2, figure3, figure4 of the paper; our defaults beside "
+            "them, their ablation, or semisupervised."
         ),
     ] = None,
     datasets: Annotated[
-        list[str] | None,
-        typer.Option(help="Corpora, see `vdsh research datasets`; by default all four."),
+        list[str] | None, option("Corpora, see `vdsh research datasets`; by default all four.")
     ] = None,
-    bits: Annotated[list[int] | None, typer.Option(help="Lengths of the codes.")] = None,
-    models: Annotated[
-        list[str] | None, typer.Option(help="Methods, such as vdsh-s or lsh.")
-    ] = None,
+    bits: Annotated[list[int] | None, option("Lengths of the codes.")] = None,
+    models: Annotated[list[str] | None, option("Methods, such as vdsh-s or lsh.")] = None,
     seeds: Annotated[
-        list[int] | None,
-        typer.Option(help="Seeds of split and method; several are averaged."),
+        list[int] | None, option("Seeds of split and method; several are averaged.")
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Cells to run in parallel.")] = 1,
-    out: Annotated[str, typer.Option(help="Folder for cells, tables and figures.")] = "results",
+    jobs: Annotated[int, option("Cells to run in parallel.")] = 1,
+    out: Annotated[str, option("Folder for cells, tables and figures.")] = "results",
     root: Annotated[
-        str | None, typer.Option(help="Folder of the corpora, else VDSH_DATA or a download.")
+        str | None, option("Folder of the corpora, else VDSH_DATA or a download.")
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    force: Annotated[bool, typer.Option("--force", help="Run finished cells again.")] = False,
+    device: Annotated[str, option("auto, cpu or cuda.")] = "auto",
+    force: Annotated[bool, option("Run finished cells again.", "--force")] = False,
     check: Annotated[
         bool,
-        typer.Option(
+        option(
+            "Run nothing: list the cells of NAME, or of all, that today's code did not make.",
             "--check",
-            help="Run nothing: list the cells of NAME, or of all, that today's code did not make.",
         ),
     ] = False,
     as_json: options.Json = False,

@@ -6,9 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from vdsh.cli import options
+from vdsh.cli.options import argument, option
 from vdsh.cli.output import aligned, say
 from vdsh.errors import InputError
 
@@ -29,13 +28,8 @@ _KNOWN = ("name", "title", "home", "documents", "labels", "licence", "citation",
 
 def export(
     source: options.Store,
-    to: Annotated[
-        str,
-        typer.Option(help="faiss, npy, parquet or hex for codes; or model.", show_default=False),
-    ],
-    out: Annotated[
-        str, typer.Option(help="File to write; a folder for a model.", show_default=False)
-    ],
+    to: Annotated[str, option("faiss, npy, parquet or hex for codes; or model.")],
+    out: Annotated[str, option("File to write; a folder for a model.")],
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -87,9 +81,9 @@ def _export_codes(
 def map(
     store: options.Store,
     limit: Annotated[
-        int, typer.Option(help="Take a random sample of this size from a larger store.")
+        int, option("Take a random sample of this size from a larger store.")
     ] = 50_000,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same map.")] = 0,
+    seed: Annotated[int, option("The same seed gives the same map.")] = 0,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -128,24 +122,23 @@ def make_map(store: str, *, limit: int, seed: int, quiet: bool) -> "tuple[Corpus
 
 @options.reads_documents
 def recalibrate(
-    model: Annotated[str, typer.Argument(help="Folder of the model.", show_default=False)],
+    model: Annotated[str, argument("Folder of the model.")],
     docs: options.Docs,
-    out: Annotated[str, typer.Option(help="Folder to write the new model to.", show_default=False)],
+    out: Annotated[str, option("Folder to write the new model to.")],
     threshold: Annotated[
         str,
-        typer.Option(
-            help="median (balanced bits), sign, or best: chosen for precision on held-out "
+        option(
+            "median (balanced bits), sign, or best: chosen for precision on held-out "
             "documents, which needs labels."
         ),
     ] = "best",
     validation: Annotated[
-        str | None,
-        typer.Option(help="File of held-out documents; by default a tenth of DOCS."),
+        str | None, option("File of held-out documents; by default a tenth of DOCS.")
     ] = None,
     seed: Annotated[
         int,
-        typer.Option(
-            help="Of the choice of held-out documents; with the seed and the documents of "
+        option(
+            "Of the choice of held-out documents; with the seed and the documents of "
             "`vdsh fit` they are those that the model was not trained on."
         ),
     ] = 0,
@@ -196,15 +189,11 @@ def _recalibrated(fitted: "Model", model: str, out: str, *, as_json: bool) -> No
 
 
 def datasets(
-    name: Annotated[
-        str | None, typer.Argument(help="A data set, for all about it.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, argument("A data set, for all about it.")] = None,
     download: Annotated[
-        bool, typer.Option("--download", help="Download it into the cache, unless it is there.")
+        bool, option("Download it into the cache, unless it is there.", "--download")
     ] = False,
-    root: Annotated[
-        str | None, typer.Option(help="Folder that holds corpora; by default $VDSH_DATA.")
-    ] = None,
+    root: Annotated[str | None, option("Folder that holds corpora; by default $VDSH_DATA.")] = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:

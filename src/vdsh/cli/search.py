@@ -6,6 +6,7 @@ import typer
 
 from vdsh.cli import options, output
 from vdsh.cli.options import WordsCommand as CLASS  # noqa: F401
+from vdsh.cli.options import argument, option
 from vdsh.cli.vectors import QueryVector, read_query_vector
 from vdsh.errors import InputError
 
@@ -16,35 +17,29 @@ def command(
     store: options.Store,
     words: Annotated[
         list[str] | None,
-        typer.Argument(
-            help="Words to search for, or - for one query per line on stdin (empty lines are "
-            "skipped); or give --code or --vector.",
-            show_default=False,
+        argument(
+            "Words to search for, or - for one query per line on stdin (empty lines are "
+            "skipped); or give --code or --vector."
         ),
     ] = None,
     k: Annotated[
-        int | None,
-        typer.Option("-k", help="Number of documents.  [default: 10; all within a --radius]"),
+        int | None, option("Number of documents.  [default: 10; all within a --radius]", "-k")
     ] = None,
     radius: Annotated[
-        int | None,
-        typer.Option(help="Print all documents within this Hamming distance, nearest first."),
+        int | None, option("Print all documents within this Hamming distance, nearest first.")
     ] = None,
     where: options.WhereOption = None,
     code: options.Code = None,
     vector: QueryVector = None,
     rank: Annotated[
         str | None,
-        typer.Option(
-            help="`relevance`: words and code together; `distance` of the codes; `expected` "
+        option(
+            "`relevance`: words and code together; `distance` of the codes; `expected` "
             "distance, which counts uncertain bits less.  [default: relevance; distance for a "
-            "code, expected for a vector alone]",
-            show_default=False,
+            "code, expected for a vector alone]"
         ),
     ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Leave out hits that are only related.")
-    ] = False,
+    strict: Annotated[bool, option("Leave out hits that are only related.", "--strict")] = False,
     device: options.Device = "cpu",
     as_json: options.Json = False,
 ) -> None:

@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from vdsh.cli.options import option
 from vdsh.cli.output import say
 from vdsh.errors import InputError
 
@@ -17,10 +16,10 @@ if TYPE_CHECKING:
 
 Vectors = Annotated[
     str | None,
-    typer.Option(
-        metavar="FILE|FIELD",
-        help="For a model of vectors: those of the documents, a .npy file with one row a document, "
+    option(
+        "For a model of vectors: those of the documents, a .npy file with one row a document, "
         "or a field.",
+        metavar="FILE|FIELD",
     ),
 ]
 _ENDING = ".npy"
@@ -28,11 +27,11 @@ _ENDING = ".npy"
 
 QueryVector = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "A vector to look for, with words or alone, where the store has a model of vectors: a "
+        ".npy file, or a list of numbers.",
         "--vector",
         metavar="FILE|[…]",
-        help="A vector to look for, with words or alone, where the store has a model of vectors: a "
-        ".npy file, or a list of numbers.",
     ),
 ]
 
