@@ -7,6 +7,7 @@ from warnings import catch_warnings, simplefilter
 
 import typer
 
+import vdsh
 from vdsh.cli import options
 from vdsh.cli.options import argument, option
 from vdsh.cli.output import say
@@ -74,14 +75,13 @@ def add(
     from vdsh.embed import embed as embed_texts
     from vdsh.model.model import EmptyDocumentWarning
     from vdsh.progress import progress_bar
-    from vdsh.store import open_store
 
     if learn not in ("auto", "now", "never"):
         raise InputError(f"--learn must be auto, now or never. Got '{learn}'.")
     check_paths(paths)  # or there would be an empty store
     if embed not in (None, "none"):
         embed_texts(["a text"], embed)  # or say that it cannot
-    with open_store(store) as opened, catch_warnings():
+    with vdsh.open_store(store) as opened, catch_warnings():
         simplefilter("ignore", EmptyDocumentWarning)  # their words are found all the same
         given = _options(opened, reading, include, exclude, embed)
         before = given.pop("embed", None)
@@ -111,9 +111,7 @@ def learn(
 
     Searches and writes go on meanwhile. Interrupted, the store answers as before.
     """
-    from vdsh.store import open_store
-
-    with open_store(store, create=False) as opened:
+    with vdsh.open_store(store, create=False) as opened:
         how: dict[str, Any] = {"labels": labels, "model": model, "method": method, "embed": embed}
         opened.learn(bits=bits, random_state=seed, progress=not quiet, **how)
         n_documents, n_bits = opened.count(), opened.n_bits

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import vdsh
 from vdsh.cli import options
 from vdsh.cli.options import argument, option
 from vdsh.cli.output import confirm, say
@@ -37,14 +38,13 @@ def duplicates(
 ) -> None:
     """Print groups of near-duplicates: a document, and others with nearly the same text."""
     from vdsh.progress import progress_bar
-    from vdsh.store import open_store
 
     if keep not in (None, "first"):
         raise InputError(f"--keep knows only first. Got '{keep}'.")
     if null and not keep:
         raise InputError("--null is for the ids of --keep first.")
     n_groups = n_others = 0
-    with open_store(store, create=False) as opened, progress_bar(enabled=not quiet) as bar:
+    with vdsh.open_store(store, create=False) as opened, progress_bar(enabled=not quiet) as bar:
         bar.add_task("comparing", total=None)
         for group in opened.duplicates(similarity=similarity):
             n_groups += 1
@@ -96,12 +96,10 @@ def delete(
     as_json: options.Json = False,
 ) -> None:
     """Delete documents by id; unknown ids are ignored."""
-    from vdsh.store import open_store
-
     from_stdin = ids == ["-"]
     if from_stdin:  # to the end: nothing is deleted before it is known how much
         ids = _read_ids(null=null, as_json=as_json)
-    with open_store(store, create=False) as opened:
+    with vdsh.open_store(store, create=False) as opened:
         if not yes:
             _check_amount(opened, sorted(set(ids)), from_stdin)
         deleted, left = opened.delete(ids), opened.count()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import vdsh
 from vdsh.cli import options
 from vdsh.cli.options import option
 from vdsh.cli.output import print_answer, print_values, say
@@ -31,25 +32,19 @@ def command(
     quiet: options.Quiet = False,
 ) -> None:
     """Add the docstrings of the installed packages to a store, learn from them and search."""
-    if serve:
-        from vdsh.cli.serve import check_packages
+    from vdsh.cli import research
+    from vdsh.cli import serve as service
+    from vdsh.corpus_map import FILE
 
-        check_packages()  # before minutes of training
-        check_packages(("openTSNE",), "plots")
+    if serve:
+        service.check_packages()  # before minutes of training
+        service.check_packages(("openTSNE",), "plots")
     if not serve or not (Path(out) / "store" / "store.sqlite").exists():
         _run(out, seed, as_json=as_json, quiet=quiet)
     if serve:
-        _serve(f"{out}/store", seed, port, quiet=quiet)
-
-
-def _serve(store: str, seed: int, port: int, *, quiet: bool) -> None:
-    """Make the map that the page shows, and serve until Ctrl-C."""
-    from vdsh.cli import research, serve
-    from vdsh.corpus_map import FILE
-
-    if not (Path(store) / FILE).exists():
-        research.make_map(store, limit=_ON_THE_MAP, seed=seed, quiet=quiet)
-    serve.serve([store], port=port, quiet=True)
+        if not Path(out, "store", FILE).exists():
+            research.make_map(f"{out}/store", limit=_ON_THE_MAP, seed=seed, quiet=quiet)
+        service.serve([f"{out}/store"], port=port, quiet=True)
 
 
 def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
@@ -58,7 +53,6 @@ def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
     from vdsh.datasets.formats import write_stories
     from vdsh.model.card import describe_measure
     from vdsh.progress import show_progress
-    from vdsh.store import open_store
 
     started = time.monotonic()
     path = Path(out, "store")
@@ -66,7 +60,7 @@ def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
     corpus = write_stories(Path(out), _collect(quiet=quiet))
     if (path / "store.sqlite").exists():
         shutil.rmtree(path)
-    with open_store(path) as store:
+    with vdsh.open_store(path) as store:
         with show_progress("adding", enabled=not quiet) as show:
             found = add_files(store, [corpus], progress=show)
         if not as_json:

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import vdsh
 from vdsh.cli import options
 from vdsh.cli.options import argument, option
 from vdsh.cli.output import output
@@ -58,12 +59,11 @@ def command(
     """Print the id and the code of each document."""
     if docs and Path(docs).is_file() and Path(docs).stat().st_size < _SMALL:
         options.use_one_thread()
-    from vdsh.model import Model
     from vdsh.scale.cluster import Machines
     from vdsh.scale.parquet import is_several, open_files
 
     options.check_engine(engine, address, workers)
-    loaded = Model.load(model)
+    loaded = vdsh.Model.load(model)
     lines = _lines(bits=bits, as_json=as_json)
     if vectors is not None:
         batches = _of_vectors(loaded, vectors, docs, reading, quiet=quiet)

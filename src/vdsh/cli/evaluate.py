@@ -1,12 +1,12 @@
 """`vdsh evaluate`: how well codes find documents of the same label, or a store what is asked."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import vdsh
 from vdsh.cli import options
 from vdsh.cli.options import argument, option
 from vdsh.cli.output import aligned, output, say
@@ -14,8 +14,7 @@ from vdsh.errors import InputError, MissingFileError, suggest
 from vdsh.files import check_new
 
 if TYPE_CHECKING:
-    from vdsh.evaluation import Comparison, Evaluation, QueryEvaluation, Ranking
-    from vdsh.pipeline import TextHasher
+    from vdsh.evaluation import Evaluation, QueryEvaluation, Ranking
 
 Labelled = tuple[list[str], list[Any]]
 EXAMPLE = "Example: vdsh research evaluate news-model 20newsgroups --against other-model"
@@ -68,9 +67,7 @@ def command(
     elif qrels is not None or data is None:
         raise InputError("Give labelled documents or a corpus as DATA, or queries with --queries.")
     else:
-        from vdsh.pipeline import TextHasher
-
-        hashers = [(path, TextHasher.load(path)) for path in filter(None, [model, against])]
+        hashers = [(path, vdsh.TextHasher.load(path)) for path in filter(None, [model, against])]
         asked, searched = _read(data, database, root, seed, reading, quiet=quiet)
         values = _report(hashers, asked, searched, k, radius, as_json=as_json)
     if per_query:
@@ -106,7 +103,7 @@ def _read(
 
 
 def _report(
-    hashers: "list[tuple[str, TextHasher]]",
+    hashers: "list[tuple[str, vdsh.TextHasher]]",
     asked: Labelled,
     searched: Labelled | None,
     k: int,
@@ -118,22 +115,34 @@ def _report(
     from vdsh.evaluation import compare
 
     found = [_measure(hasher, asked, searched, k, radius) for _, hasher in hashers]
-    if found[0].k < k:
-        typer.echo(
-            f"Only {found[0].k} documents can be found, so k is {found[0].k} instead of {k}.",
-            err=True,
-        )
-    comparison = None
+    first, means = found[0], [each.means for each in found]
+    if first.k < k:
+        said = f"Only {first.k} documents can be found, so k is {first.k} instead of {k}."
+        typer.echo(said, err=True)
+    facts: dict[str, Any] = {
+        "queries": first.n_queries,
+        "documents": first.n_documents,
+        "unlabelled": first.n_unlabelled,
+        "measures": first.means,
+    }
+    rows = [(f"  {name:<15}", *(f"{each[name]:.4f}" for each in means)) for name in first.means]
+    difference = []
     if len(found) > 1:
-        name = f"precision@{found[0].k}"
-        comparison = compare(found[0].values[name], found[1].values[name])
-    lines = _lines(found, comparison, [name for name, _ in hashers])
-    say(_facts(found, comparison), *lines, as_json=as_json)
-    return {name: each.round(6).tolist() for name, each in found[0].values.items()}
+        name = f"precision@{first.k}"
+        tested = compare(first.values[name], found[1].values[name])
+        facts |= {"against": found[1].means, "comparison": tested._asdict()}
+        rows.insert(0, ("", *(path for path, _ in hashers)))
+        difference.append(
+            f"Difference of {name}, the first less the second: {tested.difference:+.4f}, 95 % "
+            f"interval {tested.low:+.4f} to {tested.high:+.4f}, paired t-test "
+            f"p = {tested.p_value:.2g}"
+        )
+    say(facts, first.sizes, *aligned(rows), *difference, as_json=as_json)
+    return {name: each.round(6).tolist() for name, each in first.values.items()}
 
 
 def _measure(
-    hasher: "TextHasher", queries: Labelled, documents: Labelled | None, k: int, radius: int
+    hasher: "vdsh.TextHasher", queries: Labelled, documents: Labelled | None, k: int, radius: int
 ) -> "Evaluation":
     from vdsh.evaluation.protocol import evaluate_among, evaluate_codes
 
@@ -143,35 +152,6 @@ def _measure(
     return evaluate_codes(
         codes, queries[1], hasher.encode(documents[0]), documents[1], k=k, radius=radius
     )
-
-
-def _facts(found: "list[Evaluation]", comparison: "Comparison | None") -> dict[str, Any]:
-    first = found[0]
-    facts: dict[str, Any] = {
-        "queries": first.n_queries,
-        "documents": first.n_documents,
-        "unlabelled": first.n_unlabelled,
-        "measures": first.means,
-    }
-    if comparison:
-        facts |= {"against": found[1].means, "comparison": comparison._asdict()}
-    return facts
-
-
-def _lines(
-    found: "list[Evaluation]", comparison: "Comparison | None", names: list[str]
-) -> Iterator[str]:
-    yield found[0].sizes
-    means = [each.means for each in found]
-    rows = [(f"  {name:<15}", *(f"{each[name]:.4f}" for each in means)) for name in means[0]]
-    yield from aligned([("", *names), *rows] if comparison else rows)
-    if comparison:
-        yield (
-            f"Difference of precision@{found[0].k}, the first less the second: "
-            f"{comparison.difference:+.4f}, 95 % interval "
-            f"{comparison.low:+.4f} to {comparison.high:+.4f}, paired t-test "
-            f"p = {comparison.p_value:.2g}"
-        )
 
 
 def _report_queries(
@@ -189,11 +169,13 @@ def _report_queries(
 
     from vdsh.evaluation import evaluate_queries, read_queries
     from vdsh.progress import progress_bar
-    from vdsh.store import open_store
 
-    given = read_queries(queries, qrels, **_reading_of_queries(reading))
+    how = reading._asdict() | {"drop_field": reading.drop_field or ()}
+    if reading.labels_field == options.BY_DEFAULT.labels_field:
+        del how["labels_field"]  # those of a query are its answers
+    given = read_queries(queries, qrels, **how)
     with (
-        open_store(store, create=False) as opened,
+        vdsh.open_store(store, create=False) as opened,
         progress_bar(MofNCompleteColumn(), enabled=not quiet) as bar,
     ):
         tasks: dict[str, Any] = {}
@@ -213,14 +195,6 @@ def _report_queries(
         for row in found.rows
     }
     return {"queries": [query.text for query in found.queries], **values}
-
-
-def _reading_of_queries(reading: options.Reading) -> dict[str, Any]:
-    """Take the options that say how queries are read; the labels of a query are its answers."""
-    given = reading._asdict() | {"drop_field": reading.drop_field or ()}
-    if reading.labels_field == options.BY_DEFAULT.labels_field:
-        del given["labels_field"]
-    return given
 
 
 def _query_facts(found: "QueryEvaluation") -> dict[str, Any]:

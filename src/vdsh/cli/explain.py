@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
+import vdsh
 from vdsh.cli import options
 from vdsh.cli.options import argument, option
 from vdsh.cli.output import say
@@ -40,9 +41,8 @@ def explain(
     """Print the words behind each bit, or which words of a text set which of its bits."""
     _check(text, other, bit, health)
     from vdsh.explain import as_fields, check_bit, explain_bits, explain_pair, explain_text
-    from vdsh.model import Model
 
-    loaded = Model.load(model).topic
+    loaded = vdsh.Model.load(model).topic
     # checked before the model is explained, which may take a while
     chosen = range(loaded.n_bits) if bit is None else [check_bit(loaded, bit)]
     if text is None:
@@ -50,11 +50,8 @@ def explain(
         texts = None if documents is None else [document.text for document in documents]
         bits = explain_bits(loaded, n_words=10 if words is None else words, texts=texts)
         bits = [bits[i] for i in chosen]
-        if as_json:
-            for one in bits:
-                say(as_fields(one), as_json=True)
-        else:
-            say({}, *(_bits_lines(bits) if bit is None else _bit_lines(bits[0])), as_json=False)
+        lines = _bits_lines(bits) if bit is None else _bit_lines(bits[0])
+        say(as_fields(bits), *lines, as_json=as_json)
     elif other is None:
         found = explain_text(loaded, text, n_words=5 if words is None else words)
         found = found._replace(bits=[found.bits[i] for i in chosen])
@@ -77,10 +74,9 @@ def sample(
     """Print word distributions drawn from the model, and bags of words drawn from those."""
     from vdsh.explain import as_fields
     from vdsh.explain import sample as draw
-    from vdsh.model import Model
 
     draws = draw(
-        Model.load(model),
+        vdsh.Model.load(model),
         n,
         code=code,
         text=text,

@@ -1,13 +1,14 @@
 """`vdsh index`: documents into a store."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import vdsh
 from vdsh.cli import options
 from vdsh.cli.options import argument, option
 from vdsh.cli.output import confirm, say
@@ -56,12 +57,10 @@ def command(
 
     It asks first if that would replace the texts of more than half of the store.
     """
-    from vdsh.model import Model
-    from vdsh.progress import reading_bar
-    from vdsh.store import open_store, without_password
+    from vdsh.progress import reading_bar, show_progress
     from vdsh.store.searching import bar
 
-    loaded = Model.load(model)
+    loaded = vdsh.Model.load(model)
     if vectors is None and not loaded.texts_suffice:
         raise InputError(f"The model in '{model}' hashes vectors. Give them: --vectors FILE.")
     replacing = partial(Replacing, agreed=replace, from_stdin=docs == "-")
@@ -77,24 +76,29 @@ def command(
                 every = reading.documents(docs, quiet=quiet)
                 found = vectors_of(vectors, every)
                 (loaded.second or loaded).rows(found[:1])  # what it cannot take makes no store
-                opened = stack.enter_context(open_store(store, loaded, language=language))
+                opened = stack.enter_context(vdsh.open_store(store, loaded, language=language))
                 run = replacing(opened)
                 list(run.order(every))  # asks before any of them is written
-                _write(opened, without_field(every, vectors), found, acknowledge, quiet=quiet)
+                every = without_field(every, vectors)
+                with show_progress("indexing", len(every), enabled=not quiet) as show:
+                    for first in range(0, len(every), BATCH):
+                        some = slice(first, first + BATCH)
+                        written += opened.upsert(every[some], vectors=found[some])
+                        show(written)
             else:
                 with reading_bar(reading.reader(docs), "indexing", enabled=not quiet) as documents:
-                    first = next(in_batches(documents), [])  # what cannot be read makes no store
-                    opened = stack.enter_context(open_store(store, loaded, language=language))
+                    begin = next(in_batches(documents), [])  # what cannot be read makes no store
+                    opened = stack.enter_context(vdsh.open_store(store, loaded, language=language))
                     run = replacing(opened)
-                    opened.upsert(run.order(chain(first, documents)), progress=acknowledge)
-            with bar("indexing fields", enabled=not quiet) as show:
-                opened.index_fields(index_field or (), show)
+                    opened.upsert(run.order(chain(begin, documents)), progress=acknowledge)
+            with bar("indexing fields", enabled=not quiet) as count:
+                opened.index_fields(index_field or (), count)
             total = opened.count()
     except (VdshError, KeyboardInterrupt):
         if written:
             typer.echo(f"{written:,} documents were committed before and are kept.", err=True)
         raise
-    shown = without_password(store)
+    shown = opened.path
     older = f", {run.count:,} in place of older ones with the same ids" if run.count else ""
     say(
         {"store": shown, "written": written, "replaced": run.count, "documents": total},
@@ -102,25 +106,6 @@ def command(
         f"Next: vdsh search {shown} SOME WORDS",
         as_json=as_json,
     )
-
-
-def _write(
-    store: "Store",
-    documents: list["Document"],
-    vectors: Any,
-    acknowledge: Callable[[int], None],
-    *,
-    quiet: bool,
-) -> None:
-    """Write documents with their vectors, some at a time."""
-    from vdsh.progress import show_progress
-
-    with show_progress("indexing", len(documents), enabled=not quiet) as show:
-        for first in range(0, len(documents), BATCH):
-            some = documents[first : first + BATCH]
-            store.upsert(some, vectors=vectors[first : first + BATCH])
-            acknowledge(first + len(some))
-            show(first + len(some))
 
 
 class Replacing:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import vdsh
 from vdsh.cli import options
 from vdsh.cli.options import argument, option
 from vdsh.cli.output import aligned, say
@@ -38,29 +39,22 @@ def info(
 ) -> None:
     """Print the facts about a store and its model, or about a model folder."""
     from vdsh.persistence import MANIFEST
-    from vdsh.store import open_store
 
     if Path(source, MANIFEST).is_file():
-        facts = _about_model(source)
+        model = vdsh.Model.load(source)
+        facts = {
+            "path": source,
+            "model": model.name,
+            "bits": model.n_bits,
+            "fingerprint": model.fingerprint,
+            "labels": model.labels,
+            "training": model.training,
+            "settings": model.given,
+        }
     else:
-        with open_store(source, create=False) as opened:
+        with vdsh.open_store(source, create=False) as opened:
             facts = opened.info()
     say(facts, *aligned(_fact_lines(facts)), as_json=as_json)
-
-
-def _about_model(path: str) -> dict[str, Any]:
-    from vdsh.model import Model
-
-    model = Model.load(path)
-    return {
-        "path": path,
-        "model": model.name,
-        "bits": model.n_bits,
-        "fingerprint": model.fingerprint,
-        "labels": model.labels,
-        "training": model.training,
-        "settings": model.given,
-    }
 
 
 def _fact_lines(facts: dict[str, Any]) -> "Iterator[tuple[str, str]]":
@@ -82,9 +76,7 @@ def check(store: options.Store, as_json: options.Json = False) -> None:
 
     If something is wrong, it says what to do and exits with 1.
     """
-    from vdsh.store import open_store
-
-    with open_store(store, create=False) as opened:
+    with vdsh.open_store(store, create=False) as opened:
         found, n_documents = opened.check(), opened.count()
     lines = found or [f"All is well: {n_documents:,} documents."]
     say({"documents": n_documents, "problems": found}, *lines, as_json=as_json)
@@ -97,17 +89,14 @@ def compact(store: options.Store, as_json: options.Json = False) -> None:
 
     Previous models are removed too. A database server keeps the space for new documents.
     """
-    from vdsh.store import open_store, without_password
-
-    with open_store(store, create=False) as opened:
+    with vdsh.open_store(store, create=False) as opened:
         before = opened.info()["bytes"]
         opened.compact()
         after = opened.info()["bytes"]
-    shown = without_password(store)
-    line = f"{shown} has no previous models any more."
+    line = f"{opened.path} has no previous models any more."
     if after is not None:
-        line = f"{shown} takes {after:,} bytes, before {before:,}."
-    say({"store": shown, "before": before, "bytes": after}, line, as_json=as_json)
+        line = f"{opened.path} takes {after:,} bytes, before {before:,}."
+    say({"store": opened.path, "before": before, "bytes": after}, line, as_json=as_json)
 
 
 def backup(
@@ -119,10 +108,9 @@ def backup(
 ) -> None:
     """Write a snapshot of a store to one file, while others search and write."""
     from vdsh.progress import show_progress
-    from vdsh.store import open_store
 
     with (
-        open_store(store, create=False) as opened,
+        vdsh.open_store(store, create=False) as opened,
         show_progress("pages", enabled=not quiet) as show,
     ):
         opened.back_up(file, force=force, progress=show)
@@ -162,17 +150,17 @@ def copy(
     and a sample of documents and codes.
     """
     from vdsh.progress import show_progress
-    from vdsh.store import copy_store, open_store, without_password
+    from vdsh.store import copy_store
 
     with (
-        open_store(source, create=False) as opened,
-        open_store(target, opened.model) as other,
+        vdsh.open_store(source, create=False) as opened,
+        vdsh.open_store(target, opened.model) as other,
         show_progress("copying", opened.count(), enabled=not quiet) as show,
     ):
         done = copy_store(opened, other, again=again, progress=show)
     line = (
-        f"Copied {done.written:,} documents; {without_password(target)} holds "
-        f"{done.documents:,}. {done.checked:,} of them were compared."
+        f"Copied {done.written:,} documents; {other.path} holds {done.documents:,}. "
+        f"{done.checked:,} of them were compared."
     )
     say(done._asdict(), line, as_json=as_json)
 
@@ -192,24 +180,21 @@ def reindex(
     Searches use the old codes until all new ones are written. The same command resumes an
     interrupted run.
     """
-    from vdsh.model import Model
     from vdsh.progress import counting_bar
-    from vdsh.store import open_store, without_password
 
     if (model is None) != back:
         raise InputError("Give a model with --model, or --back for the one before.")
-    new = None if model is None else Model.load(model)
-    shown = without_password(store)
-    with open_store(store, create=False) as opened:
-        facts: dict[str, Any] = {"store": shown, "documents": opened.count()}
-        with counting_bar("documents", facts["documents"], enabled=not quiet) as bar:
+    new = None if model is None else vdsh.Model.load(model)
+    with vdsh.open_store(store, create=False) as opened:
+        shown, n = opened.path, opened.count()
+        with counting_bar("documents", n, enabled=not quiet) as bar:
             opened.reindex(new, restart=restart, progress=lambda n: bar.advance(bar.task_ids[0], n))
         fingerprint = opened.model.fingerprint
     line = (
-        f"{shown} has {facts['documents']:,} documents with codes of {fingerprint[:12]}. The model "
-        f"before is kept until vdsh compact; vdsh reindex {shown} --back returns to it."
+        f"{shown} has {n:,} documents with codes of {fingerprint[:12]}. The model before is kept "
+        f"until vdsh compact; vdsh reindex {shown} --back returns to it."
     )
-    say(facts | {"fingerprint": fingerprint}, line, as_json=as_json)
+    say({"store": shown, "documents": n, "fingerprint": fingerprint}, line, as_json=as_json)
 
 
 @options.reads_documents
@@ -227,9 +212,8 @@ def drift(
     out when it learned. Exits with 3 if they differ, with 0 if not or if there are too few.
     """
     from vdsh.progress import reading_bar
-    from vdsh.store import open_store
 
-    with open_store(store, create=False) as opened:
+    with vdsh.open_store(store, create=False) as opened:
         if docs is None:
             found = opened.drift(recent=recent)
         else:

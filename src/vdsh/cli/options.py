@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator
 from functools import wraps
 from inspect import Parameter, Signature, signature
+from itertools import count
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast, get_type_hints
 
 import typer
@@ -97,26 +98,18 @@ class Reading(NamedTuple):
 
     def draw(
         self, source: str, most: int | None, *, quiet: bool = False
-    ) -> "tuple[list[tuple[int, Document]], int]":
-        """Read all documents, with a bar, and keep so many at random; say how many there were.
+    ) -> "tuple[list[tuple[Document, int]], int]":
+        """Read all documents, with a bar; keep some at random, with their numbers, and count all.
 
         Without a number as many are kept as a model learns from by default.
         """
         from vdsh.documents.document import draw, length
         from vdsh.progress import reading_bar
 
-        total = 0
-
-        def numbered() -> "Iterator[tuple[int, Document]]":
-            nonlocal total
-            for document in documents:
-                yield total, document
-                total += 1
-
+        how: Any = {"most": most} if most else {"size": lambda pair: length(pair[0])}
+        numbers = count()
         with reading_bar(self.reader(source), "reading", enabled=not quiet) as documents:
-            if most is not None:
-                return draw(numbered(), most), total
-            return draw(numbered(), size=lambda pair: length(pair[1])), total
+            return draw(zip(documents, numbers, strict=False), **how), next(numbers)
 
 
 BY_DEFAULT = Reading()
@@ -160,7 +153,8 @@ def move_words(args: list[str], options: Collection[str]) -> list[str]:
     ['store', 'mars', '-k', '5', '-k5', '--', '-rover']
     """
     end = args.index("--") if "--" in args else len(args)
-    dashed = [arg for arg in args[:end] if re.match("-[^-]{2}", arg) and not is_short(arg, options)]
+    short = {arg for arg in args if arg[:2] in options and arg[2:].isdecimal()}  # such as -k5
+    dashed = [arg for arg in args[:end] if re.match("-[^-]{2}", arg) and arg not in short]
     for word in dashed:
         if f"-{word}" in options:
             raise typer.BadParameter(
@@ -168,11 +162,6 @@ def move_words(args: list[str], options: Collection[str]) -> list[str]:
                 f"that word, write it after two dashes: -- {word}."
             )
     return [arg for arg in args[:end] if arg not in dashed] + ["--", *dashed, *args[end + 1 :]]
-
-
-def is_short(arg: str, options: Collection[str]) -> bool:
-    """Say whether an argument is a short option with its value, such as -k5."""
-    return arg[:2] in options and arg[2:].isdecimal()
 
 
 def read_lines() -> Iterator[list[str]]:

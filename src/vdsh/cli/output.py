@@ -22,9 +22,10 @@ NOTHING = "Nothing found."
 TERMINAL = "CON" if os.name == "nt" else "/dev/tty"
 
 
-def say(facts: Mapping[str, Any], *lines: str, as_json: bool) -> None:
-    """Print facts as JSON for a program, or lines for a person."""
-    for line in (json.dumps(facts, ensure_ascii=False),) if as_json else lines:
+def say(facts: "Mapping[str, Any] | list[Any]", *lines: str, as_json: bool) -> None:
+    """Print facts as JSON for a program, a line each, or lines for a person."""
+    several = facts if isinstance(facts, list) else [facts]
+    for line in (json.dumps(one, ensure_ascii=False) for one in several) if as_json else lines:
         typer.echo(line)
 
 
@@ -100,8 +101,7 @@ def print_hits(hits: "Hits", query: "str | Codes", *, as_json: bool) -> None:
         _print_table(hits, query)
         return
     about = hits.about_query()
-    for fields in (*_fields(hits, query), *([about] if about else ())):
-        say(fields, as_json=True)
+    say([*_fields(hits, query), *([about] if about else ())], as_json=True)
 
 
 def print_answer(query: str, hits: "Hits", *, as_json: bool) -> None:

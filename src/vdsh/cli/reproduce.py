@@ -9,9 +9,10 @@ from typer.core import TyperCommand
 from vdsh.cli import options
 from vdsh.cli.options import argument, option
 from vdsh.cli.output import say
+from vdsh.errors import InputError
 
 if TYPE_CHECKING:
-    from vdsh.paper.reproduction import Reproduced
+    pass
 
 EXAMPLE = "Example: vdsh reproduce table1 --datasets reuters20 --bits 16 32 --models vdsh-s lsh"
 
@@ -79,12 +80,15 @@ def command(
 
     Finished cells are kept, so an interrupted run goes on where it stopped.
     """
-    from vdsh.errors import InputError
-    from vdsh.paper.reproduction import ITEMS, reproduce
+    from vdsh.paper.reproduction import ITEMS, reproduce, stale
     from vdsh.paper.runner import Plan
 
     if check:
-        return _check(name, Path(out) / "cells", as_json=as_json)
+        cells = stale(name, Path(out) / "cells")
+        for cell in cells:
+            say(cell._asdict(), str(cell.path), as_json=as_json)
+        typer.echo(f"{len(cells):,} cells are missing or not of today's code.", err=True)
+        raise typer.Exit(1 if cells else 0)
     if name is None:
         raise InputError(f"Name a table or figure: {', '.join(ITEMS)}.")
     plan = Plan(Path(out) / "cells", root, device, jobs, force, quiet)
@@ -94,31 +98,11 @@ def command(
         )
     except KeyboardInterrupt:
         typer.echo(
-            f"Finished cells are kept in {plan.results}: the same command resumes.",
-            err=True,
+            f"Finished cells are kept in {plan.results}: the same command resumes.", err=True
         )
         raise
-    _print(found, as_json=as_json)
-    if found.failed:
-        raise typer.Exit(1)
-
-
-def _check(name: str | None, results: Path, *, as_json: bool) -> None:
-    """List the cells that are missing or not of today's code; exit 1 where there are any."""
-    from vdsh.paper.reproduction import stale
-
-    found = stale(name, results)
-    for cell in found:
-        say(cell._asdict(), str(cell.path), as_json=as_json)
-    typer.echo(f"{len(found):,} cells are missing or not of today's code.", err=True)
-    if found:
-        raise typer.Exit(1)
-
-
-def _print(found: "Reproduced", *, as_json: bool) -> None:
     if as_json:
-        for sheet in found.sheets:
-            say(sheet._asdict(), as_json=True)
+        say([sheet._asdict() for sheet in found.sheets], as_json=True)
     else:
         from rich.console import Console
 
@@ -128,3 +112,5 @@ def _print(found: "Reproduced", *, as_json: bool) -> None:
         typer.echo(f"Written: {', '.join(map(str, found.files))}")
     for cell, reason in found.failed.items():
         typer.echo(f"Error: {cell.dataset}/{cell.path.stem} was not made. {reason}", err=True)
+    if found.failed:
+        raise typer.Exit(1)

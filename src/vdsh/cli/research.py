@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import vdsh
 from vdsh.cli import options
 from vdsh.cli.options import argument, option
 from vdsh.cli.output import aligned, say
@@ -38,44 +39,26 @@ def export(
 
     Bits are packed as numpy.packbits does, the first bit highest.
     """
+    from vdsh.export import FORMATS, export_codes
     from vdsh.persistence import MANIFEST
+    from vdsh.progress import show_progress
 
     if Path(source, MANIFEST).is_file():
         raise InputError(f"'{source}' is a model, which holds no codes. Give a store.")
-    if to == "model":
-        _export_model(source, out, force=force, as_json=as_json)
-    else:
-        _export_codes(source, to, out, force=force, as_json=as_json, quiet=quiet)
-
-
-def _export_model(source: str, out: str, *, force: bool, as_json: bool) -> None:
-    from vdsh.store import open_store
-
-    with open_store(source, create=False) as store:
-        model = store.model
-    model.save(out, force=force)
-    line = f"Wrote {out}: a model of {model.n_bits} bits and {model.n_inputs:,} inputs."
-    facts = {"path": out, "terms": model.n_inputs, "bits": model.n_bits}
-    say(facts, line, as_json=as_json)
-
-
-def _export_codes(
-    source: str, to: str, out: str, *, force: bool, as_json: bool, quiet: bool
-) -> None:
-    from vdsh.export import FORMATS, export_codes
-    from vdsh.progress import show_progress
-    from vdsh.store import open_store
-
-    if to not in FORMATS:
+    if to not in (*FORMATS, "model"):
         raise InputError(f"--to must be one of {', '.join([*FORMATS, 'model'])}. Got '{to}'.")
-    with (
-        open_store(source, create=False) as store,
-        show_progress("exporting", store.count(), enabled=not quiet) as show,
-    ):
-        done = export_codes(store, to, out, force=force, progress=show)
-    beside = f", their ids in {done.ids}" if done.ids else ""
-    line = f"Wrote {done.documents:,} codes to {done.path}{beside}."
-    say(done._asdict(), line, as_json=as_json)
+    with vdsh.open_store(source, create=False) as store:
+        if to == "model":
+            model = store.model
+            model.save(out, force=force)
+            facts: dict[str, Any] = {"path": out, "terms": model.n_inputs, "bits": model.n_bits}
+            line = f"Wrote {out}: a model of {model.n_bits} bits and {model.n_inputs:,} inputs."
+        else:
+            with show_progress("exporting", store.count(), enabled=not quiet) as show:
+                done = export_codes(store, to, out, force=force, progress=show)
+            facts, beside = done._asdict(), f", their ids in {done.ids}" if done.ids else ""
+            line = f"Wrote {done.documents:,} codes to {done.path}{beside}."
+    say(facts, line, as_json=as_json)
 
 
 def map(
@@ -102,10 +85,9 @@ def make_map(store: str, *, limit: int, seed: int, quiet: bool) -> "tuple[Corpus
     """Compute and keep the map of a store, with a bar."""
     from vdsh import corpus_map
     from vdsh.progress import counting_bar
-    from vdsh.store import open_store
 
     with (
-        open_store(store, create=False) as opened,
+        vdsh.open_store(store, create=False) as opened,
         counting_bar("reading documents", 0, enabled=not quiet) as bar,
     ):
 
@@ -152,11 +134,10 @@ def recalibrate(
     from vdsh.codes import check_threshold
     from vdsh.fitting import texts_and_labels
     from vdsh.persistence import check_free
-    from vdsh.pipeline import TextHasher
 
     check_threshold(threshold)
     check_free(out, force=force)
-    hasher = TextHasher.load(model)
+    hasher = vdsh.TextHasher.load(model)
     chosen = choose(docs, reading, validation, seed, sample=None, quiet=quiet)
     texts, labels = texts_and_labels(chosen.documents)
     hasher.recalibrate(
@@ -208,14 +189,9 @@ def datasets(
     if download:
         base.download(chosen[0], quiet=quiet)
     facts = [_facts(source, root) for source in chosen]
-    if as_json:
-        for fact in facts:
-            say(fact, as_json=True)
-    elif name is None:
-        head = ("name", "documents", "labels", "where", "licence")
-        say({}, *aligned([head, *(_row(fact) for fact in facts)]), as_json=False)
-    else:
-        say({}, *aligned(_about(facts[0])), as_json=False)
+    head = ("name", "documents", "labels", "where", "licence")
+    rows = [head, *(_row(fact) for fact in facts)] if name is None else _about(facts[0])
+    say(facts, *aligned(rows), as_json=as_json)
 
 
 def _facts(source: "Source", root: str | None) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+import vdsh
 from vdsh.cli import options, output
 from vdsh.cli.options import WordsCommand as CLASS  # noqa: F401
 from vdsh.cli.options import argument, option
@@ -49,7 +50,6 @@ def command(
     of quotes, so give two: '"red planet" water -rover'. Exits with 1 where nothing is
     found.
     """
-    from vdsh.store import open_store
     from vdsh.store.filters import parse_where
     from vdsh.store.searching import distinct
 
@@ -65,7 +65,7 @@ def command(
         )
     if words == ["-"] and code is None:
         found = 0
-        with open_store(store, create=False, device=device) as opened:
+        with vdsh.open_store(store, create=False, device=device) as opened:
             for lines in options.read_lines():
                 answers = opened.search_many(lines, n, where=filters, rank=rank, strict=strict)
                 for line, hits in zip(lines, answers, strict=True):
@@ -76,7 +76,7 @@ def command(
         query, asked = options.parse_query(words, code), None
     else:
         query, asked = " ".join(words or ()), read_query_vector(vector)
-    with open_store(store, create=False, device=device) as opened:
+    with vdsh.open_store(store, create=False, device=device) as opened:
         if radius is None:
             how: Any = {"vector": asked, "where": filters, "rank": rank, "strict": strict}
             hits = (
