@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vdsh.documents import Document, read_documents
-from vdsh.documents.document import BATCH
-from vdsh.documents.folder import FoundFile, Skipped, find_files
+from vdsh.documents.document import in_batches
+from vdsh.documents.folder import FoundFile, Skipped, find_files, read_found
 from vdsh.documents.reader import holds_records
-from vdsh.documents.readers import UnreadableError, read_file
+from vdsh.documents.readers import UnreadableError
 from vdsh.documents.source import MAX_DOCUMENT_SIZE
 from vdsh.errors import InputError, MissingFileError, WriteError
 from vdsh.files import lock
@@ -172,14 +172,11 @@ class _Run:
             return _Item(found.id, mark, None)
         encoding = self.reading.get("encoding", "utf-8")
         limit = self.reading.get("max_document_size", MAX_DOCUMENT_SIZE)
-        text, title = read_file(found.path, encoding=encoding, limit=limit)
-        content = _hash(f"{title}\0{text}")
-        folder = found.id.partition("/")[2].rpartition("/")[0]
-        metadata = {key: one for key, one in (("folder", folder), ("title", title)) if one}
+        text, fields = read_found(found, encoding, limit)
+        content = _hash(f"{fields.get('title', '')}\0{text}")
         same = mark.rpartition(" ")[2] == content
-        return _Item(
-            found.id, state + content, None if same else Document(found.id, text, None, metadata)
-        )
+        document = None if same else Document(found.id, text, None, fields)
+        return _Item(found.id, state + content, document)
 
     def _new_records(self, path: str, known: Mapping[str, str]) -> Iterator[_Item]:
         for document in self._records(path):
@@ -204,7 +201,7 @@ class _Run:
         Of several records with one id the last stays, as `known` says then.
         """
         seen: set[str] = set()
-        for some in _batches(items):
+        for some in in_batches(items, size=_characters, room=LONG_BATCH):
             batch = {item.id: item for item in some}
             new = {id: item.document for id, item in batch.items() if item.document is not None}
             marks = {id: item.mark for id, item in batch.items() if known.get(id) != item.mark}
@@ -237,17 +234,8 @@ def _hash(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def _batches(items: Iterator[_Item]) -> Iterator[list[_Item]]:
-    batch, n_new, size = list[_Item](), 0, 0
-    for item in items:
-        batch.append(item)
-        n_new += item.document is not None
-        size += len(item.document.text) if item.document else 0
-        if n_new == BATCH or size > LONG_BATCH or len(batch) == 10 * BATCH:
-            yield batch
-            batch, n_new, size = [], 0, 0
-    if batch:
-        yield batch
+def _characters(item: _Item) -> int:
+    return len(item.document.text) if item.document else 0
 
 
 @contextmanager

@@ -121,19 +121,12 @@ def fit_store(
     if embed is None:
         return model
     some = [documents[i].text for i in sample(len(documents), MOST_EMBEDDED)]
-    return JointModel(model, _fit_embedded(some, embed, random_state, progress=progress))
-
-
-def _fit_embedded(
-    texts: list[str], embedder: str, random_state: int, *, progress: bool
-) -> VectorHasher:
-    """Learn to hash what an embedding model makes of texts; ITQ takes a document a bit."""
-    with show_progress("embedding", len(texts), enabled=progress) as show:
-        vectors = embed_texts(texts, embedder, progress=show)
+    with show_progress("embedding", len(some), enabled=progress) as show:
+        vectors = embed_texts(some, embed, progress=show)
     vectors = vectors[vectors.any(axis=1)]
-    n_bits = max(8, min(VECTOR_BITS, len(vectors) // 8 * 8))
-    how: dict[str, Any] = {"embedder": embedder, "source": embedder, "progress": progress}
-    return fit_vectors(vectors, n_bits, random_state=random_state, **how)
+    n_bits = max(8, min(VECTOR_BITS, len(vectors) // 8 * 8))  # ITQ takes a document a bit
+    how: dict[str, Any] = {"embedder": embed, "source": embed, "progress": progress}
+    return JointModel(model, fit_vectors(vectors, n_bits, random_state=random_state, **how))
 
 
 def texts_and_labels(documents: Sequence[Document]) -> tuple[list[str], list[Any] | None]:
