@@ -79,20 +79,10 @@ def add_files(
 ) -> Added:
     """Add the documents of files and folders, replace what changed, remove what has vanished.
 
-    Parameters
-    ----------
-    store : Store
-    paths : iterable of path
-        Folders and files: each file is a document; of JSONL, CSV, TSV and Parquet that are named
-        here each record. "-" reads JSON lines from standard input.
-    include, exclude : sequence of str
-        Patterns of files in folders; see `vdsh.documents.folder.find_files`.
-    keep : bool, default=False
-        Keep documents whose file or record has vanished.
-    reading : mapping, optional
-        Settings of `read_documents`. Without a `text_field` it is guessed, once for each file.
-    progress : callable, optional
-        Called with the number of documents that were looked at.
+    Each file is a document; of JSONL, CSV, TSV and Parquet that are named here each record is. "-"
+    reads JSON lines from standard input. `include` and `exclude` are for `find_files`, `reading`
+    for `read_documents`; without a `text_field` it is guessed, once for each file. `keep` keeps
+    what has vanished. `progress` is called with the number of documents that were looked at.
     """
     given = check_paths(paths)
     with _alone(store):

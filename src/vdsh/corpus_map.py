@@ -86,22 +86,12 @@ def make_map(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> CorpusMap:
-    """Lay the documents of a store out on a plane.
+    """Lay the documents of a store out on a plane; of a large one `limit`, at random by the seed.
 
-    Parameters
-    ----------
-    limit : int
-        Of a larger store so many documents are taken, at random by the seed.
-    progress : callable, optional
-        Called with what is being done, how much of it is done, and of how much.
-
-    Returns
-    -------
-    CorpusMap
+    `progress` is called with what is being done, how much of it is done, and of how much.
     """
     if limit < 1:
         raise InputError(f"limit must be at least 1. Got {limit}.")
-
     report = progress or (lambda *_: None)
     n_documents = store.count()
     if not n_documents:

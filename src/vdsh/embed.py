@@ -30,18 +30,9 @@ def embed(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> Vectors:
-    """Embed texts.
+    """Embed texts by "model2vec:FOLDER" or "sentence-transformers:NAME": float32, a row a text.
 
-    Parameters
-    ----------
-    model : str
-        The package and what it loads: "model2vec:FOLDER", "sentence-transformers:NAME".
-    progress : callable, optional
-        Called with the number of texts done, and of all.
-
-    Returns
-    -------
-    ndarray of float32 of shape (n_texts, n_dimensions)
+    `progress` is called with the number of texts done, and of all.
     """
     if len(texts) < FEWER:
         return _make(list(texts), model)

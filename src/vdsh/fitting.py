@@ -45,24 +45,10 @@ def fit_texts(
 ) -> TextHasher:
     """Learn a model from texts, and measure its codes on the held-out ones for the model card.
 
-    Where the lesson has a model to start from, it is also counted how many codes change.
-
-    Parameters
-    ----------
-    lesson : Lesson
-        The settings, and what to learn from.
-    machines : Machines, optional
-        A Ray cluster to train on; without it, training runs here.
-    stored : sequence of str, optional
-        Texts of a store whose codes would change; by default those that are learned from.
-    store : str, optional
-        The name of that store, for the model card.
-    sampled_from : int, optional
-        How many documents there are, where the texts are a sample of them.
-    first : bool, default=True
-        Whether this process measures; other processes of a group only train.
-    progress : bool, default=True
-        Draw bars.
+    Where the lesson has a model to start from, it is also counted how many codes change: of the
+    texts that are learned from, or of those `stored` in a `store`, which the card names. On
+    `machines` a Ray cluster trains. `sampled_from` is how many documents there are, where the texts
+    are a sample of them. Of a group of processes only the `first` measures.
     """
     hasher = fit_on_ray(lesson, machines) if machines else lesson.fit(progress=progress)
     if not first:

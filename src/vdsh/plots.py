@@ -17,15 +17,7 @@ _FEW = 1000
 
 
 def lines(panels: Panels, xs: Sequence[int], path: Path, *, x: str, y: str) -> None:
-    """Draw one panel a key, one line a series; x is spaced evenly.
-
-    Parameters
-    ----------
-    panels : {panel: {series: values}}
-        None where a value is missing.
-    xs : sequence of int
-        What the values stand above.
-    """
+    """Draw one panel a key, one line a series over `xs`, spaced evenly; None is a missing value."""
     figure, axes = _grid(len(panels))
     for axis, (title, series) in zip(axes, panels.items(), strict=False):
         for number, (name, values) in enumerate(series.items()):
@@ -58,16 +50,7 @@ def maps(
     notes: Mapping[int, str],
     path: Path,
 ) -> None:
-    """Draw points coloured by label, one panel a key, with some points called out.
-
-    Parameters
-    ----------
-    panels : {title: ndarray of shape (n, 2)}
-    labels : sequence of str
-        One a point.
-    notes : {row: text}
-        The points to name.
-    """
+    """Draw points of shape (n, 2) coloured by label, a panel a key; `notes` names rows."""
     figure, axes = _grid(len(panels), size=5)
     from matplotlib import colormaps
 
@@ -78,20 +61,14 @@ def maps(
             of_label = points[colours == number]
             colour = colormaps["tab20"](number % 20)
             axis.scatter(*of_label.T, s=5, color=colour, label=name, linewidths=0)
-        _call_out(axis, points, notes)
+        for number, row in enumerate(notes, 1):
+            axis.scatter(*points[row], s=50, facecolors="none", edgecolors="black")
+            how = {"textcoords": "offset points", "weight": "bold", "fontsize": 11}
+            axis.annotate(str(number), points[row], (6, 6), **how)
+        below = [f"{number}: {text}" for number, text in enumerate(notes.values(), 1)]
+        axis.set_xlabel("\n".join(below), loc="left", fontsize=8)
         axis.set(title=title, xticks=[], yticks=[])
     _finish(figure, axes, path)
-
-
-def _call_out(axis: Any, points: NDArray[np.float64], notes: Mapping[int, str]) -> None:
-    """Write numbers beside some points, and below what they stand for."""
-    for number, row in enumerate(notes, 1):
-        axis.scatter(*points[row], s=50, facecolors="none", edgecolors="black")
-        axis.annotate(
-            str(number), points[row], (6, 6), textcoords="offset points", weight="bold", fontsize=11
-        )
-    lines = [f"{number}: {text}" for number, text in enumerate(notes.values(), 1)]
-    axis.set_xlabel("\n".join(lines), loc="left", fontsize=8)
 
 
 def lay_out(

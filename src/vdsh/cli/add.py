@@ -114,11 +114,9 @@ def learn(
     with vdsh.open_store(store, create=False) as opened:
         how: dict[str, Any] = {"labels": labels, "model": model, "method": method, "embed": embed}
         opened.learn(bits=bits, random_state=seed, progress=not quiet, **how)
-        n_documents, n_bits = opened.count(), opened.n_bits
-        line = (
-            f"{opened.path} answers by words and codes of {n_bits} bits: {n_documents:,} documents."
-        )
-        say({"store": opened.path, "documents": n_documents, "bits": n_bits}, line, as_json=as_json)
+        path, n, n_bits = opened.path, opened.count(), opened.n_bits
+    line = f"{path} answers by words and codes of {n_bits} bits: {n:,} documents."
+    say({"store": path, "documents": n, "bits": n_bits}, line, as_json=as_json)
 
 
 def _options(
@@ -187,9 +185,8 @@ def _outgrown(store: "Store", n_new: int) -> str:
     if not n_new:
         return ""
     facts = store.model.training
-    n_learned = facts.get("sampled_from") or facts["documents"] + facts.get(
-        "validation_documents", 0
-    )
+    n_held_out = facts.get("validation_documents", 0)
+    n_learned = facts.get("sampled_from") or facts["documents"] + n_held_out
     if store.count() > GROWN * n_learned:
         return f"There were {n_learned:,} documents when it learned."
     if n_new >= LEAST:

@@ -13,7 +13,6 @@ from vdsh.cli.options import option
 from vdsh.cli.output import print_answer, print_values, say
 
 if TYPE_CHECKING:
-    from vdsh.documents import Document
     from vdsh.store import Hits
 
 EXAMPLE = "Example: vdsh demo --out my-demo"
@@ -94,7 +93,7 @@ def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
     )
 
 
-def _collect(*, quiet: bool) -> "list[Document]":
+def _collect(*, quiet: bool) -> "list[vdsh.Document]":
     """Read the docstrings of everything that has a public name."""
     from vdsh.datasets import docstrings
     from vdsh.progress import show_progress

@@ -1,7 +1,7 @@
 """`vdsh explain` and `sample`: what bits say, why texts have their codes, what a model imagines."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import vdsh
 from vdsh.cli import options
@@ -10,7 +10,7 @@ from vdsh.cli.output import say
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:
-    from vdsh.explain import BitExplanation, PairExplanation, TextBit, TextExplanation, Word
+    from vdsh.explain import BitExplanation, PairExplanation, TextExplanation, Word
 
 EXAMPLES = {
     "explain": 'Example: vdsh research explain news-model "shuttle launch" --other "a probe"',
@@ -145,13 +145,10 @@ def _text_lines(found: "TextExplanation") -> Iterable[str]:
             f"{found.expected_wrong:.1f} bits"
         )
     yield "\nbit  value  P(1)  words for (+) and against (-) that value"
-    yield from map(_text_bit, found.bits)
-
-
-def _text_bit(one: "TextBit") -> str:
-    chance = "   -" if one.probability is None else f"{one.probability:.2f}"
-    words = "  ".join(f"{'+' if word.weight > 0 else '-'}{word.word}" for word in one.words)
-    return f"{one.bit:>3}  {one.value:>5}  {chance}  {words}"
+    for one in found.bits:
+        chance = "   -" if one.probability is None else f"{one.probability:.2f}"
+        words = "  ".join(f"{'+' if word.weight > 0 else '-'}{word.word}" for word in one.words)
+        yield f"{one.bit:>3}  {one.value:>5}  {chance}  {words}"
 
 
 def _pair_lines(pair: "PairExplanation") -> Iterable[str]:
@@ -167,13 +164,8 @@ def _pair_lines(pair: "PairExplanation") -> Iterable[str]:
     yield f"\n{'word':<{width}}  weight  bits on which it makes them agree"
     for word in agreement.shared_words:
         yield f"{word.word:<{width}}  {word.weight:>6.2f}  {' '.join(map(str, word.bits))}"
-    yield from _differing(pair)
-
-
-def _differing(pair: "PairExplanation") -> Iterable[str]:
-    """Say for each bit that differs which words push it to either side."""
-    for bit in pair.agreement.differ:
-        sides: list[Any] = [pair.text.bits[bit], pair.other.bits[bit]]
+    for bit in agreement.differ:
+        sides = (pair.text.bits[bit], pair.other.bits[bit])
         said = (f"{one.value} by {_names(w for w in one.words if w.weight > 0)}" for one in sides)
         yield f"bit {bit} differs: {', '.join(said)}"
 

@@ -1,6 +1,6 @@
 """`vdsh fit`: learn a model from documents."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -10,9 +10,6 @@ from vdsh.cli import options
 from vdsh.cli.options import option
 from vdsh.cli.output import print_values, say
 from vdsh.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 
 EXAMPLE = "Example: vdsh fit news.jsonl --model vdsh-s --bits 32 --out news-model"
 _MODELS = (
@@ -223,13 +220,10 @@ def _read_vectors(
     vectors: str | None, docs: str | None, embed: str | None, reading: options.Reading, quiet: bool
 ) -> Any:
     """Read the vectors of a file, of a field of documents, or make them of their texts."""
-    from vdsh.cli.vectors import embed_with_bar, read_file, vectors_of
-    from vdsh.model.vectors import check_vectors
+    from vdsh.cli.vectors import embed_with_bar, vectors_of
 
-    if docs is None:
-        return check_vectors(read_file(vectors or ""))
-    documents = reading.documents(docs, quiet=quiet)
-    if embed is None:
+    documents = None if docs is None else reading.documents(docs, quiet=quiet)
+    if embed is None or documents is None:
         return vectors_of(vectors or "", documents)
     return embed_with_bar([each.text for each in documents], embed, quiet=quiet)
 

@@ -135,17 +135,15 @@ class Replacing:
                 else:
                     waiting[one.id] = one
             if len(waiting) > min(MUCH * self._n_before, MOST_WAITING):
-                self._ask(len(waiting))
+                confirm(
+                    f"Replace {len(waiting):,} of {self._n_before:,} documents by others with the "
+                    "same ids?",
+                    "That is much of the store",
+                    "Nothing was replaced",
+                    "add --replace if it is meant, or name the field of the ids with --id-field.",
+                    from_stdin=self._from_stdin,
+                )
+                self._agreed = True
                 yield from waiting.values()
                 waiting.clear()
         yield from waiting.values()
-
-    def _ask(self, number: int) -> None:
-        confirm(
-            f"Replace {number:,} of {self._n_before:,} documents by others with the same ids?",
-            "That is much of the store",
-            "Nothing was replaced",
-            "add --replace if it is meant, or name the field of the ids with --id-field.",
-            from_stdin=self._from_stdin,
-        )
-        self._agreed = True

@@ -1,16 +1,11 @@
 """What `vdsh fit` learns from: all documents or a sample, a model to start from, vectors."""
 
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import vdsh
 from vdsh.cli import options
 from vdsh.errors import InputError
-
-if TYPE_CHECKING:
-    from vdsh.documents import Document
-    from vdsh.model import Model
-    from vdsh.pipeline import TextHasher
 
 STORED = 10_000  # documents of a store that are encoded anew
 
@@ -18,8 +13,8 @@ STORED = 10_000  # documents of a store that are encoded anew
 class Chosen(NamedTuple):
     """The documents to learn from."""
 
-    documents: "list[Document]"
-    held_out: "list[Document]"
+    documents: "list[vdsh.Document]"
+    held_out: "list[vdsh.Document]"
     rows: list[int]  # which of all documents those to learn from are
     total: int  # how many there are
     sampled_from: int | None  # the same, where a sample was drawn
@@ -47,13 +42,13 @@ def choose(
 
 
 def make_hasher(
-    start: "Model | None",
+    start: "vdsh.Model | None",
     model: str | None,
     bits: int | None,
     preset: str,
     seed: int,
     given: dict[str, Any],
-) -> "TextHasher":
+) -> "vdsh.TextHasher":
     """Make a hasher with the settings that were given; the others are those of `start`."""
     from vdsh.codes import check_n_bits
     from vdsh.hashers import default_method
@@ -80,7 +75,7 @@ def make_hasher(
 
 
 def check_documents(
-    documents: "list[Document]", hasher: "TextHasher", reading: options.Reading
+    documents: "list[vdsh.Document]", hasher: "vdsh.TextHasher", reading: options.Reading
 ) -> None:
     """Raise where labels are needed and there are none; warn of texts that look like HTML."""
     from vdsh.documents.markup import looks_like_html
@@ -120,13 +115,12 @@ def read_teacher(vectors: str | None, embedder: str | None, chosen: Chosen, *, q
     return found[np.argsort(order)]
 
 
-def read_stored(store: str | None, start: "Model | None") -> list[str] | None:
+def read_stored(store: str | None, start: "vdsh.Model | None") -> list[str] | None:
     """Read some texts of the store whose codes would change."""
     if store is None:
         return None
     if start is None:
         raise InputError("--store belongs to --from: it tells how many codes would change.")
-
     with vdsh.open_store(store, create=False) as opened:
         if opened.model.topic.fingerprint != start.fingerprint:
             raise InputError(

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, TextIO
@@ -42,27 +42,21 @@ def aligned(rows: Iterable[Sequence[str]]) -> list[str]:
 
 def confirm(question: str, reason: str, kept: str, advice: str, *, from_stdin: bool) -> None:
     """Ask a person; raise where nobody is there, or does not agree."""
-    if (agreed := _ask(question, from_stdin)) is None:
+    from vdsh.progress import paused
+
+    answer = None
+    if from_stdin or sys.stdin.isatty():
+        # Not stdin and stderr: one brings the data, the other may go to a file.
+        with suppress(OSError), open(TERMINAL) as keyboard, open(TERMINAL, "w") as screen, paused():
+            screen.write(f"{question} [y/N] ")
+            screen.flush()
+            answer = keyboard.readline().strip().lower()
+    if answer is None:
         raise InputError(
             f"{question} {reason}, and there is no terminal to ask on. {kept}; {advice}"
         )
-    if not agreed:
+    if answer not in ("y", "yes"):
         raise InputError(f"{kept}.")
-
-
-def _ask(question: str, from_stdin: bool) -> bool | None:
-    """Ask on the terminal; return None where there is none."""
-    from vdsh.progress import paused
-
-    if not from_stdin and not sys.stdin.isatty():
-        return None
-    try:  # not stdin and stderr: one brings the data, the other may go to a file
-        with open(TERMINAL) as keyboard, open(TERMINAL, "w") as screen, paused():
-            screen.write(f"{question} [y/N] ")
-            screen.flush()
-            return keyboard.readline().strip().lower() in ("y", "yes")
-    except OSError:
-        return None
 
 
 @contextmanager

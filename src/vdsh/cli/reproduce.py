@@ -1,7 +1,7 @@
 """`vdsh reproduce`: the paper's tables and figures, from corpora to numbers."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -10,9 +10,6 @@ from vdsh.cli import options
 from vdsh.cli.options import argument, option
 from vdsh.cli.output import say
 from vdsh.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 
 EXAMPLE = "Example: vdsh reproduce table1 --datasets reuters20 --bits 16 32 --models vdsh-s lsh"
 

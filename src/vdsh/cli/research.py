@@ -15,7 +15,6 @@ from vdsh.errors import InputError
 if TYPE_CHECKING:
     from vdsh.corpus_map import CorpusMap
     from vdsh.datasets import Source
-    from vdsh.model import Model
 
 EXAMPLES = {
     "export": "Example: vdsh research export news-store --to faiss --out news.faiss",
@@ -24,6 +23,7 @@ EXAMPLES = {
     "--out news-model-2",
     "datasets": "Example: vdsh research datasets reuters --download",
 }
+_HERE = ["this machine"]
 _KNOWN = ("name", "title", "home", "documents", "labels", "licence", "citation", "used")
 
 
@@ -148,18 +148,13 @@ def recalibrate(
         source="standard input" if docs == "-" else docs,
     )
     hasher.save(out, force=force)
-    _recalibrated(hasher.model_, model, out, as_json=as_json)
-
-
-def _recalibrated(fitted: "Model", model: str, out: str, *, as_json: bool) -> None:
-    facts: dict[str, Any] = fitted.training["recalibrated"]
-    measured, threshold = fitted.learned["calibration_"], fitted.settings["threshold"]
+    facts, measured = hasher.training_["recalibrated"], hasher.model_.learned["calibration_"]
     precision = {f"precision_{name}": value for name, value in measured.items()}
     lines = [f"Learned {threshold} thresholds from {facts['documents']:,} documents."]
     if measured:
-        chosen = " (which chose the thresholds)" if threshold == "best" else ""
+        why = " (which chose the thresholds)" if threshold == "best" else ""
         lines.append(
-            f"Precision at 100 on held-out documents{chosen}: "
+            f"Precision at 100 on held-out documents{why}: "
             f"{measured['before']:.3f} before, {measured['after']:.3f} now"
         )
     lines.append(
@@ -196,24 +191,16 @@ def datasets(
 
 def _facts(source: "Source", root: str | None) -> dict[str, Any]:
     """Gather what is known of a data set; `where` is None where it is not here."""
-    here = _whereabouts(source, root)
-    return {
-        **{name: getattr(source, name) for name in _KNOWN},
-        "files": [asdict(file) for file in source.files],
-        "where": None if here is None else str(here),
-    }
-
-
-def _whereabouts(source: "Source", root: str | None) -> Path | str | None:
     from vdsh.datasets.base import data_folder
     from vdsh.files import cache_folder
 
-    if not source.layout:
-        return "this machine"
-    for folder in (data_folder(root), cache_folder()):
-        if folder and source.is_in(folder / source.folder):
-            return folder / source.folder
-    return None
+    folders = [one / source.folder for one in (data_folder(root), cache_folder()) if one]
+    here = [str(folder) for folder in folders if source.is_in(folder)] if source.layout else _HERE
+    return {
+        **{name: getattr(source, name) for name in _KNOWN},
+        "files": [asdict(file) for file in source.files],
+        "where": here[0] if here else None,
+    }
 
 
 def _row(fact: dict[str, Any]) -> tuple[str, ...]:

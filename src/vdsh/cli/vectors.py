@@ -1,16 +1,14 @@
 """Vectors of `--vectors`, a file of them or a field of the documents; and models of vectors."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import vdsh
 from vdsh.cli.options import option
 from vdsh.errors import InputError
-
-if TYPE_CHECKING:
-    from vdsh.documents import Document
 
 Vectors = Annotated[
     str | None,
@@ -79,17 +77,19 @@ def read_file(given: str) -> Any:
 
 def vectors_of(
     given: str,
-    documents: "Sequence[Document]",
+    documents: "Sequence[vdsh.Document] | None",
     rows: Sequence[int] | None = None,
     total: int | None = None,
 ) -> Any:
-    """Read and check the vectors of documents: of a field, or of a file.
+    """Read and check the vectors of documents, of a field or of a file; or all of a file.
 
     A file has a vector for each document that was read; where these are a sample of them, `rows`
     says which, of how many.
     """
     from vdsh.model.vectors import check_vectors
 
+    if documents is None:
+        return check_vectors(read_file(given))
     if not documents:
         raise InputError(f"There are no documents for the vectors of '{given}'. Give some.")
     if not given.endswith(_ENDING):
@@ -103,7 +103,7 @@ def vectors_of(
     return check_vectors(found if rows is None or len(rows) == n else found[list(rows)])
 
 
-def _of_field(name: str, document: "Document") -> list[Any]:
+def _of_field(name: str, document: "vdsh.Document") -> list[Any]:
     found = document.metadata.get(name)
     if not isinstance(found, list):
         raise InputError(
@@ -113,10 +113,10 @@ def _of_field(name: str, document: "Document") -> list[Any]:
     return found
 
 
-def without_field(documents: "Iterable[Document]", given: str) -> "list[Document]":
+def without_field(documents: "list[vdsh.Document]", given: str) -> "list[vdsh.Document]":
     """Leave out the field that holds vectors: a store has no use for it."""
     if given.endswith(_ENDING):
-        return list(documents)
+        return documents
     return [
         replace(each, metadata={n: v for n, v in each.metadata.items() if n != given})
         for each in documents

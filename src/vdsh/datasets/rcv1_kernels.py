@@ -46,15 +46,9 @@ def recover_counts(
 ) -> Recovered:
     """Find the integer term counts behind cosine-normalised (1 + ln tf) * idf weights.
 
-    Parameters
-    ----------
-    weights : csr_array of shape (n_docs, n_terms)
-        Positive weights; rows have length 1.
-    n_training : int
-        The N of the idf, ln(N / n_j): no idf is greater than ln N. It fixes the terms whose few
-        documents all hold them more than once.
-    sample : int
-        With more documents than this, the terms' offsets are found on a sample of them.
+    `n_training` is the N of the idf, ln(N / n_j): no idf is greater than ln N, which fixes the
+    terms whose few documents all hold them more than once. With more documents than `sample` the
+    terms' offsets are found on a sample of them.
     """
     if not weights.nnz:
         return Recovered(weights, 1.0)

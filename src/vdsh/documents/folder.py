@@ -61,16 +61,10 @@ def find_files(
 ) -> Iterator[FoundFile | Skipped]:
     """Find the files below folders, in the order of their names, one folder at a time in memory.
 
-    Hidden files, stores of vdsh, and what a `.gitignore` in or below a root names are left out.
-
-    Parameters
-    ----------
-    roots : iterable of path
-        Folders, or single files. The id of a file is the root's name and the path below it.
-    include, exclude : sequence of str
-        Patterns as a `.gitignore` has them (`*.md`, `drafts/`), relative to each root.
-    follow : bool, default=False
-        Follow links that lead out of a root, each folder once.
+    The id of a file is the root's name and the path below it; a root may be a file itself. Hidden
+    files, stores of vdsh, and what a `.gitignore` in or below a root names are left out. `include`
+    and `exclude` are patterns as a `.gitignore` has them, relative to each root; `follow` follows
+    links that lead out of a root, each folder once.
     """
     walk = _Walk(Patterns(include) if include else None, Patterns(exclude), follow)
     names: dict[str, str] = {}

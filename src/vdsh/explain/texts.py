@@ -14,8 +14,8 @@ from vdsh.explain.results import (
     SharedWord,
     TextBit,
     TextExplanation,
-    Word,
     check_n_words,
+    strongest,
 )
 from vdsh.model import Model, as_model
 from vdsh.text.counts import Counts, stack
@@ -115,13 +115,8 @@ def all_pushes(
 ) -> list[Pushes]:
     """Leave each word of some documents out in turn, in one run through the encoder.
 
-    Parameters
-    ----------
-    counts : Counts of shape (n_docs, n_terms)
-    most : int, optional
-        How many words of a document to try; without it, all of a document of usual length.
-    always : ndarray, optional
-        Terms that come before others where not all are tried.
+    Of a document `most` words are tried, those in `always` first; without it, all of a document of
+    usual length.
     """
     documents = [counts.row(i) for i in range(counts.shape[0])]
     tried = [_tried(model, document, most, always) for document in documents]
@@ -150,7 +145,7 @@ def put_together(model: Model, found: Pushes, n_words: int) -> TextExplanation:
             int(found.values[bit]),
             None if chances is None else float(chances[bit]),
             float(found.margins[bit]),
-            _largest(found.towards[:, bit], words, n_words),
+            strongest(found.towards[:, bit], words, n_words, either_way=True),
         )
         for bit in range(n_bits)
     ]
@@ -181,11 +176,6 @@ def _leave_one_out(counts: Counts, tried: NDArray[np.intp]) -> Counts:
     indptr = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int32)
     shape = (len(kept), counts.shape[1])
     return Counts(counts.data[columns], counts.indices[columns], indptr, shape)
-
-
-def _largest(effects: Scores, words: list[str], n_words: int) -> list[Word]:
-    order = np.argsort(-np.abs(effects), kind="stable")[:n_words]
-    return [Word(words[j], float(effects[j])) for j in order if effects[j]]
 
 
 def _shared(model: Model, a: Pushes, b: Pushes) -> list[SharedWord]:
