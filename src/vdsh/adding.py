@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -86,30 +87,25 @@ def add_files(
     """
     given = check_paths(paths)
     with _alone(store):
-        run = _Run(store, dict(reading or {}), include, exclude, keep, progress or (lambda _: None))
+        patterns = {"include": include, "exclude": exclude}
+        run = _Run(store, dict(reading or {}), patterns, keep, progress or (lambda _: None))
         for path in given:
             run.add(path)
     return Added(run.added, run.changed, run.removed, run.unchanged, run.skipped, run.guessed)
 
 
+@dataclass
 class _Run:
     """One run over some roots; it counts."""
 
-    def __init__(
-        self,
-        store: Store,
-        reading: dict[str, Any],
-        include: Sequence[str],
-        exclude: Sequence[str],
-        keep: bool,
-        progress: Callable[[int], None],
-    ) -> None:
-        self.store, self.reading, self.keep, self.progress = store, reading, keep, progress
-        self.found_by = {"include": include, "exclude": exclude}
-        self.found_by["follow"] = reading.get("follow", False)
-        self.added = self.changed = self.removed = self.unchanged = 0
-        self.skipped: dict[str, list[str]] = {}
-        self.guessed: dict[str, tuple[str, ...]] = {}
+    store: Store
+    reading: dict[str, Any]
+    patterns: dict[str, Sequence[str]]
+    keep: bool
+    progress: Callable[[int], None]
+    added = changed = removed = unchanged = 0
+    skipped: dict[str, list[str]] = field(default_factory=dict)
+    guessed: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def add(self, path: str) -> None:
         """Add what a root holds."""
@@ -148,7 +144,8 @@ class _Run:
 
     def _files(self, root: str, known: Mapping[str, str]) -> Iterator[_Item]:
         """Yield a document for each file, and read what may have changed."""
-        for found in find_files([root], **self.found_by):  # type: ignore[arg-type]
+        follow = self.reading.get("follow", False)
+        for found in find_files([root], **self.patterns, follow=follow):
             try:
                 if isinstance(found, Skipped):
                     raise UnreadableError(found.reason)

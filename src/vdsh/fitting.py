@@ -6,6 +6,7 @@ from typing import Any
 
 from vdsh.documents import Document
 from vdsh.documents.document import MOST_LEARNED
+from vdsh.embed import Vectors
 from vdsh.embed import embed as embed_texts
 from vdsh.errors import InputError
 from vdsh.evaluation import find_faults, measure_quality
@@ -107,12 +108,17 @@ def fit_store(
     if embed is None:
         return model
     some = [documents[i].text for i in sample(len(documents), MOST_EMBEDDED)]
-    with show_progress("embedding", len(some), enabled=progress) as show:
-        vectors = embed_texts(some, embed, progress=show)
+    vectors = embed_with_bar(some, embed, progress=progress)
     vectors = vectors[vectors.any(axis=1)]
     n_bits = max(8, min(VECTOR_BITS, len(vectors) // 8 * 8))  # ITQ takes a document a bit
     how: dict[str, Any] = {"embedder": embed, "source": embed, "progress": progress}
     return JointModel(model, fit_vectors(vectors, n_bits, random_state=random_state, **how))
+
+
+def embed_with_bar(texts: Sequence[str], model: str, *, progress: bool) -> Vectors:
+    """Embed texts, with a bar; what was embedded before is taken from the cache."""
+    with show_progress("embedding", len(texts), enabled=progress) as show:
+        return embed_texts(texts, model, progress=show)
 
 
 def texts_and_labels(documents: Sequence[Document]) -> tuple[list[str], list[Any] | None]:

@@ -49,6 +49,7 @@ def command(
 def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
     """Go the whole way from texts to searches, as `vdsh add` does."""
     from vdsh.adding import add_files
+    from vdsh.datasets import docstrings
     from vdsh.datasets.formats import write_stories
     from vdsh.model.card import describe_measure
     from vdsh.progress import show_progress
@@ -56,7 +57,10 @@ def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
     started = time.monotonic()
     path = Path(out, "store")
     path.parent.mkdir(parents=True, exist_ok=True)
-    corpus = write_stories(Path(out), _collect(quiet=quiet))
+    with show_progress("reading source files", enabled=not quiet) as show:
+        every = docstrings.collect(progress=show)
+    public = (one for one in every if "._" not in one.id.removeprefix(one.metadata["module"]))
+    corpus = write_stories(Path(out), public)
     if (path / "store.sqlite").exists():
         shutil.rmtree(path)
     with vdsh.open_store(path) as store:
@@ -91,16 +95,6 @@ def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
         f"  vdsh duplicates {path}\n"
         "  vdsh add notes YOUR_FOLDER"
     )
-
-
-def _collect(*, quiet: bool) -> "list[vdsh.Document]":
-    """Read the docstrings of everything that has a public name."""
-    from vdsh.datasets import docstrings
-    from vdsh.progress import show_progress
-
-    with show_progress("reading source files", enabled=not quiet) as show:
-        found = docstrings.collect(progress=show)
-    return [one for one in found if "._" not in one.id.removeprefix(one.metadata["module"])]
 
 
 def _summary(hits: "Hits") -> list[dict[str, Any]]:

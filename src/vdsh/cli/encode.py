@@ -58,10 +58,9 @@ def command(
     if docs and Path(docs).is_file() and Path(docs).stat().st_size < _SMALL:
         options.use_one_thread()
     from vdsh.codes import to_bit_strings, to_hex
-    from vdsh.scale.cluster import Machines
     from vdsh.scale.parquet import is_several, open_files
 
-    options.check_engine(engine, address, workers)
+    machines = options.machines(engine, address, workers)
     loaded = vdsh.Model.load(model)
     if vectors is not None:
         batches = _of_vectors(loaded, vectors, docs, reading, quiet=quiet)
@@ -71,7 +70,6 @@ def command(
         if out and (bits or as_json):
             raise InputError("A folder of Parquet files holds bytes: leave out --bits and --json.")
         files = open_files(docs, id_field=reading.id_field, text_field=reading.text_field or "text")
-        machines = Machines(address, workers) if engine == "ray" else None
         batches, out = _of_files(loaded, files, out, machines, force=force, quiet=quiet), None
     else:
         batches = _of_documents(loaded, reading.reader(docs), quiet=quiet)

@@ -39,7 +39,12 @@ def explain(
     quiet: options.Quiet = False,
 ) -> None:
     """Print the words behind each bit, or which words of a text set which of its bits."""
-    _check(text, other, bit, health)
+    if other is not None and text is None:
+        raise InputError("--other is the second text. Give the first one after the model.")
+    if other is not None and bit is not None:
+        raise InputError("--bit explains one bit of a model or of one text. Leave --other out.")
+    if health is not None and text is not None:
+        raise InputError("--health measures the bits of a model. Leave the text out.")
     from vdsh.explain import as_fields, check_bit, explain_bits, explain_pair, explain_text
 
     loaded = vdsh.Model.load(model).topic
@@ -93,15 +98,6 @@ def sample(
             f"  a bag          {' '.join(drawn.bag)}",
             as_json=as_json,
         )
-
-
-def _check(text: str | None, other: str | None, bit: int | None, health: str | None) -> None:
-    if other is not None and text is None:
-        raise InputError("--other is the second text. Give the first one after the model.")
-    if other is not None and bit is not None:
-        raise InputError("--bit explains one bit of a model or of one text. Leave --other out.")
-    if health is not None and text is not None:
-        raise InputError("--health measures the bits of a model. Leave the text out.")
 
 
 def _bits_lines(bits: "list[BitExplanation]") -> Iterable[str]:

@@ -132,10 +132,9 @@ def command(
     from vdsh.fitting import WITHOUT_TORCH, fit_texts, fit_vectors, texts_and_labels
     from vdsh.model.joint import JointModel
     from vdsh.persistence import check_free
-    from vdsh.scale.cluster import Machines
     from vdsh.scale.training import Lesson, launched
 
-    options.check_engine(engine, address, workers)
+    machines = options.machines(engine, address, workers)
     check_free(out, force=force)
     if embed is not None:
         if vectors is not None:
@@ -186,7 +185,6 @@ def command(
         )
         how = {"sampled_from": chosen.sampled_from, "progress": not quiet}
         del chosen  # texts are enough
-        machines = Machines(address, workers) if engine == "ray" else None
         hasher = fit_texts(lesson, machines, stored=stored, store=store, first=first, **how)
     if not first:
         return
@@ -220,12 +218,13 @@ def _read_vectors(
     vectors: str | None, docs: str | None, embed: str | None, reading: options.Reading, quiet: bool
 ) -> Any:
     """Read the vectors of a file, of a field of documents, or make them of their texts."""
-    from vdsh.cli.vectors import embed_with_bar, vectors_of
+    from vdsh.cli.vectors import vectors_of
+    from vdsh.fitting import embed_with_bar
 
     documents = None if docs is None else reading.documents(docs, quiet=quiet)
     if embed is None or documents is None:
         return vectors_of(vectors or "", documents)
-    return embed_with_bar([each.text for each in documents], embed, quiet=quiet)
+    return embed_with_bar([each.text for each in documents], embed, progress=not quiet)
 
 
 def _print_result(model: "vdsh.Model", out: str, *, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated
@@ -108,6 +109,7 @@ def command(
     )
 
 
+@dataclass
 class Replacing:
     """The order in which documents are written, so that none is lost before somebody agrees.
 
@@ -115,35 +117,33 @@ class Replacing:
     into memory, a person is asked first. `count` is how many ids were in the store already.
     """
 
-    def __init__(self, store: "Store", *, agreed: bool, from_stdin: bool) -> None:
-        self.count = 0
-        self._store = store
-        self._n_before = store.count()
-        self._agreed = agreed
-        self._from_stdin = from_stdin
+    store: "Store"
+    agreed: bool
+    from_stdin: bool
+    count = 0
 
     def order(self, documents: Iterable["Document"]) -> Iterator["Document"]:
         """Give all documents; of those with the same id the last one stays the last."""
-        waiting: dict[str, Document] = {}
+        n_before, waiting = self.store.count(), dict[str, "Document"]()
         for batch in in_batches(documents, _TOGETHER):
-            texts = self._store.texts([one.id for one in batch]) if self._n_before else {}
+            texts = self.store.texts([one.id for one in batch]) if n_before else {}
             self.count += len(texts)
             for one in batch:
                 is_same = texts.get(one.id, one.text) == one.text
-                if self._agreed or (is_same and one.id not in waiting):
+                if self.agreed or (is_same and one.id not in waiting):
                     yield one
                 else:
                     waiting[one.id] = one
-            if len(waiting) > min(MUCH * self._n_before, MOST_WAITING):
+            if len(waiting) > min(MUCH * n_before, MOST_WAITING):
                 confirm(
-                    f"Replace {len(waiting):,} of {self._n_before:,} documents by others with the "
-                    "same ids?",
+                    f"Replace {len(waiting):,} of {n_before:,} documents by others with the same "
+                    "ids?",
                     "That is much of the store",
                     "Nothing was replaced",
                     "add --replace if it is meant, or name the field of the ids with --id-field.",
-                    from_stdin=self._from_stdin,
+                    from_stdin=self.from_stdin,
                 )
-                self._agreed = True
+                self.agreed = True
                 yield from waiting.values()
                 waiting.clear()
         yield from waiting.values()

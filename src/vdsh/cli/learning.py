@@ -103,14 +103,16 @@ def read_teacher(vectors: str | None, embedder: str | None, chosen: Chosen, *, q
     """Read or make the vectors of the documents to learn from, where there are any."""
     import numpy as np
 
-    from vdsh.cli.vectors import embed_with_bar, vectors_of
+    from vdsh.cli.vectors import vectors_of
+    from vdsh.fitting import embed_with_bar
 
     if vectors is not None:
         return vectors_of(vectors, chosen.documents, chosen.rows, chosen.total)
     if embedder is None:
         return None
     order = np.argsort(chosen.rows)  # that of the file: a second run finds them in the cache
-    found = embed_with_bar([chosen.documents[i].text for i in order], embedder, quiet=quiet)
+    texts = [chosen.documents[i].text for i in order]
+    found = embed_with_bar(texts, embedder, progress=not quiet)
     found[~found.any(axis=1)] = 1.0  # texts without a word that it knows: alike
     return found[np.argsort(order)]
 

@@ -18,8 +18,8 @@ from vdsh.errors import InputError
 if TYPE_CHECKING:
     from io import BufferedReader
 
-    from vdsh.codes import Codes
     from vdsh.documents import Document, DocumentReader
+    from vdsh.scale.cluster import Machines
 
 
 def option(help: str, *names: str, **more: Any) -> Any:
@@ -182,24 +182,15 @@ def read_lines() -> Iterator[list[str]]:
             yield queries
 
 
-def parse_query(words: list[str] | None, code: str | None) -> "str | Codes":
-    """Take the text or the code, of which there must be one."""
-    if (not words) == (code is None):
-        raise InputError("Give a text to look for, or a code with --code, and not both.")
-    if words:
-        return " ".join(words)
-    from vdsh.codes import from_hex
+def machines(engine: str, address: str | None, workers: int | None) -> "Machines | None":
+    """Take the options of a cluster; raise for those that do not go together."""
+    from vdsh.scale.cluster import Machines
 
-    codes: Codes = from_hex([code or ""])[0]
-    return codes
-
-
-def check_engine(engine: str, address: str | None, workers: int | None) -> None:
-    """Raise for an engine that there is not, or options that belong to the other one."""
     if engine not in ("local", "ray"):
         raise InputError(f"--engine must be local or ray. Got '{engine}'.")
     if engine == "local" and (address or workers):
         raise InputError("--address and --workers belong to a cluster: add --engine ray.")
+    return Machines(address, workers) if engine == "ray" else None
 
 
 def parse_settings(pairs: list[str]) -> dict[str, Any]:

@@ -50,6 +50,7 @@ def command(
     of quotes, so give two: '"red planet" water -rover'. Exits with 1 where nothing is
     found.
     """
+    from vdsh.codes import from_hex
     from vdsh.store.filters import parse_where
     from vdsh.store.searching import distinct
 
@@ -72,10 +73,10 @@ def command(
                     output.print_answer(line, hits, as_json=as_json)
                     found += len(hits)
         raise typer.Exit(0 if found else 1)
-    if vector is None:
-        query, asked = options.parse_query(words, code), None
-    else:
-        query, asked = " ".join(words or ()), read_query_vector(vector)
+    if vector is None and (not words) == (code is None):
+        raise InputError("Give a text to look for, or a code with --code, and not both.")
+    query: Any = " ".join(words or ()) if code is None else from_hex([code])[0]
+    asked = None if vector is None else read_query_vector(vector)
     with vdsh.open_store(store, create=False, device=device) as opened:
         if radius is None:
             how: Any = {"vector": asked, "where": filters, "rank": rank, "strict": strict}

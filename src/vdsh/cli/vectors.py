@@ -43,15 +43,6 @@ def read_query_vector(given: str) -> Any:
         ) from None
 
 
-def embed_with_bar(texts: "Sequence[str]", model: str, *, quiet: bool) -> Any:
-    """Embed texts, with a bar; what was embedded before is taken from the cache."""
-    from vdsh.embed import embed
-    from vdsh.progress import show_progress
-
-    with show_progress("embedding", len(texts), enabled=not quiet) as show:
-        return embed(texts, model, progress=show)
-
-
 def read_file(given: str) -> Any:
     """Read all vectors of a file."""
     import numpy as np
