@@ -221,19 +221,15 @@ def _read(
     store: "Store", chosen: Sequence[int], report: Progress
 ) -> tuple[list[str], list[str], list[str | None], "Scores", list[dict[str, Any]]]:
     """Read id, title, first label and fields of the documents in these places; encode them."""
-    wanted = set(chosen)
-    ids, titles, labels, parts, fields = [], [], [], [], list[dict[str, Any]]()
-    first = 0
+    wanted, first, rows, parts = set(chosen), 0, list[tuple[Any, ...]](), []
     for batch in store.documents():
         some = [document for row, document in enumerate(batch, first) if row in wanted]
         first += len(batch)
         if some:
             parts.append(store.model.topic.scores([document.text for document in some]))
-            ids += [document.id for document in some]
-            titles += [title(document) for document in some]
-            labels += [document.labels[0] if document.labels else None for document in some]
-            fields += [document.metadata for document in some]
-        report("reading documents", len(ids), len(chosen))
+            rows += [(d.id, title(d), d.labels[0] if d.labels else None, d.metadata) for d in some]
+        report("reading documents", len(rows), len(chosen))
+    ids, titles, labels, fields = (list(column) for column in zip(*rows, strict=True))
     return ids, titles, labels, np.concatenate(parts), fields
 
 

@@ -14,7 +14,7 @@ from vdsh.errors import InputError, MissingFileError, suggest
 from vdsh.files import check_new
 
 if TYPE_CHECKING:
-    from vdsh.evaluation import Evaluation, QueryEvaluation, Ranking
+    from vdsh.evaluation import QueryEvaluation, Ranking
 
 Labelled = tuple[list[str], list[Any]]
 EXAMPLE = "Example: vdsh research evaluate news-model 20newsgroups --against other-model"
@@ -113,8 +113,16 @@ def _report(
 ) -> dict[str, list[float]]:
     """Measure one model, or two side by side; give the first one's values of each query."""
     from vdsh.evaluation import compare
+    from vdsh.evaluation.protocol import evaluate_among, evaluate_codes
 
-    found = [_measure(hasher, asked, searched, k, radius) for _, hasher in hashers]
+    found = []
+    for _, hasher in hashers:
+        given = hasher.encode(asked[0]), asked[1]
+        if searched is None:
+            found.append(evaluate_among(*given, k=k, radius=radius))
+        else:
+            others = hasher.encode(searched[0]), searched[1]
+            found.append(evaluate_codes(*given, *others, k=k, radius=radius))
     first, means = found[0], [each.means for each in found]
     if first.k < k:
         said = f"Only {first.k} documents can be found, so k is {first.k} instead of {k}."
@@ -139,19 +147,6 @@ def _report(
         )
     say(facts, first.sizes, *aligned(rows), *difference, as_json=as_json)
     return {name: each.round(6).tolist() for name, each in first.values.items()}
-
-
-def _measure(
-    hasher: "vdsh.TextHasher", queries: Labelled, documents: Labelled | None, k: int, radius: int
-) -> "Evaluation":
-    from vdsh.evaluation.protocol import evaluate_among, evaluate_codes
-
-    codes = hasher.encode(queries[0])
-    if documents is None:
-        return evaluate_among(codes, queries[1], k=k, radius=radius)
-    return evaluate_codes(
-        codes, queries[1], hasher.encode(documents[0]), documents[1], k=k, radius=radius
-    )
 
 
 def _report_queries(
