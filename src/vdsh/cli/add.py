@@ -83,7 +83,8 @@ def add(
         embed_texts(["a text"], embed)  # or say that it cannot
     with vdsh.open_store(store) as opened, catch_warnings():
         simplefilter("ignore", EmptyDocumentWarning)  # their words are found all the same
-        given = _options(opened, reading, include, exclude, embed)
+        others = {"include": include, "exclude": exclude, "embed": embed}
+        given = _options(opened, reading, others)
         before = given.pop("embed", None)
         embed = embed or (None if opened.n_bits else before)
         count = TextColumn("{task.fields[count]:,} documents")
@@ -119,17 +120,10 @@ def learn(
     say({"store": path, "documents": n, "bits": n_bits}, line, as_json=as_json)
 
 
-def _options(
-    store: "Store",
-    reading: options.Reading,
-    include: list[str] | None,
-    exclude: list[str] | None,
-    embed: str | None,
-) -> dict[str, Any]:
+def _options(store: "Store", reading: options.Reading, others: dict[str, Any]) -> dict[str, Any]:
     """Take the options given now, then those of earlier runs, and remember them."""
     plain = options.BY_DEFAULT._asdict()
     new = {name: value for name, value in reading._asdict().items() if value != plain[name]}
-    others = {"include": include, "exclude": exclude, "embed": embed}
     new |= {name: value for name, value in others.items() if value}
     before = store.remembered(KEPT)
     if new:

@@ -1,6 +1,7 @@
 """`vdsh evaluate`: how well codes find documents of the same label, or a store what is asked."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,8 @@ from vdsh.errors import InputError, MissingFileError, suggest
 from vdsh.files import check_new
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from vdsh.evaluation import QueryEvaluation, Ranking
 
 Labelled = tuple[list[str], list[Any]]
@@ -63,7 +66,13 @@ def command(
     if queries is not None:
         if data or database or against:
             raise InputError("--queries search a store: leave out DATA, --database and --against.")
-        values = _report_queries(model, queries, qrels, k, reading, as_json=as_json, quiet=quiet)
+        found = _ask(model, queries, qrels, k, reading, quiet)
+        if as_json:
+            say(_query_facts(found), as_json=True)
+        else:
+            _print_queries(found)
+        values: dict[str, Any] = {"queries": [query.text for query in found.queries]}
+        values |= {row.name: _rounded(row.values) for row in found.rows}
     elif qrels is not None or data is None:
         raise InputError("Give labelled documents or a corpus as DATA, or queries with --queries.")
     else:
@@ -146,20 +155,13 @@ def _report(
             f"p = {tested.p_value:.2g}"
         )
     say(facts, first.sizes, *aligned(rows), *difference, as_json=as_json)
-    return {name: each.round(6).tolist() for name, each in first.values.items()}
+    return _rounded(first.values)
 
 
-def _report_queries(
-    store: str,
-    queries: str,
-    qrels: str | None,
-    k: int,
-    reading: options.Reading,
-    *,
-    as_json: bool,
-    quiet: bool,
-) -> dict[str, Any]:
-    """Search with the queries of a file, print how good it was, give each query's values."""
+def _ask(
+    store: str, queries: str, qrels: str | None, k: int, reading: options.Reading, quiet: bool
+) -> "QueryEvaluation":
+    """Search with the queries of a file."""
     from rich.progress import MofNCompleteColumn
 
     from vdsh.evaluation import evaluate_queries, read_queries
@@ -180,16 +182,11 @@ def _report_queries(
                 tasks[what] = bar.add_task(what, total=total)
             bar.update(tasks[what], completed=done)
 
-        found = evaluate_queries(opened, given, k=k, progress=show)
-    if as_json:
-        say(_query_facts(found), as_json=True)
-    else:
-        _print_queries(found)
-    values = {
-        row.name: {name: each.round(6).tolist() for name, each in row.values.items()}
-        for row in found.rows
-    }
-    return {"queries": [query.text for query in found.queries], **values}
+        return evaluate_queries(opened, given, k=k, progress=show)
+
+
+def _rounded(values: "Mapping[str, NDArray[Any]]") -> dict[str, list[float]]:
+    return {name: each.round(6).tolist() for name, each in values.items()}
 
 
 def _query_facts(found: "QueryEvaluation") -> dict[str, Any]:
