@@ -6,7 +6,7 @@ without pickle. A new text is placed among its nearest documents, without moving
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -96,7 +96,11 @@ def make_map(
     n_documents = store.count()
     if not n_documents:
         raise InputError("The store is empty, so there is nothing to map. Index documents first.")
-    ids, titles, first, scores, rest = _read(store, _choose(n_documents, limit, seed), report)
+    chosen: Collection[int] = range(n_documents)
+    if n_documents > limit:
+        rows = np.random.default_rng(seed).choice(n_documents, limit, replace=False)
+        chosen = set(rows.tolist())
+    ids, titles, first, scores, rest = _read(store, chosen, report)
     names = sorted({label for label in first if label is not None})
     numbers = {label: number for number, label in enumerate(names)}
     return CorpusMap(
@@ -210,20 +214,13 @@ def _check_parts(found: CorpusMap) -> None:
     orjson.dumps([*texts, found.facts, found.fields])  # or no service could answer with it
 
 
-def _choose(n_documents: int, limit: int, seed: int) -> Sequence[int]:
-    if n_documents <= limit:
-        return range(n_documents)
-    rows = np.random.default_rng(seed).choice(n_documents, limit, replace=False)
-    return np.sort(rows).tolist()  # type: ignore[no-any-return]
-
-
 def _read(
-    store: "Store", chosen: Sequence[int], report: Progress
+    store: "Store", chosen: Collection[int], report: Progress
 ) -> tuple[list[str], list[str], list[str | None], "Scores", list[dict[str, Any]]]:
     """Read id, title, first label and fields of the documents in these places; encode them."""
-    wanted, first, rows, parts = set(chosen), 0, list[tuple[Any, ...]](), []
+    first, rows, parts = 0, list[tuple[Any, ...]](), []
     for batch in store.documents():
-        some = [document for row, document in enumerate(batch, first) if row in wanted]
+        some = [document for row, document in enumerate(batch, first) if row in chosen]
         first += len(batch)
         if some:
             parts.append(store.model.topic.scores([document.text for document in some]))

@@ -183,11 +183,8 @@ def _shared(model: Model, a: Pushes, b: Pushes) -> list[SharedWord]:
     terms, in_a, in_b = np.intersect1d(a.terms, b.terms, return_indices=True)
     both = np.maximum(np.minimum(a.towards[in_a], b.towards[in_b]), 0)  # (n_shared, n_bits)
     both[:, a.values != b.values] = 0
-    words = [model.words[term] for term in terms]
-    found = [_word(word, row) for word, row in zip(words, both, strict=True) if row.any()]
+    found = []
+    for term, row in zip(terms, both, strict=True):
+        if bits := [int(j) for j in np.argsort(-row, kind="stable") if row[j] > 0]:
+            found.append(SharedWord(model.words[term], float(row.sum()), bits))
     return sorted(found, key=lambda word: -word.weight)
-
-
-def _word(word: str, effects: Scores) -> SharedWord:
-    order = np.argsort(-effects, kind="stable")
-    return SharedWord(word, float(effects.sum()), [int(j) for j in order if effects[j] > 0])
