@@ -145,9 +145,6 @@ class TextHasher(Estimator):
         bar = (
             training_bar(enabled=progress) if isinstance(progress, bool) else nullcontext(progress)
         )
-        taught: dict[str, Any] = {}
-        if vectors is not None:
-            taught["vectors"] = {"source": vectors_source, "dimensions": len(vectors[0])}
         with bar as report:
             vectorizer.fit(texts)
             if begin is not None:
@@ -160,6 +157,9 @@ class TextHasher(Estimator):
                 given["start"] = WarmStart.of(begin, vectorizer.vocabulary_)
             hasher.fit(counts, labels, **given, progress=report)
         self.vectorizer_, self.hasher_ = vectorizer, hasher
+        taught: dict[str, Any] = {}
+        if vectors is not None:
+            taught["vectors"] = {"source": vectors_source, "dimensions": len(vectors[0])}
         self.model_ = self._learned(
             {
                 "source": source,

@@ -100,11 +100,10 @@ def made_up_documents(model: Model) -> Counts:
     frequency = document_frequencies(model)
     if frequency is None:
         frequency = np.full(len(model.words), min(1, 50 / len(model.words)), np.float32)
-    rows = [np.flatnonzero(rng.uniform(size=len(frequency)) < frequency) for _ in range(_DOCUMENTS)]
-    indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int32)
-    terms = np.concatenate(rows).astype(np.int32)
-    shape = (len(rows), len(frequency))
-    return model.weigh(Counts(np.ones(len(terms), np.float32), terms, indptr, shape))
+    has = rng.uniform(size=(_DOCUMENTS, len(frequency))) < frequency
+    indptr = np.concatenate([[0], np.cumsum(has.sum(axis=1))]).astype(np.int32)
+    terms = np.nonzero(has)[1].astype(np.int32)
+    return model.weigh(Counts(np.ones(len(terms), np.float32), terms, indptr, has.shape))
 
 
 def _alone(model: Model) -> Scores:
