@@ -157,22 +157,23 @@ class TextHasher(Estimator):
                 given["start"] = WarmStart.of(begin, vectorizer.vocabulary_)
             hasher.fit(counts, labels, **given, progress=report)
         self.vectorizer_, self.hasher_ = vectorizer, hasher
-        taught: dict[str, Any] = {}
+        facts: dict[str, Any] = {
+            "source": source,
+            "documents": counts.shape[0],
+            "validation_documents": 0 if held_out is None else held_out[0].shape[0],
+            "terms": counts.shape[1],
+            "words_per_document": float(counts.sum() / counts.shape[0]),
+            "created": _now(),
+        } | sampled
         if vectors is not None:
-            taught["vectors"] = {"source": vectors_source, "dimensions": len(vectors[0])}
-        self.model_ = self._learned(
-            {
-                "source": source,
-                "documents": counts.shape[0],
-                "validation_documents": 0 if held_out is None else held_out[0].shape[0],
-                "terms": counts.shape[1],
-                "words_per_document": float(counts.sum() / counts.shape[0]),
-                "created": _now(),
+            facts["vectors"] = {"source": vectors_source, "dimensions": len(vectors[0])}
+        if begin is not None:
+            facts["started"] = {
+                "fingerprint": begin.fingerprint,
+                "documents": begin.training["documents"],
+                "terms": len(begin.words),
             }
-            | sampled
-            | taught
-            | ({} if begin is None else {"started": _about_start(begin)})
-        )
+        self.model_ = self._learned(facts)
         self.model_.profile = make_profile(self.model_, texts, validation, begin)
         if hasher.n_distinct_codes_ == 1:
             warnings.warn(
@@ -351,14 +352,6 @@ def _draw(most: int | None, texts: Sequence[str], labels: Any, vectors: Any) -> 
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _about_start(model: Model) -> dict[str, Any]:
-    return {
-        "fingerprint": model.fingerprint,
-        "documents": model.training["documents"],
-        "terms": len(model.words),
-    }
 
 
 def _count_empty(counts: csr_array) -> int:
