@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from vdsh.evaluation import QueryEvaluation, Ranking
 
 Labelled = tuple[list[str], list[Any]]
+Given = tuple[Labelled, Labelled | None]  # those that search, and those that are searched
 EXAMPLE = "Example: vdsh research evaluate news-model 20newsgroups --against other-model"
 _SURE = 0.05  # a p-value below says that a difference is more than luck
 
@@ -77,8 +78,8 @@ def command(
         raise InputError("Give labelled documents or a corpus as DATA, or queries with --queries.")
     else:
         hashers = [(path, vdsh.TextHasher.load(path)) for path in filter(None, [model, against])]
-        asked, searched = _read(data, database, root, seed, reading, quiet=quiet)
-        values = _report(hashers, asked, searched, k, radius, as_json=as_json)
+        texts = _read(data, database, root, seed, reading, quiet=quiet)
+        values = _report(hashers, texts, k, radius, as_json)
     if per_query:
         with output(per_query, force=force) as file:
             file.write(json.dumps(values) + "\n")
@@ -92,7 +93,7 @@ def _read(
     reading: options.Reading,
     *,
     quiet: bool,
-) -> tuple[Labelled, Labelled | None]:
+) -> Given:
     """Read the documents that search, and those that are searched where they are others."""
     from vdsh.datasets import DATASETS, load
 
@@ -112,26 +113,20 @@ def _read(
 
 
 def _report(
-    hashers: "list[tuple[str, vdsh.TextHasher]]",
-    asked: Labelled,
-    searched: Labelled | None,
-    k: int,
-    radius: int,
-    *,
-    as_json: bool,
+    hashers: "list[tuple[str, vdsh.TextHasher]]", given: Given, k: int, radius: int, as_json: bool
 ) -> dict[str, list[float]]:
     """Measure one model, or two side by side; give the first one's values of each query."""
     from vdsh.evaluation import compare
     from vdsh.evaluation.protocol import evaluate_among, evaluate_codes
 
-    found = []
+    (asked, searched), found = given, []
     for _, hasher in hashers:
-        given = hasher.encode(asked[0]), asked[1]
+        queries = hasher.encode(asked[0]), asked[1]
         if searched is None:
-            found.append(evaluate_among(*given, k=k, radius=radius))
+            found.append(evaluate_among(*queries, k=k, radius=radius))
         else:
             others = hasher.encode(searched[0]), searched[1]
-            found.append(evaluate_codes(*given, *others, k=k, radius=radius))
+            found.append(evaluate_codes(*queries, *others, k=k, radius=radius))
     first, means = found[0], [each.means for each in found]
     if first.k < k:
         said = f"Only {first.k} documents can be found, so k is {first.k} instead of {k}."

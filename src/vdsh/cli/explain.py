@@ -1,7 +1,7 @@
 """`vdsh explain` and `sample`: what bits say, why texts have their codes, what a model imagines."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import vdsh
 from vdsh.cli import options
@@ -80,16 +80,8 @@ def sample(
     from vdsh.explain import as_fields
     from vdsh.explain import sample as draw
 
-    draws = draw(
-        vdsh.Model.load(model),
-        n,
-        code=code,
-        text=text,
-        n_words=words,
-        length=length,
-        random_state=seed,
-    )
-    for i, drawn in enumerate(draws, 1):
+    how: dict[str, Any] = {"code": code, "text": text, "n_words": words, "length": length}
+    for i, drawn in enumerate(draw(vdsh.Model.load(model), n, random_state=seed, **how), 1):
         say(
             as_fields(drawn),
             f"draw {i}, code {drawn.code}",

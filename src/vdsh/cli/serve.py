@@ -13,8 +13,6 @@ EXAMPLES = {
     "mcp": "Example: claude mcp add notes -- vdsh mcp notes-store",
 }
 PACKAGES = ("fastapi", "uvicorn", "httptools", "prometheus_client", "fastapi_offline")
-
-
 Stores = Annotated[list[str], argument("Folders or URLs of stores.")]
 Names = Annotated[
     list[str] | None,
