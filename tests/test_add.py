@@ -198,7 +198,7 @@ def test_two_runs_at_once_say_so(place, notes):
 
 
 def test_a_file_that_changes_while_it_is_read_is_read_again(store, notes, monkeypatch):
-    import vdsh.adding as adding
+    import vdsh.documents.folder as folder
 
     def read(path, **how):
         found = read_file(path, **how)
@@ -206,9 +206,9 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(store, notes, monkey
             path.write_text("a blue moon, later")
         return found
 
-    read_file = adding.read_file
+    read_file = folder.read_file
     with monkeypatch.context() as patch:
-        patch.setattr(adding, "read_file", read)
+        patch.setattr(folder, "read_file", read)
         add_files(store, [notes])
     assert add_files(store, [notes]).changed == 1
     assert store.get("notes/moon.txt").text == "a blue moon, later"

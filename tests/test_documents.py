@@ -307,7 +307,7 @@ def test_json_without_orjson_behaves_the_same(tmp_path, monkeypatch, line):
             return str(error)
 
     fast = outcome()
-    monkeypatch.setattr(values, "_loads", json.loads)
+    monkeypatch.setattr(values, "orjson", json)
     assert outcome() == fast
 
 

@@ -9,15 +9,16 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from vdsh.documents import Document, read_documents
-from vdsh.documents.document import BATCH
-from vdsh.documents.folder import FoundFile, Skipped, find_files
+from vdsh.documents.document import in_batches
+from vdsh.documents.folder import FoundFile, Skipped, find_files, read_found
 from vdsh.documents.reader import holds_records
-from vdsh.documents.readers import UnreadableError, read_file
+from vdsh.documents.readers import UnreadableError
 from vdsh.documents.source import MAX_DOCUMENT_SIZE
 from vdsh.errors import InputError, MissingFileError, WriteError
 from vdsh.files import lock
@@ -79,47 +80,32 @@ def add_files(
 ) -> Added:
     """Add the documents of files and folders, replace what changed, remove what has vanished.
 
-    Parameters
-    ----------
-    store : Store
-    paths : iterable of path
-        Folders and files: each file is a document; of JSONL, CSV, TSV and Parquet that are named
-        here each record. "-" reads JSON lines from standard input.
-    include, exclude : sequence of str
-        Patterns of files in folders; see `vdsh.documents.folder.find_files`.
-    keep : bool, default=False
-        Keep documents whose file or record has vanished.
-    reading : mapping, optional
-        Settings of `read_documents`. Without a `text_field` it is guessed, once for each file.
-    progress : callable, optional
-        Called with the number of documents that were looked at.
+    Each file is a document; of JSONL, CSV, TSV and Parquet that are named here each record is. "-"
+    reads JSON lines from standard input. `include` and `exclude` are for `find_files`, `reading`
+    for `read_documents`; without a `text_field` it is guessed, once for each file. `keep` keeps
+    what has vanished. `progress` is called with the number of documents that were looked at.
     """
     given = check_paths(paths)
     with _alone(store):
-        run = _Run(store, dict(reading or {}), include, exclude, keep, progress or (lambda _: None))
+        patterns = {"include": include, "exclude": exclude}
+        run = _Run(store, dict(reading or {}), patterns, keep, progress or (lambda _: None))
         for path in given:
             run.add(path)
     return Added(run.added, run.changed, run.removed, run.unchanged, run.skipped, run.guessed)
 
 
+@dataclass
 class _Run:
     """One run over some roots; it counts."""
 
-    def __init__(
-        self,
-        store: Store,
-        reading: dict[str, Any],
-        include: Sequence[str],
-        exclude: Sequence[str],
-        keep: bool,
-        progress: Callable[[int], None],
-    ) -> None:
-        self.store, self.reading, self.keep, self.progress = store, reading, keep, progress
-        self.found_by = {"include": include, "exclude": exclude}
-        self.found_by["follow"] = reading.get("follow", False)
-        self.added = self.changed = self.removed = self.unchanged = 0
-        self.skipped: dict[str, list[str]] = {}
-        self.guessed: dict[str, tuple[str, ...]] = {}
+    store: Store
+    reading: dict[str, Any]
+    patterns: dict[str, Sequence[str]]
+    keep: bool
+    progress: Callable[[int], None]
+    added = changed = removed = unchanged = 0
+    skipped: dict[str, list[str]] = field(default_factory=dict)
+    guessed: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def add(self, path: str) -> None:
         """Add what a root holds."""
@@ -158,7 +144,8 @@ class _Run:
 
     def _files(self, root: str, known: Mapping[str, str]) -> Iterator[_Item]:
         """Yield a document for each file, and read what may have changed."""
-        for found in find_files([root], **self.found_by):  # type: ignore[arg-type]
+        follow = self.reading.get("follow", False)
+        for found in find_files([root], **self.patterns, follow=follow):
             try:
                 if isinstance(found, Skipped):
                     raise UnreadableError(found.reason)
@@ -172,14 +159,11 @@ class _Run:
             return _Item(found.id, mark, None)
         encoding = self.reading.get("encoding", "utf-8")
         limit = self.reading.get("max_document_size", MAX_DOCUMENT_SIZE)
-        text, title = read_file(found.path, encoding=encoding, limit=limit)
-        content = _hash(f"{title}\0{text}")
-        folder = found.id.partition("/")[2].rpartition("/")[0]
-        metadata = {key: one for key, one in (("folder", folder), ("title", title)) if one}
+        text, fields = read_found(found, encoding, limit)
+        content = _hash(f"{fields.get('title', '')}\0{text}")
         same = mark.rpartition(" ")[2] == content
-        return _Item(
-            found.id, state + content, None if same else Document(found.id, text, None, metadata)
-        )
+        document = None if same else Document(found.id, text, None, fields)
+        return _Item(found.id, state + content, document)
 
     def _new_records(self, path: str, known: Mapping[str, str]) -> Iterator[_Item]:
         for document in self._records(path):
@@ -204,7 +188,7 @@ class _Run:
         Of several records with one id the last stays, as `known` says then.
         """
         seen: set[str] = set()
-        for some in _batches(items):
+        for some in in_batches(items, size=_characters, room=LONG_BATCH):
             batch = {item.id: item for item in some}
             new = {id: item.document for id, item in batch.items() if item.document is not None}
             marks = {id: item.mark for id, item in batch.items() if known.get(id) != item.mark}
@@ -237,17 +221,8 @@ def _hash(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def _batches(items: Iterator[_Item]) -> Iterator[list[_Item]]:
-    batch, n_new, size = list[_Item](), 0, 0
-    for item in items:
-        batch.append(item)
-        n_new += item.document is not None
-        size += len(item.document.text) if item.document else 0
-        if n_new == BATCH or size > LONG_BATCH or len(batch) == 10 * BATCH:
-            yield batch
-            batch, n_new, size = [], 0, 0
-    if batch:
-        yield batch
+def _characters(item: _Item) -> int:
+    return len(item.document.text) if item.document else 0
 
 
 @contextmanager

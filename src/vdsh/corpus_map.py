@@ -6,7 +6,7 @@ without pickle. A new text is placed among its nearest documents, without moving
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -75,7 +75,8 @@ class CorpusMap:
         distances = np.linalg.norm(self.scores - scores, axis=1)
         nearest = np.argsort(distances, kind="stable")[:NEIGHBOURS]
         weights = 1 / (distances[nearest] + 1e-3 * (distances[nearest].mean() + 1e-9))
-        x, y = (_weighted_median(self.points[nearest, axis], weights) for axis in (0, 1))
+        how: Any = {"weights": weights, "method": "inverted_cdf"}
+        x, y = (float(np.quantile(self.points[nearest, axis], 0.5, **how)) for axis in (0, 1))
         return x, y
 
 
@@ -86,27 +87,21 @@ def make_map(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> CorpusMap:
-    """Lay the documents of a store out on a plane.
+    """Lay the documents of a store out on a plane; of a large one `limit`, at random by the seed.
 
-    Parameters
-    ----------
-    limit : int
-        Of a larger store so many documents are taken, at random by the seed.
-    progress : callable, optional
-        Called with what is being done, how much of it is done, and of how much.
-
-    Returns
-    -------
-    CorpusMap
+    `progress` is called with what is being done, how much of it is done, and of how much.
     """
     if limit < 1:
         raise InputError(f"limit must be at least 1. Got {limit}.")
-
     report = progress or (lambda *_: None)
     n_documents = store.count()
     if not n_documents:
         raise InputError("The store is empty, so there is nothing to map. Index documents first.")
-    ids, titles, first, scores, rest = _read(store, _choose(n_documents, limit, seed), report)
+    chosen: Collection[int] = range(n_documents)
+    if n_documents > limit:
+        rows = np.random.default_rng(seed).choice(n_documents, limit, replace=False)
+        chosen = set(rows.tolist())
+    ids, titles, first, scores, rest = _read(store, chosen, report)
     names = sorted({label for label in first if label is not None})
     numbers = {label: number for number, label in enumerate(names)}
     return CorpusMap(
@@ -220,30 +215,19 @@ def _check_parts(found: CorpusMap) -> None:
     orjson.dumps([*texts, found.facts, found.fields])  # or no service could answer with it
 
 
-def _choose(n_documents: int, limit: int, seed: int) -> Sequence[int]:
-    if n_documents <= limit:
-        return range(n_documents)
-    rows = np.random.default_rng(seed).choice(n_documents, limit, replace=False)
-    return np.sort(rows).tolist()  # type: ignore[no-any-return]
-
-
 def _read(
-    store: "Store", chosen: Sequence[int], report: Progress
+    store: "Store", chosen: Collection[int], report: Progress
 ) -> tuple[list[str], list[str], list[str | None], "Scores", list[dict[str, Any]]]:
     """Read id, title, first label and fields of the documents in these places; encode them."""
-    wanted = set(chosen)
-    ids, titles, labels, parts, fields = [], [], [], [], list[dict[str, Any]]()
-    first = 0
+    first, rows, parts = 0, list[tuple[Any, ...]](), []
     for batch in store.documents():
-        some = [document for row, document in enumerate(batch, first) if row in wanted]
+        some = [document for row, document in enumerate(batch, first) if row in chosen]
         first += len(batch)
         if some:
             parts.append(store.model.topic.scores([document.text for document in some]))
-            ids += [document.id for document in some]
-            titles += [title(document) for document in some]
-            labels += [document.labels[0] if document.labels else None for document in some]
-            fields += [document.metadata for document in some]
-        report("reading documents", len(ids), len(chosen))
+            rows += [(d.id, title(d), d.labels[0] if d.labels else None, d.metadata) for d in some]
+        report("reading documents", len(rows), len(chosen))
+    ids, titles, labels, fields = (list(column) for column in zip(*rows, strict=True))
     return ids, titles, labels, np.concatenate(parts), fields
 
 
@@ -253,9 +237,3 @@ def _scale(points: NDArray[np.float64]) -> "Scores":
     half = float((high - low).max()) / 2 or 1.0
     scaled: Scores = ((points - (low + high) / 2) / half).astype(np.float32)
     return scaled
-
-
-def _weighted_median(values: "Scores", weights: "Scores") -> float:
-    order = np.argsort(values)
-    total = np.cumsum(weights[order])
-    return float(values[order][np.searchsorted(total, total[-1] / 2)])

@@ -7,6 +7,7 @@ folder, a thousand texts a file, so that a second run, or one that was interrupt
 import hashlib
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,26 +30,16 @@ def embed(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> Vectors:
-    """Embed texts.
+    """Embed texts by "model2vec:FOLDER" or "sentence-transformers:NAME": float32, a row a text.
 
-    Parameters
-    ----------
-    model : str
-        The package and what it loads: "model2vec:FOLDER", "sentence-transformers:NAME".
-    progress : callable, optional
-        Called with the number of texts done, and of all.
-
-    Returns
-    -------
-    ndarray of float32 of shape (n_texts, n_dimensions)
+    `progress` is called with the number of texts done, and of all.
     """
-    kind, name = parse(model)
     if len(texts) < FEWER:
-        return _checked(_load(kind, name)(list(texts)), len(texts), model)
+        return _make(list(texts), model)
     folder = _kept(model)
     parts = []
     for i in range(0, len(texts), AT_ONCE):
-        parts.append(_embed_some(list(texts[i : i + AT_ONCE]), kind, name, model, folder))
+        parts.append(_embed_some(list(texts[i : i + AT_ONCE]), model, folder))
         if progress is not None:
             progress(min(len(texts), i + AT_ONCE), len(texts))
     return np.concatenate(parts)
@@ -69,7 +60,7 @@ def parse(model: str) -> tuple[str, str]:
     return kind, name
 
 
-def _embed_some(texts: list[str], kind: str, name: str, model: str, folder: Path) -> Vectors:
+def _embed_some(texts: list[str], model: str, folder: Path) -> Vectors:
     digest = hashlib.sha256()
     for text in texts:
         encoded = text.encode("utf-8", "surrogatepass")
@@ -81,19 +72,12 @@ def _embed_some(texts: list[str], kind: str, name: str, model: str, folder: Path
             return found
     except (OSError, ValueError, EOFError):
         pass  # not there, or cut short
-    found = _checked(_load(kind, name)(texts), len(texts), model)
-    _keep(file, found)
-    return found
-
-
-def _keep(file: Path, vectors: Vectors) -> None:
-    """Write vectors for the next time; where that cannot be, they are embedded again."""
-    try:
+    found = _make(texts, model)
+    with suppress(OSError):  # such as a full disk: next time they are embedded again
         file.parent.mkdir(parents=True, exist_ok=True)
         with new_file(file) as draft, open(draft, "wb") as out:
-            np.save(out, vectors)
-    except OSError:  # such as a full disk
-        pass
+            np.save(out, found)
+    return found
 
 
 def _kept(model: str) -> Path:
@@ -107,10 +91,10 @@ def _kept(model: str) -> Path:
     return cache_folder() / "embeddings" / hashlib.sha256(state.encode()).hexdigest()[:16]
 
 
-def _checked(found: Any, n_texts: int, model: str) -> Vectors:
-    vectors = np.asarray(found, np.float32)
-    if vectors.ndim != 2 or len(vectors) != n_texts:
-        raise InputError(f"'{model}' gave an array of {vectors.shape} for {n_texts:,} texts.")
+def _make(texts: list[str], model: str) -> Vectors:
+    vectors = np.asarray(_load(*parse(model))(texts), np.float32)
+    if vectors.ndim != 2 or len(vectors) != len(texts):
+        raise InputError(f"'{model}' gave an array of {vectors.shape} for {len(texts):,} texts.")
     return np.where(np.isfinite(vectors), vectors, np.float32(0))
 
 

@@ -6,7 +6,7 @@ Bits are in one order everywhere: bit 0 of a code is the highest bit of its firs
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -76,27 +76,30 @@ def export_codes(
         files.append(files[0].with_name(f"{files[0].stem}.ids.jsonl"))
     for file in files:
         check_new(file, force=force)
+    n_documents = 0
+
+    def count(more: int) -> None:
+        nonlocal n_documents
+        n_documents += more
+        if progress is not None:
+            progress(n_documents)
+
     with new_files(*files) as drafts:
-        n_documents = FORMATS[to](store, progress, *drafts)
+        FORMATS[to](store, count, *drafts)
     return Exported(str(files[0]), str(files[1]) if files[1:] else None, n_documents)
 
 
 def _write_array(
-    write: Callable[[Codes, Path], None],
-    store: Store,
-    progress: Progress | None,
-    path: Path,
-    ids_path: Path,
-) -> int:
+    write: Callable[[Codes, Path], None], store: Store, count: Progress, path: Path, ids_path: Path
+) -> None:
     """Write all codes as one array, and the ids beside them."""
-    parts, n_documents = [np.zeros((0, store.info()["bits"] // 8), np.uint8)], 0
+    parts = [np.zeros((0, store.info()["bits"] // 8), np.uint8)]
     with ids_path.open("w", encoding="utf-8") as lines:
-        for ids, codes in _counted(store.codes(ROWS), progress):
+        for ids, codes in store.codes(ROWS):
             parts.append(codes)
-            n_documents += len(ids)
             lines.writelines(json.dumps(id, ensure_ascii=False) + "\n" for id in ids)
+            count(len(ids))
     write(np.concatenate(parts), path)
-    return n_documents
 
 
 def _write_faiss(codes: Codes, path: Path) -> None:
@@ -112,17 +115,15 @@ def _write_npy(codes: Codes, path: Path) -> None:
         np.save(file, codes)
 
 
-def _write_hex(store: Store, progress: Progress | None, path: Path) -> int:
-    n_documents = 0
+def _write_hex(store: Store, count: Progress, path: Path) -> None:
     with path.open("w", encoding="utf-8") as file:
-        for ids, codes in _counted(store.codes(ROWS), progress):
+        for ids, codes in store.codes(ROWS):
             lines = zip(ids, to_hex(codes), strict=True)
             file.writelines(f"{id}\t{code}\n" for id, code in lines)
-            n_documents += len(ids)
-    return n_documents
+            count(len(ids))
 
 
-def _write_parquet(store: Store, progress: Progress | None, path: Path) -> int:
+def _write_parquet(store: Store, count: Progress, path: Path) -> None:
     with needing("A Parquet file", "pyarrow", "parquet"):
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -130,9 +131,8 @@ def _write_parquet(store: Store, progress: Progress | None, path: Path) -> int:
     columns = [("id", pa.string()), ("code", code_type), ("text", pa.string())]
     columns += [("labels", pa.list_(pa.string())), ("metadata", pa.string())]
     schema = pa.schema(columns, {EXPORT_MARK: b"store"})  # `vdsh index` knows it again
-    n_documents = 0
     with closing(pq.ParquetWriter(path, schema)) as writer:
-        for documents, codes in _counted(store.entries(batch_size=ROWS), progress):
+        for documents, codes in store.entries(batch_size=ROWS):
             rows = [
                 {
                     "id": document.id,
@@ -144,19 +144,7 @@ def _write_parquet(store: Store, progress: Progress | None, path: Path) -> int:
                 for document, code in zip(documents, codes, strict=True)
             ]
             writer.write_table(pa.Table.from_pylist(rows, schema))
-            n_documents += len(documents)
-    return n_documents
-
-
-def _counted(
-    batches: Iterator[tuple[list[Any], Codes]], progress: Progress | None
-) -> Iterator[tuple[list[Any], Codes]]:
-    n_read = 0
-    for some, codes in batches:
-        n_read += len(some)
-        if progress is not None:
-            progress(n_read)
-        yield some, codes
+            count(len(documents))
 
 
 FORMATS: dict[str, Callable[..., Any]] = {

@@ -6,6 +6,7 @@ from typing import Any
 
 from vdsh.documents import Document
 from vdsh.documents.document import MOST_LEARNED
+from vdsh.embed import Vectors
 from vdsh.embed import embed as embed_texts
 from vdsh.errors import InputError
 from vdsh.evaluation import find_faults, measure_quality
@@ -45,24 +46,10 @@ def fit_texts(
 ) -> TextHasher:
     """Learn a model from texts, and measure its codes on the held-out ones for the model card.
 
-    Where the lesson has a model to start from, it is also counted how many codes change.
-
-    Parameters
-    ----------
-    lesson : Lesson
-        The settings, and what to learn from.
-    machines : Machines, optional
-        A Ray cluster to train on; without it, training runs here.
-    stored : sequence of str, optional
-        Texts of a store whose codes would change; by default those that are learned from.
-    store : str, optional
-        The name of that store, for the model card.
-    sampled_from : int, optional
-        How many documents there are, where the texts are a sample of them.
-    first : bool, default=True
-        Whether this process measures; other processes of a group only train.
-    progress : bool, default=True
-        Draw bars.
+    Where the lesson has a model to start from, it is also counted how many codes change: of the
+    texts that are learned from, or of those `stored` in a `store`, which the card names. On
+    `machines` a Ray cluster trains. `sampled_from` is how many documents there are, where the texts
+    are a sample of them. Of a group of processes only the `first` measures.
     """
     hasher = fit_on_ray(lesson, machines) if machines else lesson.fit(progress=progress)
     if not first:
@@ -121,19 +108,17 @@ def fit_store(
     if embed is None:
         return model
     some = [documents[i].text for i in sample(len(documents), MOST_EMBEDDED)]
-    return JointModel(model, _fit_embedded(some, embed, random_state, progress=progress))
-
-
-def _fit_embedded(
-    texts: list[str], embedder: str, random_state: int, *, progress: bool
-) -> VectorHasher:
-    """Learn to hash what an embedding model makes of texts; ITQ takes a document a bit."""
-    with show_progress("embedding", len(texts), enabled=progress) as show:
-        vectors = embed_texts(texts, embedder, progress=show)
+    vectors = embed_with_bar(some, embed, progress=progress)
     vectors = vectors[vectors.any(axis=1)]
-    n_bits = max(8, min(VECTOR_BITS, len(vectors) // 8 * 8))
-    how: dict[str, Any] = {"embedder": embedder, "source": embedder, "progress": progress}
-    return fit_vectors(vectors, n_bits, random_state=random_state, **how)
+    n_bits = max(8, min(VECTOR_BITS, len(vectors) // 8 * 8))  # ITQ takes a document a bit
+    how: dict[str, Any] = {"embedder": embed, "source": embed, "progress": progress}
+    return JointModel(model, fit_vectors(vectors, n_bits, random_state=random_state, **how))
+
+
+def embed_with_bar(texts: Sequence[str], model: str, *, progress: bool) -> Vectors:
+    """Embed texts, with a bar; what was embedded before is taken from the cache."""
+    with show_progress("embedding", len(texts), enabled=progress) as show:
+        return embed_texts(texts, model, progress=show)
 
 
 def texts_and_labels(documents: Sequence[Document]) -> tuple[list[str], list[Any] | None]:

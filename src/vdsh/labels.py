@@ -51,20 +51,13 @@ def in_common(one: Labels, two: Labels) -> tuple[Labels, Labels]:
 
 
 def read_labels(labels: Any, names: Sequence[str] | None = None) -> Labels:
-    """Turn labels into a sparse 0/1 matrix.
+    """Turn labels, or a 0/1 array of shape (n_docs, n_labels), into a sparse 0/1 matrix.
 
-    Parameters
-    ----------
-    labels : sequence or 0/1 array of shape (n_docs, n_labels)
-        For each document a label, a list of labels, or None when its labels are not known; NaN
-        and what pandas has for missing values mean the same. An empty list says that the
-        document has none of the labels.
-    names : sequence of str, optional
-        The columns to use, in this order; labels not among them are left out.
-        Without it, the sorted labels that occur.
+    For each document there is a label, a list of labels, or None when its labels are not known; NaN
+    and what pandas has for missing values mean the same. An empty list says that the document has
+    none of the labels. `names` are the columns, in this order, labels not among them are left out;
+    without it, the sorted labels that occur.
 
-    Examples
-    --------
     >>> read_labels(["b", ["a", "b"], None]).matrix
     array([[0, 1],
            [1, 1],

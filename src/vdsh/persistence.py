@@ -24,12 +24,8 @@ from vdsh.errors import FolderError, InputError, MissingFileError, OutputExistsE
 from vdsh.files import new_folder
 
 FORMAT = 2  # 1 had models of words and vectors together
-MANIFEST, WEIGHTS, VOCABULARY, CARD = (
-    "manifest.json",
-    "weights.safetensors",
-    "vocabulary.txt",
-    "README.md",
-)
+MANIFEST, WEIGHTS = "manifest.json", "weights.safetensors"
+VOCABULARY, CARD = "vocabulary.txt", "README.md"
 _LARGEST = 1 << 26  # bytes of a manifest: a thousand times what the largest has
 _WRONG = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 # All that a model learns, and the codes and hashes of its profile.

@@ -1,12 +1,12 @@
 """`TextHasher`: texts in, codes out. What the README, the command line and the server use."""
 
-import inspect
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import cached_property
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -84,7 +84,9 @@ class TextHasher(Estimator):
         given = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
         if "model_" not in vars(self):
             return f"TextHasher({given})"
-        return f"<TextHasher({given}), learned from {_describe(self.model_.training)}>"
+        facts = self.model_.training
+        learned = f"{facts['documents']:,} documents and {facts['terms']:,} terms"
+        return f"<TextHasher({given}), learned from {learned}>"
 
     def fit(
         self,
@@ -155,19 +157,23 @@ class TextHasher(Estimator):
                 given["start"] = WarmStart.of(begin, vectorizer.vocabulary_)
             hasher.fit(counts, labels, **given, progress=report)
         self.vectorizer_, self.hasher_ = vectorizer, hasher
-        self.model_ = self._learned(
-            {
-                "source": source,
-                "documents": counts.shape[0],
-                "validation_documents": 0 if held_out is None else held_out[0].shape[0],
-                "terms": counts.shape[1],
-                "words_per_document": float(counts.sum() / counts.shape[0]),
-                "created": _now(),
+        facts: dict[str, Any] = {
+            "source": source,
+            "documents": counts.shape[0],
+            "validation_documents": 0 if held_out is None else held_out[0].shape[0],
+            "terms": counts.shape[1],
+            "words_per_document": float(counts.sum() / counts.shape[0]),
+            "created": _now(),
+        } | sampled
+        if vectors is not None:
+            facts["vectors"] = {"source": vectors_source, "dimensions": len(vectors[0])}
+        if begin is not None:
+            facts["started"] = {
+                "fingerprint": begin.fingerprint,
+                "documents": begin.training["documents"],
+                "terms": len(begin.words),
             }
-            | sampled
-            | ({} if vectors is None else {"vectors": _about_vectors(vectors, vectors_source)})
-            | ({} if begin is None else {"started": _about_start(begin)})
-        )
+        self.model_ = self._learned(facts)
         self.model_.profile = make_profile(self.model_, texts, validation, begin)
         if hasher.n_distinct_codes_ == 1:
             warnings.warn(
@@ -320,7 +326,8 @@ class TextHasher(Estimator):
         if self.model not in HASHERS:
             raise InputError(f"No model '{self.model}'. {suggest(self.model, list(HASHERS))}")
         kind = HASHERS[self.model]
-        of_text, of_hasher = _settings(BagOfWords), _settings(kind) - set(_OWN)
+        of_text, of_hasher = (set(signature(one).parameters) for one in (BagOfWords, kind))
+        of_hasher -= set(_OWN)
         for name in self.settings:
             if name not in of_text | of_hasher:
                 known = sorted(of_text | of_hasher)
@@ -343,32 +350,12 @@ def _draw(most: int | None, texts: Sequence[str], labels: Any, vectors: Any) -> 
     return tuple(take(part, sorted(rows)) for part in (texts, labels, vectors))
 
 
-def _describe(training: Mapping[str, Any]) -> str:
-    return f"{training['documents']:,} documents and {training['terms']:,} terms"
-
-
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _about_vectors(vectors: Any, source: str) -> dict[str, Any]:
-    return {"source": source, "dimensions": len(vectors[0])}
-
-
-def _about_start(model: Model) -> dict[str, Any]:
-    return {
-        "fingerprint": model.fingerprint,
-        "documents": model.training["documents"],
-        "terms": len(model.words),
-    }
-
-
 def _count_empty(counts: csr_array) -> int:
     return int((np.diff(counts.indptr) == 0).sum())
-
-
-def _settings(kind: type) -> set[str]:
-    return set(inspect.signature(kind).parameters)
 
 
 def _held_out(vectorizer: BagOfWords, validation: Any) -> tuple[csr_array, Any] | None:

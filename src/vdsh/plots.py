@@ -1,6 +1,6 @@
 """Rows to figures: lines, bars and maps, drawn with matplotlib; maps laid out with openTSNE."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,39 +17,27 @@ _FEW = 1000
 
 
 def lines(panels: Panels, xs: Sequence[int], path: Path, *, x: str, y: str) -> None:
-    """Draw one panel a key, one line a series; x is spaced evenly.
-
-    Parameters
-    ----------
-    panels : {panel: {series: values}}
-        None where a value is missing.
-    xs : sequence of int
-        What the values stand above.
-    """
-    figure, axes = _grid(len(panels))
-    for axis, (title, series) in zip(axes, panels.items(), strict=False):
+    """Draw one panel a key, one line a series over `xs`, spaced evenly; None is a missing value."""
+    for axis, series in _drawn(panels, path):
         for number, (name, values) in enumerate(series.items()):
             marker = _MARKERS[number % len(_MARKERS)]
             heights = np.array(values, float)  # a gap where a value is missing
             axis.plot(range(len(xs)), heights, marker=marker, ms=4, lw=1.3, label=name)
         axis.set_xticks(range(len(xs)), [str(value) for value in xs])
-        axis.set(title=title, xlabel=x, ylabel=y, ylim=(0, 1))
+        axis.set(xlabel=x, ylabel=y, ylim=(0, 1))
         axis.grid(alpha=0.3)
-    _finish(figure, axes, path)
 
 
 def bars(panels: Panels, names: Sequence[str], path: Path, *, y: str) -> None:
     """Draw one panel a key, a group of bars a series, a bar a name."""
-    figure, axes = _grid(len(panels))
-    for axis, (title, series) in zip(axes, panels.items(), strict=False):
+    for axis, series in _drawn(panels, path):
         for number, name in enumerate(names):
             values = np.array([values[number] for values in series.values()], float)
             places = np.arange(len(series)) + 0.25 * (number - (len(names) - 1) / 2)
             drawn = axis.bar(places, np.nan_to_num(values), 0.24, label=name)
             axis.bar_label(drawn, [f"{value:.2f}" for value in values], fontsize=6)
         axis.set_xticks(range(len(series)), list(series))
-        axis.set(title=title, ylabel=y, ylim=(0, 1.05))
-    _finish(figure, axes, path)
+        axis.set(ylabel=y, ylim=(0, 1.05))
 
 
 def maps(
@@ -58,40 +46,23 @@ def maps(
     notes: Mapping[int, str],
     path: Path,
 ) -> None:
-    """Draw points coloured by label, one panel a key, with some points called out.
-
-    Parameters
-    ----------
-    panels : {title: ndarray of shape (n, 2)}
-    labels : sequence of str
-        One a point.
-    notes : {row: text}
-        The points to name.
-    """
-    figure, axes = _grid(len(panels), size=5)
-    from matplotlib import colormaps
-
+    """Draw points of shape (n, 2) coloured by label, a panel a key; `notes` names rows."""
     names = sorted(set(labels))
     colours = np.array([names.index(label) for label in labels])
-    for axis, (title, points) in zip(axes, panels.items(), strict=False):
+    with needing("A figure", "matplotlib", "plots"):
+        from matplotlib import colormaps
+    for axis, points in _drawn(panels, path, size=5):
         for number, name in enumerate(names):
             of_label = points[colours == number]
             colour = colormaps["tab20"](number % 20)
             axis.scatter(*of_label.T, s=5, color=colour, label=name, linewidths=0)
-        _call_out(axis, points, notes)
-        axis.set(title=title, xticks=[], yticks=[])
-    _finish(figure, axes, path)
-
-
-def _call_out(axis: Any, points: NDArray[np.float64], notes: Mapping[int, str]) -> None:
-    """Write numbers beside some points, and below what they stand for."""
-    for number, row in enumerate(notes, 1):
-        axis.scatter(*points[row], s=50, facecolors="none", edgecolors="black")
-        axis.annotate(
-            str(number), points[row], (6, 6), textcoords="offset points", weight="bold", fontsize=11
-        )
-    lines = [f"{number}: {text}" for number, text in enumerate(notes.values(), 1)]
-    axis.set_xlabel("\n".join(lines), loc="left", fontsize=8)
+        for number, row in enumerate(notes, 1):
+            axis.scatter(*points[row], s=50, facecolors="none", edgecolors="black")
+            how = {"textcoords": "offset points", "weight": "bold", "fontsize": 11}
+            axis.annotate(str(number), points[row], (6, 6), **how)
+        below = [f"{number}: {text}" for number, text in enumerate(notes.values(), 1)]
+        axis.set_xlabel("\n".join(below), loc="left", fontsize=8)
+        axis.set(xticks=[], yticks=[])
 
 
 def lay_out(
@@ -127,21 +98,21 @@ def lay_out(
     return np.asarray(tsne.fit(vectors), np.float64)
 
 
-def _grid(n_panels: int, size: float = 3.4) -> tuple[Any, list[Any]]:
+def _drawn(panels: Mapping[str, Any], path: Path, size: float = 3.4) -> Iterator[tuple[Any, Any]]:
+    """Give an empty panel for each key, with what belongs there; write the figure in the end."""
     with needing("A figure", "matplotlib", "plots"):
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-    columns = min(2, n_panels)
-    rows = -(-n_panels // columns)
+    columns = min(2, len(panels))
+    rows = -(-len(panels) // columns)
     figure = Figure(figsize=(1.5 * size * columns, size * rows), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
-    for unused in axes[n_panels:]:
+    for axis, (title, drawn) in zip(axes, panels.items(), strict=False):
+        axis.set(title=title)
+        yield axis, drawn
+    for unused in axes[len(panels) :]:
         unused.remove()
-    return figure, axes[:n_panels]
-
-
-def _finish(figure: Any, axes: Sequence[Any], path: Path) -> None:
     handles, names = axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=5, fontsize=8, markerscale=1.5)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -74,14 +74,6 @@ class _Lines(Progress):
     def update(self, task_id: TaskID, **fields: Any) -> None:
         """Note how far a task is, and say it if nothing was said for long."""
         super().update(task_id, **fields)
-        self._say(task_id)
-
-    def advance(self, task_id: TaskID, advance: float = 1) -> None:
-        """Note a step of a task, and say it if nothing was said for long."""
-        super().advance(task_id, advance)
-        self._say(task_id)
-
-    def _say(self, task_id: TaskID) -> None:
         if time.monotonic() - self._last < SECONDS:
             return
         self._last = time.monotonic()
@@ -89,6 +81,10 @@ class _Lines(Progress):
         columns = (column for column in self.columns if isinstance(column, ProgressColumn))
         words = " ".join(filter(None, (str(column.render(task)) for column in columns)))
         print(words, file=sys.stderr, flush=True)  # noqa: T201
+
+    def advance(self, task_id: TaskID, advance: float = 1) -> None:
+        """Note a step of a task."""
+        self.update(task_id, advance=advance)
 
 
 class _Left(TimeRemainingColumn):
@@ -152,9 +148,8 @@ def reading_bar(
 ) -> Iterator[Iterator["Document"]]:
     """Yield the reader's documents; show how many were read, and the time left if it is known."""
     with progress_bar(TextColumn("{task.fields[count]:,} documents"), enabled=enabled) as bar:
-        task = bar.add_task(
-            description, total=1.0 if reader.fraction is not None else None, count=0
-        )
+        total = None if reader.fraction is None else 1.0
+        task = bar.add_task(description, total=total, count=0)
 
         def documents() -> Iterator["Document"]:
             for count, document in enumerate(reader, 1):

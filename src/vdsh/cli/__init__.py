@@ -135,16 +135,11 @@ def main() -> None:
         options.use_one_thread()
         gc.set_threshold(100_000)  # what is imported is no garbage: 25 milliseconds
     try:
-        make_app(_needed(verb, inner))(prog_name="vdsh")
+        named = [verb, inner] if verb == "research" and inner in RESEARCH else [verb]
+        is_enough = verb in VERBS and (verb != "research" or inner in RESEARCH)
+        make_app(named if is_enough else VERBS)(prog_name="vdsh")
     finally:
         gc.freeze()  # all goes with the process: searching it for garbage took 0.3 s with numba
-
-
-def _needed(verb: str, inner: str) -> list[str]:
-    """Choose the verbs to import: one, where it is named."""
-    if verb == "research":
-        return [verb, inner] if inner in RESEARCH else VERBS
-    return [verb] if verb in VERBS else VERBS
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,9 @@ from warnings import catch_warnings, simplefilter
 
 import typer
 
+import vdsh
 from vdsh.cli import options
+from vdsh.cli.options import argument, option
 from vdsh.cli.output import say
 from vdsh.errors import InputError, VdshError
 
@@ -23,14 +25,13 @@ KEPT = "add/"  # where the store remembers the options below
 GROWN = 1.5  # times the documents that the model learned from
 LEAST = 50  # new documents, to say whether they drifted
 MOST_NAMED = 3  # files in a sentence
-Bits = Annotated[int, typer.Option(help="Length of the codes, a multiple of 8.")]
+Bits = Annotated[int, option("Length of the codes, a multiple of 8.")]
 Embed = Annotated[
     str | None,
-    typer.Option(
-        help="Add 256 bits of vectors that model2vec:FOLDER or sentence-transformers:NAME makes of "
+    option(
+        "Add 256 bits of vectors that model2vec:FOLDER or sentence-transformers:NAME makes of "
         "documents and queries; `none` for no more. The store remembers it.",
         metavar="PACKAGE:MODEL",
-        show_default=False,
     ),
 ]
 
@@ -40,26 +41,21 @@ def add(
     store: options.Store,
     paths: Annotated[
         list[str],
-        typer.Argument(
-            metavar="PATH...",
-            help="Folders and files: text, source code, JSONL, CSV, TSV, Parquet (gz or plain); "
+        argument(
+            "Folders and files: text, source code, JSONL, CSV, TSV, Parquet (gz or plain); "
             "or - for JSON lines on stdin.",
-            show_default=False,
+            metavar="PATH...",
         ),
     ],
     include: Annotated[
-        list[str] | None,
-        typer.Option(help="Only files such as *.md; repeat for several.", show_default=False),
+        list[str] | None, option("Only files such as *.md; repeat for several.")
     ] = None,
     exclude: Annotated[
-        list[str] | None,
-        typer.Option(help="No files such as drafts/; repeat for several.", show_default=False),
+        list[str] | None, option("No files such as drafts/; repeat for several.")
     ] = None,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Keep documents whose file has vanished.")
-    ] = False,
+    keep: Annotated[bool, option("Keep documents whose file has vanished.", "--keep")] = False,
     learn: Annotated[
-        str, typer.Option(help="`auto` learns codes once, `now` again, `never` not at all.")
+        str, option("`auto` learns codes once, `now` again, `never` not at all.")
     ] = "auto",
     bits: Bits = 128,
     embed: Embed = None,
@@ -79,16 +75,16 @@ def add(
     from vdsh.embed import embed as embed_texts
     from vdsh.model.model import EmptyDocumentWarning
     from vdsh.progress import progress_bar
-    from vdsh.store import open_store
 
     if learn not in ("auto", "now", "never"):
         raise InputError(f"--learn must be auto, now or never. Got '{learn}'.")
     check_paths(paths)  # or there would be an empty store
     if embed not in (None, "none"):
         embed_texts(["a text"], embed)  # or say that it cannot
-    with open_store(store) as opened, catch_warnings():
+    with vdsh.open_store(store) as opened, catch_warnings():
         simplefilter("ignore", EmptyDocumentWarning)  # their words are found all the same
-        given = _options(opened, reading, include, exclude, embed)
+        others = {"include": include, "exclude": exclude, "embed": embed}
+        given = _options(opened, reading, others)
         before = given.pop("embed", None)
         embed = embed or (None if opened.n_bits else before)
         count = TextColumn("{task.fields[count]:,} documents")
@@ -104,17 +100,10 @@ def add(
 def learn(
     store: options.Store,
     bits: Bits = 128,
-    labels: Annotated[
-        bool, typer.Option("--labels", help="Learn from the documents' labels too.")
-    ] = False,
-    model: Annotated[
-        str | None, typer.Option(help="Use the model in this folder.", show_default=False)
-    ] = None,
-    method: Annotated[
-        str | None,
-        typer.Option(help="Method, as in vdsh fit; by default the best.", show_default=False),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same codes.")] = 0,
+    labels: Annotated[bool, option("Learn from the documents' labels too.", "--labels")] = False,
+    model: Annotated[str | None, option("Use the model in this folder.")] = None,
+    method: Annotated[str | None, option("Method, as in vdsh fit; by default the best.")] = None,
+    seed: Annotated[int, option("The same seed gives the same codes.")] = 0,
     embed: Embed = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -123,29 +112,18 @@ def learn(
 
     Searches and writes go on meanwhile. Interrupted, the store answers as before.
     """
-    from vdsh.store import open_store
-
-    with open_store(store, create=False) as opened:
+    with vdsh.open_store(store, create=False) as opened:
         how: dict[str, Any] = {"labels": labels, "model": model, "method": method, "embed": embed}
         opened.learn(bits=bits, random_state=seed, progress=not quiet, **how)
-        n_documents, n_bits = opened.count(), opened.n_bits
-        line = (
-            f"{opened.path} answers by words and codes of {n_bits} bits: {n_documents:,} documents."
-        )
-        say({"store": opened.path, "documents": n_documents, "bits": n_bits}, line, as_json=as_json)
+        path, n, n_bits = opened.path, opened.count(), opened.n_bits
+    line = f"{path} answers by words and codes of {n_bits} bits: {n:,} documents."
+    say({"store": path, "documents": n, "bits": n_bits}, line, as_json=as_json)
 
 
-def _options(
-    store: "Store",
-    reading: options.Reading,
-    include: list[str] | None,
-    exclude: list[str] | None,
-    embed: str | None,
-) -> dict[str, Any]:
+def _options(store: "Store", reading: options.Reading, others: dict[str, Any]) -> dict[str, Any]:
     """Take the options given now, then those of earlier runs, and remember them."""
     plain = options.BY_DEFAULT._asdict()
     new = {name: value for name, value in reading._asdict().items() if value != plain[name]}
-    others = {"include": include, "exclude": exclude, "embed": embed}
     new |= {name: value for name, value in others.items() if value}
     before = store.remembered(KEPT)
     if new:
@@ -201,9 +179,8 @@ def _outgrown(store: "Store", n_new: int) -> str:
     if not n_new:
         return ""
     facts = store.model.training
-    n_learned = facts.get("sampled_from") or facts["documents"] + facts.get(
-        "validation_documents", 0
-    )
+    n_held_out = facts.get("validation_documents", 0)
+    n_learned = facts.get("sampled_from") or facts["documents"] + n_held_out
     if store.count() > GROWN * n_learned:
         return f"There were {n_learned:,} documents when it learned."
     if n_new >= LEAST:

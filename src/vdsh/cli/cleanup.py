@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import vdsh
 from vdsh.cli import options
+from vdsh.cli.options import argument, option
 from vdsh.cli.output import confirm, say
 from vdsh.documents.document import is_id
 from vdsh.errors import InputError
@@ -25,12 +27,10 @@ PART = 1000  # ids that are looked up together
 def duplicates(
     store: options.Store,
     similarity: Annotated[
-        float,
-        typer.Option(help="Least share of word pairs in common (Jaccard), from 0.1 to 1."),
+        float, option("Least share of word pairs in common (Jaccard), from 0.1 to 1.")
     ] = 0.8,
     keep: Annotated[
-        str | None,
-        typer.Option(help="`first`: print only the ids that a clean-up would delete, one a line."),
+        str | None, option("`first`: print only the ids that a clean-up would delete, one a line.")
     ] = None,
     null: options.Null = False,
     as_json: options.Json = False,
@@ -38,14 +38,13 @@ def duplicates(
 ) -> None:
     """Print groups of near-duplicates: a document, and others with nearly the same text."""
     from vdsh.progress import progress_bar
-    from vdsh.store import open_store
 
     if keep not in (None, "first"):
         raise InputError(f"--keep knows only first. Got '{keep}'.")
     if null and not keep:
         raise InputError("--null is for the ids of --keep first.")
     n_groups = n_others = 0
-    with open_store(store, create=False) as opened, progress_bar(enabled=not quiet) as bar:
+    with vdsh.open_store(store, create=False) as opened, progress_bar(enabled=not quiet) as bar:
         bar.add_task("comparing", total=None)
         for group in opened.duplicates(similarity=similarity):
             n_groups += 1
@@ -90,24 +89,17 @@ def delete(
     store: options.Store,
     ids: Annotated[
         list[str],
-        typer.Argument(
-            help="Ids, or - for one per line on stdin; with --json each is a JSON string.",
-            show_default=False,
-        ),
+        argument("Ids, or - for one per line on stdin; with --json each is a JSON string."),
     ],
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Do not ask before deleting more than a tenth.")
-    ] = False,
+    yes: Annotated[bool, option("Do not ask before deleting more than a tenth.", "--yes")] = False,
     null: options.Null = False,
     as_json: options.Json = False,
 ) -> None:
     """Delete documents by id; unknown ids are ignored."""
-    from vdsh.store import open_store
-
     from_stdin = ids == ["-"]
     if from_stdin:  # to the end: nothing is deleted before it is known how much
         ids = _read_ids(null=null, as_json=as_json)
-    with open_store(store, create=False) as opened:
+    with vdsh.open_store(store, create=False) as opened:
         if not yes:
             _check_amount(opened, sorted(set(ids)), from_stdin)
         deleted, left = opened.delete(ids), opened.count()

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import vdsh
 from vdsh.cli import options
+from vdsh.cli.options import option
 from vdsh.cli.output import print_answer, print_values, say
 
 if TYPE_CHECKING:
-    from vdsh.documents import Document
     from vdsh.store import Hits
 
 EXAMPLE = "Example: vdsh demo --out my-demo"
@@ -24,52 +25,49 @@ _ON_THE_MAP = 5000  # documents; half a minute on two cores
 
 
 def command(
-    out: Annotated[str, typer.Option(help="Folder for store and documents.")] = "vdsh-demo",
-    seed: Annotated[int, typer.Option(help="The same seed gives the same codes.")] = 0,
+    out: Annotated[str, option("Folder for store and documents.")] = "vdsh-demo",
+    seed: Annotated[int, option("The same seed gives the same codes.")] = 0,
     serve: Annotated[
-        bool, typer.Option("--serve", help="Then serve the page; an existing demo is used.")
+        bool, option("Then serve the page; an existing demo is used.", "--serve")
     ] = False,
-    port: Annotated[int, typer.Option(help="Port to serve on; 0 takes a free one.")] = 8000,
+    port: Annotated[int, option("Port to serve on; 0 takes a free one.")] = 8000,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Add the docstrings of the installed packages to a store, learn from them and search."""
-    if serve:
-        from vdsh.cli.serve import check_packages
+    from vdsh.cli import research
+    from vdsh.cli import serve as service
+    from vdsh.corpus_map import FILE
 
-        check_packages()  # before minutes of training
-        check_packages(("openTSNE",), "plots")
+    if serve:
+        service.check_packages()  # before minutes of training
+        service.check_packages(("openTSNE",), "plots")
     if not serve or not (Path(out) / "store" / "store.sqlite").exists():
         _run(out, seed, as_json=as_json, quiet=quiet)
     if serve:
-        _serve(f"{out}/store", seed, port, quiet=quiet)
-
-
-def _serve(store: str, seed: int, port: int, *, quiet: bool) -> None:
-    """Make the map that the page shows, and serve until Ctrl-C."""
-    from vdsh.cli import research, serve
-    from vdsh.corpus_map import FILE
-
-    if not (Path(store) / FILE).exists():
-        research.make_map(store, limit=_ON_THE_MAP, seed=seed, quiet=quiet)
-    serve.serve([store], port=port, quiet=True)
+        if not Path(out, "store", FILE).exists():
+            research.make_map(f"{out}/store", limit=_ON_THE_MAP, seed=seed, quiet=quiet)
+        service.serve([f"{out}/store"], port=port, quiet=True)
 
 
 def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
     """Go the whole way from texts to searches, as `vdsh add` does."""
     from vdsh.adding import add_files
+    from vdsh.datasets import docstrings
     from vdsh.datasets.formats import write_stories
     from vdsh.model.card import describe_measure
     from vdsh.progress import show_progress
-    from vdsh.store import open_store
 
     started = time.monotonic()
     path = Path(out, "store")
     path.parent.mkdir(parents=True, exist_ok=True)
-    corpus = write_stories(Path(out), _collect(quiet=quiet))
+    with show_progress("reading source files", enabled=not quiet) as show:
+        every = docstrings.collect(progress=show)
+    public = (one for one in every if "._" not in one.id.removeprefix(one.metadata["module"]))
+    corpus = write_stories(Path(out), public)
     if (path / "store.sqlite").exists():
         shutil.rmtree(path)
-    with open_store(path) as store:
+    with vdsh.open_store(path) as store:
         with show_progress("adding", enabled=not quiet) as show:
             found = add_files(store, [corpus], progress=show)
         if not as_json:
@@ -101,16 +99,6 @@ def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:
         f"  vdsh duplicates {path}\n"
         "  vdsh add notes YOUR_FOLDER"
     )
-
-
-def _collect(*, quiet: bool) -> "list[Document]":
-    """Read the docstrings of everything that has a public name."""
-    from vdsh.datasets import docstrings
-    from vdsh.progress import show_progress
-
-    with show_progress("reading source files", enabled=not quiet) as show:
-        found = docstrings.collect(progress=show)
-    return [one for one in found if "._" not in one.id.removeprefix(one.metadata["module"])]
 
 
 def _summary(hits: "Hits") -> list[dict[str, Any]]:

@@ -1,23 +1,22 @@
 """`vdsh encode`: documents to codes, as a stream."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+import vdsh
 from vdsh.cli import options
+from vdsh.cli.options import argument, option
 from vdsh.cli.output import output
-from vdsh.cli.vectors import Vectors, read_file, vectors_of
+from vdsh.cli.vectors import Vectors, vectors_of
 from vdsh.documents.document import BATCH, in_batches
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:
     from vdsh.codes import Codes
     from vdsh.documents import DocumentReader
-    from vdsh.model import Model
     from vdsh.scale.cluster import Machines
     from vdsh.scale.parquet import ParquetFiles
 
@@ -26,29 +25,27 @@ EXAMPLE = "Example: cat titles.jsonl | vdsh research encode news-model - --json"
 _SMALL = 10_000  # bytes of a file that is hardly more than one text
 
 Batches = Iterator[tuple[list[str], "Codes"]]
-Lines = Callable[[list[str], "Codes"], Iterator[str]]
 
 
 @options.reads_documents
 def command(
-    model: Annotated[str, typer.Argument(help="Model folder.", show_default=False)],
+    model: Annotated[str, argument("Model folder.")],
     docs: Annotated[
         str | None,
-        typer.Argument(
-            help="Documents as for `fit`; or several Parquet files: a folder of them, a pattern "
-            "in quotes, or a URI such as s3://bucket/*.parquet.",
-            show_default=False,
+        argument(
+            "Documents as for `fit`; or several Parquet files: a folder of them, a pattern "
+            "in quotes, or a URI such as s3://bucket/*.parquet."
         ),
     ] = None,
     vectors: Vectors = None,
     out: Annotated[
         str | None,
-        typer.Option(
-            help="File to write to instead of standard output; for several Parquet files, and "
+        option(
+            "File to write to instead of standard output; for several Parquet files, and "
             "with --engine ray, a folder of Parquet files with id and code."
         ),
     ] = None,
-    bits: Annotated[bool, typer.Option("--bits", help="Write 0s and 1s instead of hex.")] = False,
+    bits: Annotated[bool, option("Write 0s and 1s instead of hex.", "--bits")] = False,
     engine: options.Engine = "local",
     address: options.Address = None,
     workers: options.Workers = None,
@@ -60,13 +57,11 @@ def command(
     """Print the id and the code of each document."""
     if docs and Path(docs).is_file() and Path(docs).stat().st_size < _SMALL:
         options.use_one_thread()
-    from vdsh.model import Model
-    from vdsh.scale.cluster import Machines
+    from vdsh.codes import to_bit_strings, to_hex
     from vdsh.scale.parquet import is_several, open_files
 
-    options.check_engine(engine, address, workers)
-    loaded = Model.load(model)
-    lines = _lines(bits=bits, as_json=as_json)
+    machines = options.machines(engine, address, workers)
+    loaded = vdsh.Model.load(model)
     if vectors is not None:
         batches = _of_vectors(loaded, vectors, docs, reading, quiet=quiet)
     elif docs is None:
@@ -75,28 +70,30 @@ def command(
         if out and (bits or as_json):
             raise InputError("A folder of Parquet files holds bytes: leave out --bits and --json.")
         files = open_files(docs, id_field=reading.id_field, text_field=reading.text_field or "text")
-        machines = Machines(address, workers) if engine == "ray" else None
         batches, out = _of_files(loaded, files, out, machines, force=force, quiet=quiet), None
     else:
         batches = _of_documents(loaded, reading.reader(docs), quiet=quiet)
+
+    def line(id: str, code: str) -> str:
+        fields = {"id": id, "code": code}
+        return (json.dumps(fields, ensure_ascii=False) if as_json else f"{id}\t{code}") + "\n"
+
+    text = to_bit_strings if bits else to_hex
     with output(out, force=force) as file:
         for ids, codes in batches:
-            file.writelines(lines(ids, codes))
+            file.writelines(map(line, ids, text(codes)))
 
 
 def _of_vectors(
-    model: "Model", vectors: str, docs: str | None, reading: options.Reading, *, quiet: bool
+    model: "vdsh.Model", vectors: str, docs: str | None, reading: options.Reading, *, quiet: bool
 ) -> Batches:
     """Encode vectors, with the ids of documents or the numbers of rows."""
-    from vdsh.model.vectors import check_vectors
     from vdsh.progress import show_progress
 
-    if docs is None:
-        found = check_vectors(read_file(vectors))
-        ids = [str(number) for number in range(1, len(found) + 1)]
-    else:
-        documents = reading.documents(docs, quiet=quiet)
-        found, ids = vectors_of(vectors, documents), [each.id for each in documents]
+    documents = None if docs is None else reading.documents(docs, quiet=quiet)
+    found = vectors_of(vectors, documents)
+    ids = [str(i) for i in range(1, len(found) + 1)]
+    ids = ids if documents is None else [each.id for each in documents]
     with show_progress("encoding", len(ids), enabled=not quiet) as show:
         for first in range(0, len(ids), BATCH):
             some = slice(first, first + BATCH)
@@ -104,7 +101,7 @@ def _of_vectors(
             show(min(first + BATCH, len(ids)))
 
 
-def _of_documents(model: "Model", reader: "DocumentReader", *, quiet: bool) -> Batches:
+def _of_documents(model: "vdsh.Model", reader: "DocumentReader", *, quiet: bool) -> Batches:
     """Encode the documents of one source."""
     from vdsh.model.model import warn_of_empty
     from vdsh.progress import reading_bar
@@ -119,7 +116,7 @@ def _of_documents(model: "Model", reader: "DocumentReader", *, quiet: bool) -> B
 
 
 def _of_files(
-    model: "Model",
+    model: "vdsh.Model",
     files: "ParquetFiles",
     out: str | None,
     machines: "Machines | None",
@@ -143,16 +140,3 @@ def _of_files(
             if encoded.rows:
                 yield encoded.rows
     warn_of_empty(n_empty, files.n_rows)
-
-
-def _lines(*, bits: bool, as_json: bool) -> Lines:
-    """Choose how ids and codes are written."""
-    from vdsh.codes import to_bit_strings, to_hex
-
-    def line(name: str, code: str) -> str:
-        if as_json:
-            return json.dumps({"id": name, "code": code}, ensure_ascii=False) + "\n"
-        return f"{name}\t{code}\n"
-
-    text = to_bit_strings if bits else to_hex
-    return lambda ids, codes: map(line, ids, text(codes))

@@ -1,22 +1,26 @@
 """`vdsh evaluate`: how well codes find documents of the same label, or a store what is asked."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import vdsh
 from vdsh.cli import options
+from vdsh.cli.options import argument, option
 from vdsh.cli.output import aligned, output, say
 from vdsh.errors import InputError, MissingFileError, suggest
 from vdsh.files import check_new
 
 if TYPE_CHECKING:
-    from vdsh.evaluation import Comparison, Evaluation, QueryEvaluation, Ranking
-    from vdsh.pipeline import TextHasher
+    from numpy.typing import NDArray
+
+    from vdsh.evaluation import QueryEvaluation, Ranking
 
 Labelled = tuple[list[str], list[Any]]
+Given = tuple[Labelled, Labelled | None]  # those that search, and those that are searched
 EXAMPLE = "Example: vdsh research evaluate news-model 20newsgroups --against other-model"
 _SURE = 0.05  # a p-value below says that a difference is more than luck
 
@@ -24,46 +28,34 @@ _SURE = 0.05  # a p-value below says that a difference is more than luck
 @options.reads_documents
 def command(
     model: Annotated[
-        str,
-        typer.Argument(
-            help="Folder of the model; with --queries, folder or URL of the store.",
-            show_default=False,
-        ),
+        str, argument("Folder of the model; with --queries, folder or URL of the store.")
     ],
     data: Annotated[
         str | None,
-        typer.Argument(
-            help="A corpus of `vdsh research datasets`, whose test documents search its training "
-            "documents; or labelled documents in a file, which search one another.",
-            show_default=False,
+        argument(
+            "A corpus of `vdsh research datasets`, whose test documents search its training "
+            "documents; or labelled documents in a file, which search one another."
         ),
     ] = None,
     queries: Annotated[
         str | None,
-        typer.Option(
-            help="File of queries with the ids they should find: measures a store beside BM25 "
+        option(
+            "File of queries with the ids they should find: measures a store beside BM25 "
             "and tf-idf. With --qrels, of ids and queries."
         ),
     ] = None,
-    qrels: Annotated[
-        str | None, typer.Option(help="File of relevant ids, as TREC or BEIR have it.")
-    ] = None,
+    qrels: Annotated[str | None, option("File of relevant ids, as TREC or BEIR have it.")] = None,
     database: Annotated[
-        str | None, typer.Option(help="File of documents to search; those of DATA are the queries.")
+        str | None, option("File of documents to search; those of DATA are the queries.")
     ] = None,
-    against: Annotated[
-        str | None, typer.Option(help="Another model, compared on the same queries.")
-    ] = None,
+    against: Annotated[str | None, option("Another model, compared on the same queries.")] = None,
     k: Annotated[
-        int,
-        typer.Option("-k", min=1, help="Nearest documents that count; with --queries, for recall."),
+        int, option("Nearest documents that count; with --queries, for recall.", "-k", min=1)
     ] = 100,
-    radius: Annotated[int, typer.Option(min=0, help="Largest distance that counts.")] = 2,
-    root: Annotated[str | None, typer.Option(help="Folder of the corpora.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the random split of the corpus.")] = 0,
-    per_query: Annotated[
-        str | None, typer.Option(help="Write each query's values to this JSON file.")
-    ] = None,
+    radius: Annotated[int, option("Largest distance that counts.", min=0)] = 2,
+    root: Annotated[str | None, option("Folder of the corpora.")] = None,
+    seed: Annotated[int, option("Seed of the random split of the corpus.")] = 0,
+    per_query: Annotated[str | None, option("Write each query's values to this JSON file.")] = None,
     reading: options.Reading = options.BY_DEFAULT,
     force: options.Force = False,
     as_json: options.Json = False,
@@ -75,15 +67,19 @@ def command(
     if queries is not None:
         if data or database or against:
             raise InputError("--queries search a store: leave out DATA, --database and --against.")
-        values = _report_queries(model, queries, qrels, k, reading, as_json=as_json, quiet=quiet)
+        found = _ask(model, queries, qrels, k, reading, quiet)
+        if as_json:
+            say(_query_facts(found), as_json=True)
+        else:
+            _print_queries(found)
+        values: dict[str, Any] = {"queries": [query.text for query in found.queries]}
+        values |= {row.name: _rounded(row.values) for row in found.rows}
     elif qrels is not None or data is None:
         raise InputError("Give labelled documents or a corpus as DATA, or queries with --queries.")
     else:
-        from vdsh.pipeline import TextHasher
-
-        hashers = [(path, TextHasher.load(path)) for path in filter(None, [model, against])]
-        asked, searched = _read(data, database, root, seed, reading, quiet=quiet)
-        values = _report(hashers, asked, searched, k, radius, as_json=as_json)
+        hashers = [(path, vdsh.TextHasher.load(path)) for path in filter(None, [model, against])]
+        texts = _read(data, database, root, seed, reading, quiet=quiet)
+        values = _report(hashers, texts, k, radius, as_json)
     if per_query:
         with output(per_query, force=force) as file:
             file.write(json.dumps(values) + "\n")
@@ -97,7 +93,7 @@ def _read(
     reading: options.Reading,
     *,
     quiet: bool,
-) -> tuple[Labelled, Labelled | None]:
+) -> Given:
     """Read the documents that search, and those that are searched where they are others."""
     from vdsh.datasets import DATASETS, load
 
@@ -117,94 +113,61 @@ def _read(
 
 
 def _report(
-    hashers: "list[tuple[str, TextHasher]]",
-    asked: Labelled,
-    searched: Labelled | None,
-    k: int,
-    radius: int,
-    *,
-    as_json: bool,
+    hashers: "list[tuple[str, vdsh.TextHasher]]", given: Given, k: int, radius: int, as_json: bool
 ) -> dict[str, list[float]]:
     """Measure one model, or two side by side; give the first one's values of each query."""
     from vdsh.evaluation import compare
-
-    found = [_measure(hasher, asked, searched, k, radius) for _, hasher in hashers]
-    if found[0].k < k:
-        typer.echo(
-            f"Only {found[0].k} documents can be found, so k is {found[0].k} instead of {k}.",
-            err=True,
-        )
-    comparison = None
-    if len(found) > 1:
-        name = f"precision@{found[0].k}"
-        comparison = compare(found[0].values[name], found[1].values[name])
-    lines = _lines(found, comparison, [name for name, _ in hashers])
-    say(_facts(found, comparison), *lines, as_json=as_json)
-    return {name: each.round(6).tolist() for name, each in found[0].values.items()}
-
-
-def _measure(
-    hasher: "TextHasher", queries: Labelled, documents: Labelled | None, k: int, radius: int
-) -> "Evaluation":
     from vdsh.evaluation.protocol import evaluate_among, evaluate_codes
 
-    codes = hasher.encode(queries[0])
-    if documents is None:
-        return evaluate_among(codes, queries[1], k=k, radius=radius)
-    return evaluate_codes(
-        codes, queries[1], hasher.encode(documents[0]), documents[1], k=k, radius=radius
-    )
-
-
-def _facts(found: "list[Evaluation]", comparison: "Comparison | None") -> dict[str, Any]:
-    first = found[0]
+    (asked, searched), found = given, []
+    for _, hasher in hashers:
+        queries = hasher.encode(asked[0]), asked[1]
+        if searched is None:
+            found.append(evaluate_among(*queries, k=k, radius=radius))
+        else:
+            others = hasher.encode(searched[0]), searched[1]
+            found.append(evaluate_codes(*queries, *others, k=k, radius=radius))
+    first, means = found[0], [each.means for each in found]
+    if first.k < k:
+        said = f"Only {first.k} documents can be found, so k is {first.k} instead of {k}."
+        typer.echo(said, err=True)
     facts: dict[str, Any] = {
         "queries": first.n_queries,
         "documents": first.n_documents,
         "unlabelled": first.n_unlabelled,
         "measures": first.means,
     }
-    if comparison:
-        facts |= {"against": found[1].means, "comparison": comparison._asdict()}
-    return facts
-
-
-def _lines(
-    found: "list[Evaluation]", comparison: "Comparison | None", names: list[str]
-) -> Iterator[str]:
-    yield found[0].sizes
-    means = [each.means for each in found]
-    rows = [(f"  {name:<15}", *(f"{each[name]:.4f}" for each in means)) for name in means[0]]
-    yield from aligned([("", *names), *rows] if comparison else rows)
-    if comparison:
-        yield (
-            f"Difference of precision@{found[0].k}, the first less the second: "
-            f"{comparison.difference:+.4f}, 95 % interval "
-            f"{comparison.low:+.4f} to {comparison.high:+.4f}, paired t-test "
-            f"p = {comparison.p_value:.2g}"
+    rows = [(f"  {name:<15}", *(f"{each[name]:.4f}" for each in means)) for name in first.means]
+    difference = []
+    if len(found) > 1:
+        name = f"precision@{first.k}"
+        tested = compare(first.values[name], found[1].values[name])
+        facts |= {"against": found[1].means, "comparison": tested._asdict()}
+        rows.insert(0, ("", *(path for path, _ in hashers)))
+        difference.append(
+            f"Difference of {name}, the first less the second: {tested.difference:+.4f}, 95 % "
+            f"interval {tested.low:+.4f} to {tested.high:+.4f}, paired t-test "
+            f"p = {tested.p_value:.2g}"
         )
+    say(facts, first.sizes, *aligned(rows), *difference, as_json=as_json)
+    return _rounded(first.values)
 
 
-def _report_queries(
-    store: str,
-    queries: str,
-    qrels: str | None,
-    k: int,
-    reading: options.Reading,
-    *,
-    as_json: bool,
-    quiet: bool,
-) -> dict[str, Any]:
-    """Search with the queries of a file, print how good it was, give each query's values."""
+def _ask(
+    store: str, queries: str, qrels: str | None, k: int, reading: options.Reading, quiet: bool
+) -> "QueryEvaluation":
+    """Search with the queries of a file."""
     from rich.progress import MofNCompleteColumn
 
     from vdsh.evaluation import evaluate_queries, read_queries
     from vdsh.progress import progress_bar
-    from vdsh.store import open_store
 
-    given = read_queries(queries, qrels, **_reading_of_queries(reading))
+    how = reading._asdict() | {"drop_field": reading.drop_field or ()}
+    if reading.labels_field == options.BY_DEFAULT.labels_field:
+        del how["labels_field"]  # those of a query are its answers
+    given = read_queries(queries, qrels, **how)
     with (
-        open_store(store, create=False) as opened,
+        vdsh.open_store(store, create=False) as opened,
         progress_bar(MofNCompleteColumn(), enabled=not quiet) as bar,
     ):
         tasks: dict[str, Any] = {}
@@ -214,24 +177,11 @@ def _report_queries(
                 tasks[what] = bar.add_task(what, total=total)
             bar.update(tasks[what], completed=done)
 
-        found = evaluate_queries(opened, given, k=k, progress=show)
-    if as_json:
-        say(_query_facts(found), as_json=True)
-    else:
-        _print_queries(found)
-    values = {
-        row.name: {name: each.round(6).tolist() for name, each in row.values.items()}
-        for row in found.rows
-    }
-    return {"queries": [query.text for query in found.queries], **values}
+        return evaluate_queries(opened, given, k=k, progress=show)
 
 
-def _reading_of_queries(reading: options.Reading) -> dict[str, Any]:
-    """Take the options that say how queries are read; the labels of a query are its answers."""
-    given = reading._asdict() | {"drop_field": reading.drop_field or ()}
-    if reading.labels_field == options.BY_DEFAULT.labels_field:
-        del given["labels_field"]
-    return given
+def _rounded(values: "Mapping[str, NDArray[Any]]") -> dict[str, list[float]]:
+    return {name: each.round(6).tolist() for name, each in values.items()}
 
 
 def _query_facts(found: "QueryEvaluation") -> dict[str, Any]:

@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+import vdsh
 from vdsh.cli import options
+from vdsh.cli.options import argument, option
 from vdsh.cli.output import say
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:
-    from vdsh.explain import BitExplanation, PairExplanation, TextBit, TextExplanation, Word
+    from vdsh.explain import BitExplanation, PairExplanation, TextExplanation, Word
 
 EXAMPLES = {
     "explain": 'Example: vdsh research explain news-model "shuttle launch" --other "a probe"',
@@ -20,34 +20,34 @@ EXAMPLES = {
 
 @options.reads_documents
 def explain(
-    model: Annotated[str, typer.Argument(help="Folder of the model.", show_default=False)],
-    text: Annotated[
-        str | None,
-        typer.Argument(help="A text to explain; without one, the bits.", show_default=False),
-    ] = None,
+    model: Annotated[str, argument("Folder of the model.")],
+    text: Annotated[str | None, argument("A text to explain; without one, the bits.")] = None,
     other: Annotated[
-        str | None, typer.Option(help="A second text: show where the two codes agree, and why.")
+        str | None, option("A second text: show where the two codes agree, and why.")
     ] = None,
     bit: Annotated[
-        int | None, typer.Option(help="Only this bit, counted from 0, with the words' weights.")
+        int | None, option("Only this bit, counted from 0, with the words' weights.")
     ] = None,
     words: Annotated[
-        int | None, typer.Option(help="How many words to list.  [default: 10, 5 per bit of a text]")
+        int | None, option("How many words to list.  [default: 10, 5 per bit of a text]")
     ] = None,
     health: Annotated[
-        str | None,
-        typer.Option(help="Documents to measure balance and correlation of the bits on."),
+        str | None, option("Documents to measure balance and correlation of the bits on.")
     ] = None,
     reading: options.Reading = options.BY_DEFAULT,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Print the words behind each bit, or which words of a text set which of its bits."""
-    _check(text, other, bit, health)
+    if other is not None and text is None:
+        raise InputError("--other is the second text. Give the first one after the model.")
+    if other is not None and bit is not None:
+        raise InputError("--bit explains one bit of a model or of one text. Leave --other out.")
+    if health is not None and text is not None:
+        raise InputError("--health measures the bits of a model. Leave the text out.")
     from vdsh.explain import as_fields, check_bit, explain_bits, explain_pair, explain_text
-    from vdsh.model import Model
 
-    loaded = Model.load(model).topic
+    loaded = vdsh.Model.load(model).topic
     # checked before the model is explained, which may take a while
     chosen = range(loaded.n_bits) if bit is None else [check_bit(loaded, bit)]
     if text is None:
@@ -55,11 +55,8 @@ def explain(
         texts = None if documents is None else [document.text for document in documents]
         bits = explain_bits(loaded, n_words=10 if words is None else words, texts=texts)
         bits = [bits[i] for i in chosen]
-        if as_json:
-            for one in bits:
-                say(as_fields(one), as_json=True)
-        else:
-            say({}, *(_bits_lines(bits) if bit is None else _bit_lines(bits[0])), as_json=False)
+        lines = _bits_lines(bits) if bit is None else _bit_lines(bits[0])
+        say(as_fields(bits), *lines, as_json=as_json)
     elif other is None:
         found = explain_text(loaded, text, n_words=5 if words is None else words)
         found = found._replace(bits=[found.bits[i] for i in chosen])
@@ -70,34 +67,21 @@ def explain(
 
 
 def sample(
-    model: Annotated[str, typer.Argument(help="Folder of the model.", show_default=False)],
-    code: Annotated[
-        str | None, typer.Option(help="Sample near documents with this code, in hex.")
-    ] = None,
-    text: Annotated[
-        str | None, typer.Option(help="Sample from the posterior of this text.")
-    ] = None,
-    n: Annotated[int, typer.Option("-k", help="Number of samples.")] = 3,
-    words: Annotated[int, typer.Option(help="Number of words to list.")] = 10,
-    length: Annotated[int, typer.Option(help="Words in a bag.")] = 50,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same samples.")] = 0,
+    model: Annotated[str, argument("Folder of the model.")],
+    code: Annotated[str | None, option("Sample near documents with this code, in hex.")] = None,
+    text: Annotated[str | None, option("Sample from the posterior of this text.")] = None,
+    n: Annotated[int, option("Number of samples.", "-k")] = 3,
+    words: Annotated[int, option("Number of words to list.")] = 10,
+    length: Annotated[int, option("Words in a bag.")] = 50,
+    seed: Annotated[int, option("The same seed gives the same samples.")] = 0,
     as_json: options.Json = False,
 ) -> None:
     """Print word distributions drawn from the model, and bags of words drawn from those."""
     from vdsh.explain import as_fields
     from vdsh.explain import sample as draw
-    from vdsh.model import Model
 
-    draws = draw(
-        Model.load(model),
-        n,
-        code=code,
-        text=text,
-        n_words=words,
-        length=length,
-        random_state=seed,
-    )
-    for i, drawn in enumerate(draws, 1):
+    how: dict[str, Any] = {"code": code, "text": text, "n_words": words, "length": length}
+    for i, drawn in enumerate(draw(vdsh.Model.load(model), n, random_state=seed, **how), 1):
         say(
             as_fields(drawn),
             f"draw {i}, code {drawn.code}",
@@ -106,15 +90,6 @@ def sample(
             f"  a bag          {' '.join(drawn.bag)}",
             as_json=as_json,
         )
-
-
-def _check(text: str | None, other: str | None, bit: int | None, health: str | None) -> None:
-    if other is not None and text is None:
-        raise InputError("--other is the second text. Give the first one after the model.")
-    if other is not None and bit is not None:
-        raise InputError("--bit explains one bit of a model or of one text. Leave --other out.")
-    if health is not None and text is not None:
-        raise InputError("--health measures the bits of a model. Leave the text out.")
 
 
 def _bits_lines(bits: "list[BitExplanation]") -> Iterable[str]:
@@ -158,13 +133,10 @@ def _text_lines(found: "TextExplanation") -> Iterable[str]:
             f"{found.expected_wrong:.1f} bits"
         )
     yield "\nbit  value  P(1)  words for (+) and against (-) that value"
-    yield from map(_text_bit, found.bits)
-
-
-def _text_bit(one: "TextBit") -> str:
-    chance = "   -" if one.probability is None else f"{one.probability:.2f}"
-    words = "  ".join(f"{'+' if word.weight > 0 else '-'}{word.word}" for word in one.words)
-    return f"{one.bit:>3}  {one.value:>5}  {chance}  {words}"
+    for one in found.bits:
+        chance = "   -" if one.probability is None else f"{one.probability:.2f}"
+        words = "  ".join(f"{'+' if word.weight > 0 else '-'}{word.word}" for word in one.words)
+        yield f"{one.bit:>3}  {one.value:>5}  {chance}  {words}"
 
 
 def _pair_lines(pair: "PairExplanation") -> Iterable[str]:
@@ -180,13 +152,8 @@ def _pair_lines(pair: "PairExplanation") -> Iterable[str]:
     yield f"\n{'word':<{width}}  weight  bits on which it makes them agree"
     for word in agreement.shared_words:
         yield f"{word.word:<{width}}  {word.weight:>6.2f}  {' '.join(map(str, word.bits))}"
-    yield from _differing(pair)
-
-
-def _differing(pair: "PairExplanation") -> Iterable[str]:
-    """Say for each bit that differs which words push it to either side."""
-    for bit in pair.agreement.differ:
-        sides: list[Any] = [pair.text.bits[bit], pair.other.bits[bit]]
+    for bit in agreement.differ:
+        sides = (pair.text.bits[bit], pair.other.bits[bit])
         said = (f"{one.value} by {_names(w for w in one.words if w.weight > 0)}" for one in sides)
         yield f"bit {bit} differs: {', '.join(said)}"
 

@@ -1,16 +1,15 @@
 """`vdsh fit`: learn a model from documents."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
+import vdsh
 from vdsh.cli import options
+from vdsh.cli.options import option
 from vdsh.cli.output import print_values, say
-
-if TYPE_CHECKING:
-    from vdsh.model import Model
+from vdsh.errors import InputError
 
 EXAMPLE = "Example: vdsh fit news.jsonl --model vdsh-s --bits 32 --out news-model"
 _MODELS = (
@@ -20,38 +19,33 @@ _MODELS = (
 _MODEL, _DATA, _WARM, _VECTORS = "Model", "What it learns from", "Warm start", "Vectors"
 
 
-class PanelledCommand(TyperCommand):
+class CLASS(TyperCommand):
     """A command whose help shows options in their panels, without rich."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write a section for each panel, what has none last."""
-        panels: dict[str, list[tuple[str, str]]] = {"Arguments": []}
-        last: dict[str, list[tuple[str, str]]] = {"Reading documents": [], "Options": []}
+        names = ("Arguments", _MODEL, _DATA, _WARM, _VECTORS, "Reading documents", "Options")
+        panels: dict[str, list[tuple[str, str]]] = {name: [] for name in names}
         for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
+            panel = getattr(param, "rich_help_panel", None) or "Options"
             if param.param_type_name == "argument":
                 panel = "Arguments"
             elif param.name in options.Reading._fields:
                 panel = "Reading documents"
-            else:
-                panel = getattr(param, "rich_help_panel", None) or "Options"
-            if record is not None:
-                (last if panel in last else panels).setdefault(panel, []).append(record)
-        for panel, records in (panels | last).items():
+            if record := param.get_help_record(ctx):
+                panels[panel].append(record)
+        for panel, records in panels.items():
             with formatter.section(panel):
                 formatter.write_dl(records)
 
 
-CLASS = PanelledCommand
-
-
 def _option(panel: str, help: str, *names: str, **more: Any) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=panel, **more)
+    return option(help, *names, rich_help_panel=panel, **more)
 
 
 @options.reads_documents
 def command(
-    out: Annotated[str, typer.Option(help="Folder to write the model to.", show_default=False)],
+    out: Annotated[str, option("Folder to write the model to.")],
     docs: options.OptionalDocs = None,
     model: Annotated[str | None, _option(_MODEL, _MODELS)] = None,
     bits: Annotated[
@@ -133,44 +127,39 @@ def command(
 ) -> None:
     """Learn a model from documents and write it to a folder."""
     from vdsh.cli.learning import check_documents, choose, make_hasher, read_stored, read_teacher
-    from vdsh.cli.vectors import check_embedder, fit_model
     from vdsh.codes import check_n_bits
-    from vdsh.errors import InputError
+    from vdsh.embed import embed as embed_texts
     from vdsh.fitting import WITHOUT_TORCH, fit_texts, fit_vectors, texts_and_labels
-    from vdsh.model import Model
     from vdsh.model.joint import JointModel
     from vdsh.persistence import check_free
-    from vdsh.scale.cluster import Machines
     from vdsh.scale.training import Lesson, launched
 
-    options.check_engine(engine, address, workers)
+    machines = options.machines(engine, address, workers)
     check_free(out, force=force)
     if embed is not None:
-        check_embedder(embed, vectors, docs)
+        if vectors is not None:
+            raise InputError("Give --vectors, or --embed to make them; not both.")
+        if docs is None:
+            raise InputError("--embed makes vectors of documents. Give some.")
+        embed_texts(["a text"], embed)  # or say that it cannot
     if vector_bits is not None and (vectors or embed) is None:
         raise InputError("--vector-bits hashes vectors. Give --vectors or --embed.")
+    how: dict[str, Any] = {"random_state": seed, "progress": not quiet}
+    how |= {"embedder": embed or "", "source": embed or vectors or ""}
     if no_text:
         others = (epochs, setting, validation, sample, start, vector_bits)
         _check_no_text(vectors or embed, preset, device, engine, others)
-        fit_model(
-            vectors,
-            docs,
-            reading,
-            out,
-            model,
-            check_n_bits(32 if bits is None else bits),
-            seed,
-            embedder=embed,
-            quiet=quiet,
-            force=force,
-            as_json=as_json,
-        )
-        return
+        n_bits = check_n_bits(32 if bits is None else bits)
+        vdsh.VectorHasher(n_bits, model=model or "itq").check_model()  # before anything is read
+        found = _read_vectors(vectors, docs, embed, reading, quiet)
+        fitted = fit_vectors(found, n_bits, model=model or "itq", **how).model_
+        fitted.save(out, force=force)
+        return _print_result(fitted, out, as_json=as_json)
     if docs is None:
         raise InputError(
             "Give documents to learn from; or vectors alone: --vectors FILE --no-text."
         )
-    begin = None if start is None else Model.load(start).topic
+    begin = None if start is None else vdsh.Model.load(start).topic
     given: dict[str, Any] = {} if device == "auto" else {"device": device}
     given |= {} if epochs is None else {"epochs": epochs}
     given |= options.parse_settings(setting or [])
@@ -184,8 +173,7 @@ def command(
         found = read_teacher(vectors, embed, chosen, quiet=quiet)
         taught, second = vector_bits is None, None
         if vector_bits is not None and first:
-            of: dict[str, Any] = {"embedder": embed or "", "source": embed or vectors}
-            second = fit_vectors(found, vector_bits, random_state=seed, progress=not quiet, **of)
+            second = fit_vectors(found, vector_bits, **how)
         lesson = Lesson(
             hasher,
             texts_and_labels(chosen.documents),
@@ -195,9 +183,8 @@ def command(
             (taught and (embed or vectors)) or "",
             begin,
         )
-        how: dict[str, Any] = {"sampled_from": chosen.sampled_from, "progress": not quiet}
+        how = {"sampled_from": chosen.sampled_from, "progress": not quiet}
         del chosen  # texts are enough
-        machines = Machines(address, workers) if engine == "ray" else None
         hasher = fit_texts(lesson, machines, stored=stored, store=store, first=first, **how)
     if not first:
         return
@@ -215,8 +202,6 @@ def command(
 def _check_no_text(
     vectors: str | None, preset: str, device: str, engine: str, others: tuple[Any, ...]
 ) -> None:
-    from vdsh.errors import InputError
-
     if vectors is None:
         raise InputError(
             "--no-text hashes vectors: give them with --vectors FILE, or make them with --embed."
@@ -229,8 +214,22 @@ def _check_no_text(
         )
 
 
-def _print_result(model: "Model", out: str, *, as_json: bool) -> None:
+def _read_vectors(
+    vectors: str | None, docs: str | None, embed: str | None, reading: options.Reading, quiet: bool
+) -> Any:
+    """Read the vectors of a file, of a field of documents, or make them of their texts."""
+    from vdsh.cli.vectors import vectors_of
+    from vdsh.fitting import embed_with_bar
+
+    documents = None if docs is None else reading.documents(docs, quiet=quiet)
+    if embed is None or documents is None:
+        return vectors_of(vectors or "", documents)
+    return embed_with_bar([each.text for each in documents], embed, progress=not quiet)
+
+
+def _print_result(model: "vdsh.Model", out: str, *, as_json: bool) -> None:
     from vdsh.model.card import describe_measure, describe_sample
+    from vdsh.model.health import Changes
 
     facts, learned = model.training, model.learned
     best, n_epochs = learned.get("best_epoch_"), len(learned.get("history_", ())) - 1
@@ -242,27 +241,19 @@ def _print_result(model: "Model", out: str, *, as_json: bool) -> None:
         say({"model": out, **epochs, **facts}, as_json=True)
         return
     kept = "" if best is None else f"; kept epoch {best} of {n_epochs}"
-    typer.echo(
-        f"Learned {model.n_bits}-bit codes from {facts['documents']:,} documents"
-        f"{describe_sample(facts)} and {facts['terms']:,} terms{kept}."
-    )
-    quality = facts["quality"]
-    if "values" in quality:
+    if model.takes_vectors:
+        given = f"vectors of {facts['dimensions']:,} dimensions"
+    else:
+        given = f"documents{describe_sample(facts)} and {facts['terms']:,} terms{kept}"
+    typer.echo(f"Learned {model.n_bits}-bit codes from {facts['documents']:,} {given}.")
+    if "values" in (quality := facts.get("quality", {})):
         typer.echo(f"{describe_measure(quality)}:")
         print_values(quality["values"], model.n_bits)
-    if "started" in facts:
-        typer.echo(_started(facts, out))
+    if old := facts.get("started"):
+        store, found = old["store"], Changes(**old["changes"]).describe()
+        step = f" To put it there: vdsh reindex {store} --model {out}" if store else ""
+        typer.echo(f"It has {facts['terms'] - old['terms']:,} new words; {found}.{step}")
     vectors = "" if model.texts_suffice else " --vectors FILE"
     typer.echo(f"The model is in {out}. Next: vdsh index {out} DOCS{vectors} --store STORE")
     if model.name in ("vdsh-s", "vdsh-sp"):
         typer.echo("It sorts by class; to search by typed words, --model vdsh is better.")
-
-
-def _started(facts: Mapping[str, Any], out: str) -> str:
-    """Say how far it is from the model that it learned on from."""
-    from vdsh.model.health import Changes
-
-    old, store = facts["started"], facts["started"]["store"]
-    found = Changes(**old["changes"]).describe()
-    next_step = f" To put it there: vdsh reindex {store} --model {out}" if store else ""
-    return f"It has {facts['terms'] - old['terms']:,} new words; {found}.{next_step}"

@@ -1,14 +1,17 @@
 """`vdsh index`: documents into a store."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import vdsh
 from vdsh.cli import options
+from vdsh.cli.options import argument, option
 from vdsh.cli.output import confirm, say
 from vdsh.cli.vectors import Vectors, vectors_of, without_field
 from vdsh.documents.document import BATCH, in_batches
@@ -26,29 +29,26 @@ _TOGETHER = 500  # ids that are looked up together
 
 @options.reads_documents
 def command(
-    model: Annotated[str, typer.Argument(help="Model folder.", show_default=False)],
+    model: Annotated[str, argument("Model folder.")],
     docs: options.Docs,
-    store: Annotated[str, typer.Option(help="Folder or URL of the store.", show_default=False)],
+    store: Annotated[str, option("Folder or URL of the store.")],
     index_field: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Index a field, or label, for filters; repeat for several. From 20,000 "
-            "documents on, the first filter on a field does it.",
-            show_default=False,
+        option(
+            "Index a field, or label, for filters; repeat for several. From 20,000 "
+            "documents on, the first filter on a field does it."
         ),
     ] = None,
     language: Annotated[
         str | None,
-        typer.Option(
-            help="Language of the words of a new store, such as german, or none. By default the "
-            "first documents tell.",
-            show_default=False,
+        option(
+            "Language of the words of a new store, such as german, or none. By default the "
+            "first documents tell."
         ),
     ] = None,
     vectors: Vectors = None,
     replace: Annotated[
-        bool,
-        typer.Option("--replace", help="Do not ask before replacing much of the store."),
+        bool, option("Do not ask before replacing much of the store.", "--replace")
     ] = False,
     reading: options.Reading = options.BY_DEFAULT,
     as_json: options.Json = False,
@@ -58,12 +58,10 @@ def command(
 
     It asks first if that would replace the texts of more than half of the store.
     """
-    from vdsh.model import Model
-    from vdsh.progress import reading_bar
-    from vdsh.store import open_store, without_password
+    from vdsh.progress import reading_bar, show_progress
     from vdsh.store.searching import bar
 
-    loaded = Model.load(model)
+    loaded = vdsh.Model.load(model)
     if vectors is None and not loaded.texts_suffice:
         raise InputError(f"The model in '{model}' hashes vectors. Give them: --vectors FILE.")
     replacing = partial(Replacing, agreed=replace, from_stdin=docs == "-")
@@ -79,24 +77,29 @@ def command(
                 every = reading.documents(docs, quiet=quiet)
                 found = vectors_of(vectors, every)
                 (loaded.second or loaded).rows(found[:1])  # what it cannot take makes no store
-                opened = stack.enter_context(open_store(store, loaded, language=language))
+                opened = stack.enter_context(vdsh.open_store(store, loaded, language=language))
                 run = replacing(opened)
                 list(run.order(every))  # asks before any of them is written
-                _write(opened, without_field(every, vectors), found, acknowledge, quiet=quiet)
+                every = without_field(every, vectors)
+                with show_progress("indexing", len(every), enabled=not quiet) as show:
+                    for first in range(0, len(every), BATCH):
+                        some = slice(first, first + BATCH)
+                        written += opened.upsert(every[some], vectors=found[some])
+                        show(written)
             else:
                 with reading_bar(reading.reader(docs), "indexing", enabled=not quiet) as documents:
-                    first = next(in_batches(documents), [])  # what cannot be read makes no store
-                    opened = stack.enter_context(open_store(store, loaded, language=language))
+                    begin = next(in_batches(documents), [])  # what cannot be read makes no store
+                    opened = stack.enter_context(vdsh.open_store(store, loaded, language=language))
                     run = replacing(opened)
-                    opened.upsert(run.order(chain(first, documents)), progress=acknowledge)
-            with bar("indexing fields", enabled=not quiet) as show:
-                opened.index_fields(index_field or (), show)
+                    opened.upsert(run.order(chain(begin, documents)), progress=acknowledge)
+            with bar("indexing fields", enabled=not quiet) as count:
+                opened.index_fields(index_field or (), count)
             total = opened.count()
     except (VdshError, KeyboardInterrupt):
         if written:
             typer.echo(f"{written:,} documents were committed before and are kept.", err=True)
         raise
-    shown = without_password(store)
+    shown = opened.path
     older = f", {run.count:,} in place of older ones with the same ids" if run.count else ""
     say(
         {"store": shown, "written": written, "replaced": run.count, "documents": total},
@@ -106,25 +109,7 @@ def command(
     )
 
 
-def _write(
-    store: "Store",
-    documents: list["Document"],
-    vectors: Any,
-    acknowledge: Callable[[int], None],
-    *,
-    quiet: bool,
-) -> None:
-    """Write documents with their vectors, some at a time."""
-    from vdsh.progress import show_progress
-
-    with show_progress("indexing", len(documents), enabled=not quiet) as show:
-        for first in range(0, len(documents), BATCH):
-            some = documents[first : first + BATCH]
-            store.upsert(some, vectors=vectors[first : first + BATCH])
-            acknowledge(first + len(some))
-            show(first + len(some))
-
-
+@dataclass
 class Replacing:
     """The order in which documents are written, so that none is lost before somebody agrees.
 
@@ -132,37 +117,33 @@ class Replacing:
     into memory, a person is asked first. `count` is how many ids were in the store already.
     """
 
-    def __init__(self, store: "Store", *, agreed: bool, from_stdin: bool) -> None:
-        self.count = 0
-        self._store = store
-        self._n_before = store.count()
-        self._agreed = agreed
-        self._from_stdin = from_stdin
+    store: "Store"
+    agreed: bool
+    from_stdin: bool
+    count = 0
 
     def order(self, documents: Iterable["Document"]) -> Iterator["Document"]:
         """Give all documents; of those with the same id the last one stays the last."""
-        waiting: dict[str, Document] = {}
+        n_before, waiting = self.store.count(), dict[str, "Document"]()
         for batch in in_batches(documents, _TOGETHER):
-            texts = self._store.texts([one.id for one in batch]) if self._n_before else {}
+            texts = self.store.texts([one.id for one in batch]) if n_before else {}
             self.count += len(texts)
             for one in batch:
                 is_same = texts.get(one.id, one.text) == one.text
-                if self._agreed or (is_same and one.id not in waiting):
+                if self.agreed or (is_same and one.id not in waiting):
                     yield one
                 else:
                     waiting[one.id] = one
-            if len(waiting) > min(MUCH * self._n_before, MOST_WAITING):
-                self._ask(len(waiting))
+            if len(waiting) > min(MUCH * n_before, MOST_WAITING):
+                confirm(
+                    f"Replace {len(waiting):,} of {n_before:,} documents by others with the same "
+                    "ids?",
+                    "That is much of the store",
+                    "Nothing was replaced",
+                    "add --replace if it is meant, or name the field of the ids with --id-field.",
+                    from_stdin=self.from_stdin,
+                )
+                self.agreed = True
                 yield from waiting.values()
                 waiting.clear()
         yield from waiting.values()
-
-    def _ask(self, number: int) -> None:
-        confirm(
-            f"Replace {number:,} of {self._n_before:,} documents by others with the same ids?",
-            "That is much of the store",
-            "Nothing was replaced",
-            "add --replace if it is meant, or name the field of the ids with --id-field.",
-            from_stdin=self._from_stdin,
-        )
-        self._agreed = True

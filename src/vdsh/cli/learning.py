@@ -1,15 +1,11 @@
 """What `vdsh fit` learns from: all documents or a sample, a model to start from, vectors."""
 
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import vdsh
 from vdsh.cli import options
 from vdsh.errors import InputError
-
-if TYPE_CHECKING:
-    from vdsh.documents import Document
-    from vdsh.model import Model
-    from vdsh.pipeline import TextHasher
 
 STORED = 10_000  # documents of a store that are encoded anew
 
@@ -17,8 +13,8 @@ STORED = 10_000  # documents of a store that are encoded anew
 class Chosen(NamedTuple):
     """The documents to learn from."""
 
-    documents: "list[Document]"
-    held_out: "list[Document]"
+    documents: "list[vdsh.Document]"
+    held_out: "list[vdsh.Document]"
     rows: list[int]  # which of all documents those to learn from are
     total: int  # how many there are
     sampled_from: int | None  # the same, where a sample was drawn
@@ -38,26 +34,25 @@ def choose(
 
     numbered, total = reading.draw(docs, sample, quiet=quiet)
     kept, rest = hold_out(len(numbered), seed, 0.1 if validation is None else 0)
-    held_out = [numbered[i][1] for i in rest]
+    held_out = [numbered[i][0] for i in rest]
     if validation is not None:
-        held_out = [document for _, document in reading.draw(validation, sample, quiet=quiet)[0]]
-    rows, documents = [numbered[i][0] for i in kept], [numbered[i][1] for i in kept]
+        held_out = [document for document, _ in reading.draw(validation, sample, quiet=quiet)[0]]
+    documents, rows = [numbered[i][0] for i in kept], [numbered[i][1] for i in kept]
     return Chosen(documents, held_out, rows, total, total if len(numbered) < total else None)
 
 
 def make_hasher(
-    start: "Model | None",
+    start: "vdsh.Model | None",
     model: str | None,
     bits: int | None,
     preset: str,
     seed: int,
     given: dict[str, Any],
-) -> "TextHasher":
+) -> "vdsh.TextHasher":
     """Make a hasher with the settings that were given; the others are those of `start`."""
     from vdsh.codes import check_n_bits
     from vdsh.hashers import default_method
     from vdsh.paper.settings import paper_settings
-    from vdsh.pipeline import TextHasher
 
     if preset not in ("best", "paper"):
         raise InputError(f"--preset must be best or paper. Got '{preset}'.")
@@ -74,13 +69,13 @@ def make_hasher(
     model = model or ("vdsh" if preset == "paper" else default_method())
     bits = check_n_bits(32 if bits is None else bits)
     settings |= paper_settings(model) if preset == "paper" else {}
-    hasher = TextHasher(model, bits, random_state=seed, **(settings | given))
+    hasher = vdsh.TextHasher(model, bits, random_state=seed, **(settings | given))
     hasher.check_settings()
     return hasher
 
 
 def check_documents(
-    documents: "list[Document]", hasher: "TextHasher", reading: options.Reading
+    documents: "list[vdsh.Document]", hasher: "vdsh.TextHasher", reading: options.Reading
 ) -> None:
     """Raise where labels are needed and there are none; warn of texts that look like HTML."""
     from vdsh.documents.markup import looks_like_html
@@ -106,38 +101,29 @@ def check_documents(
 
 def read_teacher(vectors: str | None, embedder: str | None, chosen: Chosen, *, quiet: bool) -> Any:
     """Read or make the vectors of the documents to learn from, where there are any."""
-    from vdsh.cli.vectors import read_vectors
-    from vdsh.model.vectors import check_vectors
-
-    if embedder is not None:
-        return _embed(chosen, embedder, quiet=quiet)
-    if vectors is None:
-        return None
-    found = read_vectors(vectors, chosen.documents, chosen.rows, chosen.total)
-    return check_vectors(found, len(chosen.documents))
-
-
-def _embed(chosen: Chosen, embedder: str, *, quiet: bool) -> Any:
-    """Embed documents in the order of the file, so that a second run finds them in the cache."""
     import numpy as np
 
-    from vdsh.cli.vectors import embed_with_bar
+    from vdsh.cli.vectors import vectors_of
+    from vdsh.fitting import embed_with_bar
 
-    order = np.argsort(chosen.rows)
-    found = embed_with_bar([chosen.documents[i].text for i in order], embedder, quiet=quiet)
+    if vectors is not None:
+        return vectors_of(vectors, chosen.documents, chosen.rows, chosen.total)
+    if embedder is None:
+        return None
+    order = np.argsort(chosen.rows)  # that of the file: a second run finds them in the cache
+    texts = [chosen.documents[i].text for i in order]
+    found = embed_with_bar(texts, embedder, progress=not quiet)
     found[~found.any(axis=1)] = 1.0  # texts without a word that it knows: alike
     return found[np.argsort(order)]
 
 
-def read_stored(store: str | None, start: "Model | None") -> list[str] | None:
+def read_stored(store: str | None, start: "vdsh.Model | None") -> list[str] | None:
     """Read some texts of the store whose codes would change."""
     if store is None:
         return None
     if start is None:
         raise InputError("--store belongs to --from: it tells how many codes would change.")
-    from vdsh.store import open_store
-
-    with open_store(store, create=False) as opened:
+    with vdsh.open_store(store, create=False) as opened:
         if opened.model.topic.fingerprint != start.fingerprint:
             raise InputError(
                 f"The store '{store}' was made with another model than the one to start from. "

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import vdsh
 from vdsh.cli import options
+from vdsh.cli.options import argument, option
 from vdsh.cli.output import aligned, say
 from vdsh.errors import InputError
 
@@ -31,40 +33,28 @@ _PLACE = "Folder, milvus://host:19530/collection, milvus-lite:file.db or postgre
 
 def info(
     source: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODEL|STORE",
-            help="Model folder; or folder or URL of a store.",
-            show_default=False,
-        ),
+        str, argument("Model folder; or folder or URL of a store.", metavar="MODEL|STORE")
     ],
     as_json: options.Json = False,
 ) -> None:
     """Print the facts about a store and its model, or about a model folder."""
     from vdsh.persistence import MANIFEST
-    from vdsh.store import open_store
 
     if Path(source, MANIFEST).is_file():
-        facts = _about_model(source)
+        model = vdsh.Model.load(source)
+        facts = {
+            "path": source,
+            "model": model.name,
+            "bits": model.n_bits,
+            "fingerprint": model.fingerprint,
+            "labels": model.labels,
+            "training": model.training,
+            "settings": model.given,
+        }
     else:
-        with open_store(source, create=False) as opened:
+        with vdsh.open_store(source, create=False) as opened:
             facts = opened.info()
     say(facts, *aligned(_fact_lines(facts)), as_json=as_json)
-
-
-def _about_model(path: str) -> dict[str, Any]:
-    from vdsh.model import Model
-
-    model = Model.load(path)
-    return {
-        "path": path,
-        "model": model.name,
-        "bits": model.n_bits,
-        "fingerprint": model.fingerprint,
-        "labels": model.labels,
-        "training": model.training,
-        "settings": model.given,
-    }
 
 
 def _fact_lines(facts: dict[str, Any]) -> "Iterator[tuple[str, str]]":
@@ -86,9 +76,7 @@ def check(store: options.Store, as_json: options.Json = False) -> None:
 
     If something is wrong, it says what to do and exits with 1.
     """
-    from vdsh.store import open_store
-
-    with open_store(store, create=False) as opened:
+    with vdsh.open_store(store, create=False) as opened:
         found, n_documents = opened.check(), opened.count()
     lines = found or [f"All is well: {n_documents:,} documents."]
     say({"documents": n_documents, "problems": found}, *lines, as_json=as_json)
@@ -101,32 +89,28 @@ def compact(store: options.Store, as_json: options.Json = False) -> None:
 
     Previous models are removed too. A database server keeps the space for new documents.
     """
-    from vdsh.store import open_store, without_password
-
-    with open_store(store, create=False) as opened:
+    with vdsh.open_store(store, create=False) as opened:
         before = opened.info()["bytes"]
         opened.compact()
         after = opened.info()["bytes"]
-    shown = without_password(store)
-    line = f"{shown} has no previous models any more."
+    line = f"{opened.path} has no previous models any more."
     if after is not None:
-        line = f"{shown} takes {after:,} bytes, before {before:,}."
-    say({"store": shown, "before": before, "bytes": after}, line, as_json=as_json)
+        line = f"{opened.path} takes {after:,} bytes, before {before:,}."
+    say({"store": opened.path, "before": before, "bytes": after}, line, as_json=as_json)
 
 
 def backup(
     store: options.Store,
-    file: Annotated[str, typer.Argument(help="The file to write.", show_default=False)],
+    file: Annotated[str, argument("The file to write.")],
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Write a snapshot of a store to one file, while others search and write."""
     from vdsh.progress import show_progress
-    from vdsh.store import open_store
 
     with (
-        open_store(store, create=False) as opened,
+        vdsh.open_store(store, create=False) as opened,
         show_progress("pages", enabled=not quiet) as show,
     ):
         opened.back_up(file, force=force, progress=show)
@@ -136,7 +120,7 @@ def backup(
 
 
 def restore(
-    file: Annotated[str, typer.Argument(help="A file written by vdsh backup.", show_default=False)],
+    file: Annotated[str, argument("A file written by vdsh backup.")],
     store: options.Store,
     as_json: options.Json = False,
 ) -> None:
@@ -150,17 +134,12 @@ def restore(
 
 
 def copy(
-    source: Annotated[
-        str, typer.Argument(metavar="FROM", help=f"Store to copy. {_PLACE}", show_default=False)
-    ],
+    source: Annotated[str, argument(f"Store to copy. {_PLACE}", metavar="FROM")],
     target: Annotated[
-        str,
-        typer.Argument(
-            metavar="TO", help="Store to copy into, made when it is not there.", show_default=False
-        ),
+        str, argument("Store to copy into, made when it is not there.", metavar="TO")
     ],
     again: Annotated[
-        bool, typer.Option("--again", help="Write again what an earlier run has written.")
+        bool, option("Write again what an earlier run has written.", "--again")
     ] = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -171,29 +150,27 @@ def copy(
     and a sample of documents and codes.
     """
     from vdsh.progress import show_progress
-    from vdsh.store import copy_store, open_store, without_password
+    from vdsh.store import copy_store
 
     with (
-        open_store(source, create=False) as opened,
-        open_store(target, opened.model) as other,
+        vdsh.open_store(source, create=False) as opened,
+        vdsh.open_store(target, opened.model) as other,
         show_progress("copying", opened.count(), enabled=not quiet) as show,
     ):
         done = copy_store(opened, other, again=again, progress=show)
     line = (
-        f"Copied {done.written:,} documents; {without_password(target)} holds "
-        f"{done.documents:,}. {done.checked:,} of them were compared."
+        f"Copied {done.written:,} documents; {other.path} holds {done.documents:,}. "
+        f"{done.checked:,} of them were compared."
     )
     say(done._asdict(), line, as_json=as_json)
 
 
 def reindex(
     store: options.Store,
-    model: Annotated[
-        str | None, typer.Option(help="Folder of the new model.", show_default=False)
-    ] = None,
-    back: Annotated[bool, typer.Option("--back", help="Return to the previous model.")] = False,
+    model: Annotated[str | None, option("Folder of the new model.")] = None,
+    back: Annotated[bool, option("Return to the previous model.", "--back")] = False,
     restart: Annotated[
-        bool, typer.Option("--restart", help="Discard an unfinished run with another model.")
+        bool, option("Discard an unfinished run with another model.", "--restart")
     ] = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -203,37 +180,28 @@ def reindex(
     Searches use the old codes until all new ones are written. The same command resumes an
     interrupted run.
     """
-    from vdsh.model import Model
     from vdsh.progress import counting_bar
-    from vdsh.store import open_store, without_password
 
     if (model is None) != back:
         raise InputError("Give a model with --model, or --back for the one before.")
-    new = None if model is None else Model.load(model)
-    shown = without_password(store)
-    with open_store(store, create=False) as opened:
-        facts: dict[str, Any] = {"store": shown, "documents": opened.count()}
-        with counting_bar("documents", facts["documents"], enabled=not quiet) as bar:
+    new = None if model is None else vdsh.Model.load(model)
+    with vdsh.open_store(store, create=False) as opened:
+        shown, n = opened.path, opened.count()
+        with counting_bar("documents", n, enabled=not quiet) as bar:
             opened.reindex(new, restart=restart, progress=lambda n: bar.advance(bar.task_ids[0], n))
         fingerprint = opened.model.fingerprint
     line = (
-        f"{shown} has {facts['documents']:,} documents with codes of {fingerprint[:12]}. The model "
-        f"before is kept until vdsh compact; vdsh reindex {shown} --back returns to it."
+        f"{shown} has {n:,} documents with codes of {fingerprint[:12]}. The model before is kept "
+        f"until vdsh compact; vdsh reindex {shown} --back returns to it."
     )
-    say(facts | {"fingerprint": fingerprint}, line, as_json=as_json)
+    say({"store": shown, "documents": n, "fingerprint": fingerprint}, line, as_json=as_json)
 
 
 @options.reads_documents
 def drift(
     store: options.Store,
-    docs: Annotated[
-        str | None,
-        typer.Argument(help="Documents; by default those of the store.", show_default=False),
-    ] = None,
-    recent: Annotated[
-        int | None,
-        typer.Option(help="Only the last N documents written to the store.", show_default=False),
-    ] = None,
+    docs: Annotated[str | None, argument("Documents; by default those of the store.")] = None,
+    recent: Annotated[int | None, option("Only the last N documents written to the store.")] = None,
     reading: options.Reading = options.BY_DEFAULT,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -244,9 +212,8 @@ def drift(
     out when it learned. Exits with 3 if they differ, with 0 if not or if there are too few.
     """
     from vdsh.progress import reading_bar
-    from vdsh.store import open_store
 
-    with open_store(store, create=False) as opened:
+    with vdsh.open_store(store, create=False) as opened:
         if docs is None:
             found = opened.drift(recent=recent)
         else:

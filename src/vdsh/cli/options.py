@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator
 from functools import wraps
 from inspect import Parameter, Signature, signature
+from itertools import count
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast, get_type_hints
 
 import typer
@@ -17,76 +18,67 @@ from vdsh.errors import InputError
 if TYPE_CHECKING:
     from io import BufferedReader
 
-    from vdsh.codes import Codes
     from vdsh.documents import Document, DocumentReader
+    from vdsh.scale.cluster import Machines
 
-_DOCS = typer.Argument(
-    help="JSONL, CSV, TSV, Parquet or text file (gz or plain), a folder of text files, "
-    "or - for stdin.",
-    show_default=False,
+
+def option(help: str, *names: str, **more: Any) -> Any:
+    """Describe an option, which is called as its parameter unless it has other names."""
+    return typer.Option(*names, help=help, **more)
+
+
+def argument(help: str, **more: Any) -> Any:
+    """Describe an argument."""
+    return typer.Argument(help=help, show_default=False, **more)
+
+
+_DOCS = argument(
+    "JSONL, CSV, TSV, Parquet or text file (gz or plain), a folder of text files, or - for stdin."
 )
 Docs = Annotated[str, _DOCS]
 OptionalDocs = Annotated[str | None, _DOCS]
-Store = Annotated[str, typer.Argument(help="Folder or URL of the store.", show_default=False)]
-Code = Annotated[str | None, typer.Option(help="Search for a code in hex instead of a text.")]
+Store = Annotated[str, argument("Folder or URL of the store.")]
+Code = Annotated[str | None, option("Search for a code in hex instead of a text.")]
 WhereOption = Annotated[
     list[str] | None,
-    typer.Option(help="Filter such as label=space, year>=1990 or a JSON object; all must hold."),
+    option("Filter such as label=space, year>=1990 or a JSON object; all must hold."),
 ]
-Device = Annotated[
-    str, typer.Option(help="Device that searches codes: cpu, or cuda (a GPU; needs torch).")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON lines for programs.")]
-Null = Annotated[
-    bool, typer.Option("--null", "-0", help="Separate ids by zero bytes instead of line breaks.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
-Engine = Annotated[str, typer.Option(help="local, or ray for a cluster.")]
+Device = Annotated[str, option("Device that searches codes: cpu, or cuda (a GPU; needs torch).")]
+Json = Annotated[bool, option("Print JSON lines for programs.", "--json")]
+Null = Annotated[bool, option("Separate ids by zero bytes instead of line breaks.", "--null", "-0")]
+Quiet = Annotated[bool, option("Show no progress.", "--quiet", "-q")]
+Engine = Annotated[str, option("local, or ray for a cluster.")]
 Address = Annotated[
     str | None,
-    typer.Option(
-        help="Ray cluster: host:port, or auto for the one of this machine. By default a new one."
-    ),
+    option("Ray cluster: host:port, or auto for the one of this machine. By default a new one."),
 ]
-Workers = Annotated[
-    int | None, typer.Option(help="Processes on the cluster, by default one per CPU.")
-]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite existing output.")]
+Workers = Annotated[int | None, option("Processes on the cluster, by default one per CPU.")]
+Force = Annotated[bool, option("Overwrite existing output.", "--force")]
 
 
 class Reading(NamedTuple):
     """The options that say how documents are read; `reads_documents` gives them to a verb."""
 
     format: Annotated[
-        str | None,
-        typer.Option(help="jsonl, csv, tsv, parquet or text; by default from the file name."),
+        str | None, option("jsonl, csv, tsv, parquet or text; by default from the file name.")
     ] = None
-    id_field: Annotated[str, typer.Option(help="Field of the id; by default file and number.")] = (
-        "id"
-    )
+    id_field: Annotated[str, option("Field of the id; by default file and number.")] = "id"
     text_field: Annotated[
-        list[str] | None,
-        typer.Option(help="Field of the text; repeat to join several.  [default: text]"),
+        list[str] | None, option("Field of the text; repeat to join several.  [default: text]")
     ] = None
-    labels_field: Annotated[str, typer.Option(help="Field of the labels.")] = "labels"
-    drop_field: Annotated[
-        list[str] | None, typer.Option(help="Field to leave out; repeat for several.")
-    ] = None
-    encoding: Annotated[str, typer.Option(help="Encoding; in a folder detected per file.")] = (
-        "utf-8"
+    labels_field: Annotated[str, option("Field of the labels.")] = "labels"
+    drop_field: Annotated[list[str] | None, option("Field to leave out; repeat for several.")] = (
+        None
     )
+    encoding: Annotated[str, option("Encoding; in a folder detected per file.")] = "utf-8"
     delimiter: Annotated[
-        str | None, typer.Option(help="Delimiter of CSV; by default detected from the header.")
+        str | None, option("Delimiter of CSV; by default detected from the header.")
     ] = None
-    html: Annotated[
-        bool, typer.Option("--html", help="Texts are HTML: leave out tags, decode entities.")
-    ] = False
-    max_document_size: Annotated[int, typer.Option(min=1, help="Maximum bytes per document.")] = (
-        16 * 2**20
+    html: Annotated[bool, option("Texts are HTML: leave out tags, decode entities.", "--html")] = (
+        False
     )
-    follow: Annotated[
-        bool, typer.Option("--follow", help="Follow links that lead out of a folder.")
-    ] = False
+    max_document_size: Annotated[int, option("Maximum bytes per document.", min=1)] = 16 * 2**20
+    follow: Annotated[bool, option("Follow links that lead out of a folder.", "--follow")] = False
 
     def reader(self, source: str) -> "DocumentReader":
         """Open documents to go through one by one."""
@@ -106,26 +98,18 @@ class Reading(NamedTuple):
 
     def draw(
         self, source: str, most: int | None, *, quiet: bool = False
-    ) -> "tuple[list[tuple[int, Document]], int]":
-        """Read all documents, with a bar, and keep so many at random; say how many there were.
+    ) -> "tuple[list[tuple[Document, int]], int]":
+        """Read all documents, with a bar; keep some at random, with their numbers, and count all.
 
         Without a number as many are kept as a model learns from by default.
         """
         from vdsh.documents.document import draw, length
         from vdsh.progress import reading_bar
 
-        total = 0
-
-        def numbered() -> "Iterator[tuple[int, Document]]":
-            nonlocal total
-            for document in documents:
-                yield total, document
-                total += 1
-
+        how: Any = {"most": most} if most else {"size": lambda pair: length(pair[0])}
+        numbers = count()
         with reading_bar(self.reader(source), "reading", enabled=not quiet) as documents:
-            if most is not None:
-                return draw(numbered(), most), total
-            return draw(numbered(), size=lambda pair: length(pair[1])), total
+            return draw(zip(documents, numbers, strict=False), **how), next(numbers)
 
 
 BY_DEFAULT = Reading()
@@ -169,7 +153,8 @@ def move_words(args: list[str], options: Collection[str]) -> list[str]:
     ['store', 'mars', '-k', '5', '-k5', '--', '-rover']
     """
     end = args.index("--") if "--" in args else len(args)
-    dashed = [arg for arg in args[:end] if re.match("-[^-]{2}", arg) and not is_short(arg, options)]
+    short = {arg for arg in args if arg[:2] in options and arg[2:].isdecimal()}  # such as -k5
+    dashed = [arg for arg in args[:end] if re.match("-[^-]{2}", arg) and arg not in short]
     for word in dashed:
         if f"-{word}" in options:
             raise typer.BadParameter(
@@ -177,11 +162,6 @@ def move_words(args: list[str], options: Collection[str]) -> list[str]:
                 f"that word, write it after two dashes: -- {word}."
             )
     return [arg for arg in args[:end] if arg not in dashed] + ["--", *dashed, *args[end + 1 :]]
-
-
-def is_short(arg: str, options: Collection[str]) -> bool:
-    """Say whether an argument is a short option with its value, such as -k5."""
-    return arg[:2] in options and arg[2:].isdecimal()
 
 
 def read_lines() -> Iterator[list[str]]:
@@ -202,24 +182,15 @@ def read_lines() -> Iterator[list[str]]:
             yield queries
 
 
-def parse_query(words: list[str] | None, code: str | None) -> "str | Codes":
-    """Take the text or the code, of which there must be one."""
-    if (not words) == (code is None):
-        raise InputError("Give a text to look for, or a code with --code, and not both.")
-    if words:
-        return " ".join(words)
-    from vdsh.codes import from_hex
+def machines(engine: str, address: str | None, workers: int | None) -> "Machines | None":
+    """Take the options of a cluster; raise for those that do not go together."""
+    from vdsh.scale.cluster import Machines
 
-    codes: Codes = from_hex([code or ""])[0]
-    return codes
-
-
-def check_engine(engine: str, address: str | None, workers: int | None) -> None:
-    """Raise for an engine that there is not, or options that belong to the other one."""
     if engine not in ("local", "ray"):
         raise InputError(f"--engine must be local or ray. Got '{engine}'.")
     if engine == "local" and (address or workers):
         raise InputError("--address and --workers belong to a cluster: add --engine ray.")
+    return Machines(address, workers) if engine == "ray" else None
 
 
 def parse_settings(pairs: list[str]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, TextIO
@@ -22,9 +22,10 @@ NOTHING = "Nothing found."
 TERMINAL = "CON" if os.name == "nt" else "/dev/tty"
 
 
-def say(facts: Mapping[str, Any], *lines: str, as_json: bool) -> None:
-    """Print facts as JSON for a program, or lines for a person."""
-    for line in (json.dumps(facts, ensure_ascii=False),) if as_json else lines:
+def say(facts: "Mapping[str, Any] | list[Any]", *lines: str, as_json: bool) -> None:
+    """Print facts as JSON for a program, a line each, or lines for a person."""
+    several = facts if isinstance(facts, list) else [facts]
+    for line in (json.dumps(one, ensure_ascii=False) for one in several) if as_json else lines:
         typer.echo(line)
 
 
@@ -41,27 +42,21 @@ def aligned(rows: Iterable[Sequence[str]]) -> list[str]:
 
 def confirm(question: str, reason: str, kept: str, advice: str, *, from_stdin: bool) -> None:
     """Ask a person; raise where nobody is there, or does not agree."""
-    if (agreed := _ask(question, from_stdin)) is None:
+    from vdsh.progress import paused
+
+    answer = None
+    if from_stdin or sys.stdin.isatty():
+        # Not stdin and stderr: one brings the data, the other may go to a file.
+        with suppress(OSError), open(TERMINAL) as keyboard, open(TERMINAL, "w") as screen, paused():
+            screen.write(f"{question} [y/N] ")
+            screen.flush()
+            answer = keyboard.readline().strip().lower()
+    if answer is None:
         raise InputError(
             f"{question} {reason}, and there is no terminal to ask on. {kept}; {advice}"
         )
-    if not agreed:
+    if answer not in ("y", "yes"):
         raise InputError(f"{kept}.")
-
-
-def _ask(question: str, from_stdin: bool) -> bool | None:
-    """Ask on the terminal; return None where there is none."""
-    from vdsh.progress import paused
-
-    if not from_stdin and not sys.stdin.isatty():
-        return None
-    try:  # not stdin and stderr: one brings the data, the other may go to a file
-        with open(TERMINAL) as keyboard, open(TERMINAL, "w") as screen, paused():
-            screen.write(f"{question} [y/N] ")
-            screen.flush()
-            return keyboard.readline().strip().lower() in ("y", "yes")
-    except OSError:
-        return None
 
 
 @contextmanager
@@ -100,8 +95,7 @@ def print_hits(hits: "Hits", query: "str | Codes", *, as_json: bool) -> None:
         _print_table(hits, query)
         return
     about = hits.about_query()
-    for fields in (*_fields(hits, query), *([about] if about else ())):
-        say(fields, as_json=True)
+    say([*_fields(hits, query), *([about] if about else ())], as_json=True)
 
 
 def print_answer(query: str, hits: "Hits", *, as_json: bool) -> None:

@@ -1,16 +1,15 @@
 """`vdsh reproduce`: the paper's tables and figures, from corpora to numbers."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
 from vdsh.cli import options
+from vdsh.cli.options import argument, option
 from vdsh.cli.output import say
-
-if TYPE_CHECKING:
-    from vdsh.paper.reproduction import Reproduced
+from vdsh.errors import InputError
 
 EXAMPLE = "Example: vdsh reproduce table1 --datasets reuters20 --bits 16 32 --models vdsh-s lsh"
 
@@ -44,36 +43,31 @@ def _repeat(args: list[str], several: set[str]) -> list[str]:
 def command(
     name: Annotated[
         str | None,
-        typer.Argument(
-            help="table1, table2, figure2, figure3, figure4 of the paper; our defaults beside "
-            "them, their ablation, or semisupervised.",
-            show_default=False,
+        argument(
+            "table1, table2, figure2, figure3, figure4 of the paper; our defaults beside "
+            "them, their ablation, or semisupervised."
         ),
     ] = None,
     datasets: Annotated[
-        list[str] | None,
-        typer.Option(help="Corpora, see `vdsh research datasets`; by default all four."),
+        list[str] | None, option("Corpora, see `vdsh research datasets`; by default all four.")
     ] = None,
-    bits: Annotated[list[int] | None, typer.Option(help="Lengths of the codes.")] = None,
-    models: Annotated[
-        list[str] | None, typer.Option(help="Methods, such as vdsh-s or lsh.")
-    ] = None,
+    bits: Annotated[list[int] | None, option("Lengths of the codes.")] = None,
+    models: Annotated[list[str] | None, option("Methods, such as vdsh-s or lsh.")] = None,
     seeds: Annotated[
-        list[int] | None,
-        typer.Option(help="Seeds of split and method; several are averaged."),
+        list[int] | None, option("Seeds of split and method; several are averaged.")
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Cells to run in parallel.")] = 1,
-    out: Annotated[str, typer.Option(help="Folder for cells, tables and figures.")] = "results",
+    jobs: Annotated[int, option("Cells to run in parallel.")] = 1,
+    out: Annotated[str, option("Folder for cells, tables and figures.")] = "results",
     root: Annotated[
-        str | None, typer.Option(help="Folder of the corpora, else VDSH_DATA or a download.")
+        str | None, option("Folder of the corpora, else VDSH_DATA or a download.")
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    force: Annotated[bool, typer.Option("--force", help="Run finished cells again.")] = False,
+    device: Annotated[str, option("auto, cpu or cuda.")] = "auto",
+    force: Annotated[bool, option("Run finished cells again.", "--force")] = False,
     check: Annotated[
         bool,
-        typer.Option(
+        option(
+            "Run nothing: list the cells of NAME, or of all, that today's code did not make.",
             "--check",
-            help="Run nothing: list the cells of NAME, or of all, that today's code did not make.",
         ),
     ] = False,
     as_json: options.Json = False,
@@ -83,12 +77,15 @@ def command(
 
     Finished cells are kept, so an interrupted run goes on where it stopped.
     """
-    from vdsh.errors import InputError
-    from vdsh.paper.reproduction import ITEMS, reproduce
+    from vdsh.paper.reproduction import ITEMS, reproduce, stale
     from vdsh.paper.runner import Plan
 
     if check:
-        return _check(name, Path(out) / "cells", as_json=as_json)
+        cells = stale(name, Path(out) / "cells")
+        for cell in cells:
+            say(cell._asdict(), str(cell.path), as_json=as_json)
+        typer.echo(f"{len(cells):,} cells are missing or not of today's code.", err=True)
+        raise typer.Exit(1 if cells else 0)
     if name is None:
         raise InputError(f"Name a table or figure: {', '.join(ITEMS)}.")
     plan = Plan(Path(out) / "cells", root, device, jobs, force, quiet)
@@ -98,31 +95,11 @@ def command(
         )
     except KeyboardInterrupt:
         typer.echo(
-            f"Finished cells are kept in {plan.results}: the same command resumes.",
-            err=True,
+            f"Finished cells are kept in {plan.results}: the same command resumes.", err=True
         )
         raise
-    _print(found, as_json=as_json)
-    if found.failed:
-        raise typer.Exit(1)
-
-
-def _check(name: str | None, results: Path, *, as_json: bool) -> None:
-    """List the cells that are missing or not of today's code; exit 1 where there are any."""
-    from vdsh.paper.reproduction import stale
-
-    found = stale(name, results)
-    for cell in found:
-        say(cell._asdict(), str(cell.path), as_json=as_json)
-    typer.echo(f"{len(found):,} cells are missing or not of today's code.", err=True)
-    if found:
-        raise typer.Exit(1)
-
-
-def _print(found: "Reproduced", *, as_json: bool) -> None:
     if as_json:
-        for sheet in found.sheets:
-            say(sheet._asdict(), as_json=True)
+        say([sheet._asdict() for sheet in found.sheets], as_json=True)
     else:
         from rich.console import Console
 
@@ -132,3 +109,5 @@ def _print(found: "Reproduced", *, as_json: bool) -> None:
         typer.echo(f"Written: {', '.join(map(str, found.files))}")
     for cell, reason in found.failed.items():
         typer.echo(f"Error: {cell.dataset}/{cell.path.stem} was not made. {reason}", err=True)
+    if found.failed:
+        raise typer.Exit(1)

@@ -6,16 +6,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+import vdsh
 from vdsh.cli import options
+from vdsh.cli.options import argument, option
 from vdsh.cli.output import aligned, say
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:
     from vdsh.corpus_map import CorpusMap
     from vdsh.datasets import Source
-    from vdsh.model import Model
 
 EXAMPLES = {
     "export": "Example: vdsh research export news-store --to faiss --out news.faiss",
@@ -24,18 +23,14 @@ EXAMPLES = {
     "--out news-model-2",
     "datasets": "Example: vdsh research datasets reuters --download",
 }
+_HERE = ["this machine"]
 _KNOWN = ("name", "title", "home", "documents", "labels", "licence", "citation", "used")
 
 
 def export(
     source: options.Store,
-    to: Annotated[
-        str,
-        typer.Option(help="faiss, npy, parquet or hex for codes; or model.", show_default=False),
-    ],
-    out: Annotated[
-        str, typer.Option(help="File to write; a folder for a model.", show_default=False)
-    ],
+    to: Annotated[str, option("faiss, npy, parquet or hex for codes; or model.")],
+    out: Annotated[str, option("File to write; a folder for a model.")],
     force: options.Force = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -44,52 +39,34 @@ def export(
 
     Bits are packed as numpy.packbits does, the first bit highest.
     """
+    from vdsh.export import FORMATS, export_codes
     from vdsh.persistence import MANIFEST
+    from vdsh.progress import show_progress
 
     if Path(source, MANIFEST).is_file():
         raise InputError(f"'{source}' is a model, which holds no codes. Give a store.")
-    if to == "model":
-        _export_model(source, out, force=force, as_json=as_json)
-    else:
-        _export_codes(source, to, out, force=force, as_json=as_json, quiet=quiet)
-
-
-def _export_model(source: str, out: str, *, force: bool, as_json: bool) -> None:
-    from vdsh.store import open_store
-
-    with open_store(source, create=False) as store:
-        model = store.model
-    model.save(out, force=force)
-    line = f"Wrote {out}: a model of {model.n_bits} bits and {model.n_inputs:,} inputs."
-    facts = {"path": out, "terms": model.n_inputs, "bits": model.n_bits}
-    say(facts, line, as_json=as_json)
-
-
-def _export_codes(
-    source: str, to: str, out: str, *, force: bool, as_json: bool, quiet: bool
-) -> None:
-    from vdsh.export import FORMATS, export_codes
-    from vdsh.progress import show_progress
-    from vdsh.store import open_store
-
-    if to not in FORMATS:
+    if to not in (*FORMATS, "model"):
         raise InputError(f"--to must be one of {', '.join([*FORMATS, 'model'])}. Got '{to}'.")
-    with (
-        open_store(source, create=False) as store,
-        show_progress("exporting", store.count(), enabled=not quiet) as show,
-    ):
-        done = export_codes(store, to, out, force=force, progress=show)
-    beside = f", their ids in {done.ids}" if done.ids else ""
-    line = f"Wrote {done.documents:,} codes to {done.path}{beside}."
-    say(done._asdict(), line, as_json=as_json)
+    with vdsh.open_store(source, create=False) as store:
+        if to == "model":
+            model = store.model
+            model.save(out, force=force)
+            facts: dict[str, Any] = {"path": out, "terms": model.n_inputs, "bits": model.n_bits}
+            line = f"Wrote {out}: a model of {model.n_bits} bits and {model.n_inputs:,} inputs."
+        else:
+            with show_progress("exporting", store.count(), enabled=not quiet) as show:
+                done = export_codes(store, to, out, force=force, progress=show)
+            facts, beside = done._asdict(), f", their ids in {done.ids}" if done.ids else ""
+            line = f"Wrote {done.documents:,} codes to {done.path}{beside}."
+    say(facts, line, as_json=as_json)
 
 
 def map(
     store: options.Store,
     limit: Annotated[
-        int, typer.Option(help="Take a random sample of this size from a larger store.")
+        int, option("Take a random sample of this size from a larger store.")
     ] = 50_000,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same map.")] = 0,
+    seed: Annotated[int, option("The same seed gives the same map.")] = 0,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -108,10 +85,9 @@ def make_map(store: str, *, limit: int, seed: int, quiet: bool) -> "tuple[Corpus
     """Compute and keep the map of a store, with a bar."""
     from vdsh import corpus_map
     from vdsh.progress import counting_bar
-    from vdsh.store import open_store
 
     with (
-        open_store(store, create=False) as opened,
+        vdsh.open_store(store, create=False) as opened,
         counting_bar("reading documents", 0, enabled=not quiet) as bar,
     ):
 
@@ -128,24 +104,23 @@ def make_map(store: str, *, limit: int, seed: int, quiet: bool) -> "tuple[Corpus
 
 @options.reads_documents
 def recalibrate(
-    model: Annotated[str, typer.Argument(help="Folder of the model.", show_default=False)],
+    model: Annotated[str, argument("Folder of the model.")],
     docs: options.Docs,
-    out: Annotated[str, typer.Option(help="Folder to write the new model to.", show_default=False)],
+    out: Annotated[str, option("Folder to write the new model to.")],
     threshold: Annotated[
         str,
-        typer.Option(
-            help="median (balanced bits), sign, or best: chosen for precision on held-out "
+        option(
+            "median (balanced bits), sign, or best: chosen for precision on held-out "
             "documents, which needs labels."
         ),
     ] = "best",
     validation: Annotated[
-        str | None,
-        typer.Option(help="File of held-out documents; by default a tenth of DOCS."),
+        str | None, option("File of held-out documents; by default a tenth of DOCS.")
     ] = None,
     seed: Annotated[
         int,
-        typer.Option(
-            help="Of the choice of held-out documents; with the seed and the documents of "
+        option(
+            "Of the choice of held-out documents; with the seed and the documents of "
             "`vdsh fit` they are those that the model was not trained on."
         ),
     ] = 0,
@@ -159,11 +134,10 @@ def recalibrate(
     from vdsh.codes import check_threshold
     from vdsh.fitting import texts_and_labels
     from vdsh.persistence import check_free
-    from vdsh.pipeline import TextHasher
 
     check_threshold(threshold)
     check_free(out, force=force)
-    hasher = TextHasher.load(model)
+    hasher = vdsh.TextHasher.load(model)
     chosen = choose(docs, reading, validation, seed, sample=None, quiet=quiet)
     texts, labels = texts_and_labels(chosen.documents)
     hasher.recalibrate(
@@ -174,18 +148,13 @@ def recalibrate(
         source="standard input" if docs == "-" else docs,
     )
     hasher.save(out, force=force)
-    _recalibrated(hasher.model_, model, out, as_json=as_json)
-
-
-def _recalibrated(fitted: "Model", model: str, out: str, *, as_json: bool) -> None:
-    facts: dict[str, Any] = fitted.training["recalibrated"]
-    measured, threshold = fitted.learned["calibration_"], fitted.settings["threshold"]
+    facts, measured = hasher.training_["recalibrated"], hasher.model_.learned["calibration_"]
     precision = {f"precision_{name}": value for name, value in measured.items()}
     lines = [f"Learned {threshold} thresholds from {facts['documents']:,} documents."]
     if measured:
-        chosen = " (which chose the thresholds)" if threshold == "best" else ""
+        why = " (which chose the thresholds)" if threshold == "best" else ""
         lines.append(
-            f"Precision at 100 on held-out documents{chosen}: "
+            f"Precision at 100 on held-out documents{why}: "
             f"{measured['before']:.3f} before, {measured['after']:.3f} now"
         )
     lines.append(
@@ -196,15 +165,11 @@ def _recalibrated(fitted: "Model", model: str, out: str, *, as_json: bool) -> No
 
 
 def datasets(
-    name: Annotated[
-        str | None, typer.Argument(help="A data set, for all about it.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, argument("A data set, for all about it.")] = None,
     download: Annotated[
-        bool, typer.Option("--download", help="Download it into the cache, unless it is there.")
+        bool, option("Download it into the cache, unless it is there.", "--download")
     ] = False,
-    root: Annotated[
-        str | None, typer.Option(help="Folder that holds corpora; by default $VDSH_DATA.")
-    ] = None,
+    root: Annotated[str | None, option("Folder that holds corpora; by default $VDSH_DATA.")] = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -219,36 +184,23 @@ def datasets(
     if download:
         base.download(chosen[0], quiet=quiet)
     facts = [_facts(source, root) for source in chosen]
-    if as_json:
-        for fact in facts:
-            say(fact, as_json=True)
-    elif name is None:
-        head = ("name", "documents", "labels", "where", "licence")
-        say({}, *aligned([head, *(_row(fact) for fact in facts)]), as_json=False)
-    else:
-        say({}, *aligned(_about(facts[0])), as_json=False)
+    head = ("name", "documents", "labels", "where", "licence")
+    rows = [head, *(_row(fact) for fact in facts)] if name is None else _about(facts[0])
+    say(facts, *aligned(rows), as_json=as_json)
 
 
 def _facts(source: "Source", root: str | None) -> dict[str, Any]:
     """Gather what is known of a data set; `where` is None where it is not here."""
-    here = _whereabouts(source, root)
-    return {
-        **{name: getattr(source, name) for name in _KNOWN},
-        "files": [asdict(file) for file in source.files],
-        "where": None if here is None else str(here),
-    }
-
-
-def _whereabouts(source: "Source", root: str | None) -> Path | str | None:
     from vdsh.datasets.base import data_folder
     from vdsh.files import cache_folder
 
-    if not source.layout:
-        return "this machine"
-    for folder in (data_folder(root), cache_folder()):
-        if folder and source.is_in(folder / source.folder):
-            return folder / source.folder
-    return None
+    folders = [one / source.folder for one in (data_folder(root), cache_folder()) if one]
+    here = [str(folder) for folder in folders if source.is_in(folder)] if source.layout else _HERE
+    return {
+        **{name: getattr(source, name) for name in _KNOWN},
+        "files": [asdict(file) for file in source.files],
+        "where": here[0] if here else None,
+    }
 
 
 def _row(fact: dict[str, Any]) -> tuple[str, ...]:

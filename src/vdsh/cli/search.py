@@ -4,8 +4,10 @@ from typing import Annotated, Any
 
 import typer
 
+import vdsh
 from vdsh.cli import options, output
 from vdsh.cli.options import WordsCommand as CLASS  # noqa: F401
+from vdsh.cli.options import argument, option
 from vdsh.cli.vectors import QueryVector, read_query_vector
 from vdsh.errors import InputError
 
@@ -16,35 +18,29 @@ def command(
     store: options.Store,
     words: Annotated[
         list[str] | None,
-        typer.Argument(
-            help="Words to search for, or - for one query per line on stdin (empty lines are "
-            "skipped); or give --code or --vector.",
-            show_default=False,
+        argument(
+            "Words to search for, or - for one query per line on stdin (empty lines are "
+            "skipped); or give --code or --vector."
         ),
     ] = None,
     k: Annotated[
-        int | None,
-        typer.Option("-k", help="Number of documents.  [default: 10; all within a --radius]"),
+        int | None, option("Number of documents.  [default: 10; all within a --radius]", "-k")
     ] = None,
     radius: Annotated[
-        int | None,
-        typer.Option(help="Print all documents within this Hamming distance, nearest first."),
+        int | None, option("Print all documents within this Hamming distance, nearest first.")
     ] = None,
     where: options.WhereOption = None,
     code: options.Code = None,
     vector: QueryVector = None,
     rank: Annotated[
         str | None,
-        typer.Option(
-            help="`relevance`: words and code together; `distance` of the codes; `expected` "
+        option(
+            "`relevance`: words and code together; `distance` of the codes; `expected` "
             "distance, which counts uncertain bits less.  [default: relevance; distance for a "
-            "code, expected for a vector alone]",
-            show_default=False,
+            "code, expected for a vector alone]"
         ),
     ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Leave out hits that are only related.")
-    ] = False,
+    strict: Annotated[bool, option("Leave out hits that are only related.", "--strict")] = False,
     device: options.Device = "cpu",
     as_json: options.Json = False,
 ) -> None:
@@ -54,7 +50,7 @@ def command(
     of quotes, so give two: '"red planet" water -rover'. Exits with 1 where nothing is
     found.
     """
-    from vdsh.store import open_store
+    from vdsh.codes import from_hex
     from vdsh.store.filters import parse_where
     from vdsh.store.searching import distinct
 
@@ -70,18 +66,18 @@ def command(
         )
     if words == ["-"] and code is None:
         found = 0
-        with open_store(store, create=False, device=device) as opened:
+        with vdsh.open_store(store, create=False, device=device) as opened:
             for lines in options.read_lines():
                 answers = opened.search_many(lines, n, where=filters, rank=rank, strict=strict)
                 for line, hits in zip(lines, answers, strict=True):
                     output.print_answer(line, hits, as_json=as_json)
                     found += len(hits)
         raise typer.Exit(0 if found else 1)
-    if vector is None:
-        query, asked = options.parse_query(words, code), None
-    else:
-        query, asked = " ".join(words or ()), read_query_vector(vector)
-    with open_store(store, create=False, device=device) as opened:
+    if vector is None and (not words) == (code is None):
+        raise InputError("Give a text to look for, or a code with --code, and not both.")
+    query: Any = " ".join(words or ()) if code is None else from_hex([code])[0]
+    asked = None if vector is None else read_query_vector(vector)
+    with vdsh.open_store(store, create=False, device=device) as opened:
         if radius is None:
             how: Any = {"vector": asked, "where": filters, "rank": rank, "strict": strict}
             hits = (

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from vdsh.cli import options
+from vdsh.cli.options import argument, option
 from vdsh.errors import missing_package
 
 EXAMPLES = {
@@ -12,53 +13,46 @@ EXAMPLES = {
     "mcp": "Example: claude mcp add notes -- vdsh mcp notes-store",
 }
 PACKAGES = ("fastapi", "uvicorn", "httptools", "prometheus_client", "fastapi_offline")
-
-
-Stores = Annotated[list[str], typer.Argument(help="Folders or URLs of stores.", show_default=False)]
+Stores = Annotated[list[str], argument("Folders or URLs of stores.")]
 Names = Annotated[
     list[str] | None,
-    typer.Option(
-        "--as",
-        help="NAME=STORE: what a store is called; by default the name of its folder. Repeat for "
+    option(
+        "NAME=STORE: what a store is called; by default the name of its folder. Repeat for "
         "several.",
-        show_default=False,
+        "--as",
     ),
 ]
-Writable = Annotated[
-    bool, typer.Option("--writable", help="Allow clients to write and delete documents.")
-]
+Writable = Annotated[bool, option("Allow clients to write and delete documents.", "--writable")]
 
 
 def serve(
     stores: Stores,
     names: Names = None,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; beyond this machine a token is needed.")
+        str, option("Address to listen on; beyond this machine a token is needed.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
-    workers: Annotated[int, typer.Option(min=1, help="Processes, each with the store open.")] = 1,
+    port: Annotated[int, option("Port; 0 takes a free one.", min=0, max=65535)] = 8000,
+    workers: Annotated[int, option("Processes, each with the store open.", min=1)] = 1,
     writable: Writable = False,
     token_file: Annotated[
         str | None,
-        typer.Option(
-            help="File with the token that clients must send, or one line per token: NAME "
+        option(
+            "File with the token that clients must send, or one line per token: NAME "
             "read|write TOKEN [DAY]. Changes take effect at once. Or set VDSH_TOKEN."
         ),
     ] = None,
-    tls_cert: Annotated[
-        str | None, typer.Option(help="Certificate in PEM format, to serve HTTPS.")
-    ] = None,
-    tls_key: Annotated[str | None, typer.Option(help="Its key, without a password.")] = None,
-    max_k: Annotated[int, typer.Option(min=1, help="Maximum hits of a search.")] = 1000,
-    max_batch: Annotated[int, typer.Option(min=1, help="Maximum texts of a call.")] = 1000,
-    max_text: Annotated[int, typer.Option(min=1, help="Maximum characters of a text.")] = 200_000,
-    max_body: Annotated[int, typer.Option(min=1, help="Maximum bytes of a body.")] = 4 * 2**20,
-    timeout: Annotated[float, typer.Option(min=0.01, help="Seconds for an answer.")] = 30,
+    tls_cert: Annotated[str | None, option("Certificate in PEM format, to serve HTTPS.")] = None,
+    tls_key: Annotated[str | None, option("Its key, without a password.")] = None,
+    max_k: Annotated[int, option("Maximum hits of a search.", min=1)] = 1000,
+    max_batch: Annotated[int, option("Maximum texts of a call.", min=1)] = 1000,
+    max_text: Annotated[int, option("Maximum characters of a text.", min=1)] = 200_000,
+    max_body: Annotated[int, option("Maximum bytes of a body.", min=1)] = 4 * 2**20,
+    timeout: Annotated[float, option("Seconds for an answer.", min=0.01)] = 30,
     client_timeout: Annotated[
-        float, typer.Option(min=0.01, help="Seconds for a client to send its request.")
+        float, option("Seconds for a client to send its request.", min=0.01)
     ] = 20,
     device: options.Device = "cpu",
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not log requests.")] = False,
+    quiet: Annotated[bool, option("Do not log requests.", "--quiet", "-q")] = False,
 ) -> None:
     """Serve stores over HTTP: search, encode and explain as JSON, and a page.
 

@@ -1,40 +1,33 @@
 """Vectors of `--vectors`, a file of them or a field of the documents; and models of vectors."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-import typer
-
-from vdsh.cli.output import say
+import vdsh
+from vdsh.cli.options import option
 from vdsh.errors import InputError
-
-if TYPE_CHECKING:
-    from vdsh.cli.options import Reading
-    from vdsh.documents import Document
 
 Vectors = Annotated[
     str | None,
-    typer.Option(
-        metavar="FILE|FIELD",
-        help="For a model of vectors: those of the documents, a .npy file with one row a document, "
+    option(
+        "For a model of vectors: those of the documents, a .npy file with one row a document, "
         "or a field.",
+        metavar="FILE|FIELD",
+    ),
+]
+QueryVector = Annotated[
+    str | None,
+    option(
+        "A vector to look for, with words or alone, where the store has a model of vectors: a "
+        ".npy file, or a list of numbers.",
+        "--vector",
+        metavar="FILE|[…]",
     ),
 ]
 _ENDING = ".npy"
-
-
-QueryVector = Annotated[
-    str | None,
-    typer.Option(
-        "--vector",
-        metavar="FILE|[…]",
-        help="A vector to look for, with words or alone, where the store has a model of vectors: a "
-        ".npy file, or a list of numbers.",
-    ),
-]
 
 
 def read_query_vector(given: str) -> Any:
@@ -50,17 +43,10 @@ def read_query_vector(given: str) -> Any:
         ) from None
 
 
-def embed_with_bar(texts: "Sequence[str]", model: str, *, quiet: bool) -> Any:
-    """Embed texts, with a bar; what was embedded before is taken from the cache."""
-    from vdsh.embed import embed
-    from vdsh.progress import show_progress
-
-    with show_progress("embedding", len(texts), enabled=not quiet) as show:
-        return embed(texts, model, progress=show)
-
-
 def read_file(given: str) -> Any:
     """Read all vectors of a file."""
+    import numpy as np
+
     if not given.endswith(_ENDING):
         raise InputError(
             f"'{given}' is not a file of vectors: give one that ends in {_ENDING}, or the "
@@ -68,125 +54,61 @@ def read_file(given: str) -> Any:
         )
     if not Path(given).is_file():
         raise InputError(f"There is no file '{given}'. Give one, or a field of the documents.")
-    return _of_array(given)
+    try:
+        found = np.load(given, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(
+            f"'{given}' is not a complete array of numbers ({error}). Write it again "
+            "with numpy.save."
+        ) from None
+    if not found.ndim:
+        raise InputError(f"'{given}' holds one number. Give an array with a row a document.")
+    return found
 
 
-def vectors_of(given: str, documents: "Sequence[Document]") -> Any:
-    """Read and check the vectors of all documents that were read."""
+def vectors_of(
+    given: str,
+    documents: "Sequence[vdsh.Document] | None",
+    rows: Sequence[int] | None = None,
+    total: int | None = None,
+) -> Any:
+    """Read and check the vectors of documents, of a field or of a file; or all of a file.
+
+    A file has a vector for each document that was read; where these are a sample of them, `rows`
+    says which, of how many.
+    """
     from vdsh.model.vectors import check_vectors
 
-    n = len(documents)
-    if not n:
+    if documents is None:
+        return check_vectors(read_file(given))
+    if not documents:
         raise InputError(f"There are no documents for the vectors of '{given}'. Give some.")
-    return check_vectors(read_vectors(given, documents, range(n), n), n)
-
-
-def without_field(documents: "Iterable[Document]", given: str) -> "list[Document]":
-    """Leave out the field that holds vectors: a store has no use for it."""
-    if given.endswith(_ENDING):
-        return list(documents)
-    return [
-        replace(each, metadata={n: v for n, v in each.metadata.items() if n != given})
-        for each in documents
-    ]
-
-
-def read_vectors(given: str, documents: "Sequence[Document]", rows: Sequence[int], n: int) -> Any:
-    """Read the vectors of the documents to learn from, which have numbers among `n` that were read.
-
-    A file has a vector for each of the `n`, in order; else a field of the documents holds them.
-    """
     if not given.endswith(_ENDING):
-        return _of_field(given, documents)
-    found = read_file(given)
+        return check_vectors([_of_field(given, document) for document in documents])
+    found, n = read_file(given), len(documents) if total is None else total
     if len(found) != n:
         raise InputError(
             f"Got {n:,} documents but {len(found):,} vectors in '{given}'. Give one per document, "
             "in order."
         )
-    return found if len(rows) == n else found[list(rows)]
+    return check_vectors(found if rows is None or len(rows) == n else found[list(rows)])
 
 
-def _of_field(name: str, documents: "Sequence[Document]") -> list[Any]:
-    for document in documents:
-        if not isinstance(document.metadata.get(name), list):
-            raise InputError(
-                f"Document '{document.id}' has no list of numbers in '{name}'. --vectors takes a "
-                f"file that ends in {_ENDING}, or a field that every document has."
-            )
-    return [document.metadata[name] for document in documents]
-
-
-def _of_array(path: str) -> Any:
-    import numpy as np
-
-    try:
-        found = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+def _of_field(name: str, document: "vdsh.Document") -> list[Any]:
+    found = document.metadata.get(name)
+    if not isinstance(found, list):
         raise InputError(
-            f"'{path}' is not a complete array of numbers ({error}). Write it again "
-            "with numpy.save."
-        ) from None
-    if not found.ndim:
-        raise InputError(f"'{path}' holds one number. Give an array with a row a document.")
+            f"Document '{document.id}' has no list of numbers in '{name}'. --vectors takes a "
+            f"file that ends in {_ENDING}, or a field that every document has."
+        )
     return found
 
 
-def fit_model(
-    vectors: str | None,
-    docs: str | None,
-    reading: "Reading",
-    out: str,
-    model: str | None,
-    bits: int,
-    seed: int,
-    *,
-    embedder: str | None,
-    quiet: bool,
-    force: bool,
-    as_json: bool,
-) -> None:
-    """Learn from vectors of a file, of a field of documents, or made of their texts."""
-    from vdsh.fitting import fit_vectors
-    from vdsh.hashers import VectorHasher
-    from vdsh.model.vectors import check_vectors
-
-    model = model or "itq"
-    VectorHasher(bits, model=model).check_model()  # before anything is read
-    if embedder is not None:
-        texts = [each.text for each in reading.documents(docs or "", quiet=quiet)]
-        found = embed_with_bar(texts, embedder, quiet=quiet)
-    elif docs is None:
-        found = check_vectors(read_file(vectors or ""))
-    else:
-        found = vectors_of(vectors or "", reading.documents(docs, quiet=quiet))
-    hasher = fit_vectors(
-        found,
-        bits,
-        model=model,
-        random_state=seed,
-        embedder=embedder or "",
-        source=embedder or vectors or "",
-        progress=not quiet,
-    )
-    hasher.save(out, force=force)
-    facts = hasher.model_.training
-    more = "" if embedder else " --vectors FILE"
-    say(
-        {"model": out, **facts},
-        f"Learned {bits}-bit codes from {facts['documents']:,} vectors of "
-        f"{facts['dimensions']:,} dimensions.",
-        f"The model is in {out}. Next: vdsh index {out} DOCS{more} --store STORE",
-        as_json=as_json,
-    )
-
-
-def check_embedder(embedder: str, vectors: str | None, docs: str | None) -> None:
-    """Raise where texts cannot be embedded, before any are read."""
-    from vdsh.embed import embed
-
-    if vectors is not None:
-        raise InputError("Give --vectors, or --embed to make them; not both.")
-    if docs is None:
-        raise InputError("--embed makes vectors of documents. Give some.")
-    embed(["a text"], embedder)
+def without_field(documents: "list[vdsh.Document]", given: str) -> "list[vdsh.Document]":
+    """Leave out the field that holds vectors: a store has no use for it."""
+    if given.endswith(_ENDING):
+        return documents
+    return [
+        replace(each, metadata={n: v for n, v in each.metadata.items() if n != given})
+        for each in documents
+    ]

@@ -6,14 +6,8 @@ from vdsh.datasets import docstrings, newsgroups, rcv1, reuters, tmc
 from vdsh.datasets.base import SPLITS, Dataset, Source, Split, cut, locate, random_split
 from vdsh.errors import InputError, suggest
 
-DATASETS: dict[str, Source] = {
-    "20newsgroups": newsgroups.SOURCE,
-    "reuters": reuters.SOURCE,
-    "reuters20": reuters.SOURCE_20,
-    "tmc": tmc.SOURCE,
-    "rcv1": rcv1.SOURCE,
-    "docstrings": docstrings.SOURCE,
-}
+_SOURCES = (newsgroups.SOURCE, reuters.SOURCE, reuters.SOURCE_20, tmc.SOURCE, rcv1.SOURCE)
+DATASETS = {source.name: source for source in (*_SOURCES, docstrings.SOURCE)}
 
 __all__ = ["DATASETS", "Dataset", "Source", "Split", "find", "load", "random_split"]
 

@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from vdsh.errors import DownloadError
@@ -16,7 +17,6 @@ from vdsh.files import explained, new_file
 _BLOCK = 1 << 16
 _BROKEN: tuple[type[Exception], ...] = (urllib.error.URLError, http.client.HTTPException)
 _BROKEN += (ConnectionError, TimeoutError, ssl.SSLError)
-Listener = Callable[[int, int | None], None]  # bytes here, bytes in all if known
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,7 @@ def _download(file: File, draft: Path, home: str, quiet: bool, timeout: float) -
 
     reasons = []
     with progress_bar(DownloadColumn(), TransferSpeedColumn(), enabled=not quiet) as bar:
-        task = bar.add_task(file.name, total=None)
-
-        def show(done: int, total: int | None) -> None:
-            bar.update(task, completed=done, total=total)
-
+        show = partial(bar.update, bar.add_task(file.name, total=None))
         for url in file.addresses():
             try:
                 return _copy(url, draft, show, timeout)
@@ -87,7 +83,7 @@ def _download(file: File, draft: Path, home: str, quiet: bool, timeout: float) -
     )
 
 
-def _copy(url: str, draft: Path, show: Listener, timeout: float) -> None:
+def _copy(url: str, draft: Path, show: Callable[..., None], timeout: float) -> None:
     request = urllib.request.Request(url, headers={"User-Agent": "vdsh"})
     with urllib.request.urlopen(request, timeout=timeout) as response, draft.open("wb") as file:
         length, done = response.headers.get("Content-Length"), 0
@@ -95,7 +91,7 @@ def _copy(url: str, draft: Path, show: Listener, timeout: float) -> None:
         while block := response.read(_BLOCK):
             file.write(block)
             done += len(block)
-            show(done, total)
+            show(completed=done, total=total)
     if total is not None and done < total:
         raise ConnectionError(f"the connection broke after {done:,} of {total:,} bytes")
 

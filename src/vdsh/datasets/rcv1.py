@@ -3,7 +3,6 @@
 import gzip
 from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,35 +11,22 @@ from vdsh.datasets.base import Corpus, Source, Split
 from vdsh.datasets.download import File
 from vdsh.errors import InputError
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-    from vdsh.datasets.rcv1_kernels import Recovered
-
 _PUBLISHED, _N_TERMS = 804_414, 47_236
 _FIGSHARE = "https://ndownloader.figshare.com/files/"
 
 
-def _vectors(part: str, number: int, sha256: str) -> File:
-    return File(f"lyrl2004_vectors_{part}.dat.gz", (f"{_FIGSHARE}{number}",), sha256)
-
-
 # Addresses and checksums are those of scikit-learn 1.9 (datasets/_rcv1.py).
-_VECTORS = (
-    _vectors("train", 5976057, "5468f656d0ba7a83afc7ad44841cf9a53048a5c083eedc005dcdb5cc768924ae"),
-    _vectors(
-        "test_pt0", 5976069, "ed40f7e418d10484091b059703eeb95ae3199fe042891dcec4be6696b9968374"
-    ),
-    _vectors(
-        "test_pt1", 5976066, "87700668ae45d45d5ca1ef6ae9bd81ab0f5ec88cc95dcef9ae7838f727a13aa6"
-    ),
-    _vectors(
-        "test_pt2", 5976063, "48143ac703cbe33299f7ae9f4995db49a258690f60e5debbff8995c34841c7f5"
-    ),
-    _vectors(
-        "test_pt3", 5976060, "dfcb0d658311481523c6e6ca0c3f5a3e1d3d12cde5d7a8ce629a9006ec7dbb39"
-    ),
-)
+_PARTS = {
+    "train": (5976057, "5468f656d0ba7a83afc7ad44841cf9a53048a5c083eedc005dcdb5cc768924ae"),
+    "test_pt0": (5976069, "ed40f7e418d10484091b059703eeb95ae3199fe042891dcec4be6696b9968374"),
+    "test_pt1": (5976066, "87700668ae45d45d5ca1ef6ae9bd81ab0f5ec88cc95dcef9ae7838f727a13aa6"),
+    "test_pt2": (5976063, "48143ac703cbe33299f7ae9f4995db49a258690f60e5debbff8995c34841c7f5"),
+    "test_pt3": (5976060, "dfcb0d658311481523c6e6ca0c3f5a3e1d3d12cde5d7a8ce629a9006ec7dbb39"),
+}
+_VECTORS = [
+    File(f"lyrl2004_vectors_{part}.dat.gz", (f"{_FIGSHARE}{number}",), sha256)
+    for part, (number, sha256) in _PARTS.items()
+]
 _TOPICS = File(
     "rcv1v2.topics.qrels.gz",
     (f"{_FIGSHARE}5976048",),
@@ -55,7 +41,9 @@ def read(folder: Path) -> Corpus:
         found = formats.read_vectors(path, n_terms=_N_TERMS, dtype=np.int32)
     else:
         found = formats.read_vectors(folder / formats.VECTORS, n_terms=_N_TERMS)
-        counts, reproduced = _recover(found.values)
+        from vdsh.datasets.rcv1_kernels import recover_counts
+
+        counts, reproduced = recover_counts(found.values)
         found, how = found._replace(values=counts), f" ({reproduced:.2%} of them reproduced)"
     labels = formats.name_labels(found.numbers, formats.read_names(folder / formats.LABELS))
     note = (
@@ -65,15 +53,11 @@ def read(folder: Path) -> Corpus:
     return Corpus(Split(found.ids, None, labels, found.values), formats.parts_of(found.ids), note)
 
 
-def _recover(weights: "csr_array") -> "Recovered":
-    from vdsh.datasets.rcv1_kernels import recover_counts
-
-    return recover_counts(weights)
-
-
 def parse(folder: Path) -> None:
     """Read the vector files (`ID term:weight ...`) and the topics (`TOPIC ID 1`)."""
     from scipy.sparse import csr_array, vstack
+
+    from vdsh.datasets.rcv1_kernels import recover_counts
 
     topics = parse_topics(folder / _TOPICS.name)
     names = sorted({name for row in topics.values() for name in row})
@@ -86,7 +70,7 @@ def parse(folder: Path) -> None:
         blocks.append(found.values)
     documents = (int(key.rpartition("/")[2]) for key in ids)
     numbers = [tuple(sorted(column[name] for name in topics[number])) for number in documents]
-    counts, _ = _recover(csr_array(vstack(blocks, format="csr")))
+    counts, _ = recover_counts(csr_array(vstack(blocks, format="csr")))
     formats.write_counts(folder, formats.Vectors(ids, numbers, counts), names)
 
 

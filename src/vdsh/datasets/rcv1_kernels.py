@@ -14,8 +14,6 @@ moves every row and column to the offset that puts most of its weights on a leve
 numba takes a moment to load: import this where weights have to be turned back.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -33,31 +31,18 @@ _BLOCK = 100_000  # documents read at once
 _SAMPLE = 60_000  # documents; offsets of terms do not get better with more
 
 
-class Recovered(NamedTuple):
-    """Counts, and how well they explain the weights."""
-
-    counts: csr_array  # (n_docs, n_terms)
-    # Share of the weights that the counts, weighted anew, give again within 0.1 %.
-    reproduced: float
-
-
 def recover_counts(
     weights: csr_array, *, n_training: int = 23_307, sample: int = _SAMPLE
-) -> Recovered:
+) -> tuple[csr_array, float]:
     """Find the integer term counts behind cosine-normalised (1 + ln tf) * idf weights.
 
-    Parameters
-    ----------
-    weights : csr_array of shape (n_docs, n_terms)
-        Positive weights; rows have length 1.
-    n_training : int
-        The N of the idf, ln(N / n_j): no idf is greater than ln N. It fixes the terms whose few
-        documents all hold them more than once.
-    sample : int
-        With more documents than this, the terms' offsets are found on a sample of them.
+    Returns them, and the share of the weights that they, weighted anew, give again within 0.1 %.
+    `n_training` is the N of the idf, ln(N / n_j): no idf is greater than ln N, which fixes the
+    terms whose few documents all hold them more than once. With more documents than `sample` the
+    terms' offsets are found on a sample of them.
     """
     if not weights.nnz:
-        return Recovered(weights, 1.0)
+        return weights, 1.0
     if not weights.data.min() > 0:
         raise InputError(f"Weights must be positive. Got {weights.data.min()}.")
     terms = _term_offsets(_sample(weights, sample), np.log(np.log(n_training)))
@@ -70,7 +55,7 @@ def recover_counts(
         levels[first : first + block.nnz] = found
         reproduced += good
     counts = csr_array((levels + 1, weights.indices, weights.indptr), shape=weights.shape)
-    return Recovered(counts, reproduced / weights.nnz)
+    return counts, reproduced / weights.nnz
 
 
 def _read_levels(weights: csr_array, terms: Floats) -> tuple[NDArray[np.int32], int]:

@@ -17,7 +17,7 @@ BATCH = 4000  # documents that are encoded and committed together
 _LONG_BATCH = 32 * 2**20  # characters that end a batch sooner
 # Ids are written one a line, and to terminals: there, each of these would be a command.
 CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
-_CONTROL = re.compile(rf"[{CONTROL}\ud800-\udfff]")
+NOT_IN_IDS = re.compile(rf"[{CONTROL}\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Document:
 
 def is_id(name: str) -> bool:
     """Say whether a name can be an id: it has no line breaks and no other control characters."""
-    return name.isprintable() or not _CONTROL.search(name)  # isprintable is quick, and too strict
+    return name.isprintable() or not NOT_IN_IDS.search(name)  # isprintable is quick, and too strict
 
 
 def check_characters(id: str) -> str:
@@ -58,16 +58,21 @@ def check_characters(id: str) -> str:
     return id
 
 
-def in_batches(items: Iterable[T], most: int = BATCH) -> Iterator[list[T]]:
+def in_batches(
+    items: Iterable[T],
+    most: int = BATCH,
+    *,
+    size: Callable[[T], int] | None = None,
+    room: int = _LONG_BATCH,
+) -> Iterator[list[T]]:
     """Take up to 4,000 documents together, fewer where they are long."""
-    batch: list[T] = []
-    size = 0
+    batch, left, size = list[T](), room, size or length
     for item in items:
         batch.append(item)
-        size += length(item)
-        if len(batch) == most or size > _LONG_BATCH:
+        left -= size(item)
+        if len(batch) == most or left < 0:
             yield batch
-            batch, size = [], 0
+            batch, left = [], room
     if batch:
         yield batch
 

@@ -1,7 +1,6 @@
 """The files below folders, found one by one in the order of their names; a folder as a source."""
 
 import os
-import re
 import stat
 import warnings
 from collections import defaultdict
@@ -9,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from vdsh.documents.document import CONTROL, is_id
+from vdsh.documents.document import NOT_IN_IDS, is_id
 from vdsh.documents.ignore import Patterns
 from vdsh.documents.readers import NOT_TEXT, TOO_LARGE, UnreadableError, read_file
 from vdsh.documents.source import Record, Source
@@ -23,7 +22,6 @@ _ADVICE = {
     TOO_LARGE: " Allow more with max_document_size= (--max-document-size).",
     _LEADS_OUT: " Follow links with follow=True (--follow).",
 }
-_NO_ID = re.compile(rf"[{CONTROL}\ud800-\udfff]")
 
 
 class SkippedFilesWarning(UserWarning):
@@ -63,16 +61,10 @@ def find_files(
 ) -> Iterator[FoundFile | Skipped]:
     """Find the files below folders, in the order of their names, one folder at a time in memory.
 
-    Hidden files, stores of vdsh, and what a `.gitignore` in or below a root names are left out.
-
-    Parameters
-    ----------
-    roots : iterable of path
-        Folders, or single files. The id of a file is the root's name and the path below it.
-    include, exclude : sequence of str
-        Patterns as a `.gitignore` has them (`*.md`, `drafts/`), relative to each root.
-    follow : bool, default=False
-        Follow links that lead out of a root, each folder once.
+    The id of a file is the root's name and the path below it; a root may be a file itself. Hidden
+    files, stores of vdsh, and what a `.gitignore` in or below a root names are left out. `include`
+    and `exclude` are patterns as a `.gitignore` has them, relative to each root; `follow` follows
+    links that lead out of a root, each folder once.
     """
     walk = _Walk(Patterns(include) if include else None, Patterns(exclude), follow)
     names: dict[str, str] = {}
@@ -107,7 +99,7 @@ class _Walk:
                 if isinstance(item, _Folder):
                     left.append(self._entries(item))
                     break
-                yield item._replace(id=_shown(prefix + item.id))
+                yield item._replace(id=NOT_IN_IDS.sub("\ufffd", prefix + item.id))
             else:
                 left.pop()
 
@@ -180,10 +172,6 @@ def _is_folder(entry: "os.DirEntry[str]") -> bool:
         return False
 
 
-def _shown(id: str) -> str:
-    return id if is_id(id) else _NO_ID.sub("\ufffd", id)
-
-
 def _read_rules(folder: _Folder) -> tuple[int, Patterns]:
     try:
         lines = read_file(os.path.join(folder.path, ".gitignore")).text.splitlines()
@@ -201,7 +189,9 @@ def read_folder(source: Source) -> Iterator[Record]:
         try:
             if isinstance(found, Skipped):
                 raise UnreadableError(found.reason)
-            yield found.id, _fields(source, found)
+            text, fields = read_found(found, source.encoding, source.max_document_size)
+            names = {source.id_field: found.id, source.text_fields[0]: text}
+            yield found.id, fields | names
         except UnreadableError as error:
             skipped[str(error)].append(found.id)
         source.done += 1
@@ -209,13 +199,11 @@ def read_folder(source: Source) -> Iterator[Record]:
         _warn(reason, ids, source.total)
 
 
-def _fields(source: Source, found: FoundFile) -> dict[str, str]:
-    limit = source.max_document_size
-    text, title = read_file(found.path, encoding=source.encoding, limit=limit)
-    folder = found.id.partition("/")[2].rpartition("/")[0]
-    fields = {"folder": folder, "title": title}
-    fields = {name: value for name, value in fields.items() if value}
-    return {**fields, source.id_field: found.id, source.text_fields[0]: text}
+def read_found(found: FoundFile, encoding: str, limit: int) -> tuple[str, dict[str, str]]:
+    """Read a file: its text, and its folder and title where it has them."""
+    text, title = read_file(found.path, encoding=encoding, limit=limit)
+    fields = {"folder": found.id.partition("/")[2].rpartition("/")[0], "title": title}
+    return text, {name: value for name, value in fields.items() if value}
 
 
 def _warn(reason: str, ids: list[str], total: int) -> None:

@@ -171,7 +171,6 @@ class DocumentReader(Source):
             self.fail(place, f"field '{name}' {error}. {drop(name)}", error)
 
     def _metadata(self, place: str, fields: dict[str, Any]) -> dict[str, Any]:
-        """Take all other fields."""
         if self.is_export:
             return self._unpacked(place, fields.get("metadata"))
         used = {self.id_field, self.labels_field, *self.text_fields}

@@ -36,21 +36,11 @@ class Contents(NamedTuple):
 def read_file(
     path: str | os.PathLike[str], *, encoding: str = "utf-8", limit: int = MAX_DOCUMENT_SIZE
 ) -> Contents:
-    """Read a file, packed or not, by what the ending of its name says; else as text.
+    """Read a regular file, packed or not, by what the ending of its name says; else as text.
 
-    Parameters
-    ----------
-    path : path
-        Of a regular file: HTML, Markdown, PDF, DOCX, a notebook, or any text.
-    encoding : str
-        Of text that is neither UTF-8 nor marked.
-    limit : int
-        Most bytes, unzipped; four times as many for PDF and DOCX, which have pictures.
-
-    Raises
-    ------
-    UnreadableError
-        Whatever is wrong with it.
+    `encoding` is that of text which is neither UTF-8 nor marked, `limit` the most bytes, unzipped:
+    four times as many for PDF and DOCX, which have pictures. Raises `UnreadableError` for whatever
+    is wrong with it.
     """
     name = os.fspath(path)
     ending = Path(name.lower().removesuffix(".gz")).suffix

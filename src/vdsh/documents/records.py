@@ -129,7 +129,6 @@ def _parquet(source: Source) -> Iterator[Record]:
 
 
 def _rows(source: Source, batch: Any) -> Iterator[Record]:
-    """Take a batch apart into rows."""
     columns = {}
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         try:

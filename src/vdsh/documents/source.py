@@ -58,11 +58,6 @@ class Source:
             self.done = self.file.tell()
         return min(1.0, self.done / self.total)
 
-    @property
-    def own_name(self) -> str:
-        """Name of the file or folder, without where it lies."""
-        return os.path.basename(os.path.abspath(self.name))
-
     def default_id(self, number: int, fields: dict[str, Any]) -> str:
         """Name record `number`, which has no id: other sources must not have the same names.
 
@@ -71,7 +66,7 @@ class Source:
         if self.name == STDIN or self.name.startswith("/dev/"):
             content = blake2b(repr(fields).encode(), digest_size=6).hexdigest()
             return f"stdin-{content}:{number}"
-        return f"{self.own_name}:{number}"
+        return f"{os.path.basename(os.path.abspath(self.name))}:{number}"
 
     def check_columns(self, columns: Sequence[str]) -> None:
         """Raise for a column that was asked for by name and is not there."""

@@ -27,25 +27,12 @@ _LONGEST_NAME = 80
 
 
 def split_text(text: str, words: int = 250) -> list[tuple[int, int]]:
-    """Split a long text into passages that overlap a little.
+    """Split a long text into passages that overlap a little; return where each begins and ends.
 
     They end before headings and behind pages, paragraphs, sentences or words, in this order of
-    preference. In scripts without spaces two characters count as a word.
+    preference. The last one may have a fifth more than `words`. In scripts without spaces two
+    characters count as a word.
 
-    Parameters
-    ----------
-    text : str
-        Any text.
-    words : int, default=250
-        Most words of a passage; the last one may have a fifth more.
-
-    Returns
-    -------
-    list of (int, int)
-        Begin and end of each passage, in order; together they cover the text.
-
-    Examples
-    --------
     >>> split_text("One two three four. Five six seven eight. Nine ten.", words=6)
     [(0, 20), (20, 51)]
     """

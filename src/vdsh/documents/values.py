@@ -3,17 +3,12 @@
 import json
 import math
 import re
-from collections.abc import Callable, Iterable
 from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-_loads: Callable[[str], Any]
-try:
-    from orjson import loads as _loads
-except ImportError:
-    _loads = json.loads
+import orjson
 
 _PLAIN = frozenset((str, bool, type(None)))
 _NESTING = (dict, list, tuple)
@@ -28,7 +23,7 @@ def parse_json(line: str) -> Any:
     if "\\ud" in line or "\\uD" in line:
         line = _ESCAPE.sub(lambda match: r"\ufffd" if match[1] else match[0], line)
     try:
-        return _loads(line)
+        return orjson.loads(line)
     except ValueError:  # json takes a little more (NaN), and its sentences are the ones we show
         return json.loads(line)
 
@@ -41,15 +36,12 @@ def is_too_deep(value: Any) -> bool:
     """
     level = [value]
     for _ in range(DEPTH + 1):
-        level = [outer for outer in level if isinstance(outer, _NESTING)]
-        if not level:
+        nested = [outer for outer in level if isinstance(outer, _NESTING)]
+        if not nested:
             return False
-        level = [inner for outer in level for inner in _inside(outer)]
+        inside = (outer.values() if isinstance(outer, dict) else outer for outer in nested)
+        level = [inner for some in inside for inner in some]
     return True
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value
 
 
 def plain(value: Any) -> Any:

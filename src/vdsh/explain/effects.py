@@ -100,24 +100,19 @@ def made_up_documents(model: Model) -> Counts:
     frequency = document_frequencies(model)
     if frequency is None:
         frequency = np.full(len(model.words), min(1, 50 / len(model.words)), np.float32)
-    rows = [np.flatnonzero(rng.uniform(size=len(frequency)) < frequency) for _ in range(_DOCUMENTS)]
-    indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int32)
-    terms = np.concatenate(rows).astype(np.int32)
-    shape = (len(rows), len(frequency))
-    return model.weigh(Counts(np.ones(len(terms), np.float32), terms, indptr, shape))
+    has = rng.uniform(size=(_DOCUMENTS, len(frequency))) < frequency
+    indptr = np.concatenate([[0], np.cumsum(has.sum(axis=1))]).astype(np.int32)
+    terms = np.nonzero(has)[1].astype(np.int32)
+    return model.weigh(Counts(np.ones(len(terms), np.float32), terms, indptr, has.shape))
 
 
 def _alone(model: Model) -> Scores:
     """Compute the scores of one-word documents less those of an empty one."""
     n_terms = len(model.words)
-    blocks = [
-        model.scores_of(_one_word_each(np.arange(i, min(i + _BLOCK, n_terms)), n_terms))
-        for i in range(0, n_terms, _BLOCK)
-    ]
+    blocks = []
+    for first in range(0, n_terms, _BLOCK):
+        terms = np.arange(first, min(first + _BLOCK, n_terms), dtype=np.int32)
+        ends = np.arange(len(terms) + 1, dtype=np.int32)
+        words = Counts(np.ones(len(terms), np.float32), terms, ends, (len(terms), n_terms))
+        blocks.append(model.scores_of(words))
     return np.concatenate(blocks) - model.scores([""])
-
-
-def _one_word_each(terms: NDArray[np.int64], n_terms: int) -> Counts:
-    indptr = np.arange(len(terms) + 1, dtype=np.int32)
-    ones = np.ones(len(terms), np.float32)
-    return Counts(ones, terms.astype(np.int32), indptr, (len(terms), n_terms))

@@ -61,17 +61,9 @@ def portions(texts: Sequence[str]) -> Iterator[list[str]]:
 class Highlighter:
     """Chooses the passage and the words to mark in texts that a query found, some at a time.
 
-    Parameters
-    ----------
-    model : Model
-    code : ndarray of uint8 of shape (n_bytes,)
-        The query's code.
-    query : str
-        Its text; "" where there is none.
-    phrases : sequence of sequences of str
-        Words of the query that belong together: the passage is where they are.
-    language : Language
-        Of the words, so that other forms of the query's words are marked too.
+    `code` is the query's, of shape (n_bytes,), and `query` its text, or "". `phrases` are words of
+    it that belong together: the passage is where they are. `language` tells other forms of the
+    query's words, which are marked too.
     """
 
     def __init__(

@@ -162,10 +162,13 @@ class Sample(NamedTuple):
     bag: list[str]
 
 
-def strongest(effects: Scores, words: Sequence[str], n_words: int) -> list[Word]:
-    """List the words with the largest effects above 0, the largest first."""
-    order = np.argsort(-effects, kind="stable")[:n_words]
-    return [Word(words[j], float(effects[j])) for j in order if effects[j] > 0]
+def strongest(
+    effects: Scores, words: Sequence[str], n_words: int, *, either_way: bool = False
+) -> list[Word]:
+    """List the words with the largest effects above 0, or either way, the largest first."""
+    sizes = np.abs(effects) if either_way else effects
+    order = np.argsort(-sizes, kind="stable")[:n_words]
+    return [Word(words[j], float(effects[j])) for j in order if sizes[j] > 0]
 
 
 def check_n_words(n_words: int) -> None:

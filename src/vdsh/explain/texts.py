@@ -14,8 +14,8 @@ from vdsh.explain.results import (
     SharedWord,
     TextBit,
     TextExplanation,
-    Word,
     check_n_words,
+    strongest,
 )
 from vdsh.model import Model, as_model
 from vdsh.text.counts import Counts, stack
@@ -115,13 +115,8 @@ def all_pushes(
 ) -> list[Pushes]:
     """Leave each word of some documents out in turn, in one run through the encoder.
 
-    Parameters
-    ----------
-    counts : Counts of shape (n_docs, n_terms)
-    most : int, optional
-        How many words of a document to try; without it, all of a document of usual length.
-    always : ndarray, optional
-        Terms that come before others where not all are tried.
+    Of a document `most` words are tried, those in `always` first; without it, all of a document of
+    usual length.
     """
     documents = [counts.row(i) for i in range(counts.shape[0])]
     tried = [_tried(model, document, most, always) for document in documents]
@@ -150,7 +145,7 @@ def put_together(model: Model, found: Pushes, n_words: int) -> TextExplanation:
             int(found.values[bit]),
             None if chances is None else float(chances[bit]),
             float(found.margins[bit]),
-            _largest(found.towards[:, bit], words, n_words),
+            strongest(found.towards[:, bit], words, n_words, either_way=True),
         )
         for bit in range(n_bits)
     ]
@@ -183,21 +178,13 @@ def _leave_one_out(counts: Counts, tried: NDArray[np.intp]) -> Counts:
     return Counts(counts.data[columns], counts.indices[columns], indptr, shape)
 
 
-def _largest(effects: Scores, words: list[str], n_words: int) -> list[Word]:
-    order = np.argsort(-np.abs(effects), kind="stable")[:n_words]
-    return [Word(words[j], float(effects[j])) for j in order if effects[j]]
-
-
 def _shared(model: Model, a: Pushes, b: Pushes) -> list[SharedWord]:
     """Find the words of both texts that push an agreed bit to its value, the strongest first."""
     terms, in_a, in_b = np.intersect1d(a.terms, b.terms, return_indices=True)
     both = np.maximum(np.minimum(a.towards[in_a], b.towards[in_b]), 0)  # (n_shared, n_bits)
     both[:, a.values != b.values] = 0
-    words = [model.words[term] for term in terms]
-    found = [_word(word, row) for word, row in zip(words, both, strict=True) if row.any()]
+    found = []
+    for term, row in zip(terms, both, strict=True):
+        if bits := [int(j) for j in np.argsort(-row, kind="stable") if row[j] > 0]:
+            found.append(SharedWord(model.words[term], float(row.sum()), bits))
     return sorted(found, key=lambda word: -word.weight)
-
-
-def _word(word: str, effects: Scores) -> SharedWord:
-    order = np.argsort(-effects, kind="stable")
-    return SharedWord(word, float(effects.sum()), [int(j) for j in order if effects[j] > 0])
