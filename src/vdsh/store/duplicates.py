@@ -31,14 +31,8 @@ Numbers = NDArray[np.int64]
 def find_duplicates(pages: Pages, fetch: Fetch, similarity: Any) -> Iterator[Duplicates]:
     """Group documents that are similar to a leader, in the order of ids.
 
-    Parameters
-    ----------
-    pages : iterable of (list of Document, Codes)
-        All documents and their codes, ids ascending.
-    fetch : callable
-        Gives the texts of some ids, of those that are still there.
-    similarity : float
-        That texts must have at least.
+    Pages have all documents and their codes, ids ascending; `fetch` gives the texts of some ids, of
+    those that are still there.
     """
     is_number = isinstance(similarity, int | float) and not isinstance(similarity, bool)
     if not is_number or not LEAST <= similarity <= 1:
@@ -79,13 +73,7 @@ def _lead(candidates: "_Candidates", texts: "_Texts", n_rows: int) -> Iterator[t
 
 
 class _Candidates:
-    """Which documents may be similar, by their sketches.
-
-    Attributes
-    ----------
-    free : ndarray of bool of shape (n_docs,)
-        Documents that are in no group yet.
-    """
+    """Which documents may be similar, by their sketches; `free` are those in no group yet."""
 
     def __init__(self, similarity: float) -> None:
         self._bands = choose_bands(similarity)

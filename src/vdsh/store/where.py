@@ -75,15 +75,8 @@ Tree = All | Some | Not | IsThere | Compare
 
 
 def parse(where: Any, fields: Collection[str]) -> Tree:
-    """Check a filter and make it a tree.
+    """Check a filter and make it a tree; metadata fields that are not known are refused.
 
-    Parameters
-    ----------
-    fields : collection of str
-        The known metadata fields; others are refused.
-
-    Examples
-    --------
     >>> parse({"id": "a"}, [])
     Compare(field='id', operator='=', values=('a',))
     """

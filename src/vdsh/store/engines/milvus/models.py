@@ -28,7 +28,7 @@ from vdsh.store.engine import check_model
 from vdsh.store.engines.milvus.collection import DocumentCollection
 from vdsh.store.engines.milvus.key_values import KeyValues
 from vdsh.store.engines.milvus.session import Session
-from vdsh.store.engines.milvus.tables import chunks, documents_schema
+from vdsh.store.engines.milvus.tables import chunks
 from vdsh.store.engines.milvus.where import in_parts
 from vdsh.store.hits import Found
 from vdsh.store.model import from_pieces
@@ -83,12 +83,12 @@ class Models:
         self._read = read
         self._shown = shown
         self._state = State({}, 0)  # of the reindex that this process does
-        self._old = self._new = DocumentCollection(session, "", lambda: None)
+        self._old = self._new = DocumentCollection(session, "")
 
     def create(self, facts: Mapping[str, str], model: Model, collection: str) -> None:
         """Make a store of a model; what it says about itself comes last."""
         self._values.write_model(model)
-        self._make_collection(collection, model)
+        DocumentCollection(self._session, collection).make(model.n_bits)
         self._add({**facts, COLLECTION: collection}, 1)
 
     def load(self, fingerprint: str) -> Model:
@@ -128,11 +128,11 @@ class Models:
         self._state = State(state.facts, state.number, model.fingerprint, uuid.uuid4().hex)
         begun = f"{model.fingerprint} {self._state.run}"
         self._values.write("meta/", {f"{NEXT}/{ahead}": begun})
-        self._make_collection(new, model)
-        self._session.load(self._values.name, old, new)
         self._old, self._new = (
             DocumentCollection(self._session, name, self._check_own) for name in (old, new)
         )
+        self._new.make(model.n_bits)
+        self._session.load(self._values.name, old, new)
 
     def unencoded(self, fingerprint: str, after: Row | None, size: int) -> list[Unencoded]:
         """Return the next documents that the new collection lacks or has in another version.
@@ -201,9 +201,6 @@ class Models:
         used = f"{facts['fingerprint']}/"
         keys = [key for key in self._values.under("model/") if not key.startswith(used)]
         self._values.remove([f"model/{key}" for key in keys])
-
-    def _make_collection(self, name: str, model: Model) -> None:
-        self._values.create_collection(name, documents_schema(model.n_bits), "code", "bm25")
 
     def _new_versions(self, after: str, end: str | None) -> dict[str, str]:
         """Read the versions that the new collection has, behind one id and up to another."""

@@ -101,34 +101,25 @@ class Session:
             self._lite = None
 
     def _connect(self) -> Any:
-        address = self._address
-        if self._lite is not None:
-            return self._open(self._lite.uri)
-        token = f"{address.user}:{address.password}" if address.user else ""
-        return self._open(f"http://{address.place}", token=token)
-
-    def _open(self, uri: str, **options: Any) -> Any:
         """Connect; for a moment gRPC may still think that a server is away which is back."""
+        address, timeout = self._address, min(self.wait, LONGEST_CALL)
+        token = f"{address.user}:{address.password}" if address.user else ""
+        uri = f"http://{address.place}" if self._lite is None else self._lite.uri
+        channel = OWN_CHANNEL | ({} if self._lite is None else WITHOUT_PINGS)
         deadline = time.monotonic() + min(self.wait, OPENED_IN)
         while True:
             try:
-                return self._try_to_open(uri, options)
+                client = MilvusClient(uri, token=token, timeout=timeout, grpc_options=channel)
+                client.list_collections(timeout=timeout)
+                return client
             except (MilvusException, RpcError, ValueError) as error:
                 reason = self._reason(error)
             refused = any(word in reason for word in REFUSED)
             if refused or time.monotonic() + PAUSE > deadline:
                 away = "Is the server running, and can it be reached from here?"
                 advice = "Check the user and the password." if refused else away
-                shown = self._address.shown
-                raise EngineError(f"Could not connect to '{shown}': {reason}. {advice}")
+                raise EngineError(f"Could not connect to '{address.shown}': {reason}. {advice}")
             time.sleep(PAUSE)
-
-    def _try_to_open(self, uri: str, options: dict[str, Any]) -> Any:
-        timeout = min(self.wait, LONGEST_CALL)
-        channel = OWN_CHANNEL | (WITHOUT_PINGS if self._lite is not None else {})
-        client = MilvusClient(uri, timeout=timeout, grpc_options=channel, **options)
-        client.list_collections(timeout=timeout)
-        return client
 
     def _reconnect(self) -> None:
         """Try to get the connection back; failing is left to the next call."""

@@ -24,7 +24,7 @@ from vdsh.model import Model
 from vdsh.search.id_kinds import show
 from vdsh.store.engines.milvus.where import fields_of, from_key, to_key
 from vdsh.store.model import to_pieces
-from vdsh.store.rows import Row
+from vdsh.store.rows import Row, Rows
 from vdsh.text.languages import Language
 from vdsh.words.counting import Counted, count_terms
 
@@ -37,14 +37,11 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
 
 
 class Entry(NamedTuple):
-    """A row of the documents' collection, and its pieces where it is too long for one.
-
-    `is_partial` says that its `fields` do not say everything.
-    """
+    """A row of the documents' collection, and its pieces where it is too long for one."""
 
     row: dict[str, Any]
-    pieces: list[str]
-    is_partial: bool
+    pieces: dict[str, str]  # by their keys
+    is_partial: bool  # whether its `fields` do not say everything
 
 
 def check_name(name: str) -> str:
@@ -82,8 +79,12 @@ def values_schema() -> Any:
     return schema
 
 
-def to_entry(row: Row, document: Document, words: str) -> Entry:
-    """Make a row of a document and its words."""
+def to_entries(rows: Rows, texts: Sequence[str], language: Language) -> list[Entry]:
+    """Make entries of documents and the texts that words are taken from."""
+    return list(map(_to_entry, rows.rows, rows.documents, to_words(texts, language)))
+
+
+def _to_entry(row: Row, document: Document, words: str) -> Entry:
     id, text, labels, metadata, code = row
     key = to_key(id)
     if len(key) > LONGEST:
@@ -101,7 +102,8 @@ def to_entry(row: Row, document: Document, words: str) -> Entry:
     values["fields"] = orjson.dumps(fields).decode()
     values["document"] = "" if pieces else body
     values["words"] = words
-    return Entry(values, pieces, "partial" in fields)
+    parts = dict(zip(piece_keys(name), pieces, strict=True))
+    return Entry(values, parts, "partial" in fields)
 
 
 def to_words(texts: Sequence[str], language: Language) -> list[str]:
@@ -135,7 +137,7 @@ def _written(counted: Counted) -> Iterator[str]:
 def piece_keys(name: str) -> list[str]:
     """List the keys of a document's pieces."""
     tag, _, count = name.partition(":")
-    return [f"piece/{tag}/{number:06}" for number in range(int(count))]
+    return [f"piece/{tag}/{number:06}" for number in range(int(count or 0))]
 
 
 def to_document(key: str, body: str) -> Document:

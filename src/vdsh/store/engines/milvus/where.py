@@ -80,15 +80,20 @@ ALWAYS, ANYTHING = Expression(""), Expression("", exact=False)
 NEVER = Expression('id == ""')  # no id is empty
 
 
-def to_expression(tree: Tree | None) -> Expression:
+def to_expression(tree: Tree | None, *, partial: bool = False) -> Expression:
     """Turn a filter into an expression.
+
+    `partial`: let documents pass whose `fields` do not say everything.
 
     >>> to_expression(Compare("labels", "=", ("space",))).text
     'json_contains_any(fields["labels"], ["space"])'
     """
     if tree is None:
         return ALWAYS
-    return _expression(tree) if _size(tree) <= MOST_TESTS else ANYTHING
+    text, exact = _expression(tree) if _size(tree) <= MOST_TESTS else ANYTHING
+    if partial:
+        text = f'({text}) or fields["partial"] == true' if text else ""
+    return Expression(text, exact and not partial)
 
 
 def quoted(texts: Iterable[str]) -> str:
@@ -117,12 +122,6 @@ def fields_of(
     if length > SHORT_FIELDS and len(json.dumps(fields)) > LARGEST_FIELDS:
         return {"partial": True}
     return fields
-
-
-def with_partial(expression: Expression) -> Expression:
-    """Let the documents pass whose `fields` do not say everything."""
-    text = f'({expression.text}) or fields["partial"] == true' if expression.text else ""
-    return Expression(text, exact=False)
 
 
 def _expression(tree: Tree) -> Expression:

@@ -71,21 +71,19 @@ DELETE = _NOTED.replace("CHANGE", _DELETE)  # of documents by their ids
 NOTE_FIELDS = "INSERT INTO {fields} SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING"
 NOTE_WORDS = "INSERT INTO {vocabulary} SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING"
 # Parameters: the code, those of the condition, and what the query has besides.
-SEARCHES = {
-    "nearest": """
+NEAREST = """
 SELECT {columns}, distance FROM (
   SELECT id, {distance}::int AS distance FROM {documents} WHERE CONDITION
   ORDER BY distance, id LIMIT %s
 ) AS nearest JOIN {documents} USING (id) ORDER BY distance, id
-""",
-    "within": """
+"""
+WITHIN = """
 SELECT {columns}, distance, total FROM (
   SELECT id, distance, count(*) OVER () AS total FROM (
     SELECT id, {distance}::int AS distance FROM {documents} WHERE CONDITION
   ) AS near WHERE distance <= %s ORDER BY distance, id LIMIT %s
 ) AS nearest JOIN {documents} USING (id) ORDER BY distance, id
-""",
-}
+"""
 
 
 class Vector(NamedTuple):
@@ -134,22 +132,12 @@ class Tables:
         columns = SQL("id, text, labels, metadata::text, code")
         return SQL(query).format(**names, columns=columns, bits=_bit_type(n_bits))
 
-    def search(self, name: str, vector: Vector | None, condition: str, n_bits: int) -> Composed:
-        """Give one of the `SEARCHES`, with a condition."""
-        query = SEARCHES[name].replace("CONDITION", condition)
-        return self.sql(query, distance=_distance(vector, n_bits))
-
-
-def take_turns(cursor: Any, tables: Tables) -> None:
-    """Wait until no other process makes this store, or gives it another model or index."""
-    cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (tables.name,))
-
 
 def _bit_type(n_bits: int) -> SQL:
     return SQL(f"bit({int(n_bits)})" if n_bits else "bit varying")  # which may be empty
 
 
-def _distance(vector: Vector | None, n_bits: int) -> Composed:
+def count_bits(vector: Vector | None, n_bits: int) -> Composed:
     """Give the number of differing bits; the code's parameter is inside."""
     bits = _bit_type(n_bits)
     if vector is None:

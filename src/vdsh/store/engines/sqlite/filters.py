@@ -7,12 +7,11 @@ have. `last` is the newest row with entries. Where documents are newer, written 
 knows nothing of this, the index is not used until it has caught up.
 """
 
-import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import reduce
-from time import sleep
+from functools import partial, reduce
+from sqlite3 import Connection, OperationalError
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +27,6 @@ from vdsh.store.where import ORDERS, All, Compare, Some, Tree, kind_of
 
 NUL = "x'00'"
 BATCH = 100_000  # rows that are indexed in a transaction
-PAUSE = 0.12  # seconds between two of them: others, who look ten times a second, may write
 # What a metadata field and labels have, of some documents.
 _FIELD = f"""
 SELECT row, CASE instr(metadata, '\\u0000') WHEN 0 THEN json_extract(metadata, ?) ELSE {NUL} END
@@ -51,9 +49,9 @@ class Field(NamedTuple):
     last: int
 
 
-def list_fields(connection: sqlite3.Connection) -> list[Field]:
+def list_fields(connection: Connection) -> list[Field]:
     """List the fields that have entries; none where there is no index, or it is not ours."""
-    with suppress(sqlite3.OperationalError):
+    with suppress(OperationalError):
         connection.execute("SELECT field, value, row FROM filters LIMIT 0")
         rows = connection.execute("SELECT field, name, last FROM filter_fields ORDER BY field")
         fields = [Field(*row) for row in rows]
@@ -62,7 +60,7 @@ def list_fields(connection: sqlite3.Connection) -> list[Field]:
     return []
 
 
-def usable_fields(connection: sqlite3.Connection) -> dict[str, int]:
+def usable_fields(connection: Connection) -> dict[str, int]:
     """Give the numbers of the fields by name, of those that have entries of all documents."""
     fields = list_fields(connection)
     newest = _newest(connection) if fields else 0
@@ -96,18 +94,10 @@ class FilterIndexes:
                     f"The field {name!r} cannot have an index: its name has a quote, a backslash "
                     "or a control character, or is empty. Filters on it read all documents."
                 )
-        n_left = total = 1
-        while n_left:
-            with self._database.writing() as connection:
-                n_left = _catch_up(connection, fields)
-            total = max(total, n_left)
-            if progress is not None:
-                progress(total - n_left, total)
-            if n_left:
-                sleep(PAUSE)
+        self._database.work_off(partial(_catch_up, names=fields), progress)
 
 
-def add_entries(connection: sqlite3.Connection, first: int, last: int) -> None:
+def add_entries(connection: Connection, first: int, last: int) -> None:
     """Add entries of documents that were just written, to fields that have all before them."""
     with _forgotten_when_damaged(connection):
         between = "SELECT 1 FROM documents WHERE row > ? AND row < ? LIMIT 1"
@@ -116,7 +106,7 @@ def add_entries(connection: sqlite3.Connection, first: int, last: int) -> None:
                 _add(connection, field, last)
 
 
-def remove_entries(connection: sqlite3.Connection, rows: Sequence[int]) -> None:
+def remove_entries(connection: Connection, rows: Sequence[int]) -> None:
     """Remove the entries of documents that are deleted next."""
     these = f"documents.row IN ({', '.join(map(str, rows))})"
     with _forgotten_when_damaged(connection):
@@ -126,17 +116,16 @@ def remove_entries(connection: sqlite3.Connection, rows: Sequence[int]) -> None:
             connection.execute(delete, parameters)
 
 
-def index_anew(connection: sqlite3.Connection) -> None:
+def index_anew(connection: Connection) -> None:
     """Make all entries anew."""
     with _forgotten_when_damaged(connection):
-        if list_fields(connection):
-            connection.execute("UPDATE filter_fields SET last = 0")
+        if fields := list_fields(connection):
             connection.execute("DELETE FROM filters")
-        for field in list_fields(connection):
-            _add(connection, field, _newest(connection))
+        for field in fields:
+            _add(connection, field._replace(last=0), _newest(connection))
 
 
-def missing_entries(connection: sqlite3.Connection) -> bool:
+def missing_entries(connection: Connection) -> bool:
     """Say whether a document lacks an entry in a field that has them all."""
     usable = usable_fields(connection)
     for field in list_fields(connection):
@@ -147,7 +136,7 @@ def missing_entries(connection: sqlite3.Connection) -> bool:
     return False
 
 
-def _catch_up(connection: sqlite3.Connection, names: Collection[str]) -> int:
+def _catch_up(connection: Connection, names: Collection[str]) -> int:
     """Index some documents for the first field that lacks some; return how many rows are left."""
     if not list_fields(connection):
         _drop(connection)
@@ -165,7 +154,7 @@ def _catch_up(connection: sqlite3.Connection, names: Collection[str]) -> int:
     return n_left
 
 
-def _add(connection: sqlite3.Connection, field: Field, last: int) -> None:
+def _add(connection: Connection, field: Field, last: int) -> None:
     """Add entries of the documents up to a row."""
     query, parameters = _entries(field, f"documents.row BETWEEN {field.last + 1} AND {last}")
     add = f"INSERT OR IGNORE INTO filters {query} ORDER BY cut, row"
@@ -181,23 +170,23 @@ def _entries(field: Field, these: str) -> tuple[str, tuple[int, str]]:
     return _ENTRIES.replace("VALUES_OF", values), (field.number, key)
 
 
-def _newest(connection: sqlite3.Connection) -> int:
+def _newest(connection: Connection) -> int:
     (newest,) = connection.execute("SELECT IFNULL(MAX(row), 0) FROM documents").fetchone()
     return int(newest)
 
 
 @contextmanager
-def _forgotten_when_damaged(connection: sqlite3.Connection) -> Iterator[None]:
+def _forgotten_when_damaged(connection: Connection) -> Iterator[None]:
     """Drop the tables where they turn out not to be ours; the next filter makes them again."""
     try:
         yield
-    except sqlite3.OperationalError as error:
+    except OperationalError as error:
         if getattr(error, "sqlite_errorname", "") != "SQLITE_ERROR":
             raise
         _drop(connection)
 
 
-def _drop(connection: sqlite3.Connection) -> None:
+def _drop(connection: Connection) -> None:
     for table in ("filter_fields", "filters"):
         connection.execute(f"DROP TABLE IF EXISTS {table}")
 
@@ -205,7 +194,7 @@ def _drop(connection: sqlite3.Connection) -> None:
 class Narrowing:
     """Finds rows by entries, as a transaction sees them."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._fields = usable_fields(connection)
 

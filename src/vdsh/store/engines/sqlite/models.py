@@ -4,11 +4,11 @@ New codes lie in a table of their own, by row. A document that is written meanwh
 so whatever has no new code is left to do. One transaction puts all of them in place.
 """
 
-import sqlite3
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
+from sqlite3 import Connection
 
 from vdsh.codes import Codes
 from vdsh.errors import VdshError
@@ -49,29 +49,34 @@ class Models:
     def begin(self, model: Model, *, restart: bool) -> None:
         """Keep a model beside the store's own."""
         with self._database.writing() as connection:
-            begin(connection, model, self._shown, restart=restart)
+            begun = read_meta(connection).get(NEXT)
+            check_begun(self._shown, begun, model.fingerprint, restart=restart)
+            if begun != model.fingerprint:
+                connection.execute("DELETE FROM next_codes")
+                connection.executemany(ADD_MODEL, to_pieces(model))
+                _set(connection, **{NEXT: model.fingerprint})
 
     def unencoded(self, fingerprint: str, after: int | None, size: int) -> list[Unencoded]:
         """Return the next documents without a new code, behind a row."""
         with self._database.reading() as connection:
-            return _unencoded(connection, after, size)
+            rows = connection.execute(LEFT, (-(2**63) if after is None else after, size))
+            return [Unencoded(row, str(text)) for row, text in rows]
 
     def put_codes(self, fingerprint: str, batch: Sequence[Unencoded], codes: Codes) -> None:
-        """Write new codes."""
+        """Write new codes; the text of a row never changes."""
+        pairs = zip([one.key for one in batch], map(bytes, codes), strict=True)
         with self._database.writing() as connection:
-            put_codes(connection, fingerprint, self._shown, batch, codes)
+            check_own(self._shown, read_meta(connection).get(NEXT), fingerprint)
+            connection.executemany("INSERT OR REPLACE INTO next_codes VALUES (?, ?)", pairs)
 
     def switch(self, model: Model) -> int:
         """Encode what is left, and put all new codes in place in one transaction."""
-        name, shown = model.fingerprint, self._shown
+        name = model.fingerprint
         with self._database.writing() as connection:
-            n_left = encode_rest(
-                model,
-                partial(_unencoded, connection),
-                partial(put_codes, connection, name, shown),
-            )
+            steps = partial(self.unencoded, name), partial(self.put_codes, name)
+            n_left = encode_rest(model, *steps)
             facts = read_meta(connection)
-            check_own(shown, facts.get(NEXT), name)
+            check_own(self._shown, facts.get(NEXT), name)
             connection.execute(SWITCH)
             connection.execute("DELETE FROM next_codes")
             store = uuid.uuid4().hex  # indexes of the old codes do not fit it
@@ -92,39 +97,11 @@ class Models:
             connection.execute("DELETE FROM meta WHERE key IN (?, ?)", (NEXT, PREVIOUS))
 
 
-def begin(connection: sqlite3.Connection, model: Model, shown: str, *, restart: bool) -> None:
-    """Keep a model beside the store's own."""
-    begun = read_meta(connection).get(NEXT)
-    check_begun(shown, begun, model.fingerprint, restart=restart)
-    if begun != model.fingerprint:
-        connection.execute("DELETE FROM next_codes")
-        connection.executemany(ADD_MODEL, to_pieces(model))
-        _set(connection, **{NEXT: model.fingerprint})
-
-
-def put_codes(
-    connection: sqlite3.Connection,
-    fingerprint: str,
-    shown: str,
-    batch: Sequence[Unencoded],
-    codes: Codes,
-) -> None:
-    """Write new codes; the text of a row never changes."""
-    check_own(shown, read_meta(connection).get(NEXT), fingerprint)
-    pairs = zip([one.key for one in batch], map(bytes, codes), strict=True)
-    connection.executemany("INSERT OR REPLACE INTO next_codes VALUES (?, ?)", pairs)
-
-
-def _unencoded(connection: sqlite3.Connection, after: int | None, size: int) -> list[Unencoded]:
-    rows = connection.execute(LEFT, (-(2**63) if after is None else after, size))
-    return [Unencoded(row, str(text)) for row, text in rows]
-
-
-def _read(connection: sqlite3.Connection, row: int) -> bytes:
+def _read(connection: Connection, row: int) -> bytes:
     """Read a piece of a model; a query would copy it once more, which a search would notice."""
     with connection.blobopen("models", "data", row, readonly=True) as blob:
         return blob.read()
 
 
-def _set(connection: sqlite3.Connection, **values: str) -> None:
+def _set(connection: Connection, **values: str) -> None:
     connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
