@@ -6,6 +6,7 @@ that, it is fetched id range by id range, from the lowest on.
 """
 
 from collections.abc import Callable, Iterator
+from itertools import chain, islice
 from typing import Any
 
 from pymilvus.milvus_client.index import IndexParams
@@ -91,7 +92,7 @@ class DocumentCollection(Collection):
     def nearest(self, code: Codes, k: int, text: str) -> Pairs:
         """Return the k nearest; all of those at the last distance were looked at."""
         if k > MOST:
-            return sorted(self._all_pairs(code, text))[:k]
+            return sorted(chain.from_iterable(self._by_ranges(code, text)))[:k]
         pairs = self._search(code, text, k)
         if len(pairs) < k:
             return sorted(pairs)
@@ -117,33 +118,26 @@ class DocumentCollection(Collection):
         """Return all within a radius."""
         pairs = self._search(code, text, MOST, (0, radius))
         if len(pairs) == MOST:  # there may be more
-            ranges = self._id_ranges(text)
-            found = [self._search(code, inside, MOST, (0, radius)) for inside in ranges]
-            pairs = [pair for some in found for pair in some]
+            pairs = list(chain.from_iterable(self._by_ranges(code, text, (0, radius))))
         return sorted(pairs)
 
     def _lowest(self, code: Codes, distance: int, n: int, text: str) -> Pairs:
         """Return the n lowest ids at a distance."""
-        pairs = self._search(code, text, MOST, (distance, distance))
+        between = (distance, distance)
+        pairs = self._search(code, text, MOST, between)
         if len(pairs) < MOST:
             return sorted(pairs)[:n]
-        found: Pairs = []
-        for inside in self._id_ranges(text):
-            found += sorted(self._search(code, inside, MOST, (distance, distance)))
-            if len(found) >= n:
-                break
-        return found[:n]
+        ranges = map(sorted, self._by_ranges(code, text, between))
+        return list(islice(chain.from_iterable(ranges), n))
 
-    def _all_pairs(self, code: Codes, text: str) -> Pairs:
-        return [
-            pair for inside in self._id_ranges(text) for pair in self._search(code, inside, MOST)
-        ]
-
-    def _id_ranges(self, text: str) -> Iterator[str]:
-        """Yield expressions for ranges of ids, in order, each few enough for one answer."""
+    def _by_ranges(
+        self, code: Codes, text: str, between: tuple[int, int] | None = None
+    ) -> Iterator[Pairs]:
+        """Search ranges of ids, in order, each few enough for one answer."""
         for page in self.pages(text, MOST - 1, ["id"]):
             inside = f'id >= "{page[0]["id"]}" and id <= "{page[-1]["id"]}"'
-            yield f"{inside} and ({text})" if text else inside
+            inside = f"{inside} and ({text})" if text else inside
+            yield self._search(code, inside, MOST, between)
 
     def _search(
         self, code: Codes, text: str, limit: int, between: tuple[int, int] | None = None

@@ -16,7 +16,6 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
@@ -24,6 +23,7 @@ import orjson
 from vdsh.codes import Codes
 from vdsh.errors import EngineError, InputError
 from vdsh.model import Model
+from vdsh.store import reindex
 from vdsh.store.engine import check_model
 from vdsh.store.engines.milvus.collection import DocumentCollection
 from vdsh.store.engines.milvus.key_values import KeyValues
@@ -32,7 +32,6 @@ from vdsh.store.engines.milvus.tables import chunks
 from vdsh.store.engines.milvus.where import in_parts
 from vdsh.store.hits import Found
 from vdsh.store.model import from_pieces
-from vdsh.store.reindex import PREVIOUS, Unencoded, check_begun, check_own, encode_rest
 
 MANY = 1000  # documents of up to 64 KB in an answer
 COMPARED = 4000  # ids and versions that are compared at a time
@@ -71,7 +70,7 @@ def read_state(values: KeyValues) -> State:
     return State(facts, number, begun or None, run, closing)
 
 
-class Models:
+class Models(reindex.Models):
     """Models and collections of a store; see `vdsh.store.reindex.Models`.
 
     `read` makes documents of rows. `shown`: the store, for people.
@@ -81,7 +80,7 @@ class Models:
         self._session = session
         self._values = values
         self._read = read
-        self._shown = shown
+        self.shown = shown
         self._state = State({}, 0)  # of the reindex that this process does
         self._old = self._new = DocumentCollection(session, "")
 
@@ -96,7 +95,7 @@ class Models:
         pieces = self._values.model_pieces(fingerprint)
         if not pieces:
             check_model(read_state(self._values).facts, fingerprint)
-        return from_pieces(pieces, fingerprint, self._shown)
+        return from_pieces(pieces, fingerprint, self.shown)
 
     def write(
         self, fingerprint: str | None, n_bytes: int | None, work: Callable[[State], None]
@@ -118,7 +117,7 @@ class Models:
     def begin(self, model: Model, *, restart: bool) -> None:
         """Make a collection for the codes of another model, beside the store's own."""
         state = read_state(self._values)
-        check_begun(self._shown, state.begun, model.fingerprint, restart=restart)
+        self.check_begun(state.begun, model.fingerprint, restart=restart)
         old, ahead = state.facts[COLLECTION], f"{state.number + 1:06}"
         new = f"{self._values.name}_{ahead}_{model.fingerprint[:8]}"
         if state.begun != model.fingerprint:
@@ -134,13 +133,13 @@ class Models:
         self._new.make(model.n_bits)
         self._session.load(self._values.name, old, new)
 
-    def unencoded(self, fingerprint: str, after: Row | None, size: int) -> list[Unencoded]:
+    def unencoded(self, fingerprint: str, after: Row | None, size: int) -> list[reindex.Unencoded]:
         """Return the next documents that the new collection lacks or has in another version.
 
         What was deleted from the old one is deleted from the new one.
         """
         self._check_own()
-        last, batch, ended = "" if after is None else after["id"], list[Unencoded](), False
+        last, batch, ended = "" if after is None else after["id"], list[reindex.Unencoded](), False
         while not batch and not ended:
             wanted: list[str] = []
             while len(wanted) < size and not ended:
@@ -151,7 +150,7 @@ class Models:
             rows = [row for some in parts for row in self._old.query(f"id in {some}", KEPT)]
             found = self._read(rows)  # not those that were deleted a moment ago
             rows = sorted((row for row in rows if row["id"] in found), key=lambda row: row["id"])
-            batch = [Unencoded(row, found[row["id"]].document.text) for row in rows]
+            batch = [reindex.Unencoded(row, found[row["id"]].document.text) for row in rows]
             ended = ended and len(wanted) <= size
         return batch
 
@@ -165,7 +164,7 @@ class Models:
             self._new.call("delete", filter=f"id in {some}")
         return [id for id in versions if theirs.get(id) != versions[id]], end, not ours
 
-    def put_codes(self, fingerprint: str, batch: Sequence[Unencoded], codes: Codes) -> None:
+    def put_codes(self, fingerprint: str, batch: Sequence[reindex.Unencoded], codes: Codes) -> None:
         """Copy documents with new codes."""
         entries = [_copy(one.key, code) for one, code in zip(batch, codes, strict=True)]
         self._check_own()
@@ -177,25 +176,17 @@ class Models:
         number = self._state.number + 1
         self._check_own()
         self._values.write("meta/", {f"{CLOSING}/{number:06}": ""})
-        name = model.fingerprint
-        n_left = encode_rest(model, partial(self.unencoded, name), partial(self.put_codes, name))
+        n_left = self.encode_rest(model)
         facts = self._state.facts
-        new = {
-            "uuid": uuid.uuid4().hex,
-            "fingerprint": model.fingerprint,
-            "n_bits": str(model.n_bits),
-            COLLECTION: self._new.name,
-            PREVIOUS: facts["fingerprint"],
-        }
         self._check_own()
-        self._add(facts | new, number)
+        self._add(facts | reindex.switched(facts, model) | {COLLECTION: self._new.name}, number)
         self._drop_all_but(self._new.name)
         return n_left
 
     def forget(self) -> None:
         """Remove models that the store does not use, and codes that were never finished."""
         state = read_state(self._values)
-        facts = {key: value for key, value in state.facts.items() if key != PREVIOUS}
+        facts = {key: value for key, value in state.facts.items() if key != reindex.PREVIOUS}
         self._add(facts, state.number + 1)
         self._drop_all_but(facts[COLLECTION])
         used = f"{facts['fingerprint']}/"
@@ -214,7 +205,7 @@ class Models:
         while (state := read_state(self._values)).closing:
             if time.monotonic() > deadline:
                 raise EngineError(
-                    f"'{self._shown}' is about to get another model, for {self._session.wait:g} s "
+                    f"'{self.shown}' is about to get another model, for {self._session.wait:g} s "
                     "now, and nobody can write in that moment. Was vdsh reindex killed? Start it "
                     "again, or drop it with vdsh compact."
                 )
@@ -223,10 +214,10 @@ class Models:
 
     def _check_own(self) -> None:
         mine, now = self._state, read_state(self._values)
-        check_own(self._shown, now.begun if now.number == mine.number else None, mine.begun or "")
+        self.check_own(now.begun if now.number == mine.number else None, mine.begun or "")
         if now.run != mine.run:
             raise InputError(
-                f"Another process has taken over encoding '{self._shown}' with this model. Let it "
+                f"Another process has taken over encoding '{self.shown}' with this model. Let it "
                 "finish."
             )
 

@@ -15,14 +15,13 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
-import orjson
 from pymilvus import DataType, Function, FunctionType, MilvusClient
 
 from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.model import Model
 from vdsh.search.id_kinds import show
-from vdsh.store.engines.milvus.where import fields_of, from_key, to_key
+from vdsh.store.engines.milvus.where import PARTIAL, fields_of, from_key, to_key
 from vdsh.store.model import to_pieces
 from vdsh.store.rows import Row, Rows
 from vdsh.text.languages import Language
@@ -93,17 +92,13 @@ def _to_entry(row: Row, document: Document, words: str) -> Entry:
     pieces: list[str] = []
     if len(body) > LONGEST // 4 and len(body.encode()) > LONGEST:
         pieces = [body[i : i + PIECE] for i in range(0, len(body), PIECE)]
-    known = None if labels is None else json.loads(labels)
-    length = len(labels or "") + len(metadata)
-    fields = fields_of(known, document.metadata, length=length)
+    fields = fields_of(None if labels is None else json.loads(labels), document.metadata)
     version = uuid.uuid4().hex
     name = f"{version}:{len(pieces)}" if pieces else ""
     values: dict[str, Any] = {"id": key, "version": version, "code": code or b"\0", "pieces": name}
-    values["fields"] = orjson.dumps(fields).decode()
-    values["document"] = "" if pieces else body
-    values["words"] = words
+    values |= {"fields": fields, "document": "" if pieces else body, "words": words}
     parts = dict(zip(piece_keys(name), pieces, strict=True))
-    return Entry(values, parts, "partial" in fields)
+    return Entry(values, parts, fields == PARTIAL)
 
 
 def to_words(texts: Sequence[str], language: Language) -> list[str]:

@@ -275,12 +275,8 @@ class Postgres(Engine):
             "SELECT extversion, nspname FROM pg_extension JOIN pg_namespace"
             " ON pg_namespace.oid = extnamespace WHERE extname = 'vector'"
         )
-        vector = Vector(*found[0]) if found and _numbers(found[0][0]) >= LEAST_VECTOR else None
-        return version.split()[0], vector
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".")[:2])
+        is_new = found and tuple(map(int, found[0][0].split(".")[:2])) >= LEAST_VECTOR
+        return version.split()[0], Vector(*found[0]) if is_new else None
 
 
 @contextmanager

@@ -4,21 +4,20 @@ New codes lie in a second column. A trigger empties it where a text is replaced,
 and a new document has none; so what has no new code is what is left to do, however often the work
 was interrupted. Codes of texts that were replaced in between are not put: `xmin` tells.
 """
+# ruff: noqa: D102
 
-import uuid
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import orjson
 
 from vdsh.codes import Codes
 from vdsh.model import Model
+from vdsh.store import reindex
 from vdsh.store.engine import check_model
 from vdsh.store.engines.postgres.session import Session, StoreCursor
 from vdsh.store.engines.postgres.where import unescape
 from vdsh.store.model import from_pieces, to_pieces
-from vdsh.store.reindex import NEXT, PREVIOUS, Unencoded, check_begun, check_own, encode_rest
 
 # Until the transaction ends, the store keeps its codes.
 LOCK = (
@@ -78,56 +77,55 @@ def keep_model(cursor: StoreCursor, model: Model) -> None:
     cursor.executemany(cursor.tables.sql(ADD_MODEL), list(to_pieces(model)))
 
 
-class Models:
+class Models(reindex.Models):
     """See `vdsh.store.reindex.Models`."""
 
     def __init__(self, session: Session, shown: str) -> None:
         self._session = session
-        self._shown = shown
+        self.shown = shown
 
     def load(self, fingerprint: str) -> Model:
-        """Load a model by its fingerprint; raise where the store has another one by now."""
-
         def work(cursor: StoreCursor) -> list[Any]:
             rows = cursor.ask(FILES, fingerprint)
             if not rows:
                 check_model(read_facts(cursor), fingerprint)
             return rows
 
-        return from_pieces(self._session.run(work), fingerprint, self._shown)
+        return from_pieces(self._session.run(work), fingerprint, self.shown)
 
     def begin(self, model: Model, *, restart: bool) -> None:
-        """Keep a model beside the store's own, and make room for its codes."""
-
         def work(cursor: StoreCursor) -> None:
             cursor.take_turns()
-            begun = read_facts(cursor).get(NEXT)
-            check_begun(self._shown, begun, model.fingerprint, restart=restart)
+            begun = read_facts(cursor).get(reindex.NEXT)
+            self.check_begun(begun, model.fingerprint, restart=restart)
             if begun == model.fingerprint:
                 return
             _do(cursor, (*DROP, *ADD), model.n_bits)
             keep_model(cursor, model)
-            cursor.set("meta", {NEXT: model.fingerprint})
+            cursor.set("meta", {reindex.NEXT: model.fingerprint})
             with cursor.connection.transaction(force_rollback=True):  # say what would forbid it
                 _do(cursor, SWITCH)
 
         self._session.run(work)
 
-    def unencoded(self, fingerprint: str, after: Any, size: int) -> list[Unencoded]:
-        """Return the next documents without a new code, with their versions."""
-
-        def work(cursor: StoreCursor) -> list[Unencoded]:
+    def unencoded(self, fingerprint: str, after: Any, size: int) -> list[reindex.Unencoded]:
+        def work(cursor: StoreCursor) -> list[reindex.Unencoded]:
             self._check_own(cursor, fingerprint, "ACCESS SHARE")
-            return _unencoded(cursor, after, size)
+            rows = cursor.ask(LEFT, "" if after is None else after[0], size)
+            return [reindex.Unencoded((id, version), unescape(text)) for id, version, text in rows]
 
         return self._session.run(work)
 
-    def put_codes(self, fingerprint: str, batch: Sequence[Unencoded], codes: Codes) -> None:
+    def put_codes(self, fingerprint: str, batch: Sequence[reindex.Unencoded], codes: Codes) -> None:
         """Write the new codes of documents that are still of the same version."""
+        new = [
+            {"id": one.key[0], "version": one.key[1], "code": f"x{code.tobytes().hex()}"}
+            for one, code in zip(batch, codes, strict=True)
+        ]
 
         def work(cursor: StoreCursor) -> None:
             self._check_own(cursor, fingerprint, "ROW EXCLUSIVE")
-            _put_codes(cursor, batch, codes)
+            cursor.ask(FILL, orjson.dumps(new).decode(), n_bits=8 * codes.shape[1])
 
         self._session.run(work)
 
@@ -137,27 +135,23 @@ class Models:
         def work(cursor: StoreCursor) -> int:
             cursor.take_turns()
             facts = read_facts(cursor)
-            if facts.get(NEXT) is None and facts["fingerprint"] == model.fingerprint:
+            if facts.get(reindex.NEXT) is None and facts["fingerprint"] == model.fingerprint:
                 return 0  # it was done, and the answer got lost
-            check_own(self._shown, facts.get(NEXT), model.fingerprint)
+            self.check_own(facts.get(reindex.NEXT), model.fingerprint)
             cursor.ask("LOCK TABLE {documents} IN SHARE ROW EXCLUSIVE MODE")
-            n_left = encode_rest(model, partial(_unencoded, cursor), partial(_put_codes, cursor))
+            n_left = self.encode_rest(model)
             _do(cursor, SWITCH)
-            new = {"fingerprint": model.fingerprint, "n_bits": str(model.n_bits)}
-            new |= {"uuid": uuid.uuid4().hex, PREVIOUS: facts["fingerprint"]}
-            cursor.set("meta", new)
-            cursor.ask("DELETE FROM {meta} WHERE key = %s", NEXT)
+            cursor.set("meta", reindex.switched(facts, model))
+            cursor.ask("DELETE FROM {meta} WHERE key = %s", reindex.NEXT)
             return n_left
 
         return self._session.run(work)
 
     def forget(self) -> None:
-        """Remove models that the store does not use, and codes that were never finished."""
-
         def work(cursor: StoreCursor) -> None:
             cursor.take_turns()
             _do(cursor, DROP)
-            cursor.ask("DELETE FROM {meta} WHERE key IN (%s, %s)", NEXT, PREVIOUS)
+            cursor.ask("DELETE FROM {meta} WHERE key IN (%s, %s)", reindex.NEXT, reindex.PREVIOUS)
             used = read_facts(cursor)["fingerprint"]
             cursor.ask("DELETE FROM {models} WHERE fingerprint <> %s", used)
 
@@ -166,20 +160,7 @@ class Models:
     def _check_own(self, cursor: StoreCursor, fingerprint: str, mode: str) -> None:
         # Or another process could switch before the codes are read or written.
         cursor.ask(f"LOCK TABLE {{documents}} IN {mode} MODE")
-        check_own(self._shown, read_facts(cursor).get(NEXT), fingerprint)
-
-
-def _unencoded(cursor: StoreCursor, after: Any, size: int) -> list[Unencoded]:
-    rows = cursor.ask(LEFT, "" if after is None else after[0], size)
-    return [Unencoded((id, version), unescape(text)) for id, version, text in rows]
-
-
-def _put_codes(cursor: StoreCursor, batch: Sequence[Unencoded], codes: Codes) -> None:
-    new = [
-        {"id": one.key[0], "version": one.key[1], "code": f"x{code.tobytes().hex()}"}
-        for one, code in zip(batch, codes, strict=True)
-    ]
-    cursor.ask(FILL, orjson.dumps(new).decode(), n_bits=8 * codes.shape[1])
+        self.check_own(read_facts(cursor).get(reindex.NEXT), fingerprint)
 
 
 def _do(cursor: StoreCursor, statements: Sequence[str], n_bits: int = 8) -> None:

@@ -55,12 +55,8 @@ def _vectors(counted: Counted) -> Iterator[tuple[str, int]]:
     numbers, counts = counted.numbers.tolist(), counted.counts.tolist()
     for (i, j), length in zip(pairwise(counted.ends.tolist()), lengths, strict=True):
         pairs = zip(numbers[i:j], counts[i:j], strict=True)
-        parts = [quoted[number] + _positions(n) for number, n in pairs]
+        parts = [quoted[number] + _POSITIONS[min(n, MOST_COUNTED)] for number, n in pairs]
         yield " ".join(parts if j - i <= ALWAYS_FIT else _first_that_fit(parts)), length
-
-
-def _positions(n: int) -> str:
-    return _POSITIONS[min(n, MOST_COUNTED)]
 
 
 def quote(word: str) -> str:

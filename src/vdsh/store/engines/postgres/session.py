@@ -65,13 +65,16 @@ class Session:
         self._wait = wait
         self._url = address.without_options(OWN_OPTIONS)
         self._connection = self._connect()
+        self._cursor: StoreCursor | None = None  # of the transaction that runs
 
     def run(self, work: Callable[[StoreCursor], T]) -> T:
         """Do some work in a transaction; all of it is done again where the connection was lost.
 
         Work must leave the same state when it is done twice: a commit that was not heard of may
-        have happened.
+        have happened. What it runs itself belongs to its own transaction.
         """
+        if self._cursor is not None:
+            return work(self._cursor)
         deadline, pause = time.monotonic() + self._wait, FIRST_PAUSE
         while True:
             try:
@@ -106,8 +109,11 @@ class Session:
         if self._connection.closed:
             self._connection = self._connect()
         connection = self._connection
-        with connection.transaction(), StoreCursor(connection, self.tables) as cursor:
-            return work(cursor)
+        with connection.transaction(), StoreCursor(connection, self.tables) as self._cursor:
+            try:
+                return work(self._cursor)
+            finally:
+                self._cursor = None
 
     def _connect(self) -> "Connection[Any]":
         settings: dict[str, Any] = {

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from vdsh.errors import InputError, WriteError
 from vdsh.store.engine import Progress
 from vdsh.store.engines.sqlite.database import Database
-from vdsh.store.engines.sqlite.schema import FILTERS
+from vdsh.store.engines.sqlite.schema import FILTERS, make_anew
 from vdsh.store.engines.sqlite.where import Sql, is_plain, json_path, to_sqlite
 from vdsh.store.filters import LONGEST, MOST, WORTH, fields_of
 from vdsh.store.where import ORDERS, All, Compare, Some, Tree, kind_of
@@ -139,9 +139,7 @@ def missing_entries(connection: Connection) -> bool:
 def _catch_up(connection: Connection, names: Collection[str]) -> int:
     """Index some documents for the first field that lacks some; return how many rows are left."""
     if not list_fields(connection):
-        _drop(connection)
-        for statement in FILTERS:
-            connection.execute(statement)
+        make_anew(connection, FILTERS)
     new = "INSERT OR IGNORE INTO filter_fields(name, last) VALUES (?, 0)"
     connection.executemany(new, [(name,) for name in names])
     newest = _newest(connection)
@@ -177,18 +175,13 @@ def _newest(connection: Connection) -> int:
 
 @contextmanager
 def _forgotten_when_damaged(connection: Connection) -> Iterator[None]:
-    """Drop the tables where they turn out not to be ours; the next filter makes them again."""
+    """Make the tables anew where they turn out not to be ours; the next filter fills them."""
     try:
         yield
     except OperationalError as error:
         if getattr(error, "sqlite_errorname", "") != "SQLITE_ERROR":
             raise
-        _drop(connection)
-
-
-def _drop(connection: Connection) -> None:
-    for table in ("filter_fields", "filters"):
-        connection.execute(f"DROP TABLE IF EXISTS {table}")
+        make_anew(connection, FILTERS)
 
 
 class Narrowing:
@@ -206,7 +199,7 @@ class Narrowing:
         match tree:
             case All(parts):
                 told = [rows for rows in self._parts(parts, most) if rows is not None]
-                return reduce(_in_both, told) if told else None
+                return reduce(partial(np.intersect1d, assume_unique=True), told) if told else None
             case Some(parts):
                 told = [rows for part in parts if (rows := self.rows(part, most)) is not None]
                 return _in_order([], *told) if len(told) == len(parts) else None
@@ -218,7 +211,10 @@ class Narrowing:
             case Compare(field, operator, values) if field in self._fields:
                 if operator in ORDERS:
                     return self._between(field, [tree], most)
-                return None if None in values else self._equal(field, values, most)
+                if None in values:
+                    return None
+                keys = [_key(one) for one in values if field != "labels" or isinstance(one, str)]
+                return self._entries(field, Sql(f"value IN ({_marks(keys)})", tuple(keys)), most)
             case _:
                 return None
 
@@ -232,10 +228,6 @@ class Narrowing:
                 yield self.rows(part, most)
         for (field, _), tests in ranges.items():
             yield self._between(field, tests, most)
-
-    def _equal(self, field: str, values: Sequence[Any], most: int) -> Numbers | None:
-        keys = [_key(value) for value in values if field != "labels" or isinstance(value, str)]
-        return self._entries(field, Sql(f"value IN ({_marks(keys)})", tuple(keys)), most)
 
     def _between(self, field: str, tests: Sequence[Compare], most: int) -> Numbers | None:
         """Find what is between bounds of one kind; numbers come before texts, texts before NUL."""
@@ -277,8 +269,3 @@ def _marks(values: Sequence[Any]) -> str:
 
 def _in_order(*rows: Sequence[int] | Numbers) -> Numbers:
     return np.unique(np.concatenate([np.asarray(some, np.int64) for some in rows]))
-
-
-def _in_both(some: Numbers, others: Numbers) -> Numbers:
-    both: Numbers = np.intersect1d(some, others, assume_unique=True)
-    return both

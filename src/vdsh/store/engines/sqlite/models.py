@@ -3,21 +3,20 @@
 New codes lie in a table of their own, by row. A document that is written meanwhile gets a new row,
 so whatever has no new code is left to do. One transaction puts all of them in place.
 """
+# ruff: noqa: D102
 
-import uuid
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from sqlite3 import Connection
 
 from vdsh.codes import Codes
 from vdsh.errors import VdshError
 from vdsh.model import Model
+from vdsh.store import reindex
 from vdsh.store.engine import check_model
 from vdsh.store.engines.sqlite.cache import IndexCache
 from vdsh.store.engines.sqlite.database import ADD_MODEL, Database, read_meta
 from vdsh.store.model import from_pieces, to_pieces
-from vdsh.store.reindex import NEXT, PREVIOUS, Unencoded, check_begun, check_own, encode_rest
 
 LEFT = """
 SELECT row, text FROM documents WHERE row > ?
@@ -29,72 +28,68 @@ UPDATE documents SET code = (SELECT code FROM next_codes WHERE next_codes.row = 
 """
 
 
-class Models:
+class Models(reindex.Models):
     """See `vdsh.store.reindex.Models`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._shown = str(database.shown)
+        self.shown = str(database.shown)
 
     def load(self, fingerprint: str) -> Model:
-        """Load a model by its fingerprint; raise where the store has another one by now."""
         query = "SELECT rowid, file FROM models WHERE fingerprint = ? ORDER BY file, piece"
         with self._database.reading() as connection:
             rows = connection.execute(query, (fingerprint,)).fetchall()
             if not rows:
                 check_model(read_meta(connection), fingerprint)
             pieces = [(str(file), _read(connection, row)) for row, file in rows]
-        return from_pieces(pieces, fingerprint, self._shown)
+        return from_pieces(pieces, fingerprint, self.shown)
 
     def begin(self, model: Model, *, restart: bool) -> None:
-        """Keep a model beside the store's own."""
         with self._database.writing() as connection:
-            begun = read_meta(connection).get(NEXT)
-            check_begun(self._shown, begun, model.fingerprint, restart=restart)
+            begun = read_meta(connection).get(reindex.NEXT)
+            self.check_begun(begun, model.fingerprint, restart=restart)
             if begun != model.fingerprint:
                 connection.execute("DELETE FROM next_codes")
                 connection.executemany(ADD_MODEL, to_pieces(model))
-                _set(connection, **{NEXT: model.fingerprint})
+                _set(connection, **{reindex.NEXT: model.fingerprint})
 
-    def unencoded(self, fingerprint: str, after: int | None, size: int) -> list[Unencoded]:
-        """Return the next documents without a new code, behind a row."""
+    def unencoded(self, fingerprint: str, after: int | None, size: int) -> list[reindex.Unencoded]:
         with self._database.reading() as connection:
             rows = connection.execute(LEFT, (-(2**63) if after is None else after, size))
-            return [Unencoded(row, str(text)) for row, text in rows]
+            return [reindex.Unencoded(row, str(text)) for row, text in rows]
 
-    def put_codes(self, fingerprint: str, batch: Sequence[Unencoded], codes: Codes) -> None:
+    def put_codes(self, fingerprint: str, batch: Sequence[reindex.Unencoded], codes: Codes) -> None:
         """Write new codes; the text of a row never changes."""
         pairs = zip([one.key for one in batch], map(bytes, codes), strict=True)
         with self._database.writing() as connection:
-            check_own(self._shown, read_meta(connection).get(NEXT), fingerprint)
+            self.check_own(read_meta(connection).get(reindex.NEXT), fingerprint)
             connection.executemany("INSERT OR REPLACE INTO next_codes VALUES (?, ?)", pairs)
 
     def switch(self, model: Model) -> int:
         """Encode what is left, and put all new codes in place in one transaction."""
         name = model.fingerprint
         with self._database.writing() as connection:
-            steps = partial(self.unencoded, name), partial(self.put_codes, name)
-            n_left = encode_rest(model, *steps)
+            n_left = self.encode_rest(model)
             facts = read_meta(connection)
-            check_own(self._shown, facts.get(NEXT), name)
+            self.check_own(facts.get(reindex.NEXT), name)
             connection.execute(SWITCH)
             connection.execute("DELETE FROM next_codes")
-            store = uuid.uuid4().hex  # indexes of the old codes do not fit it
-            new = {"uuid": store, "fingerprint": name, "n_bits": str(model.n_bits)}
-            _set(connection, **new, **{PREVIOUS: facts["fingerprint"]})
-            connection.execute("DELETE FROM meta WHERE key = ?", (NEXT,))
+            new = reindex.switched(facts, model)
+            _set(connection, **new)
+            connection.execute("DELETE FROM meta WHERE key = ?", (reindex.NEXT,))
             # Or every reader would have to make the index of the new codes; it may fail.
             with suppress(VdshError, OSError):
-                IndexCache(self._database.file, model.n_bits, store).save(connection)
+                IndexCache(self._database.file, model.n_bits, new["uuid"]).save(connection)
         return n_left
 
     def forget(self) -> None:
-        """Remove models that the store does not use, and codes that were never finished."""
         with self._database.writing() as connection:
             used = read_meta(connection)["fingerprint"]
             connection.execute("DELETE FROM models WHERE fingerprint <> ?", (used,))
             connection.execute("DELETE FROM next_codes")
-            connection.execute("DELETE FROM meta WHERE key IN (?, ?)", (NEXT, PREVIOUS))
+            connection.execute(
+                "DELETE FROM meta WHERE key IN (?, ?)", (reindex.NEXT, reindex.PREVIOUS)
+            )
 
 
 def _read(connection: Connection, row: int) -> bytes:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vdsh.store.engines.sqlite.schema import WORDS
+from vdsh.store.engines.sqlite.schema import WORDS, make_anew
 from vdsh.store.engines.sqlite.seen import Seen
 from vdsh.store.rows import read_metadata, searched_text
 from vdsh.text.languages import NONE, Language, find_language, language
@@ -79,10 +79,7 @@ def language_of(connection: Connection, texts: Sequence[str] = ()) -> Language:
 
 def create_words(connection: Connection) -> None:
     """Make the tables; what is in the store already is indexed later."""
-    for table in ("words", "word_tombstones"):
-        connection.execute(f"DROP TABLE IF EXISTS {table}")
-    for statement in WORDS:
-        connection.execute(statement)
+    make_anew(connection, WORDS)
     query = "SELECT IFNULL(MIN(row), 1) - 1, IFNULL(MAX(row), 0) FROM documents"
     _set_pending(connection, Pending(*connection.execute(query).fetchone()))
 
@@ -185,7 +182,9 @@ class Words:
         left, rows = pending(connection), _list_rows(connection)
         if left is None or left.n_left:
             raise DamagedWordsError("The word index is not finished.")
-        _check_newest(connection, rows)
+        (newest,) = connection.execute("SELECT MAX(row) FROM documents").fetchone()
+        if newest is not None and (not rows or newest >= rows[-1].end):  # by another program
+            raise DamagedWordsError("The word index does not have the newest documents.")
         if self._index is not None and rows == list(self._read):
             return self._index
         self._seen.forget()
@@ -195,13 +194,6 @@ class Words:
         if self._index is None:
             _check_count(connection, index)
         return index
-
-
-def _check_newest(connection: Connection, rows: list[SegmentRow]) -> None:
-    """Raise where another program, which knows nothing of words, has written since."""
-    (newest,) = connection.execute("SELECT MAX(row) FROM documents").fetchone()
-    if newest is not None and (not rows or newest >= rows[-1].end):
-        raise DamagedWordsError("The word index does not have the newest documents.")
 
 
 def _check_count(connection: Connection, index: WordIndex) -> None:
