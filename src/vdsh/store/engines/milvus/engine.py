@@ -54,7 +54,7 @@ class Milvus(Engine):
             raise no_store(address.shown)
         self.shown = address.shown
         self._file = Path(address.place) if is_lite else None
-        self._collection = check_name(address.name or address.option("collection", "vdsh"))
+        self._collection = check_name(address.name or address.options.get("collection", "vdsh"))
         self._session = Session(address, wait=wait)
         self._values = KeyValues(self._session, f"{self._collection}_vdsh")
         self.models = Models(self._session, self._values, self._stored, self.shown)

@@ -60,7 +60,7 @@ class Session:
     """
 
     def __init__(self, address: Address, *, wait: float) -> None:
-        self.tables = Tables(address.option("table", "vdsh"))
+        self.tables = Tables(address.options.get("table", "vdsh"))
         self._address = address
         self._wait = wait
         self._url = address.without_options(OWN_OPTIONS)
