@@ -159,7 +159,9 @@ class Models(reindex.Models):
         ours = self._old.page(after, "", COMPARED, ["id", "version"])
         end = ours[-1]["id"] if ours else after
         versions = {row["id"]: row["version"] for row in ours}
-        theirs = self._new_versions(after, end if ours else None)
+        text = f'id > "{after}"' + (f' and id <= "{end}"' if ours else "")
+        pages = self._new.pages(text, COMPARED, ["id", "version"])
+        theirs = {row["id"]: row["version"] for page in pages for row in page}
         for some in in_parts(sorted(theirs.keys() - versions.keys()), MANY):
             self._new.call("delete", filter=f"id in {some}")
         return [id for id in versions if theirs.get(id) != versions[id]], end, not ours
@@ -192,12 +194,6 @@ class Models(reindex.Models):
         used = f"{facts['fingerprint']}/"
         keys = [key for key in self._values.under("model/") if not key.startswith(used)]
         self._values.remove([f"model/{key}" for key in keys])
-
-    def _new_versions(self, after: str, end: str | None) -> dict[str, str]:
-        """Read the versions that the new collection has, behind one id and up to another."""
-        text = f'id > "{after}"' + ("" if end is None else f' and id <= "{end}"')
-        pages = self._new.pages(text, COMPARED, ["id", "version"])
-        return {row["id"]: row["version"] for page in pages for row in page}
 
     def _writable(self) -> State:
         """Read what the store is; wait where it is about to switch."""

@@ -21,10 +21,10 @@ PAUSE = 0.1
 OWN_CHANNEL = {"grpc.use_local_subchannel_pool": 1}
 # Milvus Lite complains of the driver's habit to ask every ten seconds whether it is still there.
 WITHOUT_PINGS = {"grpc.keepalive_time_ms": 2**31 - 1}
-LOST = ("Fail connecting", "UNAVAILABLE", "DEADLINE_EXCEEDED", "Retry timeout", "closed channel")
-BUSY = "context deadline exceeded"  # said of one part of the server by another
 CLOSED = "should create connection first"  # after a vain attempt to get the connection back
-NOT_LOADED = ("not loaded", "NotLoad")  # after a restart
+LOST: tuple[str, ...] = ("Fail connecting", "UNAVAILABLE", "DEADLINE_EXCEEDED", "Retry timeout")
+LOST += ("closed channel", CLOSED, "context deadline exceeded")  # of a part of it by another
+LOST += ("not loaded", "NotLoad")  # after a restart
 MISSING = ("collection not found", "can't find collection")
 REFUSED = ("auth", "Auth", "permission", "UNAUTHENTICATED")
 
@@ -67,7 +67,7 @@ class Session:
                 with self._turn:
                     return getattr(self._client, method)(*arguments, timeout=timeout, **options)
             except (MilvusException, RpcError, ValueError) as error:
-                if not _was_lost(error):
+                if not any(word in str(error) for word in LOST):
                     raise self._explain(error) from error
                 if time.monotonic() + PAUSE > deadline:
                     raise self._gave_up(error) from error
@@ -157,8 +157,3 @@ class Session:
         if reason.startswith("stack trace:"):  # Milvus 2.3: what happened comes last
             reason = str(text).strip().rpartition("\n")[2].partition(": ")[2]
         return reason.replace(self._address.password, "***") if self._address.password else reason
-
-
-def _was_lost(error: Exception) -> bool:
-    text = str(error)
-    return any(word in text for word in (*LOST, BUSY, CLOSED, *NOT_LOADED))

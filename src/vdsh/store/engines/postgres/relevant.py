@@ -23,17 +23,7 @@ from vdsh.store.hits import Candidate, Found
 from vdsh.store.ranking import ByRelevance, Pool, fits, words_text
 from vdsh.text.languages import Language, fold
 from vdsh.words import WordQuery
-from vdsh.words.index import (
-    K1,
-    LEAST_IDF,
-    MOST_TERMS,
-    PASSAGE_LENGTH,
-    B,
-    for_length,
-    list_missing,
-    weigh,
-    with_passage,
-)
+from vdsh.words import index as bm25
 from vdsh.words.vocabulary import Initial, begin_with, nearest_words
 
 MOST_TIES = 1000  # documents that match as well as the last of the best
@@ -88,11 +78,11 @@ class Weighed(NamedTuple):
         """Compute what texts answer of the query: rows end with length and counts."""
         n = len(self.words)
         table = np.array([row[-n - 1 :] for row in rows], float).reshape(len(rows), n + 1)
-        lengths = for_length(table[:, 0], mean_length or self.mean_length)
+        lengths = bm25.for_length(table[:, 0], mean_length or self.mean_length)
         scores = np.zeros(len(rows))
         for weight, counts in zip(self.weights, table[:, 1:].T, strict=True):
             scores += weight * (counts / (counts + lengths))
-        return (scores / max(self.weights.sum(), LEAST_IDF)).tolist()  # type: ignore[no-any-return]
+        return (scores / max(self.weights.sum(), bm25.LEAST_IDF)).tolist()  # type: ignore[no-any-return]
 
 
 @dataclass
@@ -140,17 +130,17 @@ class Relevant:
         n_docs, n_words = int(n_docs or 0), int(n_words or 0)
         terms = sorted(ranking.words.terms(self.language))
         names = [term.term for term in terms]
-        limit = FIRST_COUNTED if len(names) > MOST_TERMS else None
+        limit = FIRST_COUNTED if len(names) > bm25.MOST_TERMS else None
         df = self._count(names, limit)
         sure = np.full(len(df), limit is None) | (df != limit)
         while True:
-            chosen, weights = weigh(terms, df, max(n_docs, int(df.max(initial=0))))
+            chosen, weights = bm25.weigh(terms, df, max(n_docs, int(df.max(initial=0))))
             unsure = chosen[~sure[chosen]]
             if not len(unsure):
                 break
             df[unsure] = self._count([names[i] for i in unsure], None)
             sure[unsure] = True
-        ranking.missing = list_missing(terms, df)
+        ranking.missing = bm25.list_missing(terms, df)
         words = [names[i] for i in chosen]
         mean = max(1, n_words) / max(1, n_docs)
         return Weighed(words, df[chosen].tolist(), weights, mean)
@@ -207,7 +197,7 @@ class Relevant:
         ids = [escape(one.id) for one in candidates]
         rows = self.cursor.ask(select, *weighed.terms, ids, any_of(weighed.words))
         best: dict[str, tuple[float, int, int]] = {}
-        for row, share in zip(rows, weighed.shares(rows, PASSAGE_LENGTH), strict=True):
+        for row, share in zip(rows, weighed.shares(rows, bm25.PASSAGE_LENGTH), strict=True):
             id, first, last = unescape(row[0]), row[1], row[2]
             before = best.get(id, (0.0, 0, 0))
             best[id] = max(before, (share, first, last), key=lambda one: (one[0], -one[1]))
@@ -271,7 +261,7 @@ class Relevant:
 
         `of`: "passages" returns those, whatever the condition.
         """
-        code, mean = ("first", PASSAGE_LENGTH) if of else ("code", weighed.mean_length)
+        code, mean = ("first", bm25.PASSAGE_LENGTH) if of else ("code", weighed.mean_length)
         names, score = _score(weighed, mean)
         text, parameters = ALWAYS if of else self.condition
         condition = f"words @@ %s::tsquery AND ({text}) OFFSET 0"
@@ -301,13 +291,13 @@ AS counted ORDER BY {score} DESC, id LIMIT %s"""
 
 def _with_span(one: Candidate, passage: tuple[float, int, int]) -> Candidate:
     share, first, last = passage
-    return one._replace(share=with_passage(one.share, share), span=(first, last))
+    return one._replace(share=bm25.with_passage(one.share, share), span=(first, last))
 
 
 def _score(weighed: Weighed, mean_length: float) -> tuple[str, str]:
     """Give the names of the counts, and BM25 in SQL: in the order of `Weighed.shares`."""
     names = [f"c{i}" for i in range(len(weighed.words))]
-    base, per_word = K1 * (1 - B), K1 * B / mean_length
+    base, per_word = bm25.K1 * (1 - bm25.B), bm25.K1 * bm25.B / mean_length
     length = f"({base!r}::float8 + {per_word!r}::float8 * n_words)"
     pairs = zip(names, weighed.weights.tolist(), strict=True)
     parts = [f"{weight!r}::float8 * ({name} / ({name} + {length}))" for name, weight in pairs]

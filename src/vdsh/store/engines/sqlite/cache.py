@@ -193,9 +193,9 @@ class IndexCache:
             with suppress(VdshError):
                 index = HammingIndex.open(file, device=self.device)
                 fits = index.n_bits == 8 * self.n_bytes and index.is_numbered
-                if fits and self._catch_up(connection, index, state, now):
-                    if len(index) == _count(connection):
-                        return index
+                fits = fits and self._catch_up(connection, index, state, now)
+                if fits and len(index) == _count(connection):
+                    return index
         return None
 
     def _catch_up(

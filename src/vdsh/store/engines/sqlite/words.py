@@ -297,7 +297,6 @@ def _check_sum(places: bytes) -> bytes:
 
 
 def _write_segment(connection: Connection, segment: Segment) -> None:
-    """Add a segment."""
     facts = randbits(62), segment.first, len(segment.documents.lengths), segment.n_docs
     connection.execute("INSERT INTO words VALUES (?, ?, ?, ?, ?)", (*facts, segment.to_bytes()))
 
