@@ -12,7 +12,7 @@ import re
 import uuid
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby, pairwise
 from typing import Any, NamedTuple
 
 from pymilvus import DataType, Function, FunctionType, MilvusClient
@@ -150,14 +150,7 @@ def model_values(model: Model) -> Iterator[tuple[str, str]]:
 
 def chunks(rows: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     """Divide rows so that each part is small enough for one message."""
-    part: list[dict[str, Any]] = []
-    size = 0
-    for row in rows:
-        length = sum(len(value) for value in row.values() if isinstance(value, str | bytes))
-        if part and size + 4 * length > MESSAGE:
-            yield part
-            part, size = [], 0
-        part.append(row)
-        size += 4 * length  # a character has up to four bytes
-    if part:
-        yield part
+    sizes = (sum(len(one) for one in row.values() if isinstance(one, str | bytes)) for row in rows)
+    ends = accumulate(4 * size for size in sizes)  # a character has up to four bytes
+    for _, part in groupby(zip(ends, rows, strict=True), lambda pair: pair[0] // MESSAGE):
+        yield [row for _, row in part]

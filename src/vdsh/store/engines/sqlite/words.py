@@ -154,12 +154,9 @@ class Words:
         self._seen = Seen()
 
     def showing(self, connection: Connection) -> WordIndex:
-        """Return the index of the state that a transaction sees.
+        """Return the index of the state that a transaction sees; raise where that is damaged.
 
-        Raises
-        ------
-        DamagedWordsError
-            Also where it is not whole, as while another process makes it anew.
+        Also where it is not whole, as while another process makes it anew.
         """
         try:
             with self._lock:
