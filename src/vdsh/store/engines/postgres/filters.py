@@ -136,21 +136,18 @@ def _narrow(tree: Tree, known: set[str]) -> Sql | None:
 
 
 def _tests(field: str, operator: str, values: Iterable[Any]) -> Iterable[Sql]:
+    """Compare texts with texts and numbers with numbers."""
     texts = [escape(value)[:LONGEST] for value in values if isinstance(value, str)]
     numbers = [_cut(value) for value in values if not isinstance(value, str)]
-    if texts:
-        yield _test(IS_TEXT, TEXT, "text", field, operator, texts)
-    if numbers:
-        yield _test(IS_NUMBER, NUMBER, "numeric", field, operator, numbers)
-
-
-def _test(kind: str, value: str, type_name: str, field: str, operator: str, keys: list[str]) -> Sql:
-    test = f"{kind} AND {value}"
-    given = [field] * test.count("FIELD")
-    test = test.replace("FIELD", "%s::text")
-    if operator in ORDERS:
-        return Sql(f"{test} {SOFT.get(operator, operator)} %s::{type_name}", (*given, keys[0]))
-    return Sql(f"{test} = ANY(%s::{type_name}[])", (*given, keys))
+    kinds = (IS_TEXT, TEXT, "text", texts), (IS_NUMBER, NUMBER, "numeric", numbers)
+    for kind, value, type_name, keys in kinds:
+        given = [field] * f"{kind}{value}".count("FIELD")
+        test = f"{kind} AND {value}".replace("FIELD", "%s::text")
+        if keys and operator in ORDERS:
+            soft = SOFT.get(operator, operator)
+            yield Sql(f"{test} {soft} %s::{type_name}", (*given, keys[0]))
+        elif keys:
+            yield Sql(f"{test} = ANY(%s::{type_name}[])", (*given, keys))
 
 
 def _cut(number: Any) -> str:

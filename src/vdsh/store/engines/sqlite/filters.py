@@ -8,8 +8,8 @@ knows nothing of this, the index is not used until it has caught up.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from functools import partial, reduce
 from sqlite3 import Connection, OperationalError
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from vdsh.store.engine import Progress
 from vdsh.store.engines.sqlite.database import Database
 from vdsh.store.engines.sqlite.schema import FILTERS, make_anew
 from vdsh.store.engines.sqlite.where import Sql, is_plain, json_path, to_sqlite
+from vdsh.store.engines.sqlite.words import begun_anew
 from vdsh.store.filters import LONGEST, MOST, WORTH, fields_of
 from vdsh.store.where import ORDERS, All, Compare, Some, Tree, kind_of
 
@@ -99,7 +100,7 @@ class FilterIndexes:
 
 def add_entries(connection: Connection, first: int, last: int) -> None:
     """Add entries of documents that were just written, to fields that have all before them."""
-    with _forgotten_when_damaged(connection):
+    with begun_anew(connection, _forget):
         between = "SELECT 1 FROM documents WHERE row > ? AND row < ? LIMIT 1"
         for field in list_fields(connection):
             if not connection.execute(between, (field.last, first)).fetchone():
@@ -109,7 +110,7 @@ def add_entries(connection: Connection, first: int, last: int) -> None:
 def remove_entries(connection: Connection, rows: Sequence[int]) -> None:
     """Remove the entries of documents that are deleted next."""
     these = f"documents.row IN ({', '.join(map(str, rows))})"
-    with _forgotten_when_damaged(connection):
+    with begun_anew(connection, _forget):
         for field in list_fields(connection):
             query, parameters = _entries(field, these)
             delete = f"DELETE FROM filters WHERE (field, value, row) IN ({query})"
@@ -118,7 +119,7 @@ def remove_entries(connection: Connection, rows: Sequence[int]) -> None:
 
 def index_anew(connection: Connection) -> None:
     """Make all entries anew."""
-    with _forgotten_when_damaged(connection):
+    with begun_anew(connection, _forget):
         if fields := list_fields(connection):
             connection.execute("DELETE FROM filters")
         for field in fields:
@@ -139,7 +140,7 @@ def missing_entries(connection: Connection) -> bool:
 def _catch_up(connection: Connection, names: Collection[str]) -> int:
     """Index some documents for the first field that lacks some; return how many rows are left."""
     if not list_fields(connection):
-        make_anew(connection, FILTERS)
+        _forget(connection)
     new = "INSERT OR IGNORE INTO filter_fields(name, last) VALUES (?, 0)"
     connection.executemany(new, [(name,) for name in names])
     newest = _newest(connection)
@@ -173,15 +174,9 @@ def _newest(connection: Connection) -> int:
     return int(newest)
 
 
-@contextmanager
-def _forgotten_when_damaged(connection: Connection) -> Iterator[None]:
-    """Make the tables anew where they turn out not to be ours; the next filter fills them."""
-    try:
-        yield
-    except OperationalError as error:
-        if getattr(error, "sqlite_errorname", "") != "SQLITE_ERROR":
-            raise
-        make_anew(connection, FILTERS)
+def _forget(connection: Connection) -> None:
+    """Make the tables anew; the next filter fills them."""
+    make_anew(connection, FILTERS)
 
 
 class Narrowing:

@@ -6,7 +6,7 @@ is written anew.
 """
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from secrets import randbits
@@ -124,7 +124,7 @@ def add_words(connection: Connection, segment: Segment) -> None:
 
     Where the index turns out to be damaged it is begun anew, with these documents pending.
     """
-    with _begun_anew(connection):
+    with begun_anew(connection, create_words):
         _write_segment(connection, segment)
         while some := _choose_to_join(
             [r for r in _list_rows(connection) if r.first <= segment.first]
@@ -137,7 +137,7 @@ def add_words(connection: Connection, segment: Segment) -> None:
 def remove_words(connection: Connection, rows: Sequence[int]) -> None:
     """Note that the documents of some rows, which are deleted next, are gone."""
     numbers = np.array(rows, np.int64)
-    with _begun_anew(connection):
+    with begun_anew(connection, create_words):
         for row in _list_rows(connection):
             places = numbers[(numbers >= row.first) & (numbers < row.end)] - row.first
             if len(places):
@@ -202,18 +202,18 @@ def _check_count(connection: Connection, index: WordIndex) -> None:
 
 
 @contextmanager
-def _begun_anew(connection: Connection) -> Iterator[None]:
-    """Begin the index anew where it turns out to be damaged."""
+def begun_anew(connection: Connection, begin: Callable[[Connection], None]) -> Iterator[None]:
+    """Begin tables anew where they turn out to be damaged, or not ours."""
     try:
         yield
     except (DamagedWordsError, DatabaseError) as error:
         if not _is_damage(error):
             raise
-        create_words(connection)
+        begin(connection)
 
 
 def _is_damage(error: Exception) -> bool:
-    """Say whether an error is of the word index alone: it is damaged, or has not our tables."""
+    """Say whether an error is of an index alone: it is damaged, or has not our tables."""
     name = getattr(error, "sqlite_errorname", "")
     return isinstance(error, DamagedWordsError) or name == "SQLITE_ERROR"
 
