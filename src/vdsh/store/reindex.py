@@ -15,6 +15,7 @@ from vdsh.model import Model, WordsOnly
 
 BATCH = 2000  # documents
 PASSES = 3  # at most, over what others have written meanwhile; then they have to wait
+Report = Callable[[int], None]  # called with the number of documents of each batch
 NEXT, PREVIOUS = "next", "previous"  # keys of the store's facts: fingerprints of other models
 
 
@@ -55,8 +56,15 @@ class Models(Protocol):
     def forget(self) -> None:
         """Remove models that the store does not use, and codes that were never finished."""
 
+    def encode_all(self, model: Model, count: Callable[[], int], report: Report) -> None:
+        """Encode all documents, which `count` counts, with a model that was begun; switch to it."""
+        for _ in range(PASSES):
+            if self.encode_rest(model, count(), report) < BATCH:
+                break
+        report(self.switch(model))
+
     def encode_rest(
-        self, model: Model, most: int | None = None, report: Callable[[int], None] | None = None
+        self, model: Model, most: int | None = None, report: Report = lambda _: None
     ) -> int:
         """Encode what has no new code yet, batch by batch; return how many documents that were.
 
@@ -66,8 +74,7 @@ class Models(Protocol):
         name, after, done = model.fingerprint, None, 0
         while (most is None or done < most) and (batch := self.unencoded(name, after, BATCH)):
             self.put_codes(name, batch, model.encode([one.text for one in batch]))
-            if report is not None:
-                report(len(batch))
+            report(len(batch))
             after, done = batch[-1].key, done + len(batch)
             if most is not None and len(batch) < BATCH:
                 break
@@ -88,24 +95,6 @@ class Models(Protocol):
                 f"Another process changed the model of '{self.shown}' meanwhile, or compacted it. "
                 "Nothing was changed. Start again to put this model under it."
             )
-
-
-def reindex(
-    models: Models,
-    count: Callable[[], int],
-    model: Model,
-    *,
-    restart: bool,
-    progress: Callable[[int], None] | None,
-) -> None:
-    """Encode all documents with another model, and switch to it; `count` counts them."""
-    models.begin(model, restart=restart)
-    for _ in range(PASSES):
-        if models.encode_rest(model, count(), progress) < BATCH:
-            break
-    n_left = models.switch(model)
-    if progress is not None:
-        progress(n_left)
 
 
 def switched(facts: Mapping[str, str], model: Model) -> dict[str, str]:
