@@ -82,11 +82,9 @@ class Milvus(Engine):
     def create(self, meta: Mapping[str, str], model: Model) -> dict[str, str]:
         """Make both collections; what the store says about itself comes last."""
         with _making:
-            there = self.meta()
-            if there:
-                return there
-            self._values.make()
-            self.models.create(meta, model, self._collection)
+            if not self.meta():
+                self._values.make()
+                self.models.create(meta, model, self._collection)
             return self.meta()
 
     def fields(self) -> set[str]:

@@ -65,13 +65,11 @@ class Postgres(Engine):
     def create(self, meta: Mapping[str, str], model: Model) -> dict[str, str]:
         def work(cursor: StoreCursor) -> dict[str, str]:
             cursor.take_turns()
-            there = self._read_meta(cursor)
-            if there:
-                return there
-            for statement in sql.SCHEMA:
-                cursor.ask(statement, n_bits=int(meta["n_bits"]))
-            cursor.set("meta", meta)
-            keep_model(cursor, model)
+            if not self._read_meta(cursor):
+                for statement in sql.SCHEMA:
+                    cursor.ask(statement, n_bits=int(meta["n_bits"]))
+                cursor.set("meta", meta)
+                keep_model(cursor, model)
             return self._read_meta(cursor)
 
         return self._session.run(work)
@@ -107,12 +105,8 @@ class Postgres(Engine):
         """Return the language of the words; of the first texts, where there are no others."""
         if self._language is None:
             note = "INSERT INTO {meta} VALUES ('language', %s) ON CONFLICT DO NOTHING"
-
-            def work(cursor: StoreCursor) -> str:
-                cursor.ask(note, find_language(texts))
-                return read_facts(cursor)["language"]
-
-            self._language = language(self._session.run(work))
+            self._session.ask(note, find_language(texts))
+            self._language = self.language()
         return self._language
 
     def remembered(self, prefix: str) -> dict[str, str]:
