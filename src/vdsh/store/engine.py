@@ -69,6 +69,19 @@ class Maintenance(Protocol):
         """Write one state of the store into an empty folder, whatever others write meanwhile."""
 
 
+class KeyValues(Protocol):
+    """Short texts by key, beside the documents: what a store remembers for those who use it."""
+
+    def remembered(self, prefix: str) -> dict[str, str]:
+        """Read all values whose keys begin with a prefix, which ends in a slash, without it."""
+
+    def remember(self, prefix: str, values: Mapping[str, str]) -> None:
+        """Write values under a prefix; those of the same keys are replaced."""
+
+    def forget(self, keys: Sequence[str]) -> None:
+        """Remove values by their whole keys."""
+
+
 class Engine(ABC):
     """A place for documents and codes. Calls come one at a time, but for `interrupt`.
 
@@ -82,6 +95,7 @@ class Engine(ABC):
     # Holds a lock of a name, as a context: True where no other has it.
     hold: Callable[[str], AbstractContextManager[bool]] | None = None
     models: Models  # that are kept inside
+    values: KeyValues  # what the store remembers
     filters: FilterIndexes | None = None  # where there are indexes for filters
     maintenance: Maintenance | None = None  # where the store is not on a server
 
@@ -103,18 +117,6 @@ class Engine(ABC):
     @abstractmethod
     def labels(self) -> list[str]:
         """Return all labels, in order."""
-
-    @abstractmethod
-    def remembered(self, prefix: str) -> dict[str, str]:
-        """Read all values that were kept under a prefix, which ends in a slash, without it."""
-
-    @abstractmethod
-    def remember(self, prefix: str, values: Mapping[str, str]) -> None:
-        """Keep short texts by key, beside the documents; those of the same keys are replaced."""
-
-    @abstractmethod
-    def forget(self, keys: Sequence[str]) -> None:
-        """Remove such values by their whole keys."""
 
     @abstractmethod
     def write(self, rows: Rows) -> None:

@@ -55,16 +55,16 @@ class Store(Learning, Verbs):
 
     def remembered(self, prefix: str) -> dict[str, str]:
         """Read what `remember` wrote under a prefix that ends in a slash."""
-        return self._ask(lambda engine: engine.remembered(prefix))
+        return self._ask(lambda engine: engine.values.remembered(prefix))
 
     def remember(self, prefix: str, values: Mapping[str, str]) -> None:
         """Keep short texts by key, beside the documents; those of the same keys are replaced."""
-        self._ask(lambda engine: engine.remember(prefix, values))
+        self._ask(lambda engine: engine.values.remember(prefix, values))
 
     def forget(self, prefix: str, keys: Iterable[str]) -> None:
         """Remove what `remember` wrote."""
         for batch in in_batches([prefix + key for key in keys], BATCH):
-            self._ask(methodcaller("forget", batch))
+            self._ask(lambda engine, some=batch: engine.values.forget(some))  # type: ignore[misc]
 
     def hold(self, name: str) -> AbstractContextManager[bool]:
         """Hold a lock on a server; False where another process has it. Milvus has no locks."""

@@ -56,7 +56,7 @@ class Milvus(Engine):
         self._file = Path(address.place) if is_lite else None
         self._collection = check_name(address.name or address.options.get("collection", "vdsh"))
         self._session = Session(address, wait=wait)
-        self._values = KeyValues(self._session, f"{self._collection}_vdsh")
+        self._values = self.values = KeyValues(self._session, f"{self._collection}_vdsh")
         self.models = Models(self._session, self._values, self._stored, self.shown)
         self._facts: Mapping[str, str] = {}  # of the collection that is asked
         self._documents = DocumentCollection(self._session, self._collection, self._check)
@@ -124,16 +124,6 @@ class Milvus(Engine):
             self._values.write("meta/", {"language": name})
             self._facts = {**self._facts, "language": name}
         return language(self._facts["language"])
-
-    def remembered(self, prefix: str) -> dict[str, str]:
-        found = self._values.under(f"own/{to_key(prefix)}")
-        return {from_key(key): value for key, value in found.items()}
-
-    def remember(self, prefix: str, values: Mapping[str, str]) -> None:
-        self._values.write("own/", {to_key(prefix + key): one for key, one in values.items()})
-
-    def forget(self, keys: Sequence[str]) -> None:
-        self._values.remove([f"own/{to_key(key)}" for key in keys])
 
     def remove(self, ids: Sequence[str]) -> int:
         keys = [to_key(id) for id in ids]

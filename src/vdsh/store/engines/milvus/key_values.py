@@ -50,6 +50,19 @@ class KeyValues(Collection):
         for some in in_parts(keys, MANY_KEYS):
             self.call("delete", filter=f"key in {some}")
 
+    def remembered(self, prefix: str) -> dict[str, str]:
+        """See `vdsh.store.engine.KeyValues`; they lie under `own/`."""
+        found = self.under(f"own/{to_key(prefix)}")
+        return {from_key(key): value for key, value in found.items()}
+
+    def remember(self, prefix: str, values: Mapping[str, str]) -> None:
+        """See there."""
+        self.write("own/", {to_key(prefix + key): one for key, one in values.items()})
+
+    def forget(self, keys: Sequence[str]) -> None:
+        """See there."""
+        self.remove([f"own/{to_key(key)}" for key in keys])
+
     def names(self, prefix: str) -> set[str]:
         """Read the names that were added under a prefix, by this process or another."""
         names = {from_key(key.removeprefix(f"{prefix}=")) for key, _ in self._under(prefix)}

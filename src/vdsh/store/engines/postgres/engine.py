@@ -47,7 +47,7 @@ class Postgres(Engine):
     def __init__(self, address: Address, *, wait: float, may_create: bool) -> None:
         self.shown = address.shown
         connect = partial(Session, address, wait=wait)
-        self._session = connect()
+        self._session = self.values = connect()
         self.hold = partial(_hold, connect)
         self.models = Models(self._session, self.shown)
         self.filters = FilterIndexes(self._session)
@@ -108,19 +108,6 @@ class Postgres(Engine):
             self._session.ask(note, find_language(texts))
             self._language = self.language()
         return self._language
-
-    def remembered(self, prefix: str) -> dict[str, str]:
-        query = "SELECT key, value FROM {key_values} WHERE key > %s AND key < %s"
-        rows = self._ask(query, escape(prefix), escape(f"{prefix[:-1]}0"))  # "0" follows the slash
-        return {unescape(key).removeprefix(prefix): unescape(value) for key, value in rows}
-
-    def remember(self, prefix: str, values: Mapping[str, str]) -> None:
-        rows = {escape(prefix + key): escape(value) for key, value in sorted(values.items())}
-        self._session.run(lambda cursor: cursor.set("key_values", rows))
-
-    def forget(self, keys: Sequence[str]) -> None:
-        query = "DELETE FROM {key_values} WHERE key = ANY(%s::text[])"
-        self._session.ask(query, [escape(key) for key in keys])
 
     def remove(self, ids: Sequence[str]) -> int:
         return int(self._ask(sql.DELETE, [escape(id) for id in ids])[0][0])

@@ -1,7 +1,7 @@
 """A session with PostgreSQL: transactions, tried again where that is safe, errors as sentences."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ from psycopg.pq import Format
 from vdsh.errors import EngineError, FolderError, VdshError, WriteError
 from vdsh.store.addresses import Address
 from vdsh.store.engines.postgres.tables import Tables
+from vdsh.store.engines.postgres.where import escape, unescape
 
 OWN_OPTIONS = ("table",)
 # Also: somebody made the same tables just now.
@@ -88,6 +89,22 @@ class Session:
     def ask(self, query: str, *parameters: Any) -> list[Any]:
         """Run a statement in a transaction of its own."""
         return self.run(lambda cursor: cursor.ask(query, *parameters))
+
+    def remembered(self, prefix: str) -> dict[str, str]:
+        """See `vdsh.store.engine.KeyValues`."""
+        query = "SELECT key, value FROM {key_values} WHERE key > %s AND key < %s"
+        rows = self.ask(query, escape(prefix), escape(f"{prefix[:-1]}0"))  # "0" follows the slash
+        return {unescape(key).removeprefix(prefix): unescape(value) for key, value in rows}
+
+    def remember(self, prefix: str, values: Mapping[str, str]) -> None:
+        """See there."""
+        rows = {escape(prefix + key): escape(value) for key, value in sorted(values.items())}
+        self.run(lambda cursor: cursor.set("key_values", rows))
+
+    def forget(self, keys: Sequence[str]) -> None:
+        """See there."""
+        query = "DELETE FROM {key_values} WHERE key = ANY(%s::text[])"
+        self.ask(query, [escape(key) for key in keys])
 
     def run_alone(self, query: str) -> None:
         """Run a statement that can be in no transaction; it is not tried again."""

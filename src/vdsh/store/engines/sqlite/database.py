@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from sqlite3 import Connection
@@ -105,6 +105,25 @@ class Database:
             if n_left and monotonic() > begin + TURN:
                 sleep(PAUSE)
                 begin = monotonic()
+
+    def remembered(self, prefix: str) -> dict[str, str]:
+        """See `vdsh.store.engine.KeyValues`."""
+        query = "SELECT substr(key, ?), value FROM key_values WHERE key > ? AND key < ?"
+        with self.reading() as connection:
+            # "0" follows the slash.
+            found = connection.execute(query, (len(prefix) + 1, prefix, f"{prefix[:-1]}0"))
+            return dict(found.fetchall())
+
+    def remember(self, prefix: str, values: Mapping[str, str]) -> None:
+        """See there."""
+        rows = [(prefix + key, value) for key, value in values.items()]
+        with self.writing() as connection:
+            connection.executemany("INSERT OR REPLACE INTO key_values VALUES (?, ?)", rows)
+
+    def forget(self, keys: Sequence[str]) -> None:
+        """See there."""
+        with self.writing() as connection:
+            connection.executemany("DELETE FROM key_values WHERE key = ?", [(key,) for key in keys])
 
     def vacuum(self) -> None:
         """Write the file anew without the space of what was deleted."""

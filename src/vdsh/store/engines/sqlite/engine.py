@@ -54,7 +54,7 @@ class Sqlite(Engine):
         self._known_fields: set[str] = set()
         self._language: Language | None = None  # of the words, once it is known
         self._codes = ""  # which codes the cache is of: `switch` gives the store others
-        self._database = Database(folder, shown, wait=wait)
+        self._database = self.values = Database(folder, shown, wait=wait)
         self.read_only = self._database.read_only
         self.models = Models(self._database)
         self.filters = filters.FilterIndexes(self._database)
@@ -103,20 +103,6 @@ class Sqlite(Engine):
             names = [(name,) for name in sorted(new)]
             connection.executemany("INSERT OR IGNORE INTO fields VALUES (?)", names)
         self._known_fields |= new
-
-    def remembered(self, prefix: str) -> dict[str, str]:
-        query = "SELECT substr(key, ?), value FROM key_values WHERE key > ? AND key < ?"
-        # "0" follows the slash.
-        return dict(self._ask(query, len(prefix) + 1, prefix, f"{prefix[:-1]}0"))
-
-    def remember(self, prefix: str, values: Mapping[str, str]) -> None:
-        rows = [(prefix + key, value) for key, value in values.items()]
-        with self._database.writing() as connection:
-            connection.executemany("INSERT OR REPLACE INTO key_values VALUES (?, ?)", rows)
-
-    def forget(self, keys: Sequence[str]) -> None:
-        with self._database.writing() as connection:
-            connection.executemany("DELETE FROM key_values WHERE key = ?", [(key,) for key in keys])
 
     def remove(self, ids: Sequence[str]) -> int:
         with self._changing() as connection:
