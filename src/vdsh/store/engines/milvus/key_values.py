@@ -1,16 +1,18 @@
 """The second collection of a store in Milvus: a key-value table, its keys sorted by subject."""
 
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from vdsh.model import Model
 from vdsh.store.engines.milvus.collection import Collection
 from vdsh.store.engines.milvus.session import Session
-from vdsh.store.engines.milvus.tables import LONGEST, chunks, model_values, values_schema
+from vdsh.store.engines.milvus.tables import LONGEST, chunks, values_schema
 from vdsh.store.engines.milvus.where import from_key, in_parts, to_key
+from vdsh.store.model import to_pieces
 
 FETCHED = 200  # values of up to 64 KB in an answer
 MANY_KEYS = 1000
+FILE_PIECE = 48_000  # bytes of a file, 64,000 characters in base64
 FIELDS = ["key", "value"]
 
 
@@ -78,7 +80,12 @@ class KeyValues(Collection):
 
     def write_model(self, model: Model) -> None:
         """Write a model's files."""
-        self.write("", dict(model_values(model)))
+        pieces = to_pieces(model, FILE_PIECE)
+        files = {
+            f"model/{fingerprint}/{to_key(name)}/{number:08}": b64encode(data).decode()
+            for fingerprint, name, number, data in pieces
+        }
+        self.write("", files)
 
     def model_pieces(self, fingerprint: str) -> list[tuple[str, bytes]]:
         """Read the names and bytes of a model's files, piece by piece, in order."""

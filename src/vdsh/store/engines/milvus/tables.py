@@ -6,7 +6,6 @@ says about itself. Pieces are written before the document that needs them and un
 time, so a document is always whole.
 """
 
-import base64
 import json
 import re
 import uuid
@@ -19,17 +18,14 @@ from pymilvus import DataType, Function, FunctionType, MilvusClient
 
 from vdsh.documents import Document
 from vdsh.errors import InputError
-from vdsh.model import Model
 from vdsh.search.id_kinds import show
 from vdsh.store.engines.milvus.where import PARTIAL, fields_of, from_key, to_key
-from vdsh.store.model import to_pieces
 from vdsh.store.rows import Row, Rows
 from vdsh.text.languages import Language
 from vdsh.words.counting import Counted, count_terms
 
 LONGEST = 65_535  # bytes of a text in Milvus
 PIECE = 16_000  # characters of a piece: at most 64,000 bytes
-FILE_PIECE = 48_000  # bytes of a file, 64,000 characters in base64
 MESSAGE = 16_000_000  # bytes; a server takes 64 MiB
 OUR_WORDS = {"tokenizer": "whitespace"}  # which we have put between them
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
@@ -139,13 +135,6 @@ def to_document(key: str, body: str) -> Document:
     """Make a document of its row or its joined pieces."""
     text, labels, metadata = json.loads(body)
     return Document(from_key(key), text, None if labels is None else tuple(labels), metadata)
-
-
-def model_values(model: Model) -> Iterator[tuple[str, str]]:
-    """Give the keys and values of a model's files."""
-    for fingerprint, name, number, data in to_pieces(model, FILE_PIECE):
-        key = f"model/{fingerprint}/{to_key(name)}/{number:08}"
-        yield key, base64.b64encode(data).decode()
 
 
 def chunks(rows: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
