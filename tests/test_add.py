@@ -304,7 +304,7 @@ def test_ctrl_c_during_learning_leaves_a_store_that_answers_by_words(topics, mon
 def test_a_run_that_is_killed_while_it_encodes_can_be_begun_again(topics, tmp_path):
     code = (
         "import os, sys; from vdsh import open_store; import vdsh.store.reindex as reindex\n"
-        "reindex.encode_rest = lambda *_: os._exit(9)\n"
+        "reindex.Models.encode_rest = lambda *_: os._exit(9)\n"
         "open_store(sys.argv[1]).learn(bits=16, method='lsh', progress=False)"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "store")]

@@ -305,16 +305,16 @@ def test_two_processes_at_once(folder, newer):
 
 def test_who_begins_anew_in_the_middle_leaves_no_hole(folder, newer, monkeypatch):
     """The second batch was written into the table of another run, which had not the first."""
-    put_codes, calls = models.put_codes, []
+    put_codes, calls = models.Models.put_codes, []
 
-    def interrupted(connection, *given):
+    def interrupted(own, *given):
         calls.append(given)
         if len(calls) == 2:
             for hasher in (third(), newer):
-                models.begin(connection, as_model(hasher), str(folder), restart=True)
-        put_codes(connection, *given)
+                own.begin(as_model(hasher), restart=True)
+        put_codes(own, *given)
 
-    monkeypatch.setattr(models, "put_codes", interrupted)
+    monkeypatch.setattr(models.Models, "put_codes", interrupted)
     with open_store(folder) as store:
         store.reindex(newer)
         check_codes(store, newer)

@@ -17,7 +17,7 @@ from slow_words import assert_best, chances_of, slow_scores
 from slow_words import fits as slow_fits
 from vdsh.errors import InputError
 from vdsh.store import open_store
-from vdsh.store.engines.sqlite import engine as engine_module
+from vdsh.store.engines.sqlite import database as database_module
 from vdsh.store.engines.sqlite import relevant as relevant_module
 from vdsh.store.engines.sqlite import words as words_module
 from vdsh.store.ranking import fits, words_text
@@ -98,8 +98,7 @@ def count_rebuilds(monkeypatch):
         times.append(1)
         begin(connection)
 
-    for module in (words_module, engine_module):
-        monkeypatch.setattr(module, "create_words", counted)
+    monkeypatch.setattr(words_module, "create_words", counted)
     return times
 
 
@@ -154,17 +153,17 @@ KILLED = """
 import os, sys
 from vdsh.errors import InputError
 from vdsh.store import open_store
-from vdsh.store.engines.sqlite import engine, words
+from vdsh.store.engines.sqlite import words
 words.BATCH = 10
 steps = [0]
-index = engine.index_pending
+index = words.index_pending
 def counted(connection):
     left = index(connection)
     steps[0] += 1
     if steps[0] == int(sys.argv[2]):
         os.kill(os.getpid(), 9)
     return left
-engine.index_pending = counted
+words.index_pending = counted
 with open_store(sys.argv[1]) as store:
     store.search("moon")
 """
@@ -197,7 +196,7 @@ def test_documents_change_while_it_is_made_anew(filled, folder, monkeypatch):
         steps.append(1)
         return index(connection)
 
-    monkeypatch.setattr(engine_module, "index_pending", disturbed)
+    monkeypatch.setattr(words_module, "index_pending", disturbed)
 
     def disturb(done, total):
         if len(steps) == 3:
@@ -559,8 +558,8 @@ def test_others_can_write_while_it_is_made_anew(filled, folder, monkeypatch):
             left.append(words_module.Pending(*map(int, value[0].split())).n_left)
 
     monkeypatch.setattr(words_module, "BATCH", 10)
-    monkeypatch.setattr(engine_module, "TURN", 0.0)
-    monkeypatch.setattr(engine_module, "sleep", pause)
+    monkeypatch.setattr(database_module, "TURN", 0.0)
+    monkeypatch.setattr(database_module, "sleep", pause)
     with open_store(folder) as store:
         assert store._engine._mend_words(None)
         assert left == [50, 40, 30, 20, 10]

@@ -28,13 +28,6 @@ class Address(NamedTuple):
     options: dict[str, str]  # what follows the question mark
     shown: str  # the URL without the password, for messages
 
-    def option(self, name: str, default: str, known: tuple[str, ...] = ()) -> str:
-        """Return an option; raise where its value is not among those that are known."""
-        value = self.options.get(name, default)
-        if known and value not in known:
-            raise InputError(f"?{name}= must be {' or '.join(known)}. Got '{value}'.")
-        return value
-
     def check_options(self, known: tuple[str, ...]) -> None:
         """Raise for an option that nobody would read."""
         for name in self.options:

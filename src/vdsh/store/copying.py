@@ -61,13 +61,11 @@ def copy_store(
     _check_models(source, target)
     n_documents = source.count()
     done, last = (0, "") if again else _beginning(source, target)
-    if progress is not None:
-        progress(done)
-    written = 0
+    report, written = progress or (lambda _: None), 0
+    report(done)
     for documents, codes in source.entries(last, BATCH):
         written += target.upsert(documents, codes)
-        if progress is not None:
-            progress(done + written)
+        report(done + written)
     checked = _check(source, target, n_documents)
     return Copied(written, target.count(), checked)
 

@@ -31,14 +31,8 @@ Numbers = NDArray[np.int64]
 def find_duplicates(pages: Pages, fetch: Fetch, similarity: Any) -> Iterator[Duplicates]:
     """Group documents that are similar to a leader, in the order of ids.
 
-    Parameters
-    ----------
-    pages : iterable of (list of Document, Codes)
-        All documents and their codes, ids ascending.
-    fetch : callable
-        Gives the texts of some ids, of those that are still there.
-    similarity : float
-        That texts must have at least.
+    Pages have all documents and their codes, ids ascending; `fetch` gives the texts of some ids, of
+    those that are still there.
     """
     is_number = isinstance(similarity, int | float) and not isinstance(similarity, bool)
     if not is_number or not LEAST <= similarity <= 1:
@@ -47,19 +41,25 @@ def find_duplicates(pages: Pages, fetch: Fetch, similarity: Any) -> Iterator[Dup
 
 
 def _find(pages: Pages, fetch: Fetch, similarity: float) -> Iterator[Duplicates]:
-    ids: list[str] = []
-    parts, candidates = [], _Candidates(similarity)
+    bands = choose_bands(similarity)
+    ids, parts = list[str](), list[tuple[Any, ...]]()
     for documents, some in pages:
         ids += [document.id for document in documents]
-        parts.append(some)
-        candidates.add([document.text for document in documents])
+        parts.append((some, *sketch([document.text for document in documents], bands)))
     if not ids:
         return
-    codes, texts = np.concatenate(parts), _Texts(ids, fetch)
-    for leader, rows in _lead(candidates, texts, len(ids)):
+    codes, keys, hashes = (np.concatenate(some) for some in zip(*parts, strict=True))
+    sharing = _sharing(keys)
+    del parts, keys
+    free, texts = np.ones(len(ids), np.bool_), _Texts(ids, fetch)  # free: in no group yet
+    least = similarity - DOUBT * np.sqrt(similarity * (1 - similarity) / hashes.shape[1])
+    for leader, rows in _lead(_connect(*sharing, hashes, free, least), texts):
+        if not free[leader]:
+            continue
+        rows = rows[free[rows]]
         found = texts.compare(leader, rows)
         rows, found = rows[found >= similarity], found[found >= similarity]
-        candidates.free[rows] = False
+        free[rows] = False
         order = np.lexsort((rows, -found))
         rows, found = rows[order], found[order]
         distances = np.unpackbits(codes[rows] ^ codes[leader], axis=1).sum(axis=1)
@@ -68,66 +68,46 @@ def _find(pages: Pages, fetch: Fetch, similarity: float) -> Iterator[Duplicates]
             yield Duplicates(ids[leader], others)
 
 
-def _lead(candidates: "_Candidates", texts: "_Texts", n_rows: int) -> Iterator[tuple[int, Numbers]]:
-    """Yield each row that has candidates, with those that are in no group when it is its turn."""
-    for leaders, rows in candidates.connect(n_rows):
+def _lead(
+    pairs: Iterable[tuple[Numbers, Numbers]], texts: "_Texts"
+) -> Iterator[tuple[int, Numbers]]:
+    """Yield each row that has candidates, with those."""
+    for leaders, rows in pairs:
         texts.remember(np.union1d(leaders, rows).tolist())
         starts = np.flatnonzero(np.diff(leaders, prepend=-1))
-        for leader, some in zip(leaders[starts].tolist(), np.split(rows, starts)[1:], strict=True):
-            if candidates.free[leader]:
-                yield leader, some[candidates.free[some]]
+        yield from zip(leaders[starts].tolist(), np.split(rows, starts)[1:], strict=True)
 
 
-class _Candidates:
-    """Which documents may be similar, by their sketches.
+def _sharing(keys: NDArray[np.uint32]) -> tuple[Numbers, Numbers]:
+    """Put rows that share a key behind each other; count those behind each, which come later."""
+    by_key, sizes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for column in keys.T:
+        order = np.argsort(column, kind="stable")
+        edges = np.flatnonzero(np.diff(column[order])) + 1
+        n_sharing = np.diff(edges, prepend=0, append=len(keys))
+        by_key.append(order[np.repeat(n_sharing > 1, n_sharing)])
+        sizes.append(n_sharing[n_sharing > 1])
+    members, n_members = np.concatenate(by_key), np.concatenate(sizes)
+    ends = np.repeat(np.cumsum(n_members), n_members)
+    return members, ends - np.arange(1, len(members) + 1)
 
-    Attributes
-    ----------
-    free : ndarray of bool of shape (n_docs,)
-        Documents that are in no group yet.
+
+def _connect(
+    members: Numbers, n_behind: Numbers, hashes: NDArray[Any], free: NDArray[Any], least: float
+) -> Iterator[tuple[Numbers, Numbers]]:
+    """Yield pairs of rows that share a key and have sketches not too unlike, some at a time.
+
+    The first of each is in no group yet, the second neither, and comes later.
     """
-
-    def __init__(self, similarity: float) -> None:
-        self._bands = choose_bands(similarity)
-        deviation = np.sqrt(similarity * (1 - similarity) / (self._bands.keys * self._bands.hashes))
-        self._least = similarity - DOUBT * deviation
-        self._keys: list[NDArray[np.uint32]] = []
-        self._parts: list[NDArray[np.uint8]] = []
-
-    def add(self, texts: Sequence[str]) -> None:
-        keys, hashes = sketch(texts, self._bands)
-        self._keys.append(keys)
-        self._parts.append(hashes)
-
-    def connect(self, n_rows: int) -> Iterator[tuple[Numbers, Numbers]]:
-        """Yield pairs of rows that share a key and have sketches not too unlike, some at a time.
-
-        The first of each is in no group yet, the second neither, and comes later.
-        """
-        by_key, sizes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        for column in range(self._bands.keys):
-            keys = np.concatenate([part[:, column] for part in self._keys])
-            order = np.argsort(keys, kind="stable")
-            edges = np.flatnonzero(np.diff(keys[order])) + 1
-            n_sharing = np.diff(edges, prepend=0, append=n_rows)
-            by_key.append(order[np.repeat(n_sharing > 1, n_sharing)])
-            sizes.append(n_sharing[n_sharing > 1])
-        hashes, n_members = np.concatenate(self._parts), np.concatenate(sizes)
-        self._keys.clear()
-        self._parts.clear()
-        self.free = np.ones(n_rows, np.bool_)
-        # A place is that of a row in a key: behind it are the later rows that share the key.
-        members = np.concatenate(by_key)
-        n_behind = np.repeat(np.cumsum(n_members), n_members) - np.arange(1, len(members) + 1)
-        places = np.argsort(members, kind="stable")
-        places = places[n_behind[places] > 0]
-        for turn in _in_turn(members[places], n_behind[places]):
-            some = places[turn][self.free[members[places[turn]]]]
-            rows = members[_ranges(some + 1, n_behind[some])]
-            pairs = np.repeat(members[some], n_behind[some]) * n_rows + rows
-            leaders, rows = np.divmod(np.unique(pairs[self.free[rows]]), n_rows)
-            agreeing = np.mean(hashes[rows] == hashes[leaders], axis=1)
-            yield leaders[agreeing >= self._least], rows[agreeing >= self._least]
+    n_rows, places = len(free), np.argsort(members, kind="stable")
+    places = places[n_behind[places] > 0]
+    for turn in _in_turn(members[places], n_behind[places]):
+        some = places[turn][free[members[places[turn]]]]
+        rows = members[_ranges(some + 1, n_behind[some])]
+        pairs = np.repeat(members[some], n_behind[some]) * n_rows + rows
+        leaders, rows = np.divmod(np.unique(pairs[free[rows]]), n_rows)
+        agreeing = np.mean(hashes[rows] == hashes[leaders], axis=1)
+        yield leaders[agreeing >= least], rows[agreeing >= least]
 
 
 def _in_turn(rows: Numbers, n_pairs: Numbers) -> Iterator[slice]:

@@ -21,11 +21,13 @@ from vdsh.words import WordQuery
 class ModelChangedError(EngineError):
     """The store has got another model: codes must be made anew."""
 
+    def __init__(self, message: str = "The store got another model meanwhile. Open it again."):
+        super().__init__(message)
+
 
 FORMAT = 4  # of what a store says about itself, and of its tables
 # Of a store in a folder, and of its backup: the database, and what may lie beside it.
 PARTS = ("store.sqlite", "map.safetensors", "examples.txt")
-CHANGED = "The store got another model meanwhile. Open it again."
 PAGE = 10_000  # codes that are read at a time
 NEAREST = 1000  # documents that words re-order where there is no word index
 
@@ -41,7 +43,7 @@ def check_model(facts: Mapping[str, Any], fingerprint: str, n_bytes: int | None 
     """
     is_other = facts.get("fingerprint") != fingerprint
     if is_other or n_bytes not in (None, int(facts["n_bits"]) // 8):
-        raise ModelChangedError(CHANGED)
+        raise ModelChangedError
 
 
 class FilterIndexes(Protocol):
@@ -70,13 +72,13 @@ class Maintenance(Protocol):
 class KeyValues(Protocol):
     """Short texts by key, beside the documents: what a store remembers for those who use it."""
 
-    def under(self, prefix: str) -> dict[str, str]:
+    def remembered(self, prefix: str) -> dict[str, str]:
         """Read all values whose keys begin with a prefix, which ends in a slash, without it."""
 
-    def write(self, prefix: str, values: Mapping[str, str]) -> None:
+    def remember(self, prefix: str, values: Mapping[str, str]) -> None:
         """Write values under a prefix; those of the same keys are replaced."""
 
-    def remove(self, keys: Sequence[str]) -> None:
+    def forget(self, keys: Sequence[str]) -> None:
         """Remove values by their whole keys."""
 
 
@@ -85,33 +87,17 @@ class Engine(ABC):
 
     Ids are in the order of their UTF-8 bytes everywhere. Each engine turns what its driver raises
     into errors of ours, and tries again where that is safe.
-
-    Attributes
-    ----------
-    shown : str
-        The path, or the URL without a password.
-    own_tool : str
-        Which tool of the engine's own makes copies of it and gives back space.
-    hold : callable, optional
-        Holds a lock of a name, as a context: True where no other has it.
-    models : Models
-        The models that are kept inside.
-    values : KeyValues
-        What the store remembers.
-    filters : FilterIndexes or None
-        None where there are no indexes for filters.
-    maintenance : Maintenance or None
-        None where the store is on a server.
     """
 
-    shown: str
+    shown: str  # the path, or the URL without a password
     read_only: bool = False
-    own_tool: str = ""
+    own_tool: str = ""  # which tool of the engine's own makes copies of it and gives back space
+    # Holds a lock of a name, as a context: True where no other has it.
     hold: Callable[[str], AbstractContextManager[bool]] | None = None
-    models: Models
-    values: KeyValues
-    filters: FilterIndexes | None = None
-    maintenance: Maintenance | None = None
+    models: Models  # that are kept inside
+    values: KeyValues  # what the store remembers
+    filters: FilterIndexes | None = None  # where there are indexes for filters
+    maintenance: Maintenance | None = None  # where the store is not on a server
 
     @abstractmethod
     def meta(self) -> dict[str, str]:

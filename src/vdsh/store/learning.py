@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from vdsh.errors import InputError, WriteError
 from vdsh.model import Model
 from vdsh.store.model import load_model
-from vdsh.store.reindex import PREVIOUS, check_previous, check_takes_texts, reindex
+from vdsh.store.reindex import PREVIOUS, check_previous, check_takes_texts
 from vdsh.store.searching import Access
 
 if TYPE_CHECKING:
@@ -58,8 +58,9 @@ class Learning(Access):
             else:
                 model = load_model(hasher)
             check_takes_texts(engine.shown, model)
-            count = partial(engine.count, None)
-            reindex(engine.models, count, model, restart=restart, progress=progress)
+            engine.models.begin(model, restart=restart)
+            count, report = partial(engine.count, None), progress or (lambda _: None)
+            engine.models.encode_all(model, count, report)
         self._follow(model)
 
     def learn(

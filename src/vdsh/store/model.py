@@ -53,21 +53,12 @@ def from_pieces(rows: Iterable[tuple[str, bytes]], fingerprint: str, shown: str)
 class StoreModel:
     """The model that made a store's codes.
 
-    Parameters
-    ----------
-    facts : mapping
-        What the store says about itself.
-    load : callable
-        Loads the model of a fingerprint.
-    given : Model, optional
-        A model that is in memory already; used where it is this one.
+    `facts` is what the store says about itself, and `load` loads the model of a fingerprint.
+    `given`: a model that is in memory already; used where it is this one.
     """
 
     def __init__(
-        self,
-        facts: Mapping[str, str],
-        load: Callable[[str], Model],
-        given: Model | None = None,
+        self, facts: Mapping[str, str], load: Callable[[str], Model], given: Model | None = None
     ) -> None:
         self.n_bits = int(facts["n_bits"])
         self.fingerprint = facts["fingerprint"]

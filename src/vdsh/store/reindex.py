@@ -5,8 +5,8 @@ has no new code, so it is met like any other document; what comes at the very en
 `switch`, while others wait to write. Whoever starts again goes on where the last run stopped.
 """
 
-from collections.abc import Callable, Sequence
-from functools import partial
+import uuid
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from vdsh.codes import Codes
@@ -15,6 +15,7 @@ from vdsh.model import Model, WordsOnly
 
 BATCH = 2000  # documents
 PASSES = 3  # at most, over what others have written meanwhile; then they have to wait
+Report = Callable[[int], None]  # called with the number of documents of each batch
 NEXT, PREVIOUS = "next", "previous"  # keys of the store's facts: fingerprints of other models
 
 
@@ -27,6 +28,8 @@ class Unencoded(NamedTuple):
 
 class Models(Protocol):
     """The models that an engine keeps beside its documents."""
+
+    shown: str  # the store, for people
 
     def load(self, fingerprint: str) -> Model:
         """Load a model; raise `ModelChangedError` where it is no longer kept."""
@@ -53,48 +56,51 @@ class Models(Protocol):
     def forget(self) -> None:
         """Remove models that the store does not use, and codes that were never finished."""
 
+    def encode_all(self, model: Model, count: Callable[[], int], report: Report) -> None:
+        """Encode all documents, which `count` counts, with a model that was begun; switch to it."""
+        for _ in range(PASSES):
+            if self.encode_rest(model, count(), report) < BATCH:
+                break
+        report(self.switch(model))
 
-def reindex(
-    models: Models,
-    count: Callable[[], int],
-    model: Model,
-    *,
-    restart: bool,
-    progress: Callable[[int], None] | None,
-) -> None:
-    """Encode all documents with another model, and switch to it; `count` counts them."""
-    report = progress or (lambda _: None)
-    models.begin(model, restart=restart)
+    def encode_rest(
+        self, model: Model, most: int | None = None, report: Report = lambda _: None
+    ) -> int:
+        """Encode what has no new code yet, batch by batch; return how many documents that were.
 
-    def put(batch: Sequence[Unencoded], codes: Codes) -> None:
-        models.put_codes(model.fingerprint, batch, codes)
-        report(len(batch))
+        With `most` it ends after so many, or with a batch that is not full: or it would run after
+        those who write.
+        """
+        name, after, done = model.fingerprint, None, 0
+        while (most is None or done < most) and (batch := self.unencoded(name, after, BATCH)):
+            self.put_codes(name, batch, model.encode([one.text for one in batch]))
+            report(len(batch))
+            after, done = batch[-1].key, done + len(batch)
+            if most is not None and len(batch) < BATCH:
+                break
+        return done
 
-    read = partial(models.unencoded, model.fingerprint)
-    for _ in range(PASSES):
-        if encode_rest(model, read, put, count()) < BATCH:
-            break
-    report(models.switch(model))
+    def check_begun(self, begun: str | None, fingerprint: str, *, restart: bool) -> None:
+        """Raise where another model was begun and never finished, unless that is to be dropped."""
+        if begun not in (None, fingerprint) and not restart:
+            raise InputError(
+                f"'{self.shown}' is being encoded with another model ({begun[:12]}) already. "
+                "Finish that run, or discard it with --restart."
+            )
+
+    def check_own(self, begun: str | None, fingerprint: str) -> None:
+        """Raise where somebody else has switched, begun anew with another model, or compacted."""
+        if begun != fingerprint:
+            raise InputError(
+                f"Another process changed the model of '{self.shown}' meanwhile, or compacted it. "
+                "Nothing was changed. Start again to put this model under it."
+            )
 
 
-def encode_rest(
-    model: Model,
-    read: Callable[[Any, int], list[Unencoded]],
-    put: Callable[[Sequence[Unencoded], Codes], None],
-    most: int | None = None,
-) -> int:
-    """Encode what has no new code yet, batch by batch; return how many documents that were.
-
-    With `most` it ends after so many, or with a batch that is not full: or it would run after those
-    who write.
-    """
-    after, done = None, 0
-    while (most is None or done < most) and (batch := read(after, BATCH)):
-        put(batch, model.encode([one.text for one in batch]))
-        after, done = batch[-1].key, done + len(batch)
-        if most is not None and len(batch) < BATCH:
-            break
-    return done
+def switched(facts: Mapping[str, str], model: Model) -> dict[str, str]:
+    """Say what is new of a store that gets another model; indexes of its old codes do not fit."""
+    new = {"uuid": uuid.uuid4().hex, "fingerprint": model.fingerprint, "n_bits": str(model.n_bits)}
+    return new | {PREVIOUS: facts["fingerprint"]}
 
 
 def check_takes_texts(shown: str, model: Model) -> None:
@@ -103,24 +109,6 @@ def check_takes_texts(shown: str, model: Model) -> None:
         raise InputError(
             f"The new model takes vectors, but '{shown}' keeps texts. Index the documents with "
             "their vectors into a new store."
-        )
-
-
-def check_begun(shown: str, begun: str | None, fingerprint: str, *, restart: bool) -> None:
-    """Raise where another model was begun and never finished, unless that is to be dropped."""
-    if begun not in (None, fingerprint) and not restart:
-        raise InputError(
-            f"'{shown}' is being encoded with another model ({begun[:12]}) already. Finish "
-            "that run, or discard it with --restart."
-        )
-
-
-def check_own(shown: str, begun: str | None, fingerprint: str) -> None:
-    """Raise where somebody else has switched, begun anew with another model, or compacted."""
-    if begun != fingerprint:
-        raise InputError(
-            f"Another process changed the model of '{shown}' meanwhile, or compacted it. Nothing "
-            "was changed. Start again to put this model under it."
         )
 
 

@@ -16,29 +16,13 @@ from vdsh.model import Model, NotLearnedError
 from vdsh.model.drift import Drift, measure_drift
 from vdsh.search.checks import check_count, check_list
 from vdsh.store.duplicates import find_duplicates
-from vdsh.store.hits import (
-    Duplicates,
-    Found,
-    Hit,
-    Hits,
-    Within,
-    pages,
-    to_hit,
-)
+from vdsh.store.hits import Duplicates, Found, Hit, Hits, Within, pages, to_hit
 from vdsh.store.learning import Learning
 from vdsh.store.maintenance import describe, find_problems, write_backup
 from vdsh.store.model import StoreModel, encode_given
 from vdsh.store.queries import Query, read_queries
 from vdsh.store.rows import check_given_codes, check_id, read_codes, to_rows
-from vdsh.store.searching import (
-    AGAIN,
-    check_filter,
-    divide,
-    index_fields,
-    search,
-    to_tree,
-    within,
-)
+from vdsh.store.searching import AGAIN, check_filter, divide, index_fields, search, to_tree, within
 from vdsh.store.verbs import Verbs
 from vdsh.store.where import Filter
 
@@ -71,16 +55,16 @@ class Store(Learning, Verbs):
 
     def remembered(self, prefix: str) -> dict[str, str]:
         """Read what `remember` wrote under a prefix that ends in a slash."""
-        return self._ask(lambda engine: engine.values.under(prefix))
+        return self._ask(lambda engine: engine.values.remembered(prefix))
 
     def remember(self, prefix: str, values: Mapping[str, str]) -> None:
         """Keep short texts by key, beside the documents; those of the same keys are replaced."""
-        self._ask(lambda engine: engine.values.write(prefix, values))
+        self._ask(lambda engine: engine.values.remember(prefix, values))
 
     def forget(self, prefix: str, keys: Iterable[str]) -> None:
         """Remove what `remember` wrote."""
         for batch in in_batches([prefix + key for key in keys], BATCH):
-            self._ask(lambda engine, some=batch: engine.values.remove(some))  # type: ignore[misc]
+            self._ask(lambda engine, some=batch: engine.values.forget(some))  # type: ignore[misc]
 
     def hold(self, name: str) -> AbstractContextManager[bool]:
         """Hold a lock on a server; False where another process has it. Milvus has no locks."""

@@ -17,6 +17,7 @@ Each engine makes a condition of its own from the tree; `matches` is the slow on
 import difflib
 import math
 import operator as operators
+import re
 from collections.abc import Callable, Collection, Mapping
 from reprlib import repr as short
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ from vdsh.errors import InputError
 
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "in")
 RESERVED = ("id", "label", "labels")
+_HALF_A_PAIR = re.compile("[\ud800-\udfff]")  # of surrogates, which UTF-8 cannot hold
 MAX_DEPTH = 50  # SQLite refuses expressions much deeper
 EXAMPLE = 'Write {"label": "space"} or {"year": {">=": 1990}}.'
 ORDERS: dict[str, Callable[[Any, Any], Any]] = {
@@ -75,15 +77,8 @@ Tree = All | Some | Not | IsThere | Compare
 
 
 def parse(where: Any, fields: Collection[str]) -> Tree:
-    """Check a filter and make it a tree.
+    """Check a filter and make it a tree; metadata fields that are not known are refused.
 
-    Parameters
-    ----------
-    fields : collection of str
-        The known metadata fields; others are refused.
-
-    Examples
-    --------
     >>> parse({"id": "a"}, [])
     Compare(field='id', operator='=', values=('a',))
     """
@@ -228,14 +223,6 @@ def _check_value(field: str, value: Any) -> Any:
         )
     if isinstance(value, float) and math.isnan(value):
         raise InputError(f"'{field}' cannot be compared with NaN.")
-    if isinstance(value, str) and not _encodable(value):
+    if isinstance(value, str) and _HALF_A_PAIR.search(value):
         raise InputError(f"The value for '{field}' is not valid Unicode: {short(value)}.")
     return value
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -1,4 +1,4 @@
-"""The documents' collection of a store in Milvus: found by code, or read in the order of ids.
+"""The collections of a store in Milvus: read in the order of keys, documents found by code.
 
 Milvus gives documents of one distance in any order and at most 16,384 of them. So the whole group
 at the distance of the k-th hit is fetched and put in the order of ids; where it is larger than
@@ -6,26 +6,46 @@ that, it is fetched id range by id range, from the lowest on.
 """
 
 from collections.abc import Callable, Iterator
+from itertools import chain, islice
 from typing import Any
+
+from pymilvus.milvus_client.index import IndexParams
 
 from vdsh.codes import Codes
 from vdsh.store.engines.milvus.session import MissingCollectionError, Session
+from vdsh.store.engines.milvus.tables import documents_schema
+from vdsh.words.index import K1, B
 
 MOST = 16_384  # rows in one answer of Milvus
+BM25 = {"bm25_k1": K1, "bm25_b": B}
 
 Pairs = list[tuple[int, str]]  # distance, key
 
 
-class DocumentCollection:
-    """Reads a collection; ids are keys, and filters are expressions.
+class Collection:
+    """Reads a collection by its primary key; filters are expressions.
 
     `check` raises where the store has another collection by now; asked when this one is gone.
     """
 
-    def __init__(self, session: Session, name: str, check: Callable[[], None]) -> None:
+    key = "id"
+
+    def __init__(
+        self, session: Session, name: str, check: Callable[[], None] = lambda: None
+    ) -> None:
         self._session = session
         self.name = name
         self._check = check
+
+    def create(self, schema: Any, vector: str, words: str = "") -> None:
+        """Make the collection, unless it is there, with an index of codes, and of words if any."""
+        index = IndexParams()
+        index.add_index(vector, index_type="BIN_FLAT", metric_type="HAMMING", params={})
+        if words:
+            index.add_index(words, "SPARSE_INVERTED_INDEX", metric_type="BM25", params=BM25)
+        # Each answer shows all writes.
+        self.call("create_collection", schema=schema, consistency_level="Strong")
+        self.call("create_index", index, sync=False)
 
     def call(self, method: str, *arguments: Any, **options: Any) -> Any:
         """Call a method of the client on the collection."""
@@ -35,10 +55,44 @@ class DocumentCollection:
             self._check()
             raise
 
+    def page(self, last: str, text: str, size: int, fields: list[str]) -> list[dict[str, Any]]:
+        """Return the rows with the lowest keys above one."""
+        above = f'{self.key} > "{last}"'
+        expression = f"{above} and ({text})" if text else above
+        # As its own iterator asks, so that these are the lowest keys and not just any.
+        best = {"iterator": "True", "reduce_stop_for_best": "True"}
+        rows = self.query(expression, fields, limit=size, **best)
+        return sorted(rows, key=lambda row: row[self.key])
+
+    def pages(self, text: str, size: int, fields: list[str]) -> Iterator[list[dict[str, Any]]]:
+        """Yield all rows in the order of their keys, page by page."""
+        last = ""
+        while page := self.page(last, text, size, fields):
+            yield page
+            last = page[-1][self.key]
+
+    def query(self, text: str, fields: list[str], **options: Any) -> list[dict[str, Any]]:
+        """Return the rows that pass an expression."""
+        rows = self.call("query", filter=text, output_fields=fields, **options)
+        return list(rows)
+
+    def count(self, text: str) -> int:
+        """Count the rows that pass an expression."""
+        (row,) = self.query(text, ["count(*)"])
+        return int(row["count(*)"])
+
+
+class DocumentCollection(Collection):
+    """Finds documents; ids are keys."""
+
+    def make(self, n_bits: int) -> None:
+        """Make the collection, unless it is there."""
+        self.create(documents_schema(n_bits), "code", "bm25")
+
     def nearest(self, code: Codes, k: int, text: str) -> Pairs:
         """Return the k nearest; all of those at the last distance were looked at."""
         if k > MOST:
-            return sorted(self._all_pairs(code, text))[:k]
+            return sorted(chain.from_iterable(self._by_ranges(code, text)))[:k]
         pairs = self._search(code, text, k)
         if len(pairs) < k:
             return sorted(pairs)
@@ -64,59 +118,26 @@ class DocumentCollection:
         """Return all within a radius."""
         pairs = self._search(code, text, MOST, (0, radius))
         if len(pairs) == MOST:  # there may be more
-            ranges = self._id_ranges(text)
-            found = [self._search(code, inside, MOST, (0, radius)) for inside in ranges]
-            pairs = [pair for some in found for pair in some]
+            pairs = list(chain.from_iterable(self._by_ranges(code, text, (0, radius))))
         return sorted(pairs)
-
-    def page(self, last: str, text: str, size: int, fields: list[str]) -> list[dict[str, Any]]:
-        """Return the rows with the lowest ids above one."""
-        above = f'id > "{last}"'
-        expression = f"{above} and ({text})" if text else above
-        # As its own iterator asks, so that these are the lowest ids and not just any.
-        best = {"iterator": "True", "reduce_stop_for_best": "True"}
-        rows = self.query(expression, fields, limit=size, **best)
-        return sorted(rows, key=lambda row: row["id"])
-
-    def pages(self, text: str, size: int, fields: list[str]) -> Iterator[list[dict[str, Any]]]:
-        """Yield all rows in the order of their ids, page by page."""
-        last = ""
-        while page := self.page(last, text, size, fields):
-            yield page
-            last = page[-1]["id"]
-
-    def query(self, text: str, fields: list[str], **options: Any) -> list[dict[str, Any]]:
-        """Return the rows that pass an expression."""
-        rows = self.call("query", filter=text, output_fields=fields, **options)
-        return list(rows)
-
-    def count(self, text: str) -> int:
-        """Count the rows that pass an expression."""
-        (row,) = self.query(text, ["count(*)"])
-        return int(row["count(*)"])
 
     def _lowest(self, code: Codes, distance: int, n: int, text: str) -> Pairs:
         """Return the n lowest ids at a distance."""
-        pairs = self._search(code, text, MOST, (distance, distance))
+        between = (distance, distance)
+        pairs = self._search(code, text, MOST, between)
         if len(pairs) < MOST:
             return sorted(pairs)[:n]
-        found: Pairs = []
-        for inside in self._id_ranges(text):
-            found += sorted(self._search(code, inside, MOST, (distance, distance)))
-            if len(found) >= n:
-                break
-        return found[:n]
+        ranges = map(sorted, self._by_ranges(code, text, between))
+        return list(islice(chain.from_iterable(ranges), n))
 
-    def _all_pairs(self, code: Codes, text: str) -> Pairs:
-        return [
-            pair for inside in self._id_ranges(text) for pair in self._search(code, inside, MOST)
-        ]
-
-    def _id_ranges(self, text: str) -> Iterator[str]:
-        """Yield expressions for ranges of ids, in order, each few enough for one answer."""
+    def _by_ranges(
+        self, code: Codes, text: str, between: tuple[int, int] | None = None
+    ) -> Iterator[Pairs]:
+        """Search ranges of ids, in order, each few enough for one answer."""
         for page in self.pages(text, MOST - 1, ["id"]):
             inside = f'id >= "{page[0]["id"]}" and id <= "{page[-1]["id"]}"'
-            yield f"{inside} and ({text})" if text else inside
+            inside = f"{inside} and ({text})" if text else inside
+            yield self._search(code, inside, MOST, between)
 
     def _search(
         self, code: Codes, text: str, limit: int, between: tuple[int, int] | None = None

@@ -1,7 +1,9 @@
 """Milvus as an engine: binary vectors compared by Hamming distance.
 
-What Milvus cannot filter is looked at here, so answers are those of every other engine.
+What Milvus cannot filter is looked at here, so answers are those of every other engine. What each
+method does is said in `Engine`.
 """
+# ruff: noqa: D102
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,37 +15,13 @@ from vdsh.errors import FolderError
 from vdsh.model import Model
 from vdsh.search.id_kinds import show
 from vdsh.store.addresses import Address
-from vdsh.store.engine import (
-    CHANGED,
-    NEAREST,
-    Engine,
-    ModelChangedError,
-    Progress,
-    check_model,
-    no_store,
-)
+from vdsh.store.engine import NEAREST, Engine, ModelChangedError, Progress, check_model, no_store
 from vdsh.store.engines.milvus.collection import MOST, DocumentCollection, Pairs
-from vdsh.store.engines.milvus.key_values import KeyValues, Remembered
+from vdsh.store.engines.milvus.key_values import KeyValues
 from vdsh.store.engines.milvus.models import COLLECTION, Models, State, read_state
 from vdsh.store.engines.milvus.session import Session
-from vdsh.store.engines.milvus.tables import (
-    Entry,
-    check_name,
-    chunks,
-    piece_keys,
-    to_document,
-    to_entry,
-    to_words,
-)
-from vdsh.store.engines.milvus.where import (
-    Expression,
-    from_key,
-    in_parts,
-    quoted,
-    to_expression,
-    to_key,
-    with_partial,
-)
+from vdsh.store.engines.milvus.tables import check_name, chunks, piece_keys, to_document, to_entries
+from vdsh.store.engines.milvus.where import Expression, from_key, in_parts, to_expression, to_key
 from vdsh.store.hits import Choose, Found, ParsedQuery, choose_from
 from vdsh.store.ranking import ByRelevance, keep_fitting, reorder, words_text
 from vdsh.store.rows import Rows
@@ -76,16 +54,14 @@ class Milvus(Engine):
             raise no_store(address.shown)
         self.shown = address.shown
         self._file = Path(address.place) if is_lite else None
-        self._collection = check_name(address.name or address.option("collection", "vdsh"))
+        self._collection = check_name(address.name or address.options.get("collection", "vdsh"))
         self._session = Session(address, wait=wait)
-        self._values = KeyValues(self._session, f"{self._collection}_vdsh")
-        self.values = Remembered(self._values)
+        self._values = self.values = KeyValues(self._session, f"{self._collection}_vdsh")
         self.models = Models(self._session, self._values, self._stored, self.shown)
         self._facts: Mapping[str, str] = {}  # of the collection that is asked
         self._documents = DocumentCollection(self._session, self._collection, self._check)
 
     def meta(self) -> dict[str, str]:
-        """Return what the store says about itself; an empty dict where it is not made yet."""
         there = set(self._session.call("list_collections"))
         if self._values.name not in there:
             if self._collection in there:
@@ -106,15 +82,12 @@ class Milvus(Engine):
     def create(self, meta: Mapping[str, str], model: Model) -> dict[str, str]:
         """Make both collections; what the store says about itself comes last."""
         with _making:
-            there = self.meta()
-            if there:
-                return there
-            self._values.create()
-            self.models.create(meta, model, self._collection)
+            if not self.meta():
+                self._values.make()
+                self.models.create(meta, model, self._collection)
             return self.meta()
 
     def fields(self) -> set[str]:
-        """Return the names of all metadata fields."""
         return self._values.names("field/")
 
     def labels(self) -> list[str]:
@@ -124,20 +97,20 @@ class Milvus(Engine):
     def write(self, rows: Rows) -> None:
         """Write rows: names and pieces first, then the documents in one message where they fit."""
         texts = [words_text(document) for document in rows.documents]
-        words = to_words(texts, self._settle_language(texts))
-        entries = list(map(to_entry, rows.rows, rows.documents, words))
+        entries = to_entries(rows, texts, self._settle_language(texts))
         self._values.add_names("field/", rows.fields)
         labels = {label for row in rows.rows if row[2] for label in json.loads(row[2])}
         self._values.add_names("label/", labels)
         if any(entry.is_partial for entry in entries):
             self._values.add_names("is/", {"partial"})
-        if any(entry.pieces for entry in entries):
+        pieces = {key: piece for entry in entries for key, piece in entry.pieces.items()}
+        if pieces:
             self._values.add_names("is/", {"cut"})
         replaced = self._pieces_of([entry.row["id"] for entry in entries])
 
         def upsert(state: State) -> None:
             collection = self._opened(state)
-            self._write_pieces(entries)
+            self._values.write("", pieces)
             for part in chunks([entry.row for entry in entries]):
                 collection.call("upsert", part)
 
@@ -153,10 +126,9 @@ class Milvus(Engine):
         return language(self._facts["language"])
 
     def remove(self, ids: Sequence[str]) -> int:
-        """Delete documents; return how many were there."""
         keys = [to_key(id) for id in ids]
         pieces = self._pieces_of(keys)
-        these = f"id in {quoted(ids)}"
+        these = f"id in {in_parts(keys, len(keys))[0]}"
         n_there = self._documents.count(these)
 
         def delete(state: State) -> None:
@@ -168,7 +140,6 @@ class Milvus(Engine):
         return n_there
 
     def look_up(self, ids: Sequence[str]) -> list[Found]:
-        """Return the documents of some ids."""
         return list(self._fetch([to_key(id) for id in ids]).values())
 
     def count(self, where: Tree | None) -> int:
@@ -186,7 +157,6 @@ class Milvus(Engine):
     def nearest(
         self, query: ParsedQuery, n: int, where: Tree | None, choose: Choose | None = None
     ) -> list[Found]:
-        """Return the n nearest documents, ties by id, or those that are chosen of them."""
         check_model(self._facts, query.fingerprint)
         expression = self._expression(where)
         n_tried = n if expression.exact else 4 * n + 64
@@ -245,7 +215,6 @@ class Milvus(Engine):
         return keep_fitting(found, words, limit, self.language())
 
     def page(self, after: str, size: int, of: str | None = None) -> list[Found]:
-        """Return the documents with the lowest ids above `after`."""
         check_model(self._facts, of or self._facts["fingerprint"])
         last, found = after and to_key(after), dict[str, Found]()
         while not found and (
@@ -255,7 +224,6 @@ class Milvus(Engine):
         return [found[key] for key in sorted(found)]
 
     def code_page(self, after: str, size: int, of: str | None = None) -> list[tuple[str, bytes]]:
-        """Return the lowest ids above `after` with their codes."""
         check_model(self._facts, of or self._facts["fingerprint"])
         rows = self._documents.page(after and to_key(after), "", min(size, MOST), ["id", "code"])
         return [(from_key(row["id"]), self._code(row)) for row in rows]
@@ -283,16 +251,14 @@ class Milvus(Engine):
         """Raise where the store has got another collection, since this one is gone."""
         state = read_state(self._values)
         if state.facts.get(COLLECTION) != self._facts.get(COLLECTION):
-            raise ModelChangedError(CHANGED)
+            raise ModelChangedError
 
     def _opened(self, state: State) -> DocumentCollection:
         return DocumentCollection(self._session, state.facts[COLLECTION], self._check)
 
     def _expression(self, where: Tree | None) -> Expression:
-        expression = to_expression(where)
-        if where is None or "partial" not in self._values.names("is/"):
-            return expression
-        return with_partial(expression)
+        is_partial = where is not None and "partial" in self._values.names("is/")
+        return to_expression(where, partial=is_partial)
 
     def _found(self, pairs: Pairs, where: Tree | None) -> list[Found]:
         """Fetch documents; what has just been deleted or does not match is left out."""
@@ -308,15 +274,14 @@ class Milvus(Engine):
 
     def _stored(self, rows: Sequence[Mapping[str, Any]], tries: int = TRIES) -> dict[str, Found]:
         """Make documents of rows; one that was replaced a moment ago is fetched anew."""
-        wanted = [key for row in rows if row["pieces"] for key in piece_keys(row["pieces"])]
-        pieces = self._values.look_up(wanted)
+        pieces = self._values.look_up([key for row in rows for key in piece_keys(row["pieces"])])
         found, replaced = {}, []
         for row in rows:
-            body, keys = row["document"], piece_keys(row["pieces"]) if row["pieces"] else []
+            keys = piece_keys(row["pieces"])
             if not pieces.keys() >= {*keys}:
                 replaced.append(row["id"])
                 continue
-            body = "".join([pieces[key] for key in keys]) if keys else body
+            body = "".join([pieces[key] for key in keys]) if keys else row["document"]
             found[row["id"]] = Found(to_document(row["id"], body), self._code(row))
         if replaced and not tries:
             raise FolderError(
@@ -336,11 +301,3 @@ class Milvus(Engine):
         having = [f'id in {some} and pieces != ""' for some in parts]
         rows = [row for text in having for row in self._documents.query(text, ["pieces"])]
         return [key for row in rows for key in piece_keys(row["pieces"])]
-
-    def _write_pieces(self, entries: Sequence[Entry]) -> None:
-        pieces: dict[str, str] = {}
-        for entry in entries:
-            if entry.pieces:
-                keys = piece_keys(entry.row["pieces"])
-                pieces |= zip(keys, entry.pieces, strict=True)
-        self._values.write("", pieces)

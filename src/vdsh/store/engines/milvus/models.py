@@ -16,7 +16,6 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
@@ -24,15 +23,15 @@ import orjson
 from vdsh.codes import Codes
 from vdsh.errors import EngineError, InputError
 from vdsh.model import Model
+from vdsh.store import reindex
 from vdsh.store.engine import check_model
 from vdsh.store.engines.milvus.collection import DocumentCollection
 from vdsh.store.engines.milvus.key_values import KeyValues
 from vdsh.store.engines.milvus.session import Session
-from vdsh.store.engines.milvus.tables import chunks, documents_schema
+from vdsh.store.engines.milvus.tables import chunks
 from vdsh.store.engines.milvus.where import in_parts
 from vdsh.store.hits import Found
 from vdsh.store.model import from_pieces
-from vdsh.store.reindex import PREVIOUS, Unencoded, check_begun, check_own, encode_rest
 
 MANY = 1000  # documents of up to 64 KB in an answer
 COMPARED = 4000  # ids and versions that are compared at a time
@@ -71,7 +70,7 @@ def read_state(values: KeyValues) -> State:
     return State(facts, number, begun or None, run, closing)
 
 
-class Models:
+class Models(reindex.Models):
     """Models and collections of a store; see `vdsh.store.reindex.Models`.
 
     `read` makes documents of rows. `shown`: the store, for people.
@@ -81,14 +80,14 @@ class Models:
         self._session = session
         self._values = values
         self._read = read
-        self._shown = shown
+        self.shown = shown
         self._state = State({}, 0)  # of the reindex that this process does
-        self._old = self._new = DocumentCollection(session, "", lambda: None)
+        self._old = self._new = DocumentCollection(session, "")
 
     def create(self, facts: Mapping[str, str], model: Model, collection: str) -> None:
         """Make a store of a model; what it says about itself comes last."""
         self._values.write_model(model)
-        self._make_collection(collection, model)
+        DocumentCollection(self._session, collection).make(model.n_bits)
         self._add({**facts, COLLECTION: collection}, 1)
 
     def load(self, fingerprint: str) -> Model:
@@ -96,7 +95,7 @@ class Models:
         pieces = self._values.model_pieces(fingerprint)
         if not pieces:
             check_model(read_state(self._values).facts, fingerprint)
-        return from_pieces(pieces, fingerprint, self._shown)
+        return from_pieces(pieces, fingerprint, self.shown)
 
     def write(
         self, fingerprint: str | None, n_bytes: int | None, work: Callable[[State], None]
@@ -118,7 +117,7 @@ class Models:
     def begin(self, model: Model, *, restart: bool) -> None:
         """Make a collection for the codes of another model, beside the store's own."""
         state = read_state(self._values)
-        check_begun(self._shown, state.begun, model.fingerprint, restart=restart)
+        self.check_begun(state.begun, model.fingerprint, restart=restart)
         old, ahead = state.facts[COLLECTION], f"{state.number + 1:06}"
         new = f"{self._values.name}_{ahead}_{model.fingerprint[:8]}"
         if state.begun != model.fingerprint:
@@ -128,19 +127,19 @@ class Models:
         self._state = State(state.facts, state.number, model.fingerprint, uuid.uuid4().hex)
         begun = f"{model.fingerprint} {self._state.run}"
         self._values.write("meta/", {f"{NEXT}/{ahead}": begun})
-        self._make_collection(new, model)
-        self._session.load(self._values.name, old, new)
         self._old, self._new = (
             DocumentCollection(self._session, name, self._check_own) for name in (old, new)
         )
+        self._new.make(model.n_bits)
+        self._session.load(self._values.name, old, new)
 
-    def unencoded(self, fingerprint: str, after: Row | None, size: int) -> list[Unencoded]:
+    def unencoded(self, fingerprint: str, after: Row | None, size: int) -> list[reindex.Unencoded]:
         """Return the next documents that the new collection lacks or has in another version.
 
         What was deleted from the old one is deleted from the new one.
         """
         self._check_own()
-        last, batch, ended = "" if after is None else after["id"], list[Unencoded](), False
+        last, batch, ended = "" if after is None else after["id"], list[reindex.Unencoded](), False
         while not batch and not ended:
             wanted: list[str] = []
             while len(wanted) < size and not ended:
@@ -151,7 +150,7 @@ class Models:
             rows = [row for some in parts for row in self._old.query(f"id in {some}", KEPT)]
             found = self._read(rows)  # not those that were deleted a moment ago
             rows = sorted((row for row in rows if row["id"] in found), key=lambda row: row["id"])
-            batch = [Unencoded(row, found[row["id"]].document.text) for row in rows]
+            batch = [reindex.Unencoded(row, found[row["id"]].document.text) for row in rows]
             ended = ended and len(wanted) <= size
         return batch
 
@@ -160,12 +159,14 @@ class Models:
         ours = self._old.page(after, "", COMPARED, ["id", "version"])
         end = ours[-1]["id"] if ours else after
         versions = {row["id"]: row["version"] for row in ours}
-        theirs = self._new_versions(after, end if ours else None)
+        text = f'id > "{after}"' + (f' and id <= "{end}"' if ours else "")
+        pages = self._new.pages(text, COMPARED, ["id", "version"])
+        theirs = {row["id"]: row["version"] for page in pages for row in page}
         for some in in_parts(sorted(theirs.keys() - versions.keys()), MANY):
             self._new.call("delete", filter=f"id in {some}")
         return [id for id in versions if theirs.get(id) != versions[id]], end, not ours
 
-    def put_codes(self, fingerprint: str, batch: Sequence[Unencoded], codes: Codes) -> None:
+    def put_codes(self, fingerprint: str, batch: Sequence[reindex.Unencoded], codes: Codes) -> None:
         """Copy documents with new codes."""
         entries = [_copy(one.key, code) for one, code in zip(batch, codes, strict=True)]
         self._check_own()
@@ -177,39 +178,22 @@ class Models:
         number = self._state.number + 1
         self._check_own()
         self._values.write("meta/", {f"{CLOSING}/{number:06}": ""})
-        name = model.fingerprint
-        n_left = encode_rest(model, partial(self.unencoded, name), partial(self.put_codes, name))
+        n_left = self.encode_rest(model)
         facts = self._state.facts
-        new = {
-            "uuid": uuid.uuid4().hex,
-            "fingerprint": model.fingerprint,
-            "n_bits": str(model.n_bits),
-            COLLECTION: self._new.name,
-            PREVIOUS: facts["fingerprint"],
-        }
         self._check_own()
-        self._add(facts | new, number)
+        self._add(facts | reindex.switched(facts, model) | {COLLECTION: self._new.name}, number)
         self._drop_all_but(self._new.name)
         return n_left
 
     def forget(self) -> None:
         """Remove models that the store does not use, and codes that were never finished."""
         state = read_state(self._values)
-        facts = {key: value for key, value in state.facts.items() if key != PREVIOUS}
+        facts = {key: value for key, value in state.facts.items() if key != reindex.PREVIOUS}
         self._add(facts, state.number + 1)
         self._drop_all_but(facts[COLLECTION])
         used = f"{facts['fingerprint']}/"
         keys = [key for key in self._values.under("model/") if not key.startswith(used)]
         self._values.remove([f"model/{key}" for key in keys])
-
-    def _make_collection(self, name: str, model: Model) -> None:
-        self._values.create_collection(name, documents_schema(model.n_bits), "code", "bm25")
-
-    def _new_versions(self, after: str, end: str | None) -> dict[str, str]:
-        """Read the versions that the new collection has, behind one id and up to another."""
-        text = f'id > "{after}"' + ("" if end is None else f' and id <= "{end}"')
-        pages = self._new.pages(text, COMPARED, ["id", "version"])
-        return {row["id"]: row["version"] for page in pages for row in page}
 
     def _writable(self) -> State:
         """Read what the store is; wait where it is about to switch."""
@@ -217,7 +201,7 @@ class Models:
         while (state := read_state(self._values)).closing:
             if time.monotonic() > deadline:
                 raise EngineError(
-                    f"'{self._shown}' is about to get another model, for {self._session.wait:g} s "
+                    f"'{self.shown}' is about to get another model, for {self._session.wait:g} s "
                     "now, and nobody can write in that moment. Was vdsh reindex killed? Start it "
                     "again, or drop it with vdsh compact."
                 )
@@ -226,10 +210,10 @@ class Models:
 
     def _check_own(self) -> None:
         mine, now = self._state, read_state(self._values)
-        check_own(self._shown, now.begun if now.number == mine.number else None, mine.begun or "")
+        self.check_own(now.begun if now.number == mine.number else None, mine.begun or "")
         if now.run != mine.run:
             raise InputError(
-                f"Another process has taken over encoding '{self._shown}' with this model. Let it "
+                f"Another process has taken over encoding '{self.shown}' with this model. Let it "
                 "finish."
             )
 

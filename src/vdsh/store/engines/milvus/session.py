@@ -21,10 +21,10 @@ PAUSE = 0.1
 OWN_CHANNEL = {"grpc.use_local_subchannel_pool": 1}
 # Milvus Lite complains of the driver's habit to ask every ten seconds whether it is still there.
 WITHOUT_PINGS = {"grpc.keepalive_time_ms": 2**31 - 1}
-LOST = ("Fail connecting", "UNAVAILABLE", "DEADLINE_EXCEEDED", "Retry timeout", "closed channel")
-BUSY = "context deadline exceeded"  # said of one part of the server by another
 CLOSED = "should create connection first"  # after a vain attempt to get the connection back
-NOT_LOADED = ("not loaded", "NotLoad")  # after a restart
+LOST: tuple[str, ...] = ("Fail connecting", "UNAVAILABLE", "DEADLINE_EXCEEDED", "Retry timeout")
+LOST += ("closed channel", CLOSED, "context deadline exceeded")  # the last is said between servers
+LOST += ("not loaded", "NotLoad")  # after a restart
 MISSING = ("collection not found", "can't find collection")
 REFUSED = ("auth", "Auth", "permission", "UNAUTHENTICATED")
 
@@ -67,7 +67,7 @@ class Session:
                 with self._turn:
                     return getattr(self._client, method)(*arguments, timeout=timeout, **options)
             except (MilvusException, RpcError, ValueError) as error:
-                if not _was_lost(error):
+                if not any(word in str(error) for word in LOST):
                     raise self._explain(error) from error
                 if time.monotonic() + PAUSE > deadline:
                     raise self._gave_up(error) from error
@@ -101,34 +101,25 @@ class Session:
             self._lite = None
 
     def _connect(self) -> Any:
-        address = self._address
-        if self._lite is not None:
-            return self._open(self._lite.uri)
-        token = f"{address.user}:{address.password}" if address.user else ""
-        return self._open(f"http://{address.place}", token=token)
-
-    def _open(self, uri: str, **options: Any) -> Any:
         """Connect; for a moment gRPC may still think that a server is away which is back."""
+        address, timeout = self._address, min(self.wait, LONGEST_CALL)
+        token = f"{address.user}:{address.password}" if address.user else ""
+        uri = f"http://{address.place}" if self._lite is None else self._lite.uri
+        channel = OWN_CHANNEL | ({} if self._lite is None else WITHOUT_PINGS)
         deadline = time.monotonic() + min(self.wait, OPENED_IN)
         while True:
             try:
-                return self._try_to_open(uri, options)
+                client = MilvusClient(uri, token=token, timeout=timeout, grpc_options=channel)
+                client.list_collections(timeout=timeout)
+                return client
             except (MilvusException, RpcError, ValueError) as error:
                 reason = self._reason(error)
             refused = any(word in reason for word in REFUSED)
             if refused or time.monotonic() + PAUSE > deadline:
                 away = "Is the server running, and can it be reached from here?"
                 advice = "Check the user and the password." if refused else away
-                shown = self._address.shown
-                raise EngineError(f"Could not connect to '{shown}': {reason}. {advice}")
+                raise EngineError(f"Could not connect to '{address.shown}': {reason}. {advice}")
             time.sleep(PAUSE)
-
-    def _try_to_open(self, uri: str, options: dict[str, Any]) -> Any:
-        timeout = min(self.wait, LONGEST_CALL)
-        channel = OWN_CHANNEL | (WITHOUT_PINGS if self._lite is not None else {})
-        client = MilvusClient(uri, timeout=timeout, grpc_options=channel, **options)
-        client.list_collections(timeout=timeout)
-        return client
 
     def _reconnect(self) -> None:
         """Try to get the connection back; failing is left to the next call."""
@@ -166,8 +157,3 @@ class Session:
         if reason.startswith("stack trace:"):  # Milvus 2.3: what happened comes last
             reason = str(text).strip().rpartition("\n")[2].partition(": ")[2]
         return reason.replace(self._address.password, "***") if self._address.password else reason
-
-
-def _was_lost(error: Exception) -> bool:
-    text = str(error)
-    return any(word in text for word in (*LOST, BUSY, CLOSED, *NOT_LOADED))

@@ -6,45 +6,37 @@ says about itself. Pieces are written before the document that needs them and un
 time, so a document is always whole.
 """
 
-import base64
 import json
 import re
 import uuid
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby, pairwise
 from typing import Any, NamedTuple
 
-import orjson
 from pymilvus import DataType, Function, FunctionType, MilvusClient
 
 from vdsh.documents import Document
 from vdsh.errors import InputError
-from vdsh.model import Model
 from vdsh.search.id_kinds import show
-from vdsh.store.engines.milvus.where import fields_of, from_key, to_key
-from vdsh.store.model import to_pieces
-from vdsh.store.rows import Row
+from vdsh.store.engines.milvus.where import PARTIAL, fields_of, from_key, to_key
+from vdsh.store.rows import Row, Rows
 from vdsh.text.languages import Language
 from vdsh.words.counting import Counted, count_terms
 
 LONGEST = 65_535  # bytes of a text in Milvus
 PIECE = 16_000  # characters of a piece: at most 64,000 bytes
-FILE_PIECE = 48_000  # bytes of a file, 64,000 characters in base64
 MESSAGE = 16_000_000  # bytes; a server takes 64 MiB
 OUR_WORDS = {"tokenizer": "whitespace"}  # which we have put between them
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
 
 
 class Entry(NamedTuple):
-    """A row of the documents' collection, and its pieces where it is too long for one.
-
-    `is_partial` says that its `fields` do not say everything.
-    """
+    """A row of the documents' collection, and its pieces where it is too long for one."""
 
     row: dict[str, Any]
-    pieces: list[str]
-    is_partial: bool
+    pieces: dict[str, str]  # by their keys
+    is_partial: bool  # whether its `fields` do not say everything
 
 
 def check_name(name: str) -> str:
@@ -82,8 +74,12 @@ def values_schema() -> Any:
     return schema
 
 
-def to_entry(row: Row, document: Document, words: str) -> Entry:
-    """Make a row of a document and its words."""
+def to_entries(rows: Rows, texts: Sequence[str], language: Language) -> list[Entry]:
+    """Make entries of documents and the texts that words are taken from."""
+    return list(map(_to_entry, rows.rows, rows.documents, to_words(texts, language)))
+
+
+def _to_entry(row: Row, document: Document, words: str) -> Entry:
     id, text, labels, metadata, code = row
     key = to_key(id)
     if len(key) > LONGEST:
@@ -92,16 +88,13 @@ def to_entry(row: Row, document: Document, words: str) -> Entry:
     pieces: list[str] = []
     if len(body) > LONGEST // 4 and len(body.encode()) > LONGEST:
         pieces = [body[i : i + PIECE] for i in range(0, len(body), PIECE)]
-    known = None if labels is None else json.loads(labels)
-    length = len(labels or "") + len(metadata)
-    fields = fields_of(known, document.metadata, length=length)
+    fields = fields_of(None if labels is None else json.loads(labels), document.metadata)
     version = uuid.uuid4().hex
     name = f"{version}:{len(pieces)}" if pieces else ""
     values: dict[str, Any] = {"id": key, "version": version, "code": code or b"\0", "pieces": name}
-    values["fields"] = orjson.dumps(fields).decode()
-    values["document"] = "" if pieces else body
-    values["words"] = words
-    return Entry(values, pieces, "partial" in fields)
+    values |= {"fields": fields, "document": "" if pieces else body, "words": words}
+    parts = dict(zip(piece_keys(name), pieces, strict=True))
+    return Entry(values, parts, fields == PARTIAL)
 
 
 def to_words(texts: Sequence[str], language: Language) -> list[str]:
@@ -135,7 +128,7 @@ def _written(counted: Counted) -> Iterator[str]:
 def piece_keys(name: str) -> list[str]:
     """List the keys of a document's pieces."""
     tag, _, count = name.partition(":")
-    return [f"piece/{tag}/{number:06}" for number in range(int(count))]
+    return [f"piece/{tag}/{number:06}" for number in range(int(count or 0))]
 
 
 def to_document(key: str, body: str) -> Document:
@@ -144,23 +137,9 @@ def to_document(key: str, body: str) -> Document:
     return Document(from_key(key), text, None if labels is None else tuple(labels), metadata)
 
 
-def model_values(model: Model) -> Iterator[tuple[str, str]]:
-    """Give the keys and values of a model's files."""
-    for fingerprint, name, number, data in to_pieces(model, FILE_PIECE):
-        key = f"model/{fingerprint}/{to_key(name)}/{number:08}"
-        yield key, base64.b64encode(data).decode()
-
-
 def chunks(rows: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     """Divide rows so that each part is small enough for one message."""
-    part: list[dict[str, Any]] = []
-    size = 0
-    for row in rows:
-        length = sum(len(value) for value in row.values() if isinstance(value, str | bytes))
-        if part and size + 4 * length > MESSAGE:
-            yield part
-            part, size = [], 0
-        part.append(row)
-        size += 4 * length  # a character has up to four bytes
-    if part:
-        yield part
+    sizes = (sum(len(one) for one in row.values() if isinstance(one, str | bytes)) for row in rows)
+    ends = accumulate(4 * size for size in sizes)  # a character has up to four bytes
+    for _, part in groupby(zip(ends, rows, strict=True), lambda pair: pair[0] // MESSAGE):
+        yield [row for _, row in part]

@@ -10,10 +10,11 @@ stay as they are; each other byte of UTF-8 becomes a sign and two hexadecimal di
 are chosen so that keys sort as the texts do.
 """
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+import orjson
 
 from vdsh.store.where import ORDERS, All, Compare, IsThere, Not, Some, Tree, kind_of
 
@@ -22,7 +23,7 @@ MOST_NUMBERS = 50  # numbers in a list are compared one by one
 MOST_TESTS = 300  # the parser goes down one call a test
 SAFE = 2**52  # numbers below are compared as they are, whether whole or not
 LARGEST_FIELDS = 60_000  # bytes; Milvus takes 65,536
-SHORT_FIELDS = 2_000  # characters of JSON; names are written three times, each up to eight as long
+PARTIAL = '{"partial":true}'
 SIMPLE = re.compile(r"[A-Za-z0-9_]+")
 PLAIN = re.compile(r"[(-Za-z]*")
 ESCAPED = re.compile(r"[!\[~]([0-9a-f]{2})")
@@ -80,15 +81,20 @@ ALWAYS, ANYTHING = Expression(""), Expression("", exact=False)
 NEVER = Expression('id == ""')  # no id is empty
 
 
-def to_expression(tree: Tree | None) -> Expression:
+def to_expression(tree: Tree | None, *, partial: bool = False) -> Expression:
     """Turn a filter into an expression.
+
+    `partial`: let documents pass whose `fields` do not say everything.
 
     >>> to_expression(Compare("labels", "=", ("space",))).text
     'json_contains_any(fields["labels"], ["space"])'
     """
     if tree is None:
         return ALWAYS
-    return _expression(tree) if _size(tree) <= MOST_TESTS else ANYTHING
+    text, exact = _expression(tree) if _size(tree) <= MOST_TESTS else ANYTHING
+    if partial:
+        text = f'({text}) or fields["partial"] == true' if text else ""
+    return Expression(text, exact and not partial)
 
 
 def quoted(texts: Iterable[str]) -> str:
@@ -96,13 +102,10 @@ def quoted(texts: Iterable[str]) -> str:
     return f"[{', '.join([_quote(text) for text in texts])}]"
 
 
-def fields_of(
-    labels: Iterable[str] | None, metadata: Mapping[str, Any], *, length: int
-) -> dict[str, Any]:
-    """Make the column `fields`: labels, names, and a value under its kind and name.
+def fields_of(labels: Iterable[str] | None, metadata: Mapping[str, Any]) -> str:
+    """Write the column `fields`: labels, names, and a value under its kind and name.
 
-    What is too large for it, or no number that Milvus compares, is marked as `partial`. `length`
-    is that of both as JSON; most are so short that they need not be measured.
+    What is too large for it, or no number that Milvus compares, is `PARTIAL`.
     """
     names = {name: _name(name) for name in metadata}
     fields: dict[str, Any] = {"names": list(names.values()), "has_labels": labels is not None}
@@ -111,18 +114,11 @@ def fields_of(
     for name, value in metadata.items():
         kind = kind_of(value)
         if kind == "number" and not abs(value) < 2**63:
-            return {"partial": True}
+            return PARTIAL
         if kind in ("text", "number", "truth"):
             fields[f"{kind}_{names[name]}"] = to_key(value) if kind == "text" else _whole(value)
-    if length > SHORT_FIELDS and len(json.dumps(fields)) > LARGEST_FIELDS:
-        return {"partial": True}
-    return fields
-
-
-def with_partial(expression: Expression) -> Expression:
-    """Let the documents pass whose `fields` do not say everything."""
-    text = f'({expression.text}) or fields["partial"] == true' if expression.text else ""
-    return Expression(text, exact=False)
+    written = orjson.dumps(fields).decode()  # of ASCII
+    return written if len(written) <= LARGEST_FIELDS else PARTIAL
 
 
 def _expression(tree: Tree) -> Expression:
@@ -142,7 +138,9 @@ def _expression(tree: Tree) -> Expression:
         case Compare("id", operator, values):
             return _texts("id", operator, [v for v in values if isinstance(v, str)])
         case Compare("labels", _, values):
-            return _labels([v for v in values if isinstance(v, str)])
+            labels = [v for v in values if isinstance(v, str)]
+            has = Expression(f'json_contains_any(fields["labels"], {quoted(labels)})')
+            return (has if labels else NEVER) if len(labels) <= MOST_VALUES else ANYTHING
         case Compare(field, operator, values):
             return _metadata(_name(field), operator, values)
 
@@ -169,14 +167,6 @@ def _texts(value: str, operator: str, texts: list[str]) -> Expression:
         low, high = _quote(min(texts)), _quote(max(texts))
         return Expression(f"({value} >= {low} and {value} <= {high})", exact=False)
     return Expression(f"{value} in {quoted(texts)}")
-
-
-def _labels(labels: list[str]) -> Expression:
-    if not labels:
-        return NEVER
-    if len(labels) > MOST_VALUES:
-        return ANYTHING
-    return Expression(f'json_contains_any(fields["labels"], {quoted(labels)})')
 
 
 def _numbers(value: str, operator: str, numbers: list[Any]) -> Expression:

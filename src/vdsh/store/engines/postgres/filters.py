@@ -17,8 +17,8 @@ from psycopg.sql import Identifier, Literal
 
 from vdsh.errors import EngineError
 from vdsh.store.engine import Progress
-from vdsh.store.engines.postgres.session import Session
-from vdsh.store.engines.postgres.tables import MEMORY, Tables, take_turns
+from vdsh.store.engines.postgres.session import Session, StoreCursor
+from vdsh.store.engines.postgres.tables import MEMORY
 from vdsh.store.engines.postgres.where import MOST_PARAMETERS, Sql, escape, join, to_parameter
 from vdsh.store.filters import LONGEST, MOST, WORTH, fields_of
 from vdsh.store.where import ORDERS, All, Compare, Some, Tree, kind_of
@@ -42,9 +42,8 @@ PATIENCE = 5  # seconds to wait for writers
 class FilterIndexes:
     """Which fields of a store have an index, and what to do where one has not."""
 
-    def __init__(self, session: Session, tables: Tables) -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
-        self._tables = tables
         self._known: set[str] = set()
         self._looked_at: dict[str, float] = {}
 
@@ -86,36 +85,35 @@ class FilterIndexes:
         both = exact if narrow is None else join(" AND ", [narrow, exact])
         return both if len(both.parameters) <= MOST_PARAMETERS else exact
 
-    def _look(self, fields: set[str], cursor: Any) -> tuple[set[str], int, bool]:
+    def _look(self, fields: set[str], cursor: StoreCursor) -> tuple[set[str], int, bool]:
         """Say which fields have an index, how many there are, and whether documents are many."""
         query = (
             "SELECT relname FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid"
             " WHERE indrelid = %s::regclass AND indisvalid"
         )
-        names = {name for (name,) in cursor.execute(query, (self._tables.all[0],)).fetchall()}
+        names = {name for (name,) in cursor.ask(query, cursor.tables.all[0])}
         there = {field for field in fields if names.issuperset(self._names(field))}
-        ours = {name[-6:] for name in names if name.startswith(self._tables.filter_index(""))}
+        ours = {name[-6:] for name in names if name.startswith(cursor.tables.filter_index(""))}
         return there, len(ours), self._count(cursor, WORTH) >= WORTH
 
-    def _count(self, cursor: Any, most: int | None = None) -> int:
+    def _count(self, cursor: StoreCursor, most: int | None = None) -> int:
         query = "SELECT count(*) FROM (SELECT FROM {documents} LIMIT %s) AS counted"
-        return int(cursor.execute(self._tables.sql(query), (most,)).fetchone()[0])
+        return int(cursor.ask(query, most)[0][0])
 
-    def _make(self, field: str, cursor: Any) -> None:
-        cursor.execute(f"SET LOCAL lock_timeout = '{PATIENCE}s'")
-        take_turns(cursor, self._tables)
-        cursor.execute("SELECT set_config('maintenance_work_mem', %s, true)", (MEMORY,))
+    def _make(self, field: str, cursor: StoreCursor) -> None:
+        cursor.ask(f"SET LOCAL lock_timeout = '{PATIENCE}s'")
+        cursor.take_turns()
+        cursor.ask(f"SET LOCAL maintenance_work_mem = '{MEMORY}'")
         statements = [LABELS] if field == "labels" else list(INDEXES.values())
         for name, statement in zip(self._names(field), statements, strict=True):
             text = statement.replace("FIELD", "{field}")
-            literal = Literal(escape(field))
-            cursor.execute(self._tables.sql(text, name=Identifier(name), field=literal))
-        cursor.execute(self._tables.sql("ANALYZE {documents}"))  # or it is not chosen
+            cursor.ask(text, name=Identifier(name), field=Literal(escape(field)))
+        cursor.ask("ANALYZE {documents}")  # or it is not chosen
 
     def _names(self, field: str) -> list[str]:
         digest = hashlib.sha256(field.encode()).hexdigest()[:6]
         kinds = ["l"] if field == "labels" else list(INDEXES)
-        return [self._tables.filter_index(f"{kind}{digest}") for kind in kinds]
+        return [self._session.tables.filter_index(f"{kind}{digest}") for kind in kinds]
 
 
 def _narrow(tree: Tree, known: set[str]) -> Sql | None:
@@ -138,21 +136,18 @@ def _narrow(tree: Tree, known: set[str]) -> Sql | None:
 
 
 def _tests(field: str, operator: str, values: Iterable[Any]) -> Iterable[Sql]:
+    """Compare texts with texts and numbers with numbers."""
     texts = [escape(value)[:LONGEST] for value in values if isinstance(value, str)]
     numbers = [_cut(value) for value in values if not isinstance(value, str)]
-    if texts:
-        yield _test(IS_TEXT, TEXT, "text", field, operator, texts)
-    if numbers:
-        yield _test(IS_NUMBER, NUMBER, "numeric", field, operator, numbers)
-
-
-def _test(kind: str, value: str, type_name: str, field: str, operator: str, keys: list[str]) -> Sql:
-    test = f"{kind} AND {value}"
-    given = [field] * test.count("FIELD")
-    test = test.replace("FIELD", "%s::text")
-    if operator in ORDERS:
-        return Sql(f"{test} {SOFT.get(operator, operator)} %s::{type_name}", (*given, keys[0]))
-    return Sql(f"{test} = ANY(%s::{type_name}[])", (*given, keys))
+    kinds = (IS_TEXT, TEXT, "text", texts), (IS_NUMBER, NUMBER, "numeric", numbers)
+    for kind, value, type_name, keys in kinds:
+        given = [field] * f"{kind}{value}".count("FIELD")
+        test = f"{kind} AND {value}".replace("FIELD", "%s::text")
+        if keys and operator in ORDERS:
+            soft = SOFT.get(operator, operator)
+            yield Sql(f"{test} {soft} %s::{type_name}", (*given, keys[0]))
+        elif keys:
+            yield Sql(f"{test} = ANY(%s::{type_name}[])", (*given, keys))
 
 
 def _cut(number: Any) -> str:

@@ -4,22 +4,20 @@ New codes lie in a second column. A trigger empties it where a text is replaced,
 and a new document has none; so what has no new code is what is left to do, however often the work
 was interrupted. Codes of texts that were replaced in between are not put: `xmin` tells.
 """
+# ruff: noqa: D102
 
-import uuid
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
 
 from vdsh.codes import Codes
 from vdsh.model import Model
+from vdsh.store import reindex
 from vdsh.store.engine import check_model
-from vdsh.store.engines.postgres.session import Session
-from vdsh.store.engines.postgres.tables import Tables, take_turns
-from vdsh.store.engines.postgres.where import escape, unescape
+from vdsh.store.engines.postgres.session import Session, StoreCursor
+from vdsh.store.engines.postgres.where import unescape
 from vdsh.store.model import from_pieces, to_pieces
-from vdsh.store.reindex import NEXT, PREVIOUS, Unencoded, check_begun, check_own, encode_rest
 
 # Until the transaction ends, the store keeps its codes.
 LOCK = (
@@ -55,172 +53,116 @@ UPDATE {documents} AS old SET next_code = new.code::{bits}
 FROM json_to_recordset(%s::json) AS new(id text, version text, code text)
 WHERE old.id = new.id AND old.xmin::text = new.version
 """
-SET = "INSERT INTO {meta} VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 FILES = "SELECT file, data FROM {models} WHERE fingerprint = %s ORDER BY file, piece"
 ADD_MODEL = "INSERT INTO {models} VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING"
 
 
-def read_facts(cursor: Any, tables: Tables) -> dict[str, str]:
+def read_facts(cursor: StoreCursor) -> dict[str, str]:
     """Read what the store says about itself."""
-    return dict(cursor.execute(tables.sql("SELECT key, value FROM {meta}")).fetchall())
+    return dict(cursor.ask("SELECT key, value FROM {meta}"))
 
 
 def hold_codes(
-    cursor: Any,
-    tables: Tables,
-    fingerprint: str,
-    n_bytes: int | None = None,
-    mode: str = "ACCESS SHARE",
+    cursor: StoreCursor, fingerprint: str, n_bytes: int | None = None, mode: str = "ACCESS SHARE"
 ) -> None:
     """Raise where the store has codes of another model; else it keeps them until the end."""
-    held = cursor.connection.execute(tables.sql(LOCK.replace("IN MODE", f"IN {mode}")))
+    lock = cursor.tables.sql(LOCK.replace("IN MODE", f"IN {mode}"))
+    held = cursor.connection.execute(lock)  # both statements at once
     held.nextset()
     check_model(dict(held.fetchall()), fingerprint, n_bytes)
 
 
-def keep_model(cursor: Any, tables: Tables, model: Model) -> None:
+def keep_model(cursor: StoreCursor, model: Model) -> None:
     """Write the files of a model."""
-    cursor.executemany(tables.sql(ADD_MODEL), list(to_pieces(model)))
+    cursor.executemany(cursor.tables.sql(ADD_MODEL), list(to_pieces(model)))
 
 
-class KeyValues:
-    """See `vdsh.store.engine.KeyValues`."""
-
-    def __init__(self, session: Session, tables: Tables) -> None:
-        self._session = session
-        self._tables = tables
-
-    def under(self, prefix: str) -> dict[str, str]:
-        """Read all values under a prefix."""
-        query = self._tables.sql("SELECT key, value FROM {key_values} WHERE key > %s AND key < %s")
-        given = (escape(prefix), escape(f"{prefix[:-1]}0"))  # "0" follows the slash
-        rows = self._session.run(lambda cursor: cursor.execute(query, given).fetchall())
-        return {unescape(key).removeprefix(prefix): unescape(value) for key, value in rows}
-
-    def write(self, prefix: str, values: Mapping[str, str]) -> None:
-        """Write values in one transaction."""
-        query = self._tables.sql(SET.replace("{meta}", "{key_values}"))
-        rows = [(escape(prefix + key), escape(value)) for key, value in sorted(values.items())]
-        self._session.run(lambda cursor: cursor.executemany(query, rows))
-
-    def remove(self, keys: Sequence[str]) -> None:
-        """Remove values in one transaction."""
-        query = self._tables.sql("DELETE FROM {key_values} WHERE key = ANY(%s::text[])")
-        given = ([escape(key) for key in keys],)
-        self._session.run(lambda cursor: cursor.execute(query, given))
-
-
-class Models:
+class Models(reindex.Models):
     """See `vdsh.store.reindex.Models`."""
 
-    def __init__(self, session: Session, tables: Tables, shown: str) -> None:
+    def __init__(self, session: Session, shown: str) -> None:
         self._session = session
-        self._tables = tables
-        self._shown = shown
+        self.shown = shown
 
     def load(self, fingerprint: str) -> Model:
-        """Load a model by its fingerprint; raise where the store has another one by now."""
-
-        def work(cursor: Any) -> list[Any]:
-            rows: list[Any] = cursor.execute(self._tables.sql(FILES), (fingerprint,)).fetchall()
+        def work(cursor: StoreCursor) -> list[Any]:
+            rows = cursor.ask(FILES, fingerprint)
             if not rows:
-                check_model(read_facts(cursor, self._tables), fingerprint)
+                check_model(read_facts(cursor), fingerprint)
             return rows
 
-        return from_pieces(self._session.run(work), fingerprint, self._shown)
+        return from_pieces(self._session.run(work), fingerprint, self.shown)
 
     def begin(self, model: Model, *, restart: bool) -> None:
-        """Keep a model beside the store's own, and make room for its codes."""
-        tables = self._tables
-
-        def work(cursor: Any) -> None:
-            take_turns(cursor, tables)
-            begun = read_facts(cursor, tables).get(NEXT)
-            check_begun(self._shown, begun, model.fingerprint, restart=restart)
+        def work(cursor: StoreCursor) -> None:
+            cursor.take_turns()
+            begun = read_facts(cursor).get(reindex.NEXT)
+            self.check_begun(begun, model.fingerprint, restart=restart)
             if begun == model.fingerprint:
                 return
-            _do(cursor, tables, (*DROP, *ADD), model.n_bits)
-            keep_model(cursor, tables, model)
-            _set(cursor, tables, **{NEXT: model.fingerprint})
+            _do(cursor, (*DROP, *ADD), model.n_bits)
+            keep_model(cursor, model)
+            cursor.set("meta", {reindex.NEXT: model.fingerprint})
             with cursor.connection.transaction(force_rollback=True):  # say what would forbid it
-                _do(cursor, tables, SWITCH)
+                _do(cursor, SWITCH)
 
         self._session.run(work)
 
-    def unencoded(self, fingerprint: str, after: Any, size: int) -> list[Unencoded]:
-        """Return the next documents without a new code, with their versions."""
-
-        def work(cursor: Any) -> list[Unencoded]:
+    def unencoded(self, fingerprint: str, after: Any, size: int) -> list[reindex.Unencoded]:
+        def work(cursor: StoreCursor) -> list[reindex.Unencoded]:
             self._check_own(cursor, fingerprint, "ACCESS SHARE")
-            return self._unencoded(cursor, after, size)
+            rows = cursor.ask(LEFT, "" if after is None else after[0], size)
+            return [reindex.Unencoded((id, version), unescape(text)) for id, version, text in rows]
 
         return self._session.run(work)
 
-    def put_codes(self, fingerprint: str, batch: Sequence[Unencoded], codes: Codes) -> None:
+    def put_codes(self, fingerprint: str, batch: Sequence[reindex.Unencoded], codes: Codes) -> None:
         """Write the new codes of documents that are still of the same version."""
+        new = [
+            {"id": one.key[0], "version": one.key[1], "code": f"x{code.tobytes().hex()}"}
+            for one, code in zip(batch, codes, strict=True)
+        ]
 
-        def work(cursor: Any) -> None:
+        def work(cursor: StoreCursor) -> None:
             self._check_own(cursor, fingerprint, "ROW EXCLUSIVE")
-            self._put_codes(cursor, batch, codes)
+            cursor.ask(FILL, orjson.dumps(new).decode(), n_bits=8 * codes.shape[1])
 
         self._session.run(work)
 
     def switch(self, model: Model) -> int:
         """Encode what has come since, while others wait to write, and switch."""
-        return self._session.run(partial(self._switch, model))
+
+        def work(cursor: StoreCursor) -> int:
+            cursor.take_turns()
+            facts = read_facts(cursor)
+            if facts.get(reindex.NEXT) is None and facts["fingerprint"] == model.fingerprint:
+                return 0  # it was done, and the answer got lost
+            self.check_own(facts.get(reindex.NEXT), model.fingerprint)
+            cursor.ask("LOCK TABLE {documents} IN SHARE ROW EXCLUSIVE MODE")
+            n_left = self.encode_rest(model)
+            _do(cursor, SWITCH)
+            cursor.set("meta", reindex.switched(facts, model))
+            cursor.ask("DELETE FROM {meta} WHERE key = %s", reindex.NEXT)
+            return n_left
+
+        return self._session.run(work)
 
     def forget(self) -> None:
-        """Remove models that the store does not use, and codes that were never finished."""
-        tables = self._tables
-
-        def work(cursor: Any) -> None:
-            take_turns(cursor, tables)
-            _do(cursor, tables, DROP)
-            _do(cursor, tables, [f"DELETE FROM {{meta}} WHERE key IN ('{NEXT}', '{PREVIOUS}')"])
-            used = read_facts(cursor, tables)["fingerprint"]
-            cursor.execute(tables.sql("DELETE FROM {models} WHERE fingerprint <> %s"), (used,))
+        def work(cursor: StoreCursor) -> None:
+            cursor.take_turns()
+            _do(cursor, DROP)
+            cursor.ask("DELETE FROM {meta} WHERE key IN (%s, %s)", reindex.NEXT, reindex.PREVIOUS)
+            used = read_facts(cursor)["fingerprint"]
+            cursor.ask("DELETE FROM {models} WHERE fingerprint <> %s", used)
 
         self._session.run(work)
 
-    def _switch(self, model: Model, cursor: Any) -> int:
-        tables = self._tables
-        take_turns(cursor, tables)
-        facts = read_facts(cursor, tables)
-        if facts.get(NEXT) is None and facts["fingerprint"] == model.fingerprint:
-            return 0  # it was done, and the answer got lost
-        check_own(self._shown, facts.get(NEXT), model.fingerprint)
-        _do(cursor, tables, ["LOCK TABLE {documents} IN SHARE ROW EXCLUSIVE MODE"])
-        steps = partial(self._unencoded, cursor), partial(self._put_codes, cursor)
-        n_left = encode_rest(model, *steps)
-        _do(cursor, tables, SWITCH)
-        new = {"fingerprint": model.fingerprint, "n_bits": str(model.n_bits)}
-        _set(cursor, tables, uuid=uuid.uuid4().hex, **new, **{PREVIOUS: facts["fingerprint"]})
-        _do(cursor, tables, [f"DELETE FROM {{meta}} WHERE key = '{NEXT}'"])
-        return n_left
-
-    def _check_own(self, cursor: Any, fingerprint: str, mode: str) -> None:
+    def _check_own(self, cursor: StoreCursor, fingerprint: str, mode: str) -> None:
         # Or another process could switch before the codes are read or written.
-        _do(cursor, self._tables, [f"LOCK TABLE {{documents}} IN {mode} MODE"])
-        check_own(self._shown, read_facts(cursor, self._tables).get(NEXT), fingerprint)
-
-    def _unencoded(self, cursor: Any, after: Any, size: int) -> list[Unencoded]:
-        last = "" if after is None else after[0]
-        rows = cursor.execute(self._tables.sql(LEFT), (last, size)).fetchall()
-        return [Unencoded((id, version), unescape(text)) for id, version, text in rows]
-
-    def _put_codes(self, cursor: Any, batch: Sequence[Unencoded], codes: Codes) -> None:
-        new = [
-            {"id": one.key[0], "version": one.key[1], "code": f"x{code.tobytes().hex()}"}
-            for one, code in zip(batch, codes, strict=True)
-        ]
-        fill = self._tables.sql(FILL, 8 * codes.shape[1])
-        cursor.execute(fill, (orjson.dumps(new).decode(),))
+        cursor.ask(f"LOCK TABLE {{documents}} IN {mode} MODE")
+        self.check_own(read_facts(cursor).get(reindex.NEXT), fingerprint)
 
 
-def _do(cursor: Any, tables: Tables, statements: Sequence[str], n_bits: int = 8) -> None:
+def _do(cursor: StoreCursor, statements: Sequence[str], n_bits: int = 8) -> None:
     for statement in statements:
-        cursor.execute(tables.sql(statement, n_bits))
-
-
-def _set(cursor: Any, tables: Tables, **values: str) -> None:
-    cursor.executemany(tables.sql(SET), list(values.items()))
+        cursor.ask(statement, n_bits=n_bits)

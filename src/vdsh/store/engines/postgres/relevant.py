@@ -7,7 +7,7 @@ query are in many documents (50,000 for a query of two words); they count where 
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -17,23 +17,13 @@ from numpy.typing import NDArray
 from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.store.engines.postgres.rows import COUNT, all_of, any_of, quote, to_code, to_found
-from vdsh.store.engines.postgres.tables import Tables
-from vdsh.store.engines.postgres.where import Sql, escape, unescape
+from vdsh.store.engines.postgres.session import StoreCursor
+from vdsh.store.engines.postgres.where import ALWAYS, Sql, escape, unescape
 from vdsh.store.hits import Candidate, Found
 from vdsh.store.ranking import ByRelevance, Pool, fits, words_text
 from vdsh.text.languages import Language, fold
 from vdsh.words import WordQuery
-from vdsh.words.index import (
-    K1,
-    LEAST_IDF,
-    MOST_TERMS,
-    PASSAGE_LENGTH,
-    B,
-    for_length,
-    list_missing,
-    weigh,
-    with_passage,
-)
+from vdsh.words import index as bm25
 from vdsh.words.vocabulary import Initial, begin_with, nearest_words
 
 MOST_TIES = 1000  # documents that match as well as the last of the best
@@ -55,13 +45,13 @@ FROM unnest(%s::text[]) WITH ORDINALITY AS asked(word, place) ORDER BY place
 """
 
 TOTALS = """
-SELECT sum(documents), sum(words), string_agg(format('%%s %%s', xmin, ctid), ',' ORDER BY ctid)
+SELECT sum(documents), sum(words), string_agg(format('%s %s', xmin, ctid), ',' ORDER BY ctid)
 FROM {totals}
 """
 
 BEGIN_WITH = "SELECT word FROM {vocabulary} WHERE word >= %s AND word < %s ORDER BY word"
 
-Nearest = Callable[[Any, Codes, int], list[Found]]
+Nearest = Callable[[StoreCursor, Codes, int], list[Found]]
 
 
 class Weighed(NamedTuple):
@@ -72,25 +62,34 @@ class Weighed(NamedTuple):
     weights: NDArray[np.float64]
     mean_length: float
 
+    def select(self, columns: str, of: str, condition: str) -> str:
+        """Ask for rows with how often they have each word; `terms` are its first parameters."""
+        counts = ", ".join(f"{COUNT} AS c{i}" for i in range(len(self.words)))
+        return f"SELECT id, {columns}, n_words, {counts} FROM {{{of}}} WHERE {condition}"
+
+    @property
+    def terms(self) -> list[str]:
+        """The words, as a tsquery has them."""
+        return [quote(word) for word in self.words]
+
     def shares(
         self, rows: Sequence[Sequence[Any]], mean_length: float | None = None
     ) -> list[float]:
         """Compute what texts answer of the query: rows end with length and counts."""
         n = len(self.words)
         table = np.array([row[-n - 1 :] for row in rows], float).reshape(len(rows), n + 1)
-        lengths = for_length(table[:, 0], mean_length or self.mean_length)
+        lengths = bm25.for_length(table[:, 0], mean_length or self.mean_length)
         scores = np.zeros(len(rows))
         for weight, counts in zip(self.weights, table[:, 1:].T, strict=True):
             scores += weight * (counts / (counts + lengths))
-        return (scores / max(self.weights.sum(), LEAST_IDF)).tolist()  # type: ignore[no-any-return]
+        return (scores / max(self.weights.sum(), bm25.LEAST_IDF)).tolist()  # type: ignore[no-any-return]
 
 
 @dataclass
 class Relevant:
     """Looks for documents in one transaction."""
 
-    cursor: Any  # in a transaction that began with `SETTINGS`
-    tables: Tables
+    cursor: StoreCursor  # in a transaction that began with `SETTINGS`
     condition: Sql  # what documents have to pass
     narrow: bool  # whether an index knows which documents may pass
     nearest: Nearest  # gives the n nearest to a code, in a transaction
@@ -123,7 +122,7 @@ class Relevant:
 
     def _weigh(self, ranking: ByRelevance) -> Weighed:
         """Choose the words that count; of a long query the most telling."""
-        n_docs, n_words, totals = self._ask(TOTALS)[0]
+        n_docs, n_words, totals = self.cursor.ask(TOTALS)[0]
         state = str(totals)
         if state not in self.counted or len(self.counted[state]) > MOST_COUNTED:
             self.counted.clear()
@@ -131,17 +130,17 @@ class Relevant:
         n_docs, n_words = int(n_docs or 0), int(n_words or 0)
         terms = sorted(ranking.words.terms(self.language))
         names = [term.term for term in terms]
-        limit = FIRST_COUNTED if len(names) > MOST_TERMS else None
+        limit = FIRST_COUNTED if len(names) > bm25.MOST_TERMS else None
         df = self._count(names, limit)
         sure = np.full(len(df), limit is None) | (df != limit)
         while True:
-            chosen, weights = weigh(terms, df, max(n_docs, int(df.max(initial=0))))
+            chosen, weights = bm25.weigh(terms, df, max(n_docs, int(df.max(initial=0))))
             unsure = chosen[~sure[chosen]]
             if not len(unsure):
                 break
             df[unsure] = self._count([names[i] for i in unsure], None)
             sure[unsure] = True
-        ranking.missing = list_missing(terms, df)
+        ranking.missing = bm25.list_missing(terms, df)
         words = [names[i] for i in chosen]
         mean = max(1, n_words) / max(1, n_docs)
         return Weighed(words, df[chosen].tolist(), weights, mean)
@@ -150,7 +149,7 @@ class Relevant:
         """List words that a mistyped or unfinished one may be, as the word index of a folder."""
         form = fold(word)
         start = form if unfinished else form[0]
-        rows = self._ask(BEGIN_WITH, start, start + chr(sys.maxunicode))
+        rows = self.cursor.ask(BEGIN_WITH, start, start + chr(sys.maxunicode))
         vocabulary = "\n".join(line for (line,) in rows).encode()
         if unfinished:
             names = sorted(sorted(begin_with(vocabulary, form), key=len)[:MOST_BEGUN])
@@ -162,7 +161,7 @@ class Relevant:
     def _count(self, words: Sequence[str], limit: int | None) -> NDArray[np.int64]:
         """Count the documents that have each word, up to a limit."""
         new = [word for word in words if word not in self._known]
-        rows = self._ask(DOCUMENT_COUNTS, limit, [quote(word) for word in new]) if new else []
+        rows = self.cursor.ask(DOCUMENT_COUNTS, limit, [quote(word) for word in new]) if new else []
         found = {word: n for word, (n,) in zip(new, rows, strict=True)}
         self._known.update((word, n) for word, n in found.items() if n != limit)
         numbers = [found[word] if word in found else self._known[word] for word in words]
@@ -173,9 +172,8 @@ class Relevant:
         if not weighed.words or query.phrases or query.without:
             return None
         text, parameters = self.condition
-        terms = [quote(word) for word in weighed.words]
-        select = f"SELECT id, code, n_words, {_counts(weighed)} FROM {{documents}}"
-        rows = self._ask(f"{select} WHERE {text} LIMIT {FEW + 1}", *terms, *parameters)
+        select = weighed.select("code", "documents", f"{text} LIMIT {FEW + 1}")
+        rows = self.cursor.ask(select, *weighed.terms, *parameters)
         return _candidates(rows, weighed) if len(rows) <= FEW else None
 
     def _best_of_both(self, weighed: Weighed, n: int, query: WordQuery) -> list[Candidate]:
@@ -186,9 +184,7 @@ class Relevant:
         ids = {unescape(row[0]) for row in rows} - known
         if not ids:
             return self._with_passages(best, weighed)
-        text, parameters = self.condition
-        select = f"SELECT {{columns}} FROM {{documents}} WHERE id = ANY(%s::text[]) AND ({text})"
-        found = map(to_found, self._ask(select, [escape(id) for id in sorted(ids)], *parameters))
+        found = self._read(sorted(ids), self.condition).values()
         more = [one for one in found if self._fits(query, one.document)]
         return self._with_passages([*best, *self._with_shares(more, weighed)], weighed)
 
@@ -196,15 +192,12 @@ class Relevant:
         """Join what long documents answer with what their best passages do."""
         if not weighed.words or not candidates:
             return list(candidates)
-        terms = [quote(word) for word in weighed.words]
-        select = f"SELECT id, first, last, n_words, {_counts(weighed)} FROM {{passages}}"
+        having = "id = ANY(%s::text[]) AND words @@ %s::tsquery"
+        select = weighed.select("first, last", "passages", having)
         ids = [escape(one.id) for one in candidates]
-        rows = self._ask(
-            f"{select} WHERE id = ANY(%s::text[]) AND words @@ %s::tsquery",
-            *(*terms, ids, any_of(weighed.words)),
-        )
+        rows = self.cursor.ask(select, *weighed.terms, ids, any_of(weighed.words))
         best: dict[str, tuple[float, int, int]] = {}
-        for row, share in zip(rows, weighed.shares(rows, PASSAGE_LENGTH), strict=True):
+        for row, share in zip(rows, weighed.shares(rows, bm25.PASSAGE_LENGTH), strict=True):
             id, first, last = unescape(row[0]), row[1], row[2]
             before = best.get(id, (0.0, 0, 0))
             best[id] = max(before, (share, first, last), key=lambda one: (one[0], -one[1]))
@@ -254,9 +247,8 @@ class Relevant:
         start, size = 0, max(n, 500)
         while start < len(best) and len(found) < n:
             some = best[start : start + size]
-            rows = self._ask_ids("SELECT {columns}", [one.id for one in some])
-            read = [to_found(row).document for row in rows]
-            kept = {one.id for one in read if self._fits(query, one)}
+            read = self._read([one.id for one in some])
+            kept = {id for id, one in read.items() if self._fits(query, one.document)}
             found += [one for one in some if one.id in kept]
             start, size = start + size, 4 * size
         return found
@@ -269,53 +261,43 @@ class Relevant:
 
         `of`: "passages" returns those, whatever the condition.
         """
-        code, mean = ("first", PASSAGE_LENGTH) if of else ("code", weighed.mean_length)
+        code, mean = ("first", bm25.PASSAGE_LENGTH) if of else ("code", weighed.mean_length)
         names, score = _score(weighed, mean)
-        text, parameters = Sql("true") if of else self.condition
+        text, parameters = ALWAYS if of else self.condition
+        condition = f"words @@ %s::tsquery AND ({text}) OFFSET 0"
         query = f"""
-SELECT id, {code}, n_words, {names} FROM (
-  SELECT id, {code}, n_words, {_counts(weighed)} FROM {{{of or "documents"}}}
-  WHERE words @@ %s::tsquery AND ({text}) OFFSET 0
-) AS counted ORDER BY {score} DESC, id LIMIT %s"""
-        terms = [quote(word) for word in weighed.words]
-        return self._ask(query, *terms, asked, *parameters, limit)
+SELECT id, {code}, n_words, {names} FROM ({weighed.select(code, of or "documents", condition)})
+AS counted ORDER BY {score} DESC, id LIMIT %s"""
+        return self.cursor.ask(query, *weighed.terms, asked, *parameters, limit)
 
     def _with_shares(self, near: Sequence[Found], weighed: Weighed) -> list[Candidate]:
-        if not weighed.words:
+        if not weighed.words or not near:
             return [Candidate(one.document.id, 0, one.code) for one in near]
-        terms = [quote(word) for word in weighed.words]
-        select = f"SELECT id, code, n_words, {_counts(weighed)}"
-        return _candidates(
-            self._ask_ids(select, [one.document.id for one in near], *terms), weighed
-        )
+        select = weighed.select("code", "documents", "id = ANY(%s::text[])")
+        ids = [escape(one.document.id) for one in near]
+        return _candidates(self.cursor.ask(select, *weighed.terms, ids), weighed)
 
     def _fetch(self, chosen: Sequence[Candidate]) -> list[Found]:
-        rows = self._ask_ids("SELECT {columns}", [one.id for one in chosen])
-        found = {one.document.id: one for one in map(to_found, rows)}
+        found = self._read([one.id for one in chosen])
         return [found[one.id]._replace(distance=one.distance, span=one.span) for one in chosen]
 
-    def _ask_ids(self, select: str, ids: Sequence[str], *parameters: Any) -> list[Any]:
-        query = f"{select} FROM {{documents}} WHERE id = ANY(%s::text[])"
-        return self._ask(query, *parameters, [escape(id) for id in ids]) if ids else []
-
-    def _ask(self, query: str, *parameters: Any) -> list[Any]:
-        rows: list[Any] = self.cursor.execute(self.tables.sql(query), parameters).fetchall()
-        return rows
-
-
-def _counts(weighed: Weighed) -> str:
-    return ", ".join(f"{COUNT} AS c{i}" for i in range(len(weighed.words)))
+    def _read(self, ids: Iterable[str], condition: Sql = ALWAYS) -> dict[str, Found]:
+        """Read the documents of some ids that pass a condition."""
+        text, parameters = condition
+        query = f"SELECT {{columns}} FROM {{documents}} WHERE id = ANY(%s::text[]) AND ({text})"
+        rows = self.cursor.ask(query, [escape(id) for id in ids], *parameters)
+        return {one.document.id: one for one in map(to_found, rows)}
 
 
 def _with_span(one: Candidate, passage: tuple[float, int, int]) -> Candidate:
     share, first, last = passage
-    return one._replace(share=with_passage(one.share, share), span=(first, last))
+    return one._replace(share=bm25.with_passage(one.share, share), span=(first, last))
 
 
 def _score(weighed: Weighed, mean_length: float) -> tuple[str, str]:
     """Give the names of the counts, and BM25 in SQL: in the order of `Weighed.shares`."""
     names = [f"c{i}" for i in range(len(weighed.words))]
-    base, per_word = K1 * (1 - B), K1 * B / mean_length
+    base, per_word = bm25.K1 * (1 - bm25.B), bm25.K1 * bm25.B / mean_length
     length = f"({base!r}::float8 + {per_word!r}::float8 * n_words)"
     pairs = zip(names, weighed.weights.tolist(), strict=True)
     parts = [f"{weight!r}::float8 * ({name} / ({name} + {length}))" for name, weight in pairs]

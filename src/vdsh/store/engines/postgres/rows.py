@@ -55,12 +55,8 @@ def _vectors(counted: Counted) -> Iterator[tuple[str, int]]:
     numbers, counts = counted.numbers.tolist(), counted.counts.tolist()
     for (i, j), length in zip(pairwise(counted.ends.tolist()), lengths, strict=True):
         pairs = zip(numbers[i:j], counts[i:j], strict=True)
-        parts = [quoted[number] + _positions(n) for number, n in pairs]
+        parts = [quoted[number] + _POSITIONS[min(n, MOST_COUNTED)] for number, n in pairs]
         yield " ".join(parts if j - i <= ALWAYS_FIT else _first_that_fit(parts)), length
-
-
-def _positions(n: int) -> str:
-    return _POSITIONS[min(n, MOST_COUNTED)]
 
 
 def quote(word: str) -> str:
@@ -90,29 +86,28 @@ def _first_that_fit(parts: Sequence[str]) -> Sequence[str]:
     return parts[: bisect_right(list(sizes), MOST_BYTES)]
 
 
-def to_batch(rows: Rows, vectors: Sequence[tuple[str, int]]) -> str:
-    """Write rows as JSON, in the order of ids: so writers lock rows in the same order."""
+def to_json(rows: Rows, texts: Sequence[str], language: Language) -> tuple[str, str, list[str]]:
+    """Write rows and the passages of long texts as JSON, nothing where there are none; and words.
+
+    Rows are in the order of ids: so writers lock rows in the same order.
+    """
+    vectors, words = to_vectors(texts, language)
     values = []
     for i in sorted(range(len(rows.rows)), key=lambda i: rows.rows[i][0]):
         id, text, labels, metadata, code = rows.rows[i]
         _check_id_length(id)
         fields = fields_json(rows.documents[i].metadata, metadata)
-        words, n_words = vectors[i]
         row = {"id": escape(id), "text": escape(text), "labels": _labels(labels)}
         row |= {"metadata": metadata, "fields": fields, "code": f"x{code.hex()}"}
-        values.append({**row, "words": words, "n_words": n_words})
-    return orjson.dumps(values).decode()
-
-
-def to_passages(ids: Sequence[str], texts: Sequence[str], language: Language) -> str:
-    """Write the passages of long texts as JSON; nothing where there are none."""
-    spans = [(id, text, *span) for id, text in zip(ids, texts, strict=True) for span in split(text)]
-    vectors, _ = to_vectors([text[i:j] for _, text, i, j in spans], language, opening=())
-    values = [
-        {"id": id, "first": i, "last": j, "words": words, "n_words": n_words}
-        for (id, _, i, j), (words, n_words) in zip(spans, vectors, strict=True)
+        values.append({**row, "words": vectors[i][0], "n_words": vectors[i][1]})
+    pairs = zip(rows.documents, texts, strict=True)
+    spans = [(document.id, text, *span) for document, text in pairs for span in split(text)]
+    inside, _ = to_vectors([text[i:j] for _, text, i, j in spans], language, opening=())
+    passages = [
+        {"id": escape(id), "first": i, "last": j, "words": vector, "n_words": n_words}
+        for (id, _, i, j), (vector, n_words) in zip(spans, inside, strict=True)
     ]
-    return orjson.dumps(values).decode() if values else ""
+    return orjson.dumps(values).decode(), orjson.dumps(passages).decode() if passages else "", words
 
 
 def to_found(row: Sequence[Any]) -> Found:

@@ -1,16 +1,18 @@
 """A session with PostgreSQL: transactions, tried again where that is safe, errors as sentences."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
 import psycopg
 from psycopg import Connection, Cursor
-from psycopg.sql import Composed
+from psycopg.pq import Format
 
 from vdsh.errors import EngineError, FolderError, VdshError, WriteError
 from vdsh.store.addresses import Address
+from vdsh.store.engines.postgres.tables import Tables
+from vdsh.store.engines.postgres.where import escape, unescape
 
 OWN_OPTIONS = ("table",)
 # Also: somebody made the same tables just now.
@@ -21,12 +23,35 @@ DISK_FULL = ("53100", "53200", "58030")
 NOT_OURS = ("42P01", "42703")
 NOT_ALLOWED = ("42501", "25006")  # also: the server only reads
 NO_SUCH_OPERATOR = "42883"
+SET = "INSERT INTO {TABLE} VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 
 T = TypeVar("T")
 
 
 class NotAllowedError(EngineError):
     """The user may not do that, or not on this server."""
+
+
+class StoreCursor(Cursor[Any]):
+    """A cursor that knows the tables of a store."""
+
+    def __init__(self, connection: "Connection[Any]", tables: Tables) -> None:
+        super().__init__(connection)
+        self.format = Format.BINARY
+        self.tables = tables
+
+    def ask(self, query: str, *parameters: Any, **names: Any) -> list[Any]:
+        """Run a statement with the tables' names in it; return its rows, where it has some."""
+        self.execute(self.tables.sql(query, **names), parameters or None)
+        return self.fetchall() if self.description else []
+
+    def set(self, table: str, values: Mapping[str, str]) -> None:
+        """Write values by their keys."""
+        self.executemany(self.tables.sql(SET.replace("TABLE", table)), list(values.items()))
+
+    def take_turns(self) -> None:
+        """Wait until no other process makes this store, or gives it another model or index."""
+        self.ask("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", self.tables.name)
 
 
 class Session:
@@ -36,17 +61,21 @@ class Session:
     """
 
     def __init__(self, address: Address, *, wait: float) -> None:
+        self.tables = Tables(address.options.get("table", "vdsh"))
         self._address = address
         self._wait = wait
         self._url = address.without_options(OWN_OPTIONS)
         self._connection = self._connect()
+        self._cursor: StoreCursor | None = None  # of the transaction that runs
 
-    def run(self, work: Callable[[Cursor[Any]], T]) -> T:
+    def run(self, work: Callable[[StoreCursor], T]) -> T:
         """Do some work in a transaction; all of it is done again where the connection was lost.
 
         Work must leave the same state when it is done twice: a commit that was not heard of may
-        have happened.
+        have happened. What it runs itself belongs to its own transaction.
         """
+        if self._cursor is not None:
+            return work(self._cursor)
         deadline, pause = time.monotonic() + self._wait, FIRST_PAUSE
         while True:
             try:
@@ -57,10 +86,30 @@ class Session:
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    def run_alone(self, statement: Composed) -> None:
+    def ask(self, query: str, *parameters: Any) -> list[Any]:
+        """Run a statement in a transaction of its own."""
+        return self.run(lambda cursor: cursor.ask(query, *parameters))
+
+    def remembered(self, prefix: str) -> dict[str, str]:
+        """See `vdsh.store.engine.KeyValues`."""
+        query = "SELECT key, value FROM {key_values} WHERE key > %s AND key < %s"
+        rows = self.ask(query, escape(prefix), escape(f"{prefix[:-1]}0"))  # "0" follows the slash
+        return {unescape(key).removeprefix(prefix): unescape(value) for key, value in rows}
+
+    def remember(self, prefix: str, values: Mapping[str, str]) -> None:
+        """See there."""
+        rows = {escape(prefix + key): escape(value) for key, value in sorted(values.items())}
+        self.run(lambda cursor: cursor.set("key_values", rows))
+
+    def forget(self, keys: Sequence[str]) -> None:
+        """See there."""
+        query = "DELETE FROM {key_values} WHERE key = ANY(%s::text[])"
+        self.ask(query, [escape(key) for key in keys])
+
+    def run_alone(self, query: str) -> None:
         """Run a statement that can be in no transaction; it is not tried again."""
         try:
-            self._connection.execute(statement)
+            self._connection.execute(self.tables.sql(query))
         except psycopg.Error as error:
             raise self._explain(error) from error
 
@@ -73,12 +122,15 @@ class Session:
         """Close the connection; a second call does nothing."""
         self._connection.close()
 
-    def _attempt(self, work: Callable[[Cursor[Any]], T]) -> T:
+    def _attempt(self, work: Callable[[StoreCursor], T]) -> T:
         if self._connection.closed:
             self._connection = self._connect()
         connection = self._connection
-        with connection.transaction(), connection.cursor(binary=True) as cursor:
-            return work(cursor)
+        with connection.transaction(), StoreCursor(connection, self.tables) as self._cursor:
+            try:
+                return work(self._cursor)
+            finally:
+                self._cursor = None
 
     def _connect(self) -> "Connection[Any]":
         settings: dict[str, Any] = {

@@ -8,7 +8,7 @@ from vdsh.errors import InputError
 
 LONGEST_NAME = 50  # bytes; PostgreSQL cuts names off at 63, and ours get endings
 NAMES = ("documents", "meta", "fields", "models", "totals", "key_values", "passages", "vocabulary")
-PARTS = ("", "_meta", "_fields", "_models", "_totals", "_key_values", "_passages", "_vocabulary")
+INDEXES = {"words": "_words", "passage_words": "_p_words", "passage_ids": "_p_ids"}
 MEMORY = "1GB"  # at most, while an index is made
 
 # `metadata` is the JSON as it was given, `fields` what filters look at, see `where`; `words` our
@@ -71,21 +71,19 @@ DELETE = _NOTED.replace("CHANGE", _DELETE)  # of documents by their ids
 NOTE_FIELDS = "INSERT INTO {fields} SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING"
 NOTE_WORDS = "INSERT INTO {vocabulary} SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING"
 # Parameters: the code, those of the condition, and what the query has besides.
-SEARCHES = {
-    "nearest": """
+NEAREST = """
 SELECT {columns}, distance FROM (
   SELECT id, {distance}::int AS distance FROM {documents} WHERE CONDITION
   ORDER BY distance, id LIMIT %s
 ) AS nearest JOIN {documents} USING (id) ORDER BY distance, id
-""",
-    "within": """
+"""
+WITHIN = """
 SELECT {columns}, distance, total FROM (
   SELECT id, distance, count(*) OVER () AS total FROM (
     SELECT id, {distance}::int AS distance FROM {documents} WHERE CONDITION
   ) AS near WHERE distance <= %s ORDER BY distance, id LIMIT %s
 ) AS nearest JOIN {documents} USING (id) ORDER BY distance, id
-""",
-}
+"""
 
 
 class Vector(NamedTuple):
@@ -112,17 +110,13 @@ class Tables:
         *schema, table = parts
         self.name = name
         self._table = table
-        self._names = [Identifier(*schema, table + ending) for ending in PARTS]
-        self._more = {
-            "words": Identifier(f"{table}_words"),
-            "passage_words": Identifier(f"{table}_p_words"),
-            "passage_ids": Identifier(f"{table}_p_ids"),
-            "codes": Identifier(f"{table}_codes"),
-            "forget": Identifier(f"{table}_forget"),
-            "forget_function": Identifier(*schema, f"{table}_forget"),
-        }
+        ours = {name: f"{table}_{name}" for name in NAMES} | {"documents": table}
+        self._names = {name: Identifier(*schema, one) for name, one in ours.items()}
         # Quoted, the documents' first and the meta table second.
-        self.all = [name.as_string(None) for name in self._names]
+        self.all = [name.as_string(None) for name in self._names.values()]
+        others = INDEXES | {"codes": "_codes", "forget": "_forget"}
+        self._names |= {name: Identifier(table + ending) for name, ending in others.items()}
+        self._names["forget_function"] = Identifier(*schema, f"{table}_forget")
 
     def filter_index(self, ending: str) -> str:
         """Name an index for filters."""
@@ -130,26 +124,15 @@ class Tables:
 
     def sql(self, query: str, n_bits: int = 8, **more: Any) -> Composed:
         """Put the tables' names, and the type of codes, into a statement."""
-        names = dict(zip(NAMES, self._names, strict=True)) | self._more | more
         columns = SQL("id, text, labels, metadata::text, code")
-        return SQL(query).format(**names, columns=columns, bits=_bit_type(n_bits))
-
-    def search(self, name: str, vector: Vector | None, condition: str, n_bits: int) -> Composed:
-        """Give one of the `SEARCHES`, with a condition."""
-        query = SEARCHES[name].replace("CONDITION", condition)
-        return self.sql(query, distance=_distance(vector, n_bits))
-
-
-def take_turns(cursor: Any, tables: Tables) -> None:
-    """Wait until no other process makes this store, or gives it another model or index."""
-    cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (tables.name,))
+        return SQL(query).format(**self._names, **more, columns=columns, bits=_bit_type(n_bits))
 
 
 def _bit_type(n_bits: int) -> SQL:
     return SQL(f"bit({int(n_bits)})" if n_bits else "bit varying")  # which may be empty
 
 
-def _distance(vector: Vector | None, n_bits: int) -> Composed:
+def count_bits(vector: Vector | None, n_bits: int) -> Composed:
     """Give the number of differing bits; the code's parameter is inside."""
     bits = _bit_type(n_bits)
     if vector is None:

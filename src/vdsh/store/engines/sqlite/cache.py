@@ -6,11 +6,11 @@ says which state of which store it shows: index-ROW-SEQ-STORE.vdsh.
 
 import os
 import re
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
+from sqlite3 import Connection, Cursor
 from threading import Condition, Lock
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from vdsh.codes import Codes
 from vdsh.errors import FolderError, VdshError
 from vdsh.search import HammingIndex
-from vdsh.store.engine import CHANGED, ModelChangedError, check_model
+from vdsh.store.engine import ModelChangedError, check_model
 from vdsh.store.engines.sqlite.database import Database, read_meta
 from vdsh.store.engines.sqlite.seen import Seen
 from vdsh.store.engines.sqlite.words import Words
@@ -44,7 +44,7 @@ class State(NamedTuple):
         return self.row > than.row or self.seq > than.seq
 
 
-def current_state(connection: sqlite3.Connection) -> State:
+def current_state(connection: Connection) -> State:
     """Read the state of the store in two look-ups."""
     newest = dict(connection.execute("SELECT name, seq FROM sqlite_sequence").fetchall())
     state = State(newest.get("documents", 0), newest.get("tombstones", 0))
@@ -53,11 +53,11 @@ def current_state(connection: sqlite3.Connection) -> State:
     return state
 
 
-def _count(connection: sqlite3.Connection) -> int:
+def _count(connection: Connection) -> int:
     return int(connection.execute("SELECT COUNT(*) FROM documents").fetchone()[0])
 
 
-def _first_tombstone(connection: sqlite3.Connection) -> float:
+def _first_tombstone(connection: Connection) -> float:
     """Return the number of the oldest tombstone in the log, infinity where it is empty."""
     (first,) = connection.execute("SELECT MIN(seq) FROM tombstones").fetchone()
     return inf if first is None else int(first)
@@ -69,39 +69,19 @@ class IndexCache:
     It is brought up to date before each use. That waits until no other thread searches it, and
     who comes later waits too, so each search sees the state of its own transaction.
 
-    Parameters
-    ----------
-    file : Path
-        The SQLite file; index files lie beside it.
-    store : str
-        What tells this store from others, in hexadecimal digits.
-    words : Words, optional
-        Of the same documents before they got other codes.
-    device : str, default="cpu"
-        Where the index keeps its codes.
-
-    Attributes
-    ----------
-    index : HammingIndex or None
-        None until it is first needed.
-    words : Words
-        Which documents have which words.
+    Index files lie beside the SQLite `file`; `store` tells it from others, in hexadecimal digits.
+    `words`: of the same documents before they got other codes.
     """
 
     def __init__(
-        self,
-        file: Path,
-        n_bits: int,
-        store: str,
-        words: Words | None = None,
-        device: str = "cpu",
+        self, file: Path, n_bits: int, store: str, words: Words | None = None, device: str = "cpu"
     ) -> None:
         self.file = file
         self.folder = file.parent
         self.n_bytes = n_bits // 8
         self.store = store
         self.device = device
-        self.index: HammingIndex | None = None
+        self.index: HammingIndex | None = None  # until it is first needed
         self.words = words or Words()
         self._state = State(0, 0)
         self._seen = Seen()
@@ -112,7 +92,7 @@ class IndexCache:
 
     @contextmanager
     def showing(
-        self, connection: sqlite3.Connection, fingerprint: str | None = None
+        self, connection: Connection, fingerprint: str | None = None
     ) -> Iterator[HammingIndex]:
         """Give the index of the state that a transaction sees; it does not change meanwhile.
 
@@ -135,7 +115,7 @@ class IndexCache:
                 self._n_inside -= 1
                 self._left.notify_all()
 
-    def forget_tombstones(self, connection: sqlite3.Connection) -> None:
+    def forget_tombstones(self, connection: Connection) -> None:
         """Keep the log of tombstones no longer than indexes that are behind can need.
 
         One that takes over changes has seen at most half as many as it holds documents. Those are
@@ -149,7 +129,7 @@ class IndexCache:
         connection.execute("DELETE FROM tombstones WHERE seq <= ?", (newest - n_documents,))
         self._enough = n_documents + n_documents // 2
 
-    def save(self, connection: sqlite3.Connection) -> None:
+    def save(self, connection: Connection) -> None:
         """Write the index file where it lags behind, and remove older ones."""
         with self._entrance:
             self._check(connection)
@@ -169,7 +149,7 @@ class IndexCache:
         (self.folder / name).chmod(self.file.stat().st_mode & 0o777)
         self._remove_all_but(name)
 
-    def forget_newer(self, connection: sqlite3.Connection) -> None:
+    def forget_newer(self, connection: Connection) -> None:
         """Forget what shows a later state, as after an older database was put back."""
         with self._entrance:
             files, now = self._files(), current_state(connection)
@@ -181,14 +161,15 @@ class IndexCache:
                 with suppress(OSError):
                     file.unlink()
 
-    def _follow(self, connection: sqlite3.Connection) -> HammingIndex:
+    def _follow(self, connection: Connection) -> HammingIndex:
         """Bring the index to the state that a transaction sees, when nobody uses it."""
         now = current_state(connection)
         if not self.n_bytes:  # no model, no codes
             self.index, self._state = HammingIndex(np.zeros((0, 1), np.uint8), ids=[]), now
         if self.index is not None and now == self._state:
             return self.index
-        self._wait_until_empty()
+        with self._left:
+            self._left.wait_for(lambda: not self._n_inside)
         self._seen.forget()
         index, self.index = self.index, None  # forgotten if anything fails on the way
         if index is None:
@@ -198,31 +179,27 @@ class IndexCache:
         self.index, self._state = self._build(connection) if index is None else index, now
         return self.index
 
-    def _check(self, connection: sqlite3.Connection, fingerprint: str | None = None) -> None:
+    def _check(self, connection: Connection, fingerprint: str | None = None) -> None:
         """Raise where a transaction sees other codes than those of this cache."""
         facts = read_meta(connection)
         if facts.get("uuid") != self.store:
-            raise ModelChangedError(CHANGED)
+            raise ModelChangedError
         check_model(facts, fingerprint or facts["fingerprint"])
 
-    def _wait_until_empty(self) -> None:
-        with self._left:
-            self._left.wait_for(lambda: not self._n_inside)
-
-    def _open(self, connection: sqlite3.Connection, now: State) -> HammingIndex | None:
+    def _open(self, connection: Connection, now: State) -> HammingIndex | None:
         """Map the newest file that is good and bring it up to date, if there is one."""
         older = [(state, file) for state, file in self._files() if not state.is_newer(now)]
         for state, file in sorted(older, reverse=True):
             with suppress(VdshError):
                 index = HammingIndex.open(file, device=self.device)
                 fits = index.n_bits == 8 * self.n_bytes and index.is_numbered
-                if fits and self._catch_up(connection, index, state, now):
-                    if len(index) == _count(connection):
-                        return index
+                fits = fits and self._catch_up(connection, index, state, now)
+                if fits and len(index) == _count(connection):
+                    return index
         return None
 
     def _catch_up(
-        self, connection: sqlite3.Connection, index: HammingIndex, last: State, now: State
+        self, connection: Connection, index: HammingIndex, last: State, now: State
     ) -> bool:
         """Take over what has changed; return False where building anew is better."""
         if now == last:
@@ -242,13 +219,13 @@ class IndexCache:
             index.add(codes, ids=ids, numbers=numbers)
         return True
 
-    def _build(self, connection: sqlite3.Connection) -> HammingIndex:
+    def _build(self, connection: Connection) -> HammingIndex:
         # In the order of ids, so that the index need not sort them.
         rows = connection.execute("SELECT row, id, code FROM documents ORDER BY id")
         numbers, ids, codes = self._arrays(rows)
         return HammingIndex(codes, ids=ids, numbers=numbers, device=self.device)
 
-    def _arrays(self, rows: sqlite3.Cursor) -> tuple[NDArray[np.int64], list[str], Codes]:
+    def _arrays(self, rows: Cursor) -> tuple[NDArray[np.int64], list[str], Codes]:
         numbers: list[int] = []
         ids: list[str] = []
         parts = [np.zeros((0, self.n_bytes), np.uint8)]

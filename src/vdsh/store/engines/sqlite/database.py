@@ -2,14 +2,16 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from sqlite3 import Connection
+from time import monotonic, sleep
 from typing import Any
 
 from vdsh.errors import DamageError, EngineError, FolderError, InputError, WriteError
 from vdsh.model import Model
-from vdsh.store.engine import FORMAT, PARTS
+from vdsh.store.engine import FORMAT, PARTS, Progress
 from vdsh.store.engines.sqlite.schema import META, TABLES, is_ours, read_schema
 from vdsh.store.engines.sqlite.where import has_label, json_kind, json_value
 from vdsh.store.engines.sqlite.words import create_words
@@ -17,39 +19,24 @@ from vdsh.store.model import to_pieces
 
 FILE = PARTS[0]
 MODES = {"write": "mode=rwc", "read": "mode=ro", "frozen": "mode=ro&immutable=1"}
-
+TURN, PAUSE = 1.0, 0.12  # seconds of work before others may write, and for them to do so
 ADD_MODEL = "INSERT OR IGNORE INTO models VALUES (?, ?, ?, ?)"
 
 
 class Database:
     """The SQLite file of a store, which is made by `create` where it is not there.
 
-    Parameters
-    ----------
-    folder : Path
-        Its absolute path.
-    shown : str
-        The folder, for people.
-    wait : float
-        Seconds to wait for another writer.
-
-    Attributes
-    ----------
-    file : Path
-        Its absolute path.
-    identity : tuple of int, or None
-        What tells the file that is open from another one at the same path.
-    read_only : bool
-        Whether folder or file cannot be written to.
+    `folder` is an absolute path, `shown` the folder for people; `wait`: seconds to wait for
+    another writer.
     """
 
     def __init__(self, folder: Path, shown: str, *, wait: float) -> None:
         self.shown = Path(shown)
         self.file = folder / FILE
-        self.identity: tuple[int, int] | None = None
-        self.read_only = False
+        self.identity: tuple[int, int] | None = None  # of the file that is open
+        self.read_only = False  # whether folder or file cannot be written to
         self._wait = wait
-        self._connection: sqlite3.Connection | None = None
+        self._connection: Connection | None = None
         self._size = self._compacted = 0  # bytes of the file, when it was last looked at
         if self.file.is_file():
             self._open()
@@ -87,13 +74,13 @@ class Database:
         return self.meta()
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
+    def reading(self) -> Iterator[Connection]:
         """See one state of the store, whatever others write meanwhile."""
         with self._transaction("BEGIN") as connection:
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self) -> Iterator[Connection]:
         """Commit all that is written inside, or nothing."""
         if self.read_only:
             raise WriteError(f"'{self.shown}' is read-only. Copy the store to change it.")
@@ -101,6 +88,42 @@ class Database:
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
         self._check_place()  # or what was written just now went with it
+
+    def work_off(self, step: Callable[[Connection], int], progress: Progress | None) -> None:
+        """Take a step in each transaction until it returns that nothing is left to do.
+
+        After a second others may write: they look ten times a second.
+        """
+        n_left = total = 1
+        begin = monotonic()
+        while n_left:
+            with self.writing() as connection:
+                n_left = step(connection)
+            total = max(total, n_left)
+            if progress is not None:
+                progress(total - n_left, total)
+            if n_left and monotonic() > begin + TURN:
+                sleep(PAUSE)
+                begin = monotonic()
+
+    def remembered(self, prefix: str) -> dict[str, str]:
+        """See `vdsh.store.engine.KeyValues`."""
+        query = "SELECT substr(key, ?), value FROM key_values WHERE key > ? AND key < ?"
+        with self.reading() as connection:
+            # "0" follows the slash.
+            found = connection.execute(query, (len(prefix) + 1, prefix, f"{prefix[:-1]}0"))
+            return dict(found.fetchall())
+
+    def remember(self, prefix: str, values: Mapping[str, str]) -> None:
+        """See there."""
+        rows = [(prefix + key, value) for key, value in values.items()]
+        with self.writing() as connection:
+            connection.executemany("INSERT OR REPLACE INTO key_values VALUES (?, ?)", rows)
+
+    def forget(self, keys: Sequence[str]) -> None:
+        """See there."""
+        with self.writing() as connection:
+            connection.executemany("DELETE FROM key_values WHERE key = ?", [(key,) for key in keys])
 
     def vacuum(self) -> None:
         """Write the file anew without the space of what was deleted."""
@@ -148,7 +171,7 @@ class Database:
             self._connection.close()
             self._connection = None
 
-    def _open(self) -> sqlite3.Connection:
+    def _open(self) -> Connection:
         there = self.file.exists()
         writable = os.access(self.file.parent, os.W_OK) and (
             not there or os.access(self.file, os.W_OK)
@@ -172,21 +195,24 @@ class Database:
             raise FolderError(f"'{self.shown / FILE}' is damaged. Restore a copy.") from error
 
     def _check_place(self) -> None:
-        if self.identity == _identity(self.file) and self._is_cut():
-            raise FolderError(
-                f"'{self.shown / FILE}' was cut short while it was open, so nothing is written. "
-                "Restore a copy."
-            )
-        if not self.is_in_place():
+        if self.identity != _identity(self.file):
             raise WriteError(
                 f"'{self.shown}' was removed or replaced since it was opened, so nothing is "
                 "written. Open it again."
             )
+        if self._is_cut():
+            raise FolderError(
+                f"'{self.shown / FILE}' was cut short while it was open, so nothing is written. "
+                "Restore a copy."
+            )
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, begin: str) -> Iterator[Connection]:
         connection = self._connection
         assert connection is not None, "a store that is not open is not asked"
+        if connection.in_transaction:  # calls come one at a time: it is the caller's
+            yield connection
+            return
         with self._explained():
             connection.execute(begin)
             try:
@@ -196,7 +222,7 @@ class Database:
                 if connection.in_transaction:  # SQLite may have rolled back by itself
                     connection.execute("ROLLBACK")
 
-    def _connect(self, mode: str) -> sqlite3.Connection:
+    def _connect(self, mode: str) -> Connection:
         uri = f"{self.file.as_uri()}?{MODES[mode]}"
         connection = sqlite3.connect(
             uri, uri=True, timeout=self._wait, isolation_level=None, check_same_thread=False
@@ -212,7 +238,7 @@ class Database:
             raise
         return connection
 
-    def _connect_for_reading(self) -> sqlite3.Connection:
+    def _connect_for_reading(self) -> Connection:
         connection = self._connect("read")
         try:
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
@@ -259,34 +285,7 @@ class Database:
         )
 
 
-class KeyValues:
-    """See `vdsh.store.engine.KeyValues`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def under(self, prefix: str) -> dict[str, str]:
-        """Read all values under a prefix."""
-        query = "SELECT substr(key, ?), value FROM key_values WHERE key > ? AND key < ?"
-        with self._database.reading() as connection:
-            # "0" follows the slash.
-            given = (len(prefix) + 1, prefix, f"{prefix[:-1]}0")
-            return dict(connection.execute(query, given).fetchall())
-
-    def write(self, prefix: str, values: Mapping[str, str]) -> None:
-        """Write values in one transaction."""
-        rows = [(prefix + key, value) for key, value in values.items()]
-        with self._database.writing() as connection:
-            connection.executemany("INSERT OR REPLACE INTO key_values VALUES (?, ?)", rows)
-
-    def remove(self, keys: Sequence[str]) -> None:
-        """Remove values in one transaction."""
-        with self._database.writing() as connection:
-            rows = [(key,) for key in keys]
-            connection.executemany("DELETE FROM key_values WHERE key = ?", rows)
-
-
-def read_meta(connection: sqlite3.Connection) -> dict[str, Any]:
+def read_meta(connection: Connection) -> dict[str, Any]:
     """Read what the store says about itself, as a transaction sees it."""
     return dict(connection.execute("SELECT key, value FROM meta LIMIT 100").fetchall())
 

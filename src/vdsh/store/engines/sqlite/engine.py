@@ -1,33 +1,26 @@
-"""SQLite as an engine: a folder with the database and the index file."""
+"""SQLite as an engine: a folder with the database and the index file.
+
+What each method does is said in `Engine`.
+"""
+# ruff: noqa: D102
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from sqlite3 import Connection
-from time import monotonic, sleep
 from typing import Any
 
 from vdsh.errors import FolderError, VdshError, WriteError
 from vdsh.model import Model
 from vdsh.model.health import sample
 from vdsh.store.engine import NEAREST, Engine, Progress, check_model, no_store
-from vdsh.store.engines.sqlite import filters
+from vdsh.store.engines.sqlite import filters, words
 from vdsh.store.engines.sqlite.cache import IndexCache, current_state, share_cache
-from vdsh.store.engines.sqlite.database import Database, KeyValues, read_meta
+from vdsh.store.engines.sqlite.database import Database, read_meta
 from vdsh.store.engines.sqlite.maintenance import Maintenance, holds_store
 from vdsh.store.engines.sqlite.models import Models
 from vdsh.store.engines.sqlite.relevant import find_candidates, fitting
 from vdsh.store.engines.sqlite.snapshot import Snapshot, to_found
-from vdsh.store.engines.sqlite.words import (
-    Words,
-    add_words,
-    begin_anew,
-    create_words,
-    index_pending,
-    language_of,
-    pending,
-    remove_words,
-)
 from vdsh.store.hits import Choose, Found, ParsedQuery
 from vdsh.store.ranking import ByRelevance
 from vdsh.store.rows import COLUMNS, Rows, read_labels, searched_text
@@ -37,7 +30,6 @@ from vdsh.words import DamagedWordsError, Segment, WordQuery
 
 ALL_WORDS = "all words (BM25)"
 DAMAGED_WORDS = f"damaged: the next search makes them anew, or re-orders the {NEAREST:,} nearest"
-TURN, PAUSE = 1.0, 0.12  # seconds after which others may write: they look ten times a second
 INSERT = f"INSERT INTO documents({COLUMNS}) VALUES (?, ?, ?, ?, ?)"
 
 
@@ -58,19 +50,17 @@ class Sqlite(Engine):
         self._may_create = may_create
         self._device = device
         self._cache: IndexCache | None = None
-        self._words: Words | None = None  # stay when codes change
+        self._words: words.Words | None = None  # stay when codes change
         self._known_fields: set[str] = set()
         self._language: Language | None = None  # of the words, once it is known
         self._codes = ""  # which codes the cache is of: `switch` gives the store others
-        self._database = Database(folder, shown, wait=wait)
+        self._database = self.values = Database(folder, shown, wait=wait)
         self.read_only = self._database.read_only
         self.models = Models(self._database)
-        self.values = KeyValues(self._database)
         self.filters = filters.FilterIndexes(self._database)
         self.maintenance = Maintenance(self._database, self._need_cache)
 
     def meta(self) -> dict[str, str]:
-        """Return what the store says about itself; an empty dict where it is not made yet."""
         meta = self._database.meta()
         if not meta and not self._may_create:
             raise FolderError(
@@ -80,7 +70,6 @@ class Sqlite(Engine):
         return self._note(meta)
 
     def create(self, meta: Mapping[str, str], model: Model) -> dict[str, str]:
-        """Make the tables, with the model in them."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -88,55 +77,48 @@ class Sqlite(Engine):
         return self._note(self._database.create(meta, model))
 
     def fields(self) -> set[str]:
-        """Return the names of all metadata fields."""
         query = "SELECT name FROM fields WHERE typeof(name) = 'text'"
         return {name for (name,) in self._ask(query)}
 
     def labels(self) -> list[str]:
-        """Return all labels, in order."""
         rows = self._ask("SELECT DISTINCT labels FROM documents")
         return sorted({label for (labels,) in rows for label in read_labels(labels) or ()})
 
     def write(self, rows: Rows) -> None:
-        """Write rows and the names of their fields in one transaction."""
         new = rows.fields - self._known_fields
         texts = [searched_text(one.id, one.text, one.metadata) for one in rows.documents]
         spoken = self._language
-        words = Segment.of(texts, spoken) if spoken else None  # or it is settled first
+        segment = Segment.of(texts, spoken) if spoken else None  # or it is settled first
         with self._changing() as connection:
             check_model(read_meta(connection), rows.fingerprint, rows.n_bytes)
             _delete(connection, [row[0] for row in rows.rows])
             connection.executemany(INSERT, rows.rows)
             if rows.rows:  # their rows follow each other, up to the newest
                 first = current_state(connection).row - len(rows.rows) + 1
-                self._language = language_of(connection, texts)
-                if words is None or self._language is not spoken:
-                    words = Segment.of(texts, self._language)
-                add_words(connection, words._replace(first=first))
+                self._language = words.language_of(connection, texts)
+                if segment is None or self._language is not spoken:
+                    segment = Segment.of(texts, self._language)
+                words.add_words(connection, segment._replace(first=first))
                 filters.add_entries(connection, first, first + len(rows.rows) - 1)
             names = [(name,) for name in sorted(new)]
             connection.executemany("INSERT OR IGNORE INTO fields VALUES (?)", names)
         self._known_fields |= new
 
     def remove(self, ids: Sequence[str]) -> int:
-        """Delete documents; return how many were there."""
         with self._changing() as connection:
             return _delete(connection, ids)
 
     def look_up(self, ids: Sequence[str]) -> list[Found]:
-        """Return the documents of some ids."""
         with self._database.reading() as connection:
             return Snapshot(connection).look_up(ids)
 
     def count(self, where: Tree | None) -> int:
-        """Count documents."""
         with self._database.reading() as connection:
             return Snapshot(connection, where).count()
 
     def nearest(
         self, query: ParsedQuery, n: int, where: Tree | None, choose: Choose | None = None
     ) -> list[Found]:
-        """Return the n nearest documents, ties by id, or those that are chosen of them."""
         cache = self._need_cache()
         with self._database.reading() as connection:
             snapshot = Snapshot(connection, where)
@@ -166,19 +148,10 @@ class Sqlite(Engine):
         """Make a damaged word index anew, unless another process was faster; say whether it is."""
         if self.read_only:
             return False
-        n_left, begin = 0, monotonic()
         with suppress(WriteError):  # another process writes all the time, or the disk is full
             with self._database.writing() as connection:
-                left = begin_anew(connection)
-            while left.n_left:
-                with self._database.writing() as connection:
-                    left = index_pending(connection)
-                n_left = max(n_left, left.n_left)
-                if progress is not None:
-                    progress(n_left - left.n_left, n_left)
-                if left.n_left and monotonic() > begin + TURN:
-                    sleep(PAUSE)
-                    begin = monotonic()
+                words.begin_anew(connection)
+            self._database.work_off(words.index_pending, progress)
             return True
         return False
 
@@ -187,9 +160,9 @@ class Sqlite(Engine):
         with self._database.reading() as connection:
             snapshot = Snapshot(connection, where)
             with cache.showing(connection, ranking.query.fingerprint) as index:
-                words = cache.words.showing(connection)
-                self._language = words.language
-                numbers, pool, matches = find_candidates(snapshot, index, words, ranking)
+                word_index = cache.words.showing(connection)
+                self._language = word_index.language
+                numbers, pool, matches = find_candidates(snapshot, index, word_index, ranking)
             chosen = ranking.choose(pool)
             numbers = numbers[[place for place, *_ in chosen]]
             spans = map(tuple, matches.spans_of(numbers).tolist())
@@ -200,7 +173,6 @@ class Sqlite(Engine):
             return found
 
     def language(self) -> Language:
-        """Return the language of the words, which the first documents settle."""
         return self._language or super().language()
 
     def within(
@@ -211,7 +183,6 @@ class Sqlite(Engine):
         limit: int | None = None,
         words: WordQuery | None = None,
     ) -> tuple[list[Found], int]:
-        """Find the documents within a radius, nearest first, ties by id."""
         cache = self._need_cache()
         with self._database.reading() as connection:
             snapshot, index_of_words = Snapshot(connection, where), None
@@ -224,17 +195,14 @@ class Sqlite(Engine):
             return snapshot.fetch(pairs[:limit]), len(pairs)
 
     def page(self, after: str, size: int, of: str | None = None) -> list[Found]:
-        """Return the documents with the lowest ids above `after`."""
         query = f"SELECT {COLUMNS} FROM documents WHERE id > ? ORDER BY id LIMIT ?"
         return [to_found(row) for row in self._ask(query, after, size, of=of)]
 
     def code_page(self, after: str, size: int, of: str | None = None) -> list[tuple[str, bytes]]:
-        """Return the lowest ids above `after` with their codes."""
         query = "SELECT id, code FROM documents WHERE id > ? ORDER BY id LIMIT ?"
         return self._ask(query, after, size, of=of)
 
     def written(self, n: int) -> list[Found]:
-        """Return the n documents that were written last."""
         query = f"SELECT {COLUMNS} FROM documents ORDER BY row DESC LIMIT ?"
         return [to_found(row) for row in self._ask(query, n)]
 
@@ -251,12 +219,11 @@ class Sqlite(Engine):
         return [found[i] for i in sample(len(found), n)]
 
     def facts(self) -> dict[str, Any]:
-        """Say how words are looked for, and how many bytes there are."""
         with self._database.reading() as connection:
-            left = pending(connection)
-        words = DAMAGED_WORDS if left is None or left.n_left else ALL_WORDS
+            left = words.pending(connection)
+        how = DAMAGED_WORDS if left is None or left.n_left else ALL_WORDS
         files = [file for file in self._folder.rglob("*") if file.is_file()]
-        return {"words": words, "bytes": sum(file.stat().st_size for file in files)}
+        return {"words": how, "bytes": sum(file.stat().st_size for file in files)}
 
     def compact(self) -> None:
         """Write the database anew without the space of what was deleted; old models go too."""
@@ -266,7 +233,6 @@ class Sqlite(Engine):
         self._database.vacuum()
 
     def interrupt(self) -> None:
-        """Make a statement that another thread runs give up."""
         self._database.interrupt()
 
     def close(self) -> None:
@@ -289,8 +255,8 @@ class Sqlite(Engine):
     def _changing(self) -> Iterator[Connection]:
         cache = self._need_cache()
         with self._database.writing() as connection:
-            if pending(connection) is None:
-                create_words(connection)
+            if words.pending(connection) is None:
+                words.create_words(connection)
             yield connection
             cache.forget_tombstones(connection)
 
@@ -306,8 +272,8 @@ class Sqlite(Engine):
         """Return the index cache of the codes that the store had when it was last looked at."""
         if self._cache is None:
             facts = self._note(self._database.meta())
-            words, n_bits = self._words, int(facts["n_bits"])
-            self._cache = share_cache(self._database, n_bits, self._codes, words, self._device)
+            known = int(facts["n_bits"]), self._codes, self._words, self._device
+            self._cache = share_cache(self._database, *known)
         return self._cache
 
 
@@ -318,7 +284,7 @@ def _delete(connection: Connection, ids: Sequence[str]) -> int:
     n_removed = connection.execute(note, ids).rowcount
     if n_removed:
         rows = [row for (row,) in connection.execute(f"SELECT row {these}", ids)]
-        remove_words(connection, rows)
+        words.remove_words(connection, rows)
         filters.remove_entries(connection, rows)
         connection.execute(f"DELETE {these}", ids)
     return n_removed

@@ -7,12 +7,11 @@ have. `last` is the newest row with entries. Where documents are newer, written 
 knows nothing of this, the index is not used until it has caught up.
 """
 
-import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from functools import reduce
-from time import sleep
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from functools import partial, reduce
+from sqlite3 import Connection, OperationalError
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,14 +20,14 @@ from numpy.typing import NDArray
 from vdsh.errors import InputError, WriteError
 from vdsh.store.engine import Progress
 from vdsh.store.engines.sqlite.database import Database
-from vdsh.store.engines.sqlite.schema import FILTERS
+from vdsh.store.engines.sqlite.schema import FILTERS, make_anew
 from vdsh.store.engines.sqlite.where import Sql, is_plain, json_path, to_sqlite
+from vdsh.store.engines.sqlite.words import begun_anew
 from vdsh.store.filters import LONGEST, MOST, WORTH, fields_of
 from vdsh.store.where import ORDERS, All, Compare, Some, Tree, kind_of
 
 NUL = "x'00'"
 BATCH = 100_000  # rows that are indexed in a transaction
-PAUSE = 0.12  # seconds between two of them: others, who look ten times a second, may write
 # What a metadata field and labels have, of some documents.
 _FIELD = f"""
 SELECT row, CASE instr(metadata, '\\u0000') WHEN 0 THEN json_extract(metadata, ?) ELSE {NUL} END
@@ -51,9 +50,9 @@ class Field(NamedTuple):
     last: int
 
 
-def list_fields(connection: sqlite3.Connection) -> list[Field]:
+def list_fields(connection: Connection) -> list[Field]:
     """List the fields that have entries; none where there is no index, or it is not ours."""
-    with suppress(sqlite3.OperationalError):
+    with suppress(OperationalError):
         connection.execute("SELECT field, value, row FROM filters LIMIT 0")
         rows = connection.execute("SELECT field, name, last FROM filter_fields ORDER BY field")
         fields = [Field(*row) for row in rows]
@@ -62,7 +61,7 @@ def list_fields(connection: sqlite3.Connection) -> list[Field]:
     return []
 
 
-def usable_fields(connection: sqlite3.Connection) -> dict[str, int]:
+def usable_fields(connection: Connection) -> dict[str, int]:
     """Give the numbers of the fields by name, of those that have entries of all documents."""
     fields = list_fields(connection)
     newest = _newest(connection) if fields else 0
@@ -96,47 +95,38 @@ class FilterIndexes:
                     f"The field {name!r} cannot have an index: its name has a quote, a backslash "
                     "or a control character, or is empty. Filters on it read all documents."
                 )
-        n_left = total = 1
-        while n_left:
-            with self._database.writing() as connection:
-                n_left = _catch_up(connection, fields)
-            total = max(total, n_left)
-            if progress is not None:
-                progress(total - n_left, total)
-            if n_left:
-                sleep(PAUSE)
+        self._database.work_off(partial(_catch_up, names=fields), progress)
 
 
-def add_entries(connection: sqlite3.Connection, first: int, last: int) -> None:
+def add_entries(connection: Connection, first: int, last: int) -> None:
     """Add entries of documents that were just written, to fields that have all before them."""
-    with _forgotten_when_damaged(connection):
+    with begun_anew(connection, _forget):
         between = "SELECT 1 FROM documents WHERE row > ? AND row < ? LIMIT 1"
         for field in list_fields(connection):
             if not connection.execute(between, (field.last, first)).fetchone():
                 _add(connection, field, last)
 
 
-def remove_entries(connection: sqlite3.Connection, rows: Sequence[int]) -> None:
+def remove_entries(connection: Connection, rows: Sequence[int]) -> None:
     """Remove the entries of documents that are deleted next."""
     these = f"documents.row IN ({', '.join(map(str, rows))})"
-    with _forgotten_when_damaged(connection):
+    with begun_anew(connection, _forget):
         for field in list_fields(connection):
             query, parameters = _entries(field, these)
             delete = f"DELETE FROM filters WHERE (field, value, row) IN ({query})"
             connection.execute(delete, parameters)
 
 
-def index_anew(connection: sqlite3.Connection) -> None:
+def index_anew(connection: Connection) -> None:
     """Make all entries anew."""
-    with _forgotten_when_damaged(connection):
-        if list_fields(connection):
-            connection.execute("UPDATE filter_fields SET last = 0")
+    with begun_anew(connection, _forget):
+        if fields := list_fields(connection):
             connection.execute("DELETE FROM filters")
-        for field in list_fields(connection):
-            _add(connection, field, _newest(connection))
+        for field in fields:
+            _add(connection, field._replace(last=0), _newest(connection))
 
 
-def missing_entries(connection: sqlite3.Connection) -> bool:
+def missing_entries(connection: Connection) -> bool:
     """Say whether a document lacks an entry in a field that has them all."""
     usable = usable_fields(connection)
     for field in list_fields(connection):
@@ -147,12 +137,10 @@ def missing_entries(connection: sqlite3.Connection) -> bool:
     return False
 
 
-def _catch_up(connection: sqlite3.Connection, names: Collection[str]) -> int:
+def _catch_up(connection: Connection, names: Collection[str]) -> int:
     """Index some documents for the first field that lacks some; return how many rows are left."""
     if not list_fields(connection):
-        _drop(connection)
-        for statement in FILTERS:
-            connection.execute(statement)
+        _forget(connection)
     new = "INSERT OR IGNORE INTO filter_fields(name, last) VALUES (?, 0)"
     connection.executemany(new, [(name,) for name in names])
     newest = _newest(connection)
@@ -165,7 +153,7 @@ def _catch_up(connection: sqlite3.Connection, names: Collection[str]) -> int:
     return n_left
 
 
-def _add(connection: sqlite3.Connection, field: Field, last: int) -> None:
+def _add(connection: Connection, field: Field, last: int) -> None:
     """Add entries of the documents up to a row."""
     query, parameters = _entries(field, f"documents.row BETWEEN {field.last + 1} AND {last}")
     add = f"INSERT OR IGNORE INTO filters {query} ORDER BY cut, row"
@@ -181,31 +169,20 @@ def _entries(field: Field, these: str) -> tuple[str, tuple[int, str]]:
     return _ENTRIES.replace("VALUES_OF", values), (field.number, key)
 
 
-def _newest(connection: sqlite3.Connection) -> int:
+def _newest(connection: Connection) -> int:
     (newest,) = connection.execute("SELECT IFNULL(MAX(row), 0) FROM documents").fetchone()
     return int(newest)
 
 
-@contextmanager
-def _forgotten_when_damaged(connection: sqlite3.Connection) -> Iterator[None]:
-    """Drop the tables where they turn out not to be ours; the next filter makes them again."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if getattr(error, "sqlite_errorname", "") != "SQLITE_ERROR":
-            raise
-        _drop(connection)
-
-
-def _drop(connection: sqlite3.Connection) -> None:
-    for table in ("filter_fields", "filters"):
-        connection.execute(f"DROP TABLE IF EXISTS {table}")
+def _forget(connection: Connection) -> None:
+    """Make the tables anew; the next filter fills them."""
+    make_anew(connection, FILTERS)
 
 
 class Narrowing:
     """Finds rows by entries, as a transaction sees them."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._fields = usable_fields(connection)
 
@@ -217,7 +194,7 @@ class Narrowing:
         match tree:
             case All(parts):
                 told = [rows for rows in self._parts(parts, most) if rows is not None]
-                return reduce(_in_both, told) if told else None
+                return reduce(partial(np.intersect1d, assume_unique=True), told) if told else None
             case Some(parts):
                 told = [rows for part in parts if (rows := self.rows(part, most)) is not None]
                 return _in_order([], *told) if len(told) == len(parts) else None
@@ -229,7 +206,10 @@ class Narrowing:
             case Compare(field, operator, values) if field in self._fields:
                 if operator in ORDERS:
                     return self._between(field, [tree], most)
-                return None if None in values else self._equal(field, values, most)
+                if None in values:
+                    return None
+                keys = [_key(one) for one in values if field != "labels" or isinstance(one, str)]
+                return self._entries(field, Sql(f"value IN ({_marks(keys)})", tuple(keys)), most)
             case _:
                 return None
 
@@ -243,10 +223,6 @@ class Narrowing:
                 yield self.rows(part, most)
         for (field, _), tests in ranges.items():
             yield self._between(field, tests, most)
-
-    def _equal(self, field: str, values: Sequence[Any], most: int) -> Numbers | None:
-        keys = [_key(value) for value in values if field != "labels" or isinstance(value, str)]
-        return self._entries(field, Sql(f"value IN ({_marks(keys)})", tuple(keys)), most)
 
     def _between(self, field: str, tests: Sequence[Compare], most: int) -> Numbers | None:
         """Find what is between bounds of one kind; numbers come before texts, texts before NUL."""
@@ -288,8 +264,3 @@ def _marks(values: Sequence[Any]) -> str:
 
 def _in_order(*rows: Sequence[int] | Numbers) -> Numbers:
     return np.unique(np.concatenate([np.asarray(some, np.int64) for some in rows]))
-
-
-def _in_both(some: Numbers, others: Numbers) -> Numbers:
-    both: Numbers = np.intersect1d(some, others, assume_unique=True)
-    return both

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ class Maintenance:
                 shutil.copyfile(beside, folder / name)
 
 
-def _index_problems(connection: sqlite3.Connection, index: HammingIndex) -> Iterator[str]:
+def _index_problems(connection: Connection, index: HammingIndex) -> Iterator[str]:
     ids = [id for (id,) in connection.execute("SELECT id FROM documents ORDER BY id")]
     some = ids[:: max(1, len(ids) // SAMPLE)]
     marks = ", ".join("?" * len(some))

@@ -3,21 +3,20 @@
 New codes lie in a table of their own, by row. A document that is written meanwhile gets a new row,
 so whatever has no new code is left to do. One transaction puts all of them in place.
 """
+# ruff: noqa: D102
 
-import sqlite3
-import uuid
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
+from sqlite3 import Connection
 
 from vdsh.codes import Codes
 from vdsh.errors import VdshError
 from vdsh.model import Model
+from vdsh.store import reindex
 from vdsh.store.engine import check_model
 from vdsh.store.engines.sqlite.cache import IndexCache
 from vdsh.store.engines.sqlite.database import ADD_MODEL, Database, read_meta
 from vdsh.store.model import from_pieces, to_pieces
-from vdsh.store.reindex import NEXT, PREVIOUS, Unencoded, check_begun, check_own, encode_rest
 
 LEFT = """
 SELECT row, text FROM documents WHERE row > ?
@@ -29,102 +28,75 @@ UPDATE documents SET code = (SELECT code FROM next_codes WHERE next_codes.row = 
 """
 
 
-class Models:
+class Models(reindex.Models):
     """See `vdsh.store.reindex.Models`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._shown = str(database.shown)
+        self.shown = str(database.shown)
 
     def load(self, fingerprint: str) -> Model:
-        """Load a model by its fingerprint; raise where the store has another one by now."""
         query = "SELECT rowid, file FROM models WHERE fingerprint = ? ORDER BY file, piece"
         with self._database.reading() as connection:
             rows = connection.execute(query, (fingerprint,)).fetchall()
             if not rows:
                 check_model(read_meta(connection), fingerprint)
             pieces = [(str(file), _read(connection, row)) for row, file in rows]
-        return from_pieces(pieces, fingerprint, self._shown)
+        return from_pieces(pieces, fingerprint, self.shown)
 
     def begin(self, model: Model, *, restart: bool) -> None:
-        """Keep a model beside the store's own."""
         with self._database.writing() as connection:
-            begin(connection, model, self._shown, restart=restart)
+            begun = read_meta(connection).get(reindex.NEXT)
+            self.check_begun(begun, model.fingerprint, restart=restart)
+            if begun != model.fingerprint:
+                connection.execute("DELETE FROM next_codes")
+                connection.executemany(ADD_MODEL, to_pieces(model))
+                _set(connection, **{reindex.NEXT: model.fingerprint})
 
-    def unencoded(self, fingerprint: str, after: int | None, size: int) -> list[Unencoded]:
-        """Return the next documents without a new code, behind a row."""
+    def unencoded(self, fingerprint: str, after: int | None, size: int) -> list[reindex.Unencoded]:
         with self._database.reading() as connection:
-            return _unencoded(connection, after, size)
+            rows = connection.execute(LEFT, (-(2**63) if after is None else after, size))
+            return [reindex.Unencoded(row, str(text)) for row, text in rows]
 
-    def put_codes(self, fingerprint: str, batch: Sequence[Unencoded], codes: Codes) -> None:
-        """Write new codes."""
+    def put_codes(self, fingerprint: str, batch: Sequence[reindex.Unencoded], codes: Codes) -> None:
+        """Write new codes; the text of a row never changes."""
+        pairs = zip([one.key for one in batch], map(bytes, codes), strict=True)
         with self._database.writing() as connection:
-            put_codes(connection, fingerprint, self._shown, batch, codes)
+            self.check_own(read_meta(connection).get(reindex.NEXT), fingerprint)
+            connection.executemany("INSERT OR REPLACE INTO next_codes VALUES (?, ?)", pairs)
 
     def switch(self, model: Model) -> int:
         """Encode what is left, and put all new codes in place in one transaction."""
-        name, shown = model.fingerprint, self._shown
+        name = model.fingerprint
         with self._database.writing() as connection:
-            n_left = encode_rest(
-                model,
-                partial(_unencoded, connection),
-                partial(put_codes, connection, name, shown),
-            )
+            n_left = self.encode_rest(model)
             facts = read_meta(connection)
-            check_own(shown, facts.get(NEXT), name)
+            self.check_own(facts.get(reindex.NEXT), name)
             connection.execute(SWITCH)
             connection.execute("DELETE FROM next_codes")
-            store = uuid.uuid4().hex  # indexes of the old codes do not fit it
-            new = {"uuid": store, "fingerprint": name, "n_bits": str(model.n_bits)}
-            _set(connection, **new, **{PREVIOUS: facts["fingerprint"]})
-            connection.execute("DELETE FROM meta WHERE key = ?", (NEXT,))
+            new = reindex.switched(facts, model)
+            _set(connection, **new)
+            connection.execute("DELETE FROM meta WHERE key = ?", (reindex.NEXT,))
             # Or every reader would have to make the index of the new codes; it may fail.
             with suppress(VdshError, OSError):
-                IndexCache(self._database.file, model.n_bits, store).save(connection)
+                IndexCache(self._database.file, model.n_bits, new["uuid"]).save(connection)
         return n_left
 
     def forget(self) -> None:
-        """Remove models that the store does not use, and codes that were never finished."""
         with self._database.writing() as connection:
             used = read_meta(connection)["fingerprint"]
             connection.execute("DELETE FROM models WHERE fingerprint <> ?", (used,))
             connection.execute("DELETE FROM next_codes")
-            connection.execute("DELETE FROM meta WHERE key IN (?, ?)", (NEXT, PREVIOUS))
+            connection.execute(
+                "DELETE FROM meta WHERE key IN (?, ?)", (reindex.NEXT, reindex.PREVIOUS)
+            )
 
 
-def begin(connection: sqlite3.Connection, model: Model, shown: str, *, restart: bool) -> None:
-    """Keep a model beside the store's own."""
-    begun = read_meta(connection).get(NEXT)
-    check_begun(shown, begun, model.fingerprint, restart=restart)
-    if begun != model.fingerprint:
-        connection.execute("DELETE FROM next_codes")
-        connection.executemany(ADD_MODEL, to_pieces(model))
-        _set(connection, **{NEXT: model.fingerprint})
-
-
-def put_codes(
-    connection: sqlite3.Connection,
-    fingerprint: str,
-    shown: str,
-    batch: Sequence[Unencoded],
-    codes: Codes,
-) -> None:
-    """Write new codes; the text of a row never changes."""
-    check_own(shown, read_meta(connection).get(NEXT), fingerprint)
-    pairs = zip([one.key for one in batch], map(bytes, codes), strict=True)
-    connection.executemany("INSERT OR REPLACE INTO next_codes VALUES (?, ?)", pairs)
-
-
-def _unencoded(connection: sqlite3.Connection, after: int | None, size: int) -> list[Unencoded]:
-    rows = connection.execute(LEFT, (-(2**63) if after is None else after, size))
-    return [Unencoded(row, str(text)) for row, text in rows]
-
-
-def _read(connection: sqlite3.Connection, row: int) -> bytes:
+def _read(connection: Connection, row: int) -> bytes:
     """Read a piece of a model; a query would copy it once more, which a search would notice."""
     with connection.blobopen("models", "data", row, readonly=True) as blob:
         return blob.read()
 
 
-def _set(connection: sqlite3.Connection, **values: str) -> None:
+def _set(connection: Connection, **values: str) -> None:
     connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())

@@ -1,6 +1,7 @@
 """The tables of a store in a folder, word for word; a file with any other is refused."""
 
-import sqlite3
+from collections.abc import Sequence
+from sqlite3 import Connection
 
 # A document that is replaced gets a new row, and the old row is noted among the tombstones. So an
 # index that knows the last row and tombstone it has seen can ask for what came after them. Old
@@ -34,10 +35,18 @@ MOST = 100  # things in a schema: ours has a fifth of that
 LONGEST = 1000  # characters of a statement
 
 
-def read_schema(connection: sqlite3.Connection) -> set[str]:
+def read_schema(connection: Connection) -> set[str]:
     """Read what tables, views, triggers and indexes there are; those of keys are left out."""
     query = "SELECT substr(sql, 1, ?) FROM sqlite_master WHERE sql IS NOT NULL LIMIT ?"
     return {sql for (sql,) in connection.execute(query, (LONGEST, MOST))}
+
+
+def make_anew(connection: Connection, statements: Sequence[str]) -> None:
+    """Make tables in the place of those that are there."""
+    for statement in statements:
+        name = statement.removeprefix("CREATE TABLE ").partition("(")[0]
+        connection.execute(f"DROP TABLE IF EXISTS {name}")
+        connection.execute(statement)
 
 
 def is_ours(found: set[str]) -> bool:

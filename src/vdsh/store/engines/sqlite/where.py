@@ -38,12 +38,20 @@ def to_sql(tree: Tree) -> Sql:
         case Some(parts):
             return _join(" OR ", [to_sql(part) for part in parts])
         case Not(part):
-            return _negate(to_sql(part))
+            text, parameters = to_sql(part)
+            return Sql(f"NOT ({text})", parameters)
+        case IsThere("id"):
+            return ALWAYS
+        case IsThere("labels"):
+            return Sql("labels IS NOT NULL")
         case IsThere(field):
-            return _is_there(field)
+            return Sql(f"{_type_of(field)} IS NOT NULL", (json_path(field),))
+        case Compare("id", operator, values):
+            return _compare("id", (), operator, [one for one in values if isinstance(one, str)])
+        case Compare("labels", _, values):
+            return _label([one for one in values if isinstance(one, str)])
         case Compare(field, operator, values):
-            compare = {"id": _id, "labels": _label}.get(field, _metadata)
-            return compare(field, operator, values)
+            return _metadata(field, operator, values)
 
 
 def json_value(document: str, name: str) -> Scalar:
@@ -72,16 +80,10 @@ def _label_set(labels: str) -> frozenset[str]:
     return frozenset(json.loads(labels))
 
 
-def _id(field: str, operator: str, values: Sequence[Any]) -> Sql:
-    texts = tuple(value for value in values if isinstance(value, str))
-    return _compare("id", (), operator, texts)
-
-
-def _label(field: str, operator: str, values: Sequence[Any]) -> Sql:
-    texts = [value for value in values if isinstance(value, str)]
-    wanted = json.dumps(texts, ensure_ascii=False)
-    if len(texts) != 1:
-        return Sql("labels IS NOT NULL AND has_label(labels, ?)", (wanted,)) if texts else NEVER
+def _label(labels: list[str]) -> Sql:
+    wanted = json.dumps(labels, ensure_ascii=False)
+    if len(labels) != 1:
+        return Sql("labels IS NOT NULL AND has_label(labels, ?)", (wanted,)) if labels else NEVER
     # The cheap test by instr spares most rows the exact one; it may say yes too often.
     test = "labels IS NOT NULL AND instr(labels, ?) AND has_label(labels, ?)"
     return Sql(test, (wanted[1:-1], wanted))
@@ -95,12 +97,12 @@ def _metadata(field: str, operator: str, values: Sequence[Any]) -> Sql:
         if same and kind == "null":
             parts.append(_of_type(field, types) if operator in ("=", "in") else NEVER)
         elif same:
-            compared = _compare(*_value(field, kind), operator, tuple(same))
+            compared = _compare(*_value(field, kind), operator, same)
             parts.append(_join(" AND ", [_of_type(field, types), compared]))
     return _join(" OR ", parts)
 
 
-def _compare(value: str, given: tuple[Scalar, ...], operator: str, others: tuple[Any, ...]) -> Sql:
+def _compare(value: str, given: tuple[Scalar, ...], operator: str, others: list[Any]) -> Sql:
     if not others:
         return NEVER
     if operator in ("=", "in"):
@@ -108,17 +110,12 @@ def _compare(value: str, given: tuple[Scalar, ...], operator: str, others: tuple
     return Sql(f"{value} {operator} ?", (*given, *others))
 
 
-def _is_there(field: str) -> Sql:
-    if field == "id":
-        return ALWAYS
-    if field == "labels":
-        return Sql("labels IS NOT NULL")
-    return _negate(_of_type(field, "('')"))
-
-
 def _of_type(field: str, types: str) -> Sql:
-    look_up = "json_type" if is_plain(field) else "json_kind"
-    return Sql(f"IFNULL({look_up}(metadata, ?), '') IN {types}", (json_path(field),))
+    return Sql(f"IFNULL({_type_of(field)}, '') IN {types}", (json_path(field),))
+
+
+def _type_of(field: str) -> str:
+    return "json_type(metadata, ?)" if is_plain(field) else "json_kind(metadata, ?)"
 
 
 def _value(field: str, kind: str) -> tuple[str, tuple[Scalar, ...]]:
@@ -160,7 +157,3 @@ def _join(word: str, parts: Sequence[Sql]) -> Sql:
     half = len(parts) // 2  # joined as a tree: SQLite refuses deep expressions
     left, right = _join(word, parts[:half]), _join(word, parts[half:])
     return Sql(f"({left.text}){word}({right.text})", left.parameters + right.parameters)
-
-
-def _negate(part: Sql) -> Sql:
-    return Sql(f"NOT ({part.text})", part.parameters)

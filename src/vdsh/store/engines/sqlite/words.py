@@ -5,18 +5,18 @@ that there are few. Deleted documents are noted in the table `word_tombstones` u
 is written anew.
 """
 
-import sqlite3
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from secrets import randbits
+from sqlite3 import Connection, DatabaseError
 from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
 
-from vdsh.store.engines.sqlite.schema import WORDS
+from vdsh.store.engines.sqlite.schema import WORDS, make_anew
 from vdsh.store.engines.sqlite.seen import Seen
 from vdsh.store.rows import read_metadata, searched_text
 from vdsh.text.languages import NONE, Language, find_language, language
@@ -68,7 +68,7 @@ class Pending(NamedTuple):
         return max(0, self.last - self.done)
 
 
-def language_of(connection: sqlite3.Connection, texts: Sequence[str] = ()) -> Language:
+def language_of(connection: Connection, texts: Sequence[str] = ()) -> Language:
     """Return the language of a store's words; of texts, where it is to be settled."""
     found = connection.execute("SELECT value FROM meta WHERE key = ?", (LANGUAGE,)).fetchone()
     if found is None and texts:
@@ -77,17 +77,14 @@ def language_of(connection: sqlite3.Connection, texts: Sequence[str] = ()) -> La
     return language(found[0] if found else NONE)
 
 
-def create_words(connection: sqlite3.Connection) -> None:
+def create_words(connection: Connection) -> None:
     """Make the tables; what is in the store already is indexed later."""
-    for table in ("words", "word_tombstones"):
-        connection.execute(f"DROP TABLE IF EXISTS {table}")
-    for statement in WORDS:
-        connection.execute(statement)
+    make_anew(connection, WORDS)
     query = "SELECT IFNULL(MIN(row), 1) - 1, IFNULL(MAX(row), 0) FROM documents"
     _set_pending(connection, Pending(*connection.execute(query).fetchone()))
 
 
-def pending(connection: sqlite3.Connection) -> Pending | None:
+def pending(connection: Connection) -> Pending | None:
     """Say which documents are not indexed yet; None where what says so is damaged."""
     found = connection.execute("SELECT value FROM meta WHERE key = ?", (KEY,)).fetchone()
     try:
@@ -97,7 +94,7 @@ def pending(connection: sqlite3.Connection) -> Pending | None:
     return left if left and max(map(abs, left)) < 2**63 else None
 
 
-def begin_anew(connection: sqlite3.Connection) -> Pending:
+def begin_anew(connection: Connection) -> Pending:
     """Begin a damaged word index anew, unless somebody did; return which documents it lacks."""
     left = pending(connection)
     if left is not None and not left.n_left:
@@ -110,8 +107,8 @@ def begin_anew(connection: sqlite3.Connection) -> Pending:
     return left or pending(connection) or Pending(0, 0)
 
 
-def index_pending(connection: sqlite3.Connection) -> Pending:
-    """Index some documents that are not indexed yet; return which are left then."""
+def index_pending(connection: Connection) -> int:
+    """Index some documents that are not indexed yet; return how many rows are left then."""
     left = begin_anew(connection)
     rows = _next_documents(connection, left)
     _set_pending(connection, Pending(rows[-1][0] if rows else left.last, left.last))
@@ -119,15 +116,15 @@ def index_pending(connection: sqlite3.Connection) -> Pending:
         numbers = np.array([row for row, _ in rows], np.int64)
         texts = [text for _, text in rows]
         add_words(connection, Segment.of(texts, language_of(connection, texts)).at(numbers))
-    return pending(connection) or Pending(0, 0)
+    return (pending(connection) or Pending(0, 0)).n_left
 
 
-def add_words(connection: sqlite3.Connection, segment: Segment) -> None:
+def add_words(connection: Connection, segment: Segment) -> None:
     """Add the words of documents that were just written, and join segments where they are many.
 
     Where the index turns out to be damaged it is begun anew, with these documents pending.
     """
-    with _begun_anew(connection):
+    with begun_anew(connection, create_words):
         _write_segment(connection, segment)
         while some := _choose_to_join(
             [r for r in _list_rows(connection) if r.first <= segment.first]
@@ -137,10 +134,10 @@ def add_words(connection: sqlite3.Connection, segment: Segment) -> None:
             _write_segment(connection, joined)
 
 
-def remove_words(connection: sqlite3.Connection, rows: Sequence[int]) -> None:
+def remove_words(connection: Connection, rows: Sequence[int]) -> None:
     """Note that the documents of some rows, which are deleted next, are gone."""
     numbers = np.array(rows, np.int64)
-    with _begun_anew(connection):
+    with begun_anew(connection, create_words):
         for row in _list_rows(connection):
             places = numbers[(numbers >= row.first) & (numbers < row.end)] - row.first
             if len(places):
@@ -156,13 +153,10 @@ class Words:
         self._index: WordIndex | None = None
         self._seen = Seen()
 
-    def showing(self, connection: sqlite3.Connection) -> WordIndex:
-        """Return the index of the state that a transaction sees.
+    def showing(self, connection: Connection) -> WordIndex:
+        """Return the index of the state that a transaction sees; raise where that is damaged.
 
-        Raises
-        ------
-        DamagedWordsError
-            Also where it is not whole, as while another process makes it anew.
+        Also where it is not whole, as while another process makes it anew.
         """
         try:
             with self._lock:
@@ -170,7 +164,7 @@ class Words:
                     self._index = self._follow(connection)
                     self._seen.note(connection)
                 return self._index
-        except (DamagedWordsError, sqlite3.DatabaseError) as error:
+        except (DamagedWordsError, DatabaseError) as error:
             self.forget()
             if _is_damage(error):
                 raise DamagedWordsError(str(error)) from error
@@ -181,11 +175,13 @@ class Words:
         with self._lock:
             self._read, self._index = {}, None
 
-    def _follow(self, connection: sqlite3.Connection) -> WordIndex:
+    def _follow(self, connection: Connection) -> WordIndex:
         left, rows = pending(connection), _list_rows(connection)
         if left is None or left.n_left:
             raise DamagedWordsError("The word index is not finished.")
-        _check_newest(connection, rows)
+        (newest,) = connection.execute("SELECT MAX(row) FROM documents").fetchone()
+        if newest is not None and (not rows or newest >= rows[-1].end):  # by another program
+            raise DamagedWordsError("The word index does not have the newest documents.")
         if self._index is not None and rows == list(self._read):
             return self._index
         self._seen.forget()
@@ -197,14 +193,7 @@ class Words:
         return index
 
 
-def _check_newest(connection: sqlite3.Connection, rows: list[SegmentRow]) -> None:
-    """Raise where another program, which knows nothing of words, has written since."""
-    (newest,) = connection.execute("SELECT MAX(row) FROM documents").fetchone()
-    if newest is not None and (not rows or newest >= rows[-1].end):
-        raise DamagedWordsError("The word index does not have the newest documents.")
-
-
-def _check_count(connection: sqlite3.Connection, index: WordIndex) -> None:
+def _check_count(connection: Connection, index: WordIndex) -> None:
     (n_documents,) = connection.execute("SELECT COUNT(*) FROM documents").fetchone()
     if n_documents != index.n_docs:
         raise DamagedWordsError(
@@ -213,23 +202,23 @@ def _check_count(connection: sqlite3.Connection, index: WordIndex) -> None:
 
 
 @contextmanager
-def _begun_anew(connection: sqlite3.Connection) -> Iterator[None]:
-    """Begin the index anew where it turns out to be damaged."""
+def begun_anew(connection: Connection, begin: Callable[[Connection], None]) -> Iterator[None]:
+    """Begin tables anew where they turn out to be damaged, or not ours."""
     try:
         yield
-    except (DamagedWordsError, sqlite3.DatabaseError) as error:
+    except (DamagedWordsError, DatabaseError) as error:
         if not _is_damage(error):
             raise
-        create_words(connection)
+        begin(connection)
 
 
 def _is_damage(error: Exception) -> bool:
-    """Say whether an error is of the word index alone: it is damaged, or has not our tables."""
+    """Say whether an error is of an index alone: it is damaged, or has not our tables."""
     name = getattr(error, "sqlite_errorname", "")
     return isinstance(error, DamagedWordsError) or name == "SQLITE_ERROR"
 
 
-def _next_documents(connection: sqlite3.Connection, left: Pending) -> list[tuple[int, str]]:
+def _next_documents(connection: Connection, left: Pending) -> list[tuple[int, str]]:
     """Read the rows and texts of some documents that are not indexed yet."""
     query = (
         "SELECT row, id, text, metadata FROM documents WHERE row > ? AND row <= ? "
@@ -245,12 +234,12 @@ def _next_documents(connection: sqlite3.Connection, left: Pending) -> list[tuple
     return rows
 
 
-def _set_pending(connection: sqlite3.Connection, left: Pending) -> None:
+def _set_pending(connection: Connection, left: Pending) -> None:
     new = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
     connection.execute(new, (KEY, f"{left.done} {left.last}"))
 
 
-def _add_tombstones(connection: sqlite3.Connection, row: SegmentRow, places: bytes) -> None:
+def _add_tombstones(connection: Connection, row: SegmentRow, places: bytes) -> None:
     """Note that some documents of a segment are gone; write it anew where they are many."""
     noted = _tombstones(connection, row) + places
     note = "INSERT OR REPLACE INTO word_tombstones VALUES (?, ?)"
@@ -262,7 +251,7 @@ def _add_tombstones(connection: sqlite3.Connection, row: SegmentRow, places: byt
             _write_segment(connection, left)
 
 
-def _list_rows(connection: sqlite3.Connection) -> list[SegmentRow]:
+def _list_rows(connection: Connection) -> list[SegmentRow]:
     """List the segments, in the order of their documents; raise where they cannot be ours."""
     query = (
         "SELECT segment, first, span, docs, LENGTH(data), IFNULL(LENGTH(places), 0) "
@@ -275,7 +264,7 @@ def _list_rows(connection: sqlite3.Connection) -> list[SegmentRow]:
     return rows
 
 
-def _read_segment(connection: sqlite3.Connection, row: SegmentRow) -> Segment:
+def _read_segment(connection: Connection, row: SegmentRow) -> Segment:
     """Read a segment without what is gone; raise where it is not as it was written."""
     query = "SELECT data FROM words WHERE segment = ?"
     (data,) = connection.execute(query, (row.segment,)).fetchone()
@@ -288,7 +277,7 @@ def _read_segment(connection: sqlite3.Connection, row: SegmentRow) -> Segment:
     return segment.without(gone) if len(gone) else segment
 
 
-def _tombstones(connection: sqlite3.Connection, row: SegmentRow) -> bytes:
+def _tombstones(connection: Connection, row: SegmentRow) -> bytes:
     query = "SELECT places FROM word_tombstones WHERE segment = ?"
     found = connection.execute(query, (row.segment,)).fetchone()
     if not found:
@@ -304,13 +293,12 @@ def _check_sum(places: bytes) -> bytes:
     return zlib.crc32(places).to_bytes(4, "little")
 
 
-def _write_segment(connection: sqlite3.Connection, segment: Segment) -> None:
-    """Add a segment."""
+def _write_segment(connection: Connection, segment: Segment) -> None:
     facts = randbits(62), segment.first, len(segment.documents.lengths), segment.n_docs
     connection.execute("INSERT INTO words VALUES (?, ?, ?, ?, ?)", (*facts, segment.to_bytes()))
 
 
-def _drop_rows(connection: sqlite3.Connection, rows: Sequence[SegmentRow]) -> None:
+def _drop_rows(connection: Connection, rows: Sequence[SegmentRow]) -> None:
     """Drop segments and what is noted beside them."""
     for table in ("words", "word_tombstones"):
         these = [(row.segment,) for row in rows]
