@@ -234,8 +234,8 @@ def _interrupt(docs, tmp_path, moment):
         "import sys, vdsh.hashers.vdsh as v\n"
         "from vdsh.cli import main\n"
         "fit = v.VDSH._fit\n"
-        "def told(self, train, validation, progress):\n"
-        "    fit(self, train, validation, lambda r: print('epoch', r.epoch, flush=True))\n"
+        "def told(self, train, validation, progress, *start):\n"
+        "    fit(self, train, validation, lambda r: print('epoch', r.epoch, flush=True), *start)\n"
         "v.VDSH._fit = told\n"
         "main()\n"
     )

@@ -75,8 +75,7 @@ class CorpusMap:
         distances = np.linalg.norm(self.scores - scores, axis=1)
         nearest = np.argsort(distances, kind="stable")[:NEIGHBOURS]
         weights = 1 / (distances[nearest] + 1e-3 * (distances[nearest].mean() + 1e-9))
-        how: Any = {"weights": weights, "method": "inverted_cdf"}
-        x, y = (float(np.quantile(self.points[nearest, axis], 0.5, **how)) for axis in (0, 1))
+        x, y = (_weighted_median(self.points[nearest, axis], weights) for axis in (0, 1))
         return x, y
 
 
@@ -237,3 +236,10 @@ def _scale(points: NDArray[np.float64]) -> "Scores":
     half = float((high - low).max()) / 2 or 1.0
     scaled: Scores = ((points - (low + high) / 2) / half).astype(np.float32)
     return scaled
+
+
+def _weighted_median(values: "Scores", weights: "Scores") -> float:
+    """Find it where weights are zero or infinite too, as a hostile map makes them."""
+    order = np.argsort(values)
+    total = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(total, total[-1] / 2)])
