@@ -37,6 +37,7 @@ class Database:
         self.read_only = False  # whether folder or file cannot be written to
         self._wait = wait
         self._connection: Connection | None = None
+        self._begun = ""  # how the last transaction began
         self._size = self._compacted = 0  # bytes of the file, when it was last looked at
         if self.file.is_file():
             self._open()
@@ -211,10 +212,12 @@ class Database:
         connection = self._connection
         assert connection is not None, "a store that is not open is not asked"
         if connection.in_transaction:  # calls come one at a time: it is the caller's
+            assert begin in ("BEGIN", self._begun), "who reads does not write inside"
             yield connection
             return
         with self._explained():
             connection.execute(begin)
+            self._begun = begin
             try:
                 yield connection
                 connection.execute("COMMIT")
