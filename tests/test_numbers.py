@@ -109,6 +109,8 @@ SHORT, LONG = "relevance", "relevance, whole posts"
 CLAIMS = {
     "README.md": lambda: [
         ("learns and searches; {} MB", of("startup_size", "base_install_mb")),
+        ("{} in a fresh environment, learns codes from them, and searches: {} s in all",
+         of("add_demo", "documents"), of("add_demo", "seconds")),
     ],
     "docs/quality.md": lambda: [
         ("the last rounds, {} fits", sum(len(path.read_text().splitlines())

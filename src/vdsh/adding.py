@@ -192,7 +192,8 @@ class _Run:
             batch = {item.id: item for item in some}
             new = {id: item.document for id, item in batch.items() if item.document is not None}
             marks = {id: item.mark for id, item in batch.items() if known.get(id) != item.mark}
-            self.store.upsert(new.values())
+            if new:
+                self.store.upsert(new.values())
             if name and marks:
                 self.store.remember(f"in/{name}/", marks)
             n_changed = sum(id in known for id in new)
