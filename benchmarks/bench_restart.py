@@ -17,7 +17,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import bench_chaos
 from bench_chaos import with_token
@@ -68,8 +67,7 @@ class Service(bench_chaos.Service):
         self.folder, self.log = folder, (folder / "log").open("w+")
         self.tokens = folder / "tokens"
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
-        host, port = self.listener.getsockname()
-        self.address = SimpleNamespace(hostname=host, port=port)
+        self.place = self.listener.getsockname()
         self.write_tokens(f"ann read {OLD}")
         self.process = self.start()
 

@@ -91,15 +91,14 @@ TABLES: dict[str, Callable[[], str]] = {
     ),
     "filters": worked.filters,
     "large": worked.large,
-    "kills": Table(
-        worked.kills,
+    "steps": Table(
+        worked.steps,
         {
             "": "{name}",
-            "kills": "{kills}",
-            "had the old model": "{had_the_old_model_then}",
-            "had the new model": "{had_the_new_model_then}",
-            "two kinds": "{two_kinds_or_failed_checks}",
-            "did not finish": "{runs_that_did_not_finish_when_started_again}",
+            "steps": "{steps:,}",
+            "kills": "{kills:,}",
+            "refused, since another worked": "{refused:,}",
+            "faults": lambda row: str(len(row["faults"])),
         },
     ),
     "drift": worked.drift,

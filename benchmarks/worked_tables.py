@@ -230,10 +230,10 @@ def large() -> str:
     return f"{about}\n\n{facts(row, ('', 'measured', 'wanted'), lines)}"
 
 
-def kills() -> list[Row]:
-    """Give what was found after runs were killed."""
+def steps() -> list[Row]:
+    """Give what was found after steps of several processes, some of which were killed."""
     places = {"folder": "a folder", "postgres": "PostgreSQL", "milvus": "Milvus Lite"}
-    return named({key: read(f"living_kills_{key}") for key in places}, places)
+    return named({key: read(f"living_steps_{key}") for key in places}, places)
 
 
 def learning_on() -> str:

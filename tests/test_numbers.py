@@ -226,7 +226,7 @@ CLAIMS = {
         ("In a test of {} searches [none failed]", of("restart", "searches")),
     ],
     "docs/operations.md": lambda: [
-        ("Of {} runs of `reindex` killed", sum(row["kills"] for row in worked_tables.kills())),
+        ("Of {} processes that were killed", sum(row["kills"] for row in worked_tables.steps())),
     ],
     "docs/relevance.md": lambda: [
         ("mean nDCG@10 {}, beside {} of BM25 with stems and {} of all-MiniLM-L6-v2; with MiniLM as "

@@ -290,3 +290,25 @@ def test_who_may_only_write_may_not_reindex(new_place, postgres_server, fitted, 
             owner.reindex(newer)
         store.upsert([Document("newer", "moon")])
         check_codes(store, newer, N + 2)
+
+
+def test_a_model_that_is_begun_while_others_are_forgotten_stays(
+    new_place, fitted, newer, monkeypatch
+):
+    """Found by 675 steps of three processes: `compact` took the files of a model just begun."""
+    place, model = new_place("milvus-lite"), as_model(newer)
+    fill(place, fitted)
+    with open_store(place) as store, open_store(place) as other:
+        mine, theirs = store._engine.models, other._engine.models
+        drop = theirs._drop_all_but
+
+        def begin_meanwhile(kept):
+            drop(kept)
+            mine.begin(model, restart=True)
+
+        monkeypatch.setattr(theirs, "_drop_all_but", begin_meanwhile)
+        other.compact()
+        mine.encode_all(model, lambda: N, lambda _: None)
+    with open_store(place) as store:
+        check_codes(store, newer)
+        assert store.check() == []

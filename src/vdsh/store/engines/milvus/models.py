@@ -36,6 +36,7 @@ from vdsh.store.model import from_pieces
 MANY = 1000  # documents of up to 64 KB in an answer
 COMPARED = 4000  # ids and versions that are compared at a time
 PAUSE = 0.1  # seconds
+CLOSED = 5.0  # seconds after which nobody is about to switch any more, but was killed
 COLLECTION = "collection"
 LANGUAGE = "language"  # a key under meta/, written with the first document
 NOW, NEXT, CLOSING = "now", "next", "closing"  # keys under meta/, with a number behind
@@ -123,10 +124,10 @@ class Models(reindex.Models):
         if state.begun != model.fingerprint:
             self._drop_all_but(old)
             self._values.remove([f"meta/{CLOSING}/{ahead}"])
-        self._values.write_model(model)  # again, where a run was killed in the middle of it
         self._state = State(state.facts, state.number, model.fingerprint, uuid.uuid4().hex)
         begun = f"{model.fingerprint} {self._state.run}"
-        self._values.write("meta/", {f"{NEXT}/{ahead}": begun})
+        self._values.write("meta/", {f"{NEXT}/{ahead}": begun})  # first, or `forget` takes the rest
+        self._values.write_model(model)  # again, where a run was killed in the middle of it
         self._old, self._new = (
             DocumentCollection(self._session, name, self._check_own) for name in (old, new)
         )
@@ -180,6 +181,7 @@ class Models(reindex.Models):
         self._values.write("meta/", {f"{CLOSING}/{number:06}": ""})
         n_left = self.encode_rest(model)
         facts = self._state.facts
+        self._values.write_model(model)  # who forgot others when this one began may have taken it
         self._check_own()
         self._add(facts | reindex.switched(facts, model) | {COLLECTION: self._new.name}, number)
         self._drop_all_but(self._new.name)
@@ -187,24 +189,31 @@ class Models(reindex.Models):
 
     def forget(self) -> None:
         """Remove models that the store does not use, and codes that were never finished."""
-        state = read_state(self._values)
+        state = self._after_closing(min(CLOSED, self._session.wait))
         facts = {key: value for key, value in state.facts.items() if key != reindex.PREVIOUS}
         self._add(facts, state.number + 1)
         self._drop_all_but(facts[COLLECTION])
-        used = f"{facts['fingerprint']}/"
-        keys = [key for key in self._values.under("model/") if not key.startswith(used)]
-        self._values.remove([f"model/{key}" for key in keys])
+        kept = self._values.under("model/")
+        now = read_state(self._values)  # another may have begun meanwhile
+        used = (now.facts["fingerprint"], now.begun)
+        doomed = [key for key in kept if key.partition("/")[0] not in used]
+        self._values.remove([f"model/{key}" for key in doomed])
 
     def _writable(self) -> State:
-        """Read what the store is; wait where it is about to switch."""
-        deadline = time.monotonic() + self._session.wait
-        while (state := read_state(self._values)).closing:
-            if time.monotonic() > deadline:
-                raise EngineError(
-                    f"'{self.shown}' is about to get another model, for {self._session.wait:g} s "
-                    "now, and nobody can write in that moment. Was vdsh reindex killed? Start it "
-                    "again, or drop it with vdsh compact."
-                )
+        """Read what the store is, when it is not about to switch."""
+        state = self._after_closing(self._session.wait)
+        if state.closing:
+            raise EngineError(
+                f"'{self.shown}' is about to get another model, for {self._session.wait:g} s "
+                "now, and nobody can write in that moment. Was vdsh reindex killed? Start it "
+                "again, or drop it with vdsh compact."
+            )
+        return state
+
+    def _after_closing(self, seconds: float) -> State:
+        """Read what the store is; wait so long where it is about to switch."""
+        deadline = time.monotonic() + seconds
+        while (state := read_state(self._values)).closing and time.monotonic() < deadline:
             time.sleep(PAUSE)
         return state
 
