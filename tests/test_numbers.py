@@ -156,6 +156,10 @@ CLAIMS = {
         ("takes {} ms by words and codes and {} ms by codes alone",
          of("store_10000000", "search", "median_ms"),
          of("store_10000000", "search", "codes_median_ms")),
+        ("added in {} s, learned and encoded in {} s; a search takes {} ms by words and codes and "
+         "{} ms by codes.",
+         *(of("store_postgres", *keys) for keys in (("add", "seconds"), ("learn", "seconds"),
+           ("search", "median_ms"), ("search", "codes_median_ms")))),
         ("Making one takes about {} s of a core for a million documents", *index_seconds("folder")),
         ("numbers of a field, in {} s of a core", *index_seconds("PostgreSQL")),
     ],
