@@ -80,7 +80,7 @@ class Initial:
     @once
     def words(self) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
         """Where each word begins, and which letters it has."""
-        from vdsh.words.term_kernels import letters_of
+        from vdsh.words.vocabulary_kernels import letters_of
 
         return letters_of(self.letters)
 
@@ -100,7 +100,7 @@ def nearest_words(words: Initial, word: str) -> dict[str, int]:
 
 def _within_edits(words: Initial, word: str, most: int) -> dict[str, int]:
     if compiled(_PLAIN * len(words.text)):
-        from vdsh.words.term_kernels import within_edits
+        from vdsh.words.vocabulary_kernels import within_edits
 
         wanted = np.frombuffer(word.encode("utf-32-le"), np.uint32)
         rows = within_edits(words.letters, *words.words, wanted, most).tolist()
