@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from vdsh.hashers import HASHERS
+from vdsh.paper.reproduction import stale
 from vdsh.paper.settings import METHOD, PROTOCOL
 
 RECORDED = Path(__file__).parent / "method_sources.json"
@@ -76,6 +77,11 @@ def test_a_changed_source_has_a_new_version_or_the_same_numbers(name):
         f"The source behind '{name}' has changed. If its numbers change, raise its version in "
         "vdsh/paper/settings.py. Then, or if they stay: python tests/test_versions.py"
     )
+
+
+def test_every_committed_cell_is_of_todays_code():
+    old = stale(None, Path(__file__).parents[1] / "results" / "cells")
+    assert not old, f"Run `vdsh reproduce` for {len(old)} cells, such as {old[0].path}."
 
 
 def test_comments_and_docstrings_do_not_count(tmp_path, monkeypatch):
