@@ -127,7 +127,7 @@ def random_draws() -> dict:
             looks = look_at(model, unseen[:4_000].tolist(), model.profile.landmarks)
             draws = [
                 compare(
-                    model.profile.held_out, looks.take(rng.permutation(len(looks.codes))[:1000])
+                    model.profile.held_out, take(looks, rng.permutation(len(looks.codes))[:1000])
                 )
                 for _ in range(25)
             ]
@@ -135,8 +135,15 @@ def random_draws() -> dict:
             for number in range(100):
                 size = SIZES[number % len(SIZES)]
                 both = rng.permutation(len(looks.codes))[: RECENT + size]
-                redrawn[size].append(compare(*map(looks.take, np.split(both, [RECENT]))))
+                redrawn[size].append(
+                    compare(*(take(looks, rows) for rows in np.split(both, [RECENT])))
+                )
     return found | {f"{size} at a time": count(draws) for size, draws in redrawn.items()}
+
+
+def take(looks, rows):
+    """Choose some documents."""
+    return type(looks)(*(array[rows] for array in looks))
 
 
 def drift(model, texts):
