@@ -6,16 +6,15 @@ Queries for which a scan is estimated to be faster come back unanswered.
 import warnings
 from collections.abc import Callable, Sequence
 from threading import Thread
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vdsh.codes import Codes
 from vdsh.jit import in_threads
 from vdsh.search.checks import free_memory, in_words
 from vdsh.search.partition import Partition
-from vdsh.search.parts import STRIP, Distances, Found, Mask, RowHits, Rows, Rules, scratch, to_rows
+from vdsh.search.parts import MAX_QUERIES, STRIP, Found, Mask, Rows, Rules, by_query, scratch
 from vdsh.search.tables import MOST, Tables, table_shape
 
 # Measured on one core of a Neoverse-N1, in nanoseconds; only their proportions matter.
@@ -33,47 +32,30 @@ def scan_time(partition: Partition) -> float:
     return STRIP_BYTE * int(partition.strips.data.shape[1]) * len(partition.strips) / STRIP
 
 
-def search_tables(
-    partitions: Sequence[Partition], queries: Codes, k: int, rules: Rules, threads: int
-) -> tuple[RowHits, Mask, Rows]:
-    """Find the k nearest; say which queries are answered, and within which distance others lie."""
-    from vdsh.search.table_kernels import nearest_by_tables
+def probe(
+    partitions: Sequence[Partition],
+    queries: Codes,
+    k: int,
+    bounds: Rows,
+    rules: Rules,
+    threads: int,
+) -> tuple[list[Found], Mask, Rows]:
+    """Find the k best within bounds; say which queries are answered, and lower others' bounds."""
+    from vdsh.search.table_kernels import find_by_tables
 
     main, tail = partitions
     tables, parts = cast(Tables, main.tables), (main.part(), tail.part())
-    n_rows, scan = main.n_rows + tail.n_rows, shared_scan_time(main, queries, threads)
+    scan, n_bytes = shared_scan_time(main, queries, threads), queries.shape[1]
 
-    def run(some: Codes) -> tuple[Rows, Distances, Mask, Rows]:
-        room = scratch(queries.shape[1])
-        return nearest_by_tables(tables, parts, some, k, rules, n_rows, scan, room)
+    def run(some: slice) -> tuple[list[Found], Mask, Rows]:
+        given = queries[some], k, rules, bounds[some].copy()
+        hits, done, known = find_by_tables(tables, parts, *given, scan, scratch(n_bytes))
+        return by_query(hits, len(done)), done, known
 
-    answers = in_threads(run, _shares(queries, threads), threads)
-    rows, distances, done, known = (np.concatenate(part) for part in zip(*answers, strict=True))
-    return RowHits(rows, distances), done, known
-
-
-def within_tables(
-    main: Partition, queries: Codes, radius: int, rules: Rules, threads: int
-) -> tuple[Rows, list[Found]]:
-    """Find all within a radius; return the queries that are left to a scan, and the hits."""
-    from vdsh.search.table_kernels import within_by_tables
-
-    tables, part = cast(Tables, main.tables), main.part()
-    everyone, scan = np.arange(len(queries)), shared_scan_time(main, queries, threads)
-
-    def run(some: Rows) -> tuple[Found, Mask]:
-        room = scratch(queries.shape[1])
-        found, done = within_by_tables(tables, part.data, queries[some], some, radius, scan, room)
-        return to_rows(part, rules.allowed, found), done
-
-    answers = in_threads(run, _shares(everyone, threads), threads)
-    done = np.concatenate([done for _, done in answers])
-    return everyone[~done], [found for found, _ in answers]
-
-
-def _shares(queries: NDArray[Any], threads: int) -> list[NDArray[Any]]:
-    share = max(WORTH_SHARING, -(-len(queries) // threads))
-    return [queries[i : i + share] for i in range(0, len(queries), share)]
+    share = min(MAX_QUERIES, max(WORTH_SHARING, -(-len(queries) // threads)))
+    shares = [slice(i, i + share) for i in range(0, len(queries), share)]
+    found, done, known = zip(*in_threads(run, shares, threads), strict=True)
+    return [hits for some in found for hits in some], np.concatenate(done), np.concatenate(known)
 
 
 def shared_scan_time(main: Partition, queries: Codes, threads: int) -> float:

@@ -10,9 +10,9 @@ from vdsh.codes import Codes
 from vdsh.jit import available_threads, compiled
 from vdsh.search.id_kinds import GrowingArray
 from vdsh.search.partition import Partition, make_partition, one_row_each
-from vdsh.search.parts import MAX_QUERIES, Found, Mask, RowHits, Rows, Rules, Strips, sort_found
-from vdsh.search.probing import TableKeeper, build, search_tables, within_tables, worth_probing
-from vdsh.search.scan import find_plainly, nearest, within
+from vdsh.search.parts import ALL, Found, Mask, RowHits, Rows, Rules, Strips, as_hits
+from vdsh.search.probing import TableKeeper, build, probe, worth_probing
+from vdsh.search.scan import find_plainly, scan
 
 PLAIN = 2e-9  # seconds that numpy takes for a byte of a code and a query
 AGAIN = 50  # an index that is searched again is expected to be searched so often
@@ -209,32 +209,30 @@ class RowIndex(NumberedRows):
         """
         partitions, rules, n_allowed = self._prepare(allowed)
         k = min(k, n_allowed)
-        if self._search_plainly(partitions, queries):
-            found = find_plainly(partitions, queries, k, self.n_bits, rules)
-            rows = np.array([one.rows for one in found], np.int64).reshape(len(queries), k)
-            distances = np.array([one.distances for one in found], np.int32)
-            return RowHits(rows, distances.reshape(rows.shape))
-        if k == 0 or not self._by_tables(partitions, len(queries), k):
-            return nearest(partitions, queries, k, rules, self.threads)
-        hits, done, known = search_tables(partitions, queries, k, rules, self.threads)
-        if not done.all():
-            left = ~done
-            rest = nearest(partitions, queries[left], k, rules, self.threads, known[left])
-            hits.rows[left], hits.distances[left] = rest
-        return hits
+        found = self._find(partitions, queries, k, self.n_bits, rules) if k else []
+        return as_hits(np.concatenate([NO_KEYS, *found]).reshape(len(queries), k))
 
     def within(self, queries: Codes, radius: int, *, allowed: Mask | None = None) -> list[RowHits]:
         """Find every row within `radius` of each query, nearest first, ties by key."""
         partitions, rules, _ = self._prepare(allowed)
-        radius = min(radius, self.n_bits)
+        found = self._find(partitions, queries, ALL, min(radius, self.n_bits), rules)
+        return [as_hits(hits) for hits in found]
+
+    def _find(
+        self, partitions: Sequence[Partition], queries: Codes, k: int, radius: int, rules: Rules
+    ) -> list[Found]:
+        """Find the k best rows within `radius`: from the tables where that is faster."""
         if self._search_plainly(partitions, queries):
-            return find_plainly(partitions, queries, self.n_rows, radius, rules)
-        hits: list[RowHits] = []
-        for i in range(0, len(queries), MAX_QUERIES):
-            some = queries[i : i + MAX_QUERIES]
-            found = self._find(partitions, some, radius, rules)
-            hits += sort_found(found, len(some), rules)
-        return hits
+            return find_plainly(partitions, queries, k, radius, rules)
+        bounds = np.full(len(queries), radius)
+        if not self._by_tables(partitions, len(queries), k):
+            return scan(partitions, queries, k, bounds, rules, self.threads)
+        found, done, bounds = probe(partitions, queries, k, bounds, rules, self.threads)
+        left = np.flatnonzero(~done)
+        rest = scan(partitions, queries[left], k, bounds[left], rules, self.threads)
+        for i, hits in zip(left, rest, strict=True):
+            found[i] = hits
+        return found
 
     def _search_plainly(self, partitions: Sequence[Partition], queries: Codes) -> bool:
         """Say whether to leave a search to numpy: a first one need not wait for numba."""
@@ -245,19 +243,6 @@ class RowIndex(NumberedRows):
         self._was_searched = True
         return not compiled(expected * seconds)
 
-    def _find(
-        self, partitions: Sequence[Partition], queries: Codes, radius: int, rules: Rules
-    ) -> list[Found]:
-        """Answer from the tables what they answer faster, and scan for the rest."""
-        everyone = np.arange(len(queries))
-        if not self._by_tables(partitions, len(queries), 0):
-            return within(partitions, queries, everyone, radius, rules, self.threads)
-        left, found = within_tables(partitions[0], queries, radius, rules, self.threads)
-        for partition, some in zip(partitions, (left, everyone), strict=True):
-            if len(some) and partition.n_rows:
-                found += within([partition], queries[some], some, radius, rules, self.threads)
-        return found
-
     def _by_tables(self, partitions: Sequence[Partition], n_queries: int, k: int) -> bool:
         """Say whether to look queries up; where there are no tables, see if some are due."""
         main = partitions[0]
@@ -265,7 +250,7 @@ class RowIndex(NumberedRows):
             return False
         if main.tables is None:
             self._keeper.scanned(main, n_queries, self._use)
-        return worth_probing(main, k)
+        return worth_probing(main, 0 if k == ALL else k)
 
     def _use(self, built: Partition, main: Partition) -> None:
         """Search a partition that has tables from now on, unless rows have changed meanwhile."""
