@@ -13,6 +13,7 @@ from vdsh.codes import Codes
 from vdsh.jit import kernel
 from vdsh.jit_kernels import lowest_bit
 from vdsh.search.parts import (
+    ALL,
     DISTANCE,
     DISTANCE_SHIFT,
     IN_CACHE,
@@ -27,7 +28,7 @@ from vdsh.search.parts import (
 from vdsh.search.scan_kernels import Whole, lanes_up_to, next_near
 
 KTH, BELOW = 0, 1
-ROOM = 1024  # hits, at first
+LONG = 1024  # strips of one query, for all hits of which there is room
 
 
 class Near(NamedTuple):
@@ -50,12 +51,12 @@ def find_in(
 ) -> Found:
     """Find the k best rows of two parts within a bound of each query, in order.
 
-    k may be more than there are; `scratch` is that of `parts`.
+    ALL are in no order. `scratch` is that of `parts`.
     """
-    near, found, size = new_near(queries, bounds, scratch), np.empty(ROOM, np.int64), 0
+    near, found, size = new_near(queries, bounds, scratch), np.empty(0, np.int64), 0
+    block = IN_CACHE if queries.shape[0] > 1 else LONG
     for part in parts:
         last = (part.stop + STRIP - 1) // STRIP
-        block = IN_CACHE if queries.shape[0] > 1 else max(last, 1)
         for first in range(part.start // STRIP, last, block):
             start, stop = max(part.start, first * STRIP), min(part.stop, (first + block) * STRIP)
             found, size = scan_range(part, start, stop, 0, queries, k, rules, near, found, size)
@@ -96,6 +97,8 @@ def scan_range(
     status, counts, scratch = near
     grouped, listed, masked = offsets.size > 0, members.size > 0, allowed.size > 0
     strict = 1 if in_order else 0
+    n_rows = np.int64(offsets[stop]) - np.int64(offsets[start]) if grouped else stop - start
+    found, size = _make_room(found, size, n_rows * queries.shape[0], status)
     end = (stop + STRIP - 1) // STRIP
     for q in range(owner, owner + queries.shape[0]):
         query = queries[q - owner]
@@ -120,8 +123,6 @@ def scan_range(
                     if offered == k or distance > status[q, KTH]:
                         break
                     offered += 1
-                    if size == found.size:
-                        found, size = _make_room(found, status)
                     found[size] = (q << QUERY_SHIFT) | (distance << DISTANCE_SHIFT) | row
                     size += 1
                     counts[q, distance] += 1
@@ -136,16 +137,20 @@ def scan_range(
 
 
 @kernel()
-def _make_room(found: Found, status: NDArray[np.int64]) -> tuple[Found, int]:
-    """Drop hits that are too far by now; where these are few, take twice the room."""
+def _make_room(
+    found: Found, n_found: int, n_more: Whole, status: NDArray[np.int64]
+) -> tuple[Found, int]:
+    """Drop hits that are too far by now, where there is no room for more; or take more room."""
+    if n_found + n_more <= found.size:
+        return found, n_found
     size = 0
-    for hit in found:
+    for hit in found[:n_found]:
         if (hit >> DISTANCE_SHIFT) & DISTANCE <= status[hit >> QUERY_SHIFT, KTH]:
             found[size] = hit
             size += 1
-    if 2 * size <= found.size:
+    if 2 * size + n_more <= found.size:
         return found, size
-    grown = np.empty(2 * found.size, np.int64)
+    grown = np.empty(4 * size + n_more, np.int64)
     for i in range(size):
         grown[i] = found[i]
     return grown, size
@@ -153,7 +158,9 @@ def _make_room(found: Found, status: NDArray[np.int64]) -> tuple[Found, int]:
 
 @kernel()
 def finish(k: int, rules: Rules, near: Near, found: Found, size: int) -> Found:
-    """Put the k best of every query in order: by query, distance and key."""
+    """Put the k best of every query in order: by query, distance and key; not all there are."""
+    if k == ALL:
+        return found[:size]
     status, counts, _ = near
     n_queries, n_distances = counts.shape
     total = 0

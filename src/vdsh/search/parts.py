@@ -118,17 +118,24 @@ class RowHits(NamedTuple):
     distances: Distances
 
 
-def in_order(hits: Found, rules: Rules) -> Found:
-    """Sort hits by query, distance and key."""
+def in_order(hits: Found, k: int, rules: Rules) -> Found:
+    """Sort hits by query, distance and key; keep the first k of each query."""
     if rules.keys.size:
-        return hits[np.lexsort((rules.keys[hits & PLACE], hits >> DISTANCE_SHIFT))]
-    return np.sort(hits)
+        hits = hits[np.lexsort((rules.keys[hits & PLACE], hits >> DISTANCE_SHIFT))]
+    else:
+        hits = np.sort(hits)
+    if k == ALL:
+        return hits
+    queries = hits >> QUERY_SHIFT
+    return hits[np.arange(len(hits)) - np.searchsorted(queries, queries) < k]
 
 
-def by_query(hits: Found, n_queries: int) -> list[Found]:
+def by_query(hits: Found, n_queries: int) -> list[RowHits]:
     """Cut hits that are in order into those of each query."""
     starts = np.searchsorted(hits, np.arange(n_queries) << QUERY_SHIFT)
-    return [hits[begin:end] for begin, end in pairwise([*starts, len(hits)])]
+    rows, distances = as_hits(hits)
+    bounds = pairwise([*starts, len(hits)])
+    return [RowHits(rows[begin:end], distances[begin:end]) for begin, end in bounds]
 
 
 def as_hits(found: Found) -> RowHits:

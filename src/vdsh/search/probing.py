@@ -14,7 +14,7 @@ from vdsh.codes import Codes
 from vdsh.jit import in_threads
 from vdsh.search.checks import free_memory, in_words
 from vdsh.search.partition import Partition
-from vdsh.search.parts import MAX_QUERIES, STRIP, Found, Mask, Rows, Rules, by_query, scratch
+from vdsh.search.parts import QUERY_SHIFT, STRIP, Found, Mask, Rows, Rules, scratch
 from vdsh.search.tables import MOST, Tables, table_shape
 
 # Measured on one core of a Neoverse-N1, in nanoseconds; only their proportions matter.
@@ -39,23 +39,24 @@ def probe(
     bounds: Rows,
     rules: Rules,
     threads: int,
-) -> tuple[list[Found], Mask, Rows]:
+) -> tuple[Found, Mask, Rows]:
     """Find the k best within bounds; say which queries are answered, and lower others' bounds."""
     from vdsh.search.table_kernels import find_by_tables
 
     main, tail = partitions
     tables, parts = cast(Tables, main.tables), (main.part(), tail.part())
-    scan, n_bytes = shared_scan_time(main, queries, threads), queries.shape[1]
+    scan = shared_scan_time(main, queries, threads)
 
-    def run(some: slice) -> tuple[list[Found], Mask, Rows]:
-        given = queries[some], k, rules, bounds[some].copy()
-        hits, done, known = find_by_tables(tables, parts, *given, scan, scratch(n_bytes))
-        return by_query(hits, len(done)), done, known
+    def run(first: int) -> tuple[Found, Mask, Rows]:
+        some = slice(first, first + share)
+        given = queries[some], k, rules, bounds[some].copy(), scan, scratch(queries.shape[1])
+        hits, done, known = find_by_tables(tables, parts, *given)
+        return hits[done[hits >> QUERY_SHIFT]] + (first << QUERY_SHIFT), done, known
 
-    share = min(MAX_QUERIES, max(WORTH_SHARING, -(-len(queries) // threads)))
-    shares = [slice(i, i + share) for i in range(0, len(queries), share)]
-    found, done, known = zip(*in_threads(run, shares, threads), strict=True)
-    return [hits for some in found for hits in some], np.concatenate(done), np.concatenate(known)
+    share = max(WORTH_SHARING, -(-len(queries) // threads))
+    answers = in_threads(run, range(0, len(queries), share), threads)
+    found, done, known = (np.concatenate(arrays) for arrays in zip(*answers, strict=True))
+    return found, done, known
 
 
 def shared_scan_time(main: Partition, queries: Codes, threads: int) -> float:

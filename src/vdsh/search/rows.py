@@ -10,7 +10,20 @@ from vdsh.codes import Codes
 from vdsh.jit import available_threads, compiled
 from vdsh.search.id_kinds import GrowingArray
 from vdsh.search.partition import Partition, make_partition, one_row_each
-from vdsh.search.parts import ALL, Found, Mask, RowHits, Rows, Rules, Strips, as_hits
+from vdsh.search.parts import (
+    ALL,
+    MAX_QUERIES,
+    QUERY_SHIFT,
+    Found,
+    Mask,
+    RowHits,
+    Rows,
+    Rules,
+    Strips,
+    as_hits,
+    by_query,
+    in_order,
+)
 from vdsh.search.probing import TableKeeper, build, probe, worth_probing
 from vdsh.search.scan import find_plainly, scan
 
@@ -209,30 +222,34 @@ class RowIndex(NumberedRows):
         """
         partitions, rules, n_allowed = self._prepare(allowed)
         k = min(k, n_allowed)
-        found = self._find(partitions, queries, k, self.n_bits, rules) if k else []
-        return as_hits(np.concatenate([NO_KEYS, *found]).reshape(len(queries), k))
+        chunks = _chunks(queries) if k else []
+        found = [self._find(partitions, some, k, self.n_bits, rules) for some in chunks]
+        hits = found[0] if len(found) == 1 else np.concatenate([NO_KEYS, *found])
+        return as_hits(hits.reshape(len(queries), k))
 
     def within(self, queries: Codes, radius: int, *, allowed: Mask | None = None) -> list[RowHits]:
         """Find every row within `radius` of each query, nearest first, ties by key."""
         partitions, rules, _ = self._prepare(allowed)
-        found = self._find(partitions, queries, ALL, min(radius, self.n_bits), rules)
-        return [as_hits(hits) for hits in found]
+        hits: list[RowHits] = []
+        for some in _chunks(queries):
+            found = self._find(partitions, some, ALL, min(radius, self.n_bits), rules)
+            hits += by_query(found, len(some))
+        return hits
 
     def _find(
         self, partitions: Sequence[Partition], queries: Codes, k: int, radius: int, rules: Rules
-    ) -> list[Found]:
-        """Find the k best rows within `radius`: from the tables where that is faster."""
+    ) -> Found:
+        """Find the k best rows within `radius`: by tables where they are faster than a scan."""
         if self._search_plainly(partitions, queries):
             return find_plainly(partitions, queries, k, radius, rules)
-        bounds = np.full(len(queries), radius)
+        bounds = np.full(len(queries), radius + rules.in_order)
         if not self._by_tables(partitions, len(queries), k):
             return scan(partitions, queries, k, bounds, rules, self.threads)
-        found, done, bounds = probe(partitions, queries, k, bounds, rules, self.threads)
+        hits, done, bounds = probe(partitions, queries, k, bounds, rules, self.threads)
         left = np.flatnonzero(~done)
         rest = scan(partitions, queries[left], k, bounds[left], rules, self.threads)
-        for i, hits in zip(left, rest, strict=True):
-            found[i] = hits
-        return found
+        moved = (left - np.arange(len(left))) << QUERY_SHIFT
+        return in_order(np.concatenate([hits, rest + moved[rest >> QUERY_SHIFT]]), k, rules)
 
     def _search_plainly(self, partitions: Sequence[Partition], queries: Codes) -> bool:
         """Say whether to leave a search to numpy: a first one need not wait for numba."""
@@ -289,3 +306,8 @@ class RowIndex(NumberedRows):
         strips = Strips(self.n_bytes, self._main.strips.data, len(self._main.strips))
         strips.append(self._tail.all_codes())
         self._main, self._tail = Partition(strips), Partition(Strips(self.n_bytes), len(strips))
+
+
+def _chunks(queries: Codes) -> list[Codes]:
+    """Divide queries into as many at a time as hits tell apart."""
+    return [queries[i : i + MAX_QUERIES] for i in range(0, len(queries), MAX_QUERIES)]

@@ -13,13 +13,13 @@ from vdsh.search.partition import Partition
 from vdsh.search.parts import (
     ALL,
     DISTANCE_SHIFT,
+    QUERY_SHIFT,
     STRIP,
     Found,
     Part,
     RowHits,
     Rows,
     Rules,
-    by_query,
     in_order,
     scratch,
 )
@@ -39,30 +39,28 @@ def scan(
     bounds: Rows,
     rules: Rules,
     threads: int,
-) -> list[Found]:
-    """Find the k best allowed rows of all partitions within a bound of each query, in order."""
+) -> Found:
+    """Find the k best allowed rows of all partitions within a bound of each query, in order.
+
+    The bound of a scan in order is the first distance that is too far.
+    """
     from vdsh.search.nearest_kernels import find_in
 
-    bounds = bounds + rules.in_order  # that of a scan in order is the first that is too far
     most = QUERY_BLOCK if k == ALL else min(QUERY_BLOCK, max(1, CANDIDATES_AT_ONCE // k))
     n_codes = sum(len(partition.strips) for partition in partitions)
 
     def run(task: Task) -> Found:
         some, parts = task
-        return find_in(parts, queries[some], k, rules, bounds[some], scratch(queries.shape[1]))
+        hits = find_in(parts, queries[some], k, rules, bounds[some], scratch(queries.shape[1]))
+        return hits + (some.start << QUERY_SHIFT) if some.start else hits
 
     if n_codes * len(queries) < WORTH_A_THREAD and len(queries) <= most:
         # Where the work takes microseconds, so would planning it.
-        return by_query(run((slice(None), _whole(partitions))), len(queries))
-    tasks, n_cuts = _plan(partitions, len(queries), threads, most)
-    answers = in_threads(run, tasks, threads)
-    found: list[Found] = []
-    for i in range(0, len(tasks), n_cuts):
-        hits = (
-            answers[i] if n_cuts == 1 else in_order(np.concatenate(answers[i : i + n_cuts]), rules)
-        )
-        found += (one[:k] for one in by_query(hits, len(queries[tasks[i][0]])))
-    return found
+        hits, n_cuts = run((slice(0, len(queries)), _whole(partitions))), 1
+    else:
+        tasks, n_cuts = _plan(partitions, len(queries), threads, most)
+        hits = np.concatenate(in_threads(run, tasks, threads))
+    return hits if n_cuts == 1 and k != ALL else in_order(hits, k, rules)
 
 
 def _plan(
@@ -96,21 +94,21 @@ def _whole(partitions: Sequence[Partition]) -> tuple[Part, Part]:
 
 def find_plainly(
     partitions: Sequence[Partition], queries: Codes, k: int, radius: int, rules: Rules
-) -> list[Found]:
-    """Find the k best allowed rows within `radius` of each query, without kernels."""
-    found = []
-    for query in queries:
+) -> Found:
+    """Find the k best allowed rows within `radius` of each query, without kernels, in order."""
+    found = [np.empty(0, np.int64)]
+    for q, query in enumerate(queries):
         parts = [_distances(partition, query) for partition in partitions]
         rows, distances = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         near = distances <= radius
         if rules.allowed.size:
             near &= rules.allowed[rows]
-        if 0 < k < np.count_nonzero(near):
+        if k < np.count_nonzero(near):
             near &= distances <= np.partition(distances[near], k - 1)[k - 1]
-        rows, distances = rows[near], distances[near]
-        hits = (distances.astype(np.int64) << DISTANCE_SHIFT) | rows
-        found.append(in_order(hits, rules)[:k])
-    return found
+        found.append(
+            (q << QUERY_SHIFT) | (distances[near].astype(np.int64) << DISTANCE_SHIFT) | rows[near]
+        )
+    return in_order(np.concatenate(found), k, rules)
 
 
 def _distances(partition: Partition, query: Codes) -> RowHits:

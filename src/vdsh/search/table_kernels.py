@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Codes
 from vdsh.jit import kernel
-from vdsh.search.nearest_kernels import KTH, ROOM, Near, finish, new_near, scan_range
+from vdsh.search.nearest_kernels import KTH, Near, finish, new_near, scan_range
 from vdsh.search.parts import STRIP, Found, Mask, Part, Rows, Rules
 from vdsh.search.probing import STRIP_BYTE
 from vdsh.search.probing_kernels import (
@@ -92,7 +92,7 @@ def find_by_tables(
     Besides hits, it says which queries were answered, since for others a scan is faster, and within
     which distances the k best of these lie.
     """
-    near, found, size = new_near(queries, bounds, scratch), np.empty(ROOM, np.int64), 0
+    near, found, size = new_near(queries, bounds, scratch), np.empty(0, np.int64), 0
     done, n_bits = np.zeros(queries.shape[0], np.bool_), 8 * queries.shape[1]
     probe, status = new_probe(tables), near.status
     waiting = np.empty((2, WAITING), np.int64)
@@ -120,8 +120,6 @@ def find_by_tables(
             end_step(probe, tables)
             limit = min(limit, status[q, KTH])
         done[q], bounds[q] = limit <= met_within(probe.radii, tables.width), limit
-        if not done[q]:
-            status[q, KTH] = -1  # no hit is near enough
     return finish(k, rules, near, found, size), done, bounds
 
 
@@ -169,7 +167,7 @@ def sample(
     part: Part, query: Codes, k: int, rules: Rules, bounds: Rows, scratch: NDArray[Any]
 ) -> tuple[Whole, Whole]:
     """Return distances within which k rows lie, surely and probably."""
-    near, found, size = new_near(query, bounds, scratch), np.empty(ROOM, np.int64), 0
+    near, found, size = new_near(query, bounds, scratch), np.empty(0, np.int64), 0
     rules = Rules(rules.allowed, rules.keys, True)  # any of those that tie will do
     step = (part.stop // STRIP) / RANGES
     for i in range(RANGES):
