@@ -98,9 +98,10 @@ def scan_range(
     grouped, listed, masked = offsets.size > 0, members.size > 0, allowed.size > 0
     strict = 1 if in_order else 0
     n_rows = np.int64(offsets[stop]) - np.int64(offsets[start]) if grouped else stop - start
-    found, size = _make_room(found, size, n_rows * queries.shape[0], status)
+    most = min(n_rows, min(k, n_rows) * (stop - start))
     end = (stop + STRIP - 1) // STRIP
     for q in range(owner, owner + queries.shape[0]):
+        found, size = _make_room(found, size, most, status)
         query = queries[q - owner]
         limit = status[q, KTH] - strict
         strip = next_near(data, start // STRIP, end, query, limit, scratch)

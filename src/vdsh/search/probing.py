@@ -14,7 +14,7 @@ from vdsh.codes import Codes
 from vdsh.jit import in_threads
 from vdsh.search.checks import free_memory, in_words
 from vdsh.search.partition import Partition
-from vdsh.search.parts import QUERY_SHIFT, STRIP, Found, Mask, Rows, Rules, scratch
+from vdsh.search.parts import ALL, QUERY_SHIFT, STRIP, Found, Mask, Rows, Rules, in_order, scratch
 from vdsh.search.tables import MOST, Tables, table_shape
 
 # Measured on one core of a Neoverse-N1, in nanoseconds; only their proportions matter.
@@ -23,8 +23,6 @@ LOOK_UP = 4_000_000.0  # nanoseconds of a scan; where it is shorter, it is as go
 KEEP = 1_000.0  # nanoseconds more for each code that is to be found
 BUILD = 60.0  # nanoseconds that building takes a byte of the codes
 WORTH_SHARING = 32  # so many look-ups take longer than handing them to a thread
-
-Use = Callable[[Partition, Partition], None]
 
 
 def scan_time(partition: Partition) -> float:
@@ -40,7 +38,10 @@ def probe(
     rules: Rules,
     threads: int,
 ) -> tuple[Found, Mask, Rows]:
-    """Find the k best within bounds; say which queries are answered, and lower others' bounds."""
+    """Find the k best within bounds, in order.
+
+    It says which queries are answered, and lowers the bounds of others.
+    """
     from vdsh.search.table_kernels import find_by_tables
 
     main, tail = partitions
@@ -56,7 +57,7 @@ def probe(
     share = max(WORTH_SHARING, -(-len(queries) // threads))
     answers = in_threads(run, range(0, len(queries), share), threads)
     found, done, known = (np.concatenate(arrays) for arrays in zip(*answers, strict=True))
-    return found, done, known
+    return in_order(found, k, rules) if k == ALL else found, done, known
 
 
 def shared_scan_time(main: Partition, queries: Codes, threads: int) -> float:
@@ -81,7 +82,9 @@ class TableKeeper:
         self._builder: Thread | None = None
         self._refused = False
 
-    def scanned(self, partition: Partition, n_queries: int, use: Use) -> None:
+    def scanned(
+        self, partition: Partition, n_queries: int, build: Callable[[Partition], None]
+    ) -> None:
         """Note that queries were compared with all codes; build tables if they are due."""
         time = scan_time(partition)
         if self._refused or time < LOOK_UP:
@@ -101,17 +104,10 @@ class TableKeeper:
                 stacklevel=2,
             )
         if not self._refused:
-            self._builder = Thread(target=build, args=(partition, use), daemon=True)
+            self._builder = Thread(target=build, args=(partition,), daemon=True)
             self._builder.start()
 
     def wait(self) -> None:
         """Return when no tables are being built."""
         if self._builder is not None:
             self._builder.join()
-
-
-def build(partition: Partition, use: Use) -> None:
-    """Build tables; `use` takes the partition that has them, and the one that it is made of."""
-    built = partition.with_tables()
-    if built is not None:
-        use(built, partition)

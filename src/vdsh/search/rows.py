@@ -24,7 +24,7 @@ from vdsh.search.parts import (
     by_query,
     in_order,
 )
-from vdsh.search.probing import TableKeeper, build, probe, worth_probing
+from vdsh.search.probing import TableKeeper, probe, worth_probing
 from vdsh.search.scan import find_plainly, scan
 
 PLAIN = 2e-9  # seconds that numpy takes for a byte of a code and a query
@@ -203,7 +203,7 @@ class RowIndex(NumberedRows):
         """Build tables now, rather than when scans have taken as long as that."""
         main = self.settled()
         if main.tables is None:
-            build(main, self._use)
+            self._build(main)
 
     def search(self, queries: Codes, k: int, *, allowed: Mask | None = None) -> RowHits:
         """Find the k nearest rows of each query, ties by key.
@@ -246,6 +246,8 @@ class RowIndex(NumberedRows):
         if not self._by_tables(partitions, len(queries), k):
             return scan(partitions, queries, k, bounds, rules, self.threads)
         hits, done, bounds = probe(partitions, queries, k, bounds, rules, self.threads)
+        if done.all():
+            return hits
         left = np.flatnonzero(~done)
         rest = scan(partitions, queries[left], k, bounds[left], rules, self.threads)
         moved = (left - np.arange(len(left))) << QUERY_SHIFT
@@ -266,13 +268,14 @@ class RowIndex(NumberedRows):
         if not self.tables or len(partitions) == 1:
             return False
         if main.tables is None:
-            self._keeper.scanned(main, n_queries, self._use)
+            self._keeper.scanned(main, n_queries, self._build)
         return worth_probing(main, 0 if k == ALL else k)
 
-    def _use(self, built: Partition, main: Partition) -> None:
-        """Search a partition that has tables from now on, unless rows have changed meanwhile."""
+    def _build(self, main: Partition) -> None:
+        """Build tables, and search by them unless rows have changed meanwhile."""
+        built = main.with_tables()
         with self._lock:
-            if self._main is main:
+            if self._main is main and built is not None:
                 self._main = built
 
     def _prepare(self, allowed: Mask | None) -> tuple[Sequence[Partition], Rules, int]:
@@ -283,9 +286,8 @@ class RowIndex(NumberedRows):
             partitions = [self._main, self._tail]
         allowed, n_allowed = self._count_allowed(allowed)
         if allowed is not None and n_allowed * FEW_ALLOWED < self.n_rows:
-            codes, rows = zip(*(partition.select(allowed) for partition in partitions), strict=True)
-            partitions = [one_row_each(np.concatenate(codes), np.concatenate(rows))]
-            allowed = None
+            rows = np.flatnonzero(allowed)
+            partitions, allowed = [one_row_each(self.take(rows), rows)], None
         in_order = self._keys is None and not len(partitions[0].members)
         mask = NO_MASK if allowed is None else allowed
         keys = NO_KEYS if self._keys is None else self._keys
