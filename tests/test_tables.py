@@ -111,10 +111,9 @@ def test_tables_of_rows_that_have_changed_are_not_used(monkeypatch):
     codes = make_codes("random", 8)
     rows = RowIndex(codes)
     main = rows._main
-    built = main.with_tables()
     rows.append(codes[:6000])
     rows.settled()
-    rows._use(built, main)
+    rows._build(main)
     assert rows.n_rows == N + 6000
     hits = rows.search(codes[:1], 2)
     assert hits.rows.tolist() == [[0, N]]

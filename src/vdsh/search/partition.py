@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Codes, to_words
 from vdsh.jit import once
-from vdsh.search.parts import Mask, Part, Rows, Strips
+from vdsh.search.parts import Part, Rows, Strips
 from vdsh.search.tables import Tables, build_tables
 
 NO_OFFSETS = np.empty(0, np.uint32)
@@ -101,15 +101,6 @@ class Partition:
         """Return the codes of some rows, which count from the first one here."""
         at = self._positions[rows].astype(np.int64) if len(self.members) else rows
         return self.strips.take(at)
-
-    def select(self, allowed: Mask) -> tuple[Codes, Rows]:
-        """Return the codes and row numbers of the allowed rows; `allowed` covers all rows."""
-        rows = self.rows()
-        chosen = np.flatnonzero(allowed[rows])
-        if not self.grouped:
-            return self.strips.take(chosen), rows[chosen]
-        positions = np.searchsorted(self.offsets, chosen, side="right") - 1
-        return self.strips.take(positions), rows[chosen]
 
     def in_order_of(self, keys: NDArray[np.int64] | None) -> "Partition":
         """Order the rows of each code by key."""

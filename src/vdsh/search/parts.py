@@ -4,11 +4,10 @@ Codes lie in strips of 64, each strip byte plane by byte plane: byte 0 of sixty-
 byte 1 of the same codes, and so on. A scan reads memory from front to back, and one vector
 instruction works on the same byte of many codes.
 
-A hit within a radius travels as one integer, `query << 51 | distance << 40 | position`, so that
-sorting the integers sorts the hits.
+A hit travels as one integer, `query << 51 | distance << 40 | row`, so that sorting the integers
+sorts the hits.
 """
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -23,6 +22,7 @@ NARROW_BITS = 248  # up to here a distance fits one byte
 QUERY_SHIFT, DISTANCE_SHIFT = 51, 40
 MAX_QUERIES = 1 << (63 - QUERY_SHIFT)  # so many queries can be told apart
 PLACE = (1 << DISTANCE_SHIFT) - 1
+ALL = PLACE  # as k: no index has so many rows
 DISTANCE = (1 << (QUERY_SHIFT - DISTANCE_SHIFT)) - 1
 
 Positions = NDArray[np.int64]
@@ -118,28 +118,26 @@ class RowHits(NamedTuple):
     distances: Distances
 
 
-def to_rows(part: Part, allowed: Mask, found: Found) -> Found:
-    """Replace each position by the allowed rows that lie there."""
-    if part.offsets.size:
-        from vdsh.search.scan_kernels import expand
-
-        found = expand(found, part.offsets, part.members)
-    elif part.members.size:
-        found = (found & ~PLACE) | part.members[found & PLACE]
-    else:
-        found = found + part.base
-    return found[allowed[found & PLACE]] if allowed.size else found
-
-
-def sort_found(found: Sequence[Found], n_queries: int, rules: Rules) -> list[RowHits]:
-    """Order what was found by query, distance and key, and cut it into one answer a query."""
-    hits = np.concatenate([np.empty(0, np.int64), *found])
+def in_order(hits: Found, k: int, rules: Rules) -> Found:
+    """Sort hits by query, distance and key; keep the first k of each query."""
     if rules.keys.size:
         hits = hits[np.lexsort((rules.keys[hits & PLACE], hits >> DISTANCE_SHIFT))]
     else:
-        hits.sort()
-    rows = hits & PLACE
-    distances = ((hits >> DISTANCE_SHIFT) & DISTANCE).astype(np.int32)
+        hits = np.sort(hits)
+    if k == ALL:
+        return hits
+    queries = hits >> QUERY_SHIFT
+    return hits[np.arange(len(hits)) - np.searchsorted(queries, queries) < k]
+
+
+def by_query(hits: Found, n_queries: int) -> list[RowHits]:
+    """Cut hits that are in order into those of each query."""
     starts = np.searchsorted(hits, np.arange(n_queries) << QUERY_SHIFT)
+    rows, distances = as_hits(hits)
     bounds = pairwise([*starts, len(hits)])
     return [RowHits(rows[begin:end], distances[begin:end]) for begin, end in bounds]
+
+
+def as_hits(found: Found) -> RowHits:
+    """Read rows and distances from hits."""
+    return RowHits(found & PLACE, ((found >> DISTANCE_SHIFT) & DISTANCE).astype(np.int32))

@@ -6,16 +6,15 @@ Queries for which a scan is estimated to be faster come back unanswered.
 import warnings
 from collections.abc import Callable, Sequence
 from threading import Thread
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vdsh.codes import Codes
 from vdsh.jit import in_threads
 from vdsh.search.checks import free_memory, in_words
 from vdsh.search.partition import Partition
-from vdsh.search.parts import STRIP, Distances, Found, Mask, RowHits, Rows, Rules, scratch, to_rows
+from vdsh.search.parts import ALL, QUERY_SHIFT, STRIP, Found, Mask, Rows, Rules, in_order, scratch
 from vdsh.search.tables import MOST, Tables, table_shape
 
 # Measured on one core of a Neoverse-N1, in nanoseconds; only their proportions matter.
@@ -25,55 +24,40 @@ KEEP = 1_000.0  # nanoseconds more for each code that is to be found
 BUILD = 60.0  # nanoseconds that building takes a byte of the codes
 WORTH_SHARING = 32  # so many look-ups take longer than handing them to a thread
 
-Use = Callable[[Partition, Partition], None]
-
 
 def scan_time(partition: Partition) -> float:
     """Estimate the nanoseconds in which one thread compares a query with all codes."""
     return STRIP_BYTE * int(partition.strips.data.shape[1]) * len(partition.strips) / STRIP
 
 
-def search_tables(
-    partitions: Sequence[Partition], queries: Codes, k: int, rules: Rules, threads: int
-) -> tuple[RowHits, Mask, Rows]:
-    """Find the k nearest; say which queries are answered, and within which distance others lie."""
-    from vdsh.search.table_kernels import nearest_by_tables
+def probe(
+    partitions: Sequence[Partition],
+    queries: Codes,
+    k: int,
+    bounds: Rows,
+    rules: Rules,
+    threads: int,
+) -> tuple[Found, Mask, Rows]:
+    """Find the k best within bounds, in order.
+
+    It says which queries are answered, and lowers the bounds of others.
+    """
+    from vdsh.search.table_kernels import find_by_tables
 
     main, tail = partitions
     tables, parts = cast(Tables, main.tables), (main.part(), tail.part())
-    n_rows, scan = main.n_rows + tail.n_rows, shared_scan_time(main, queries, threads)
+    scan = shared_scan_time(main, queries, threads)
 
-    def run(some: Codes) -> tuple[Rows, Distances, Mask, Rows]:
-        room = scratch(queries.shape[1])
-        return nearest_by_tables(tables, parts, some, k, rules, n_rows, scan, room)
+    def run(first: int) -> tuple[Found, Mask, Rows]:
+        some = slice(first, first + share)
+        given = queries[some], k, rules, bounds[some].copy(), scan, scratch(queries.shape[1])
+        hits, done, known = find_by_tables(tables, parts, *given)
+        return hits[done[hits >> QUERY_SHIFT]] + (first << QUERY_SHIFT), done, known
 
-    answers = in_threads(run, _shares(queries, threads), threads)
-    rows, distances, done, known = (np.concatenate(part) for part in zip(*answers, strict=True))
-    return RowHits(rows, distances), done, known
-
-
-def within_tables(
-    main: Partition, queries: Codes, radius: int, rules: Rules, threads: int
-) -> tuple[Rows, list[Found]]:
-    """Find all within a radius; return the queries that are left to a scan, and the hits."""
-    from vdsh.search.table_kernels import within_by_tables
-
-    tables, part = cast(Tables, main.tables), main.part()
-    everyone, scan = np.arange(len(queries)), shared_scan_time(main, queries, threads)
-
-    def run(some: Rows) -> tuple[Found, Mask]:
-        room = scratch(queries.shape[1])
-        found, done = within_by_tables(tables, part.data, queries[some], some, radius, scan, room)
-        return to_rows(part, rules.allowed, found), done
-
-    answers = in_threads(run, _shares(everyone, threads), threads)
-    done = np.concatenate([done for _, done in answers])
-    return everyone[~done], [found for found, _ in answers]
-
-
-def _shares(queries: NDArray[Any], threads: int) -> list[NDArray[Any]]:
     share = max(WORTH_SHARING, -(-len(queries) // threads))
-    return [queries[i : i + share] for i in range(0, len(queries), share)]
+    answers = in_threads(run, range(0, len(queries), share), threads)
+    found, done, known = (np.concatenate(arrays) for arrays in zip(*answers, strict=True))
+    return in_order(found, k, rules) if k == ALL else found, done, known
 
 
 def shared_scan_time(main: Partition, queries: Codes, threads: int) -> float:
@@ -98,7 +82,9 @@ class TableKeeper:
         self._builder: Thread | None = None
         self._refused = False
 
-    def scanned(self, partition: Partition, n_queries: int, use: Use) -> None:
+    def scanned(
+        self, partition: Partition, n_queries: int, build: Callable[[Partition], None]
+    ) -> None:
         """Note that queries were compared with all codes; build tables if they are due."""
         time = scan_time(partition)
         if self._refused or time < LOOK_UP:
@@ -118,17 +104,10 @@ class TableKeeper:
                 stacklevel=2,
             )
         if not self._refused:
-            self._builder = Thread(target=build, args=(partition, use), daemon=True)
+            self._builder = Thread(target=build, args=(partition,), daemon=True)
             self._builder.start()
 
     def wait(self) -> None:
         """Return when no tables are being built."""
         if self._builder is not None:
             self._builder.join()
-
-
-def build(partition: Partition, use: Use) -> None:
-    """Build tables; `use` takes the partition that has them, and the one that it is made of."""
-    built = partition.with_tables()
-    if built is not None:
-        use(built, partition)

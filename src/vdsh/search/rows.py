@@ -10,9 +10,22 @@ from vdsh.codes import Codes
 from vdsh.jit import available_threads, compiled
 from vdsh.search.id_kinds import GrowingArray
 from vdsh.search.partition import Partition, make_partition, one_row_each
-from vdsh.search.parts import MAX_QUERIES, Found, Mask, RowHits, Rows, Rules, Strips, sort_found
-from vdsh.search.probing import TableKeeper, build, search_tables, within_tables, worth_probing
-from vdsh.search.scan import find_plainly, nearest, within
+from vdsh.search.parts import (
+    ALL,
+    MAX_QUERIES,
+    QUERY_SHIFT,
+    Found,
+    Mask,
+    RowHits,
+    Rows,
+    Rules,
+    Strips,
+    as_hits,
+    by_query,
+    in_order,
+)
+from vdsh.search.probing import TableKeeper, probe, worth_probing
+from vdsh.search.scan import find_plainly, scan
 
 PLAIN = 2e-9  # seconds that numpy takes for a byte of a code and a query
 AGAIN = 50  # an index that is searched again is expected to be searched so often
@@ -190,7 +203,7 @@ class RowIndex(NumberedRows):
         """Build tables now, rather than when scans have taken as long as that."""
         main = self.settled()
         if main.tables is None:
-            build(main, self._use)
+            self._build(main)
 
     def search(self, queries: Codes, k: int, *, allowed: Mask | None = None) -> RowHits:
         """Find the k nearest rows of each query, ties by key.
@@ -209,32 +222,36 @@ class RowIndex(NumberedRows):
         """
         partitions, rules, n_allowed = self._prepare(allowed)
         k = min(k, n_allowed)
-        if self._search_plainly(partitions, queries):
-            found = find_plainly(partitions, queries, k, self.n_bits, rules)
-            rows = np.array([one.rows for one in found], np.int64).reshape(len(queries), k)
-            distances = np.array([one.distances for one in found], np.int32)
-            return RowHits(rows, distances.reshape(rows.shape))
-        if k == 0 or not self._by_tables(partitions, len(queries), k):
-            return nearest(partitions, queries, k, rules, self.threads)
-        hits, done, known = search_tables(partitions, queries, k, rules, self.threads)
-        if not done.all():
-            left = ~done
-            rest = nearest(partitions, queries[left], k, rules, self.threads, known[left])
-            hits.rows[left], hits.distances[left] = rest
-        return hits
+        chunks = _chunks(queries) if k else []
+        found = [self._find(partitions, some, k, self.n_bits, rules) for some in chunks]
+        hits = found[0] if len(found) == 1 else np.concatenate([NO_KEYS, *found])
+        return as_hits(hits.reshape(len(queries), k))
 
     def within(self, queries: Codes, radius: int, *, allowed: Mask | None = None) -> list[RowHits]:
         """Find every row within `radius` of each query, nearest first, ties by key."""
         partitions, rules, _ = self._prepare(allowed)
-        radius = min(radius, self.n_bits)
-        if self._search_plainly(partitions, queries):
-            return find_plainly(partitions, queries, self.n_rows, radius, rules)
         hits: list[RowHits] = []
-        for i in range(0, len(queries), MAX_QUERIES):
-            some = queries[i : i + MAX_QUERIES]
-            found = self._find(partitions, some, radius, rules)
-            hits += sort_found(found, len(some), rules)
+        for some in _chunks(queries):
+            found = self._find(partitions, some, ALL, min(radius, self.n_bits), rules)
+            hits += by_query(found, len(some))
         return hits
+
+    def _find(
+        self, partitions: Sequence[Partition], queries: Codes, k: int, radius: int, rules: Rules
+    ) -> Found:
+        """Find the k best rows within `radius`: by tables where they are faster than a scan."""
+        if self._search_plainly(partitions, queries):
+            return find_plainly(partitions, queries, k, radius, rules)
+        bounds = np.full(len(queries), radius + rules.in_order)
+        if not self._by_tables(partitions, len(queries), k):
+            return scan(partitions, queries, k, bounds, rules, self.threads)
+        hits, done, bounds = probe(partitions, queries, k, bounds, rules, self.threads)
+        if done.all():
+            return hits
+        left = np.flatnonzero(~done)
+        rest = scan(partitions, queries[left], k, bounds[left], rules, self.threads)
+        moved = (left - np.arange(len(left))) << QUERY_SHIFT
+        return in_order(np.concatenate([hits, rest + moved[rest >> QUERY_SHIFT]]), k, rules)
 
     def _search_plainly(self, partitions: Sequence[Partition], queries: Codes) -> bool:
         """Say whether to leave a search to numpy: a first one need not wait for numba."""
@@ -245,32 +262,20 @@ class RowIndex(NumberedRows):
         self._was_searched = True
         return not compiled(expected * seconds)
 
-    def _find(
-        self, partitions: Sequence[Partition], queries: Codes, radius: int, rules: Rules
-    ) -> list[Found]:
-        """Answer from the tables what they answer faster, and scan for the rest."""
-        everyone = np.arange(len(queries))
-        if not self._by_tables(partitions, len(queries), 0):
-            return within(partitions, queries, everyone, radius, rules, self.threads)
-        left, found = within_tables(partitions[0], queries, radius, rules, self.threads)
-        for partition, some in zip(partitions, (left, everyone), strict=True):
-            if len(some) and partition.n_rows:
-                found += within([partition], queries[some], some, radius, rules, self.threads)
-        return found
-
     def _by_tables(self, partitions: Sequence[Partition], n_queries: int, k: int) -> bool:
         """Say whether to look queries up; where there are no tables, see if some are due."""
         main = partitions[0]
         if not self.tables or len(partitions) == 1:
             return False
         if main.tables is None:
-            self._keeper.scanned(main, n_queries, self._use)
-        return worth_probing(main, k)
+            self._keeper.scanned(main, n_queries, self._build)
+        return worth_probing(main, 0 if k == ALL else k)
 
-    def _use(self, built: Partition, main: Partition) -> None:
-        """Search a partition that has tables from now on, unless rows have changed meanwhile."""
+    def _build(self, main: Partition) -> None:
+        """Build tables, and search by them unless rows have changed meanwhile."""
+        built = main.with_tables()
         with self._lock:
-            if self._main is main:
+            if self._main is main and built is not None:
                 self._main = built
 
     def _prepare(self, allowed: Mask | None) -> tuple[Sequence[Partition], Rules, int]:
@@ -281,9 +286,8 @@ class RowIndex(NumberedRows):
             partitions = [self._main, self._tail]
         allowed, n_allowed = self._count_allowed(allowed)
         if allowed is not None and n_allowed * FEW_ALLOWED < self.n_rows:
-            codes, rows = zip(*(partition.select(allowed) for partition in partitions), strict=True)
-            partitions = [one_row_each(np.concatenate(codes), np.concatenate(rows))]
-            allowed = None
+            rows = np.flatnonzero(allowed)
+            partitions, allowed = [one_row_each(self.take(rows), rows)], None
         in_order = self._keys is None and not len(partitions[0].members)
         mask = NO_MASK if allowed is None else allowed
         keys = NO_KEYS if self._keys is None else self._keys
@@ -304,3 +308,8 @@ class RowIndex(NumberedRows):
         strips = Strips(self.n_bytes, self._main.strips.data, len(self._main.strips))
         strips.append(self._tail.all_codes())
         self._main, self._tail = Partition(strips), Partition(Strips(self.n_bytes), len(strips))
+
+
+def _chunks(queries: Codes) -> list[Codes]:
+    """Divide queries into as many at a time as hits tell apart."""
+    return [queries[i : i + MAX_QUERIES] for i in range(0, len(queries), MAX_QUERIES)]

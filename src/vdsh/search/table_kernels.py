@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Codes
 from vdsh.jit import kernel
-from vdsh.search.nearest_kernels import KTH, NO_KEY, Best, empty_best, finish, scan_range
-from vdsh.search.parts import STRIP, Distances, Found, Mask, Part, Rows, Rules
+from vdsh.search.nearest_kernels import KTH, Near, finish, new_near, scan_range
+from vdsh.search.parts import STRIP, Found, Mask, Part, Rows, Rules
 from vdsh.search.probing import STRIP_BYTE
 from vdsh.search.probing_kernels import (
     AT_HAND,
+    EVERYTHING,
     Probe,
     Waiting,
     begin_probe,
@@ -27,7 +28,7 @@ from vdsh.search.probing_kernels import (
     take_step,
     time_left,
 )
-from vdsh.search.scan_kernels import Whole, collect
+from vdsh.search.scan_kernels import Whole
 from vdsh.search.tables import Order, Tables
 
 WORTH = 0.7  # share of a scan's time within which probing should end
@@ -76,81 +77,50 @@ def place_entries(values: NDArray[np.uint64], order: Order, planes: Codes) -> No
 
 
 @kernel()
-def within_by_tables(
-    tables: Tables,
-    data: Codes,
-    queries: Codes,
-    owners: Rows,
-    radius: int,
-    scan: float,
-    scratch: NDArray[Any],
-) -> tuple[Found, Mask]:
-    """Find every position within `radius`, for queries whose probing is faster than a scan."""
-    found, size, probe = np.empty(STRIP, np.int64), 0, new_probe(tables)
-    done, waiting = np.zeros(queries.shape[0], np.bool_), np.empty((2, WAITING), np.int64)
-    for q in range(queries.shape[0]):
-        begin_probe(probe, tables, queries[q])
-        if time_left(probe, tables, radius) > WORTH * scan:
-            continue
-        while met_within(probe.radii, tables.width) < radius:
-            take_step(probe, tables)
-            n_waiting = WAITING
-            while n_waiting == WAITING:
-                n_waiting = next_buckets(probe, tables, radius, waiting)
-                for i in range(n_waiting):
-                    start, stop = enter_bucket(probe, tables, waiting[0, i])
-                    found, size = collect(
-                        data, start, stop, queries[q], owners[q], radius, scratch, found, size
-                    )
-            end_step(probe, tables)
-        done[q] = True
-    return found[:size], done
-
-
-@kernel()
-def nearest_by_tables(
+def find_by_tables(
     tables: Tables,
     parts: tuple[Part, Part],
     queries: Codes,
     k: int,
     rules: Rules,
-    n_rows: int,
+    bounds: Rows,
     scan: float,
     scratch: NDArray[Any],
-) -> tuple[Rows, Distances, Mask, Rows]:
-    """Find the k best rows of two parts, the first of which has tables.
+) -> tuple[Found, Mask, Rows]:
+    """Find the k best rows of two parts, the first of which has tables, as `find_in` does.
 
-    Besides rows and distances (n_queries, k), it says which queries were answered, since for others
-    a scan is faster, and within which distances k rows lie.
+    Besides hits, it says which queries were answered, since for others a scan is faster, and within
+    which distances the k best of these lie.
     """
-    best = empty_best(queries, k, n_rows, scratch)
-    done, bounds = np.zeros(queries.shape[0], np.bool_), np.zeros(queries.shape[0], np.int64)
-    probe, status = new_probe(tables), best.status
+    near, found, size = new_near(queries, bounds, scratch), np.empty(0, np.int64), 0
+    done, n_bits = np.zeros(queries.shape[0], np.bool_), 8 * queries.shape[1]
+    probe, status = new_probe(tables), near.status
     waiting = np.empty((2, WAITING), np.int64)
     main, tail = parts
     for q in range(queries.shape[0]):
         query = queries[q : q + 1]
         begin_probe(probe, tables, queries[q])
-        scan_range(tail, tail.start, tail.stop, q, query, k, rules, best)
-        limit, guess = status[q, KTH], 8 * queries.shape[1] + 1
+        found, size = scan_range(tail, tail.start, tail.stop, q, query, k, rules, near, found, size)
+        limit, guess, sampled = status[q, KTH], bounds[q], bounds[q] < n_bits
         while limit > met_within(probe.radii, tables.width):
             wanted = min(limit, max(guess, met_within(probe.radii, tables.width) + 1))
             if probe.radii[0] >= AT_HAND and (
                 probe.spent[0] + time_left(probe, tables, wanted) > WORTH * scan
             ):
-                if guess <= 8 * queries.shape[1]:
+                if sampled:
                     break
-                bound, guess = sample(main, query, k, rules, n_rows, scratch)
-                limit = min(limit, bound)
+                bound, guess = sample(main, query, k, rules, bounds[q : q + 1], scratch)
+                limit, sampled = min(limit, bound), True
                 probe.spent[0] += SAMPLED * scan
                 continue
             take_step(probe, tables)
-            _follow(probe, tables, waiting, main, q, query, k, limit, rules, best)
+            found, size = _follow(
+                probe, tables, waiting, main, q, query, k, limit, rules, near, found, size
+            )
             end_step(probe, tables)
             limit = min(limit, status[q, KTH])
         done[q], bounds[q] = limit <= met_within(probe.radii, tables.width), limit
-    rows, found = finish(k, rules, best)
-    return rows, found, done, bounds
+    return finish(k, rules, near, found, size), done, bounds
 
 
 @kernel()
@@ -164,44 +134,51 @@ def _follow(
     k: int,
     limit: Whole,
     rules: Rules,
-    best: Best,
-) -> None:
+    near: Near,
+    found: Found,
+    size: int,
+) -> tuple[Found, int]:
     """Scan the buckets of one step, those that seem nearest first: others may then be too far."""
-    status, size = best.status, WAITING
+    status, n_waiting = near.status, WAITING
     strip_cost = STRIP_BYTE * query.shape[1]
-    while size == WAITING:
+    while n_waiting == WAITING:
         limit = min(limit, status[q, KTH])
-        size = next_buckets(probe, tables, limit, waiting)
+        n_waiting = next_buckets(probe, tables, limit, waiting)
         distance, cost = np.int64(0), 0.0
         while distance <= min(limit, status[q, KTH]):
-            following = np.int64(NO_KEY)
-            for i in range(size):
+            following = np.int64(EVERYTHING)
+            for i in range(n_waiting):
                 if waiting[1, i] == distance:
                     start, stop = enter_bucket(probe, tables, waiting[0, i])
                     if start < stop:
-                        scan_range(main, start, stop, q, query, k, rules, best)
+                        found, size = scan_range(
+                            main, start, stop, q, query, k, rules, near, found, size
+                        )
                         cost += VISIT + strip_cost * ((stop - start) // STRIP + 1)
                 elif waiting[1, i] > distance:
                     following = min(following, waiting[1, i])
             distance = following
         probe.spent[0] += cost
+    return found, size
 
 
 @kernel()
 def sample(
-    part: Part, query: Codes, k: int, rules: Rules, n_rows: int, scratch: NDArray[Any]
+    part: Part, query: Codes, k: int, rules: Rules, bounds: Rows, scratch: NDArray[Any]
 ) -> tuple[Whole, Whole]:
     """Return distances within which k rows lie, surely and probably."""
-    best = empty_best(query, k, n_rows, scratch)
+    near, found, size = new_near(query, bounds, scratch), np.empty(0, np.int64), 0
     rules = Rules(rules.allowed, rules.keys, True)  # any of those that tie will do
     step = (part.stop // STRIP) / RANGES
     for i in range(RANGES):
         strip = int(i * step)
         end = min(strip + int(step * SAMPLED) + 1, part.stop // STRIP)
-        scan_range(part, strip * STRIP, end * STRIP, 0, query, k, rules, best)
-    kth, n_near = best.status[0, KTH], 0
+        found, size = scan_range(
+            part, strip * STRIP, end * STRIP, 0, query, k, rules, near, found, size
+        )
+    kth, n_near = near.status[0, KTH], 0
     for guess in range(kth):
-        n_near += best.counts[0, guess]
+        n_near += near.counts[0, guess]
         if n_near >= k * SAMPLED:
             return kth, guess
     return kth, kth
