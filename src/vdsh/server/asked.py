@@ -5,12 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from vdsh.codes import Codes, from_hex, unpack
+from vdsh.model import Model
 from vdsh.server.bodies import Query
 from vdsh.server.json_routes import NoDocument
-from vdsh.server.pool import StorePool
 from vdsh.store import Hit, Store
 from vdsh.store.hits import ParsedQuery
-from vdsh.store.queries import VectorQuery, rank_of, read_vector
+from vdsh.store.queries import VectorQuery, encode_words, rank_of, read_vector, read_words
 from vdsh.store.ranking import choose_rank
 from vdsh.words import WordQuery
 
@@ -20,6 +20,7 @@ class Asked(NamedTuple):
 
     query: Codes | ParsedQuery
     rank: str
+    model: Model  # that made its code
     id: str | None = None
 
     @property
@@ -34,26 +35,27 @@ class Asked(NamedTuple):
         return self.query.words if is_text else None  # type: ignore[union-attr]
 
 
-async def read_query(
-    query: Query, rank: str | None, pool: StorePool, *, unfinished: bool = False
+def read_query(
+    store: Store, query: Query, rank: str | None = None, *, unfinished: bool = False
 ) -> Asked:
     """Read a query; None ranks texts and documents by relevance, codes by distance."""
+    model = store.model
     if query.code is not None:
-        return Asked(from_hex([query.code])[0], choose_rank(rank, is_text=False))
+        return Asked(from_hex([query.code])[0], choose_rank(rank, is_text=False), model)
     if query.vector is not None:
-        given = VectorQuery(query.vector, query.text or "")
-        asked = await pool.call(lambda store: read_vector(store.model, given, rank))
-        return Asked(asked, rank_of(asked, rank))
+        given = read_vector(model, VectorQuery(query.vector, query.text or ""), rank)
+        return Asked(given, rank_of(given, rank), model)
     chosen = choose_rank(rank, is_text=True)
     if query.text is not None:
-        (read,) = await pool.read(query.text, rank=chosen)
-        if unfinished and read.words is not None:
-            read = read._replace(words=read.words.while_typing(query.text))
-        return Asked(read, chosen)
-    hit = await pool.call(lambda store: find_document(store, query.id))
+        words = read_words(query.text, chosen)
+        (read,) = encode_words(model, [words])
+        if unfinished:
+            read = read._replace(words=words.while_typing(query.text))
+        return Asked(read, chosen, model)
+    hit = find_document(store, query.id)
     # Nobody typed it, so quotes and dashes in it mean nothing: it is read as for distances.
-    (read,) = await pool.read(hit.text, rank="distance")
-    return Asked(_with_stored_code(read, hit), chosen, hit.id)
+    (read,) = encode_words(model, [read_words(hit.text, "distance")])
+    return Asked(_with_stored_code(read, hit), chosen, model, hit.id)
 
 
 def text_of(store: Store, text: str | None, id: str | None) -> str:

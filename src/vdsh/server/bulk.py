@@ -23,7 +23,7 @@ from vdsh.documents import Document, DocumentReader
 from vdsh.errors import InputError, VdshError, WriteError
 from vdsh.model.model import EmptyDocumentWarning
 from vdsh.server.bodies import Limits, NewDocument
-from vdsh.server.json_routes import complaint, find_status, with_new_model, without_paths
+from vdsh.server.json_routes import complaint, find_status, without_paths
 from vdsh.server.service import Service
 from vdsh.store import Store
 
@@ -95,7 +95,7 @@ class BulkAnswer(Response):
 
         try:
             async with self.service.pool.bulk, asyncio.timeout(limits.seconds):
-                return await with_new_model(lambda: self.service.pool.call(work))
+                return await self.service.pool.call(work)
         except TimeoutError:
             raise WriteError(f"Writing took more than {limits.seconds:g} s.") from None
 

@@ -2,6 +2,7 @@
 
 import gzip
 import logging
+from functools import partial
 from pathlib import Path as File
 from typing import Annotated, Any
 
@@ -47,11 +48,11 @@ async def explain(body: ExplainBody, service: ServiceDep) -> Json:
     """Say which words of a text set which bits; with another text, where the two agree."""
 
     def work(store: Store) -> Any:
-        hasher = service.pool.model
         text = text_of(store, body.text, body.id)
         if body.other is None and body.other_id is None:
-            return as_fields(explain_text(hasher, text))
-        return as_fields(explain_pair(hasher, text, text_of(store, body.other, body.other_id)))
+            return as_fields(explain_text(store.model, text))
+        other = text_of(store, body.other, body.other_id)
+        return as_fields(explain_pair(store.model, text, other))
 
     return Json(await service.pool.call(work))
 
@@ -59,20 +60,20 @@ async def explain(body: ExplainBody, service: ServiceDep) -> Json:
 @router.get("/bits", response_model=BitsAnswer)
 async def bits(service: ServiceDep) -> Json:
     """Say for every bit which words push it to 1 and to 0."""
-    return Json({"bits": await service.pool.call(lambda _: _bits(service.pool))})
+    return Json({"bits": await service.pool.call(partial(_bits, service.pool))})
 
 
 @router.get("/bits/{bit}", response_model=answers.BitAnswer, responses=ASKED | NOT_THERE)
 async def bit(bit: Annotated[int, Path(ge=0)], service: ServiceDep) -> Json:
     """Say which words push a bit to 1 and to 0, and how healthy it is."""
-    all_bits = await service.pool.call(lambda _: _bits(service.pool))
+    all_bits = await service.pool.call(partial(_bits, service.pool))
     if bit >= len(all_bits):
         raise NotFound(f"There is no bit {bit}. They are counted from 0 to {len(all_bits) - 1}.")
     return Json(all_bits[bit])
 
 
-def _bits(pool: StorePool) -> list[Any]:
-    model = pool.model
+def _bits(pool: StorePool, store: Store) -> list[Any]:
+    model = store.model
     return pool.memo("bits", model, lambda: [as_fields(bit) for bit in explain_bits(model)])
 
 
@@ -80,33 +81,35 @@ def _bits(pool: StorePool) -> list[Any]:
 async def whole_map(request: Request, service: ServiceDep) -> Response:
     """Give the map of `vdsh research map`: where documents lie, their labels and titles."""
     packed = "gzip" in request.headers.get("accept-encoding", "")
-    content = await service.pool.call(lambda _: _answer(service.pool, packed=packed))
+    content = await service.pool.call(lambda store: _pack_map(service.pool, store.model))
+    content = content if packed else gzip.decompress(content)
     headers = {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if packed else {})
     return Response(content, media_type="application/json", headers=headers)
 
 
-def find_place(pool: StorePool, text: str, id: str | None = None) -> tuple[float, float]:
+def find_place(pool: StorePool, model: Model, text: str, id: str | None) -> tuple[float, float]:
     """Return where a text belongs on the map, or where the document of that id is."""
-    found = _read_map(pool)
+    version = _version(pool, model)
+    found = pool.memo("map", version, lambda: _load(*version))
     point = None if id is None else found.point(id)
-    return point or found.place(pool.model.topic.scores([text])[0])
+    return point or found.place(model.topic.scores([text])[0])
 
 
-def _version(pool: StorePool) -> tuple[File, int, Model]:
+def _pack_map(pool: StorePool, model: Model) -> bytes:
+    version = _version(pool, model)
+    return pool.memo("packed map", version, lambda: _packed(_load(*version)))
+
+
+def _version(pool: StorePool, model: Model) -> tuple[File, Model, int]:
     """Name the map as it is on disk now: a new one is read without starting again."""
     path = File(pool.path, corpus_map.FILE)
     try:
-        return path, path.stat().st_mtime_ns, pool.model
+        return path, model, path.stat().st_mtime_ns
     except OSError:
         raise NotFound("This store has no map. Make one: vdsh research map STORE") from None
 
 
-def _read_map(pool: StorePool) -> CorpusMap:
-    version = _version(pool)
-    return pool.memo("map", version, lambda: _load(version[0], version[2]))
-
-
-def _load(path: File, model: Model) -> CorpusMap:
+def _load(path: File, model: Model, _: int) -> CorpusMap:
     try:
         found = corpus_map.load(path)
     except (FolderError, MissingFileError) as error:
@@ -118,12 +121,7 @@ def _load(path: File, model: Model) -> CorpusMap:
     return found
 
 
-def _answer(pool: StorePool, *, packed: bool) -> bytes:
-    written = pool.memo("packed map", _version(pool), lambda: _written(_read_map(pool)))
-    return written if packed else gzip.decompress(written)
-
-
-def _written(found: CorpusMap) -> bytes:
+def _packed(found: CorpusMap) -> bytes:
     x, y = found.points.round(4).T.tolist()
     fields = {"ids": found.ids, "x": x, "y": y, "label": found.label.tolist()}
     fields |= {"labels": found.labels, "titles": found.titles, "fields": found.fields}

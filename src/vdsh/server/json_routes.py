@@ -5,11 +5,10 @@ import gc
 import json
 import logging
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from reprlib import repr as short
-from typing import Any, TypeVar
+from typing import Any
 
 import orjson
 from fastapi import Request, Response
@@ -20,7 +19,6 @@ from starlette.exceptions import HTTPException
 
 from vdsh.errors import EngineError, FolderError, InputError, VdshError, WriteError
 from vdsh.server.bodies import Limits
-from vdsh.store.engine import ModelChangedError
 
 # What programs compare, and what the description says; the sentence of an answer may change.
 FAILURES = {
@@ -38,9 +36,7 @@ FAILURES = {
     503: ("unavailable", "Too busy, or the store cannot be used now"),
     504: ("timeout", "It took too long"),
 }
-T = TypeVar("T")
 LARGE = 2**16  # bytes of a body that is read in a thread
-HANDLES = 16  # of a pool, at most
 
 log = logging.getLogger("vdsh.server")
 _reader = ThreadPoolExecutor(1, thread_name_prefix="vdsh-reader")
@@ -97,17 +93,9 @@ class JsonRoute(APIRoute):
                     loop = asyncio.get_running_loop()
                     checked = await loop.run_in_executor(_reader, _read_large, *given)
                 request._json = checked  # FastAPI takes an object of the right class as it is
-            return await with_new_model(lambda: handle(request))
+            return await handle(request)
 
         return answer
-
-
-async def with_new_model(work: Callable[[], Awaitable[T]]) -> T:
-    """Do something again where the store got another model meanwhile."""
-    for _ in range(HANDLES):  # each of which may meet it
-        with suppress(ModelChangedError):
-            return await work()
-    return await work()
 
 
 def read_body(content: bytes, model: type[BaseModel], limits: Limits) -> BaseModel:

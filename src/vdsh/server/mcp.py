@@ -21,7 +21,7 @@ from vdsh.errors import InputError, VdshError
 from vdsh.server.asked import find_document, read_query
 from vdsh.server.bodies import Body, DocumentsBody, Id, Query, Text, Where, name_limits
 from vdsh.server.bulk import write
-from vdsh.server.json_routes import complaint, failure, find_status, with_new_model, without_paths
+from vdsh.server.json_routes import complaint, failure, find_status, without_paths
 from vdsh.server.service import Service, opened
 from vdsh.store import Hit, Hits, Store
 from vdsh.store.searching import distinct
@@ -135,10 +135,9 @@ def _chosen(body: _Asking, services: Services, *, writes: bool = False) -> Servi
 
 
 async def _find(query: Query, body: _Finding, services: Services) -> Answer:
-    pool = _chosen(body, services).pool
-    asked = await read_query(query, None, pool)
-
     def work(store: Store) -> Answer:
+        asked = read_query(store, query)
+
         def others(n: int) -> Hits:
             hits = store.search(asked.query, n + 1, where=body.where, rank=asked.rank)
             hits[:] = [hit for hit in hits if hit.id != asked.id][:n]
@@ -156,7 +155,7 @@ async def _find(query: Query, body: _Finding, services: Services) -> Answer:
         note = hits.warning or ("" if hits else "Nothing was found.")
         return "\n".join([*lines, note]), {"hits": found} | ({"note": note} if note else {})
 
-    return await pool.call(work)
+    return await _chosen(body, services).pool.call(work)
 
 
 def _about(hit: Hit) -> dict[str, Any]:
@@ -222,7 +221,7 @@ async def _call(name: str, arguments: dict[str, Any], services: Services) -> Ans
     try:
         body = run.__annotations__["body"].model_validate(arguments, context=limits)
         async with asyncio.timeout(limits.seconds):
-            return await with_new_model(lambda: run(body, services))
+            return await run(body, services)
     except ValidationError as error:
         return complaint(error).replace("See /docs for", "The tool's schema has"), None
     except VdshError as error:

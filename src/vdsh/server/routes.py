@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -14,6 +15,7 @@ from vdsh import __version__
 from vdsh.codes import to_hex
 from vdsh.corpus_map import MOST_VALUES, small_fields, title
 from vdsh.documents import Document
+from vdsh.documents.document import in_batches
 from vdsh.errors import InputError
 from vdsh.explain import as_fields
 from vdsh.explain.highlights import Highlight, Highlighter, portions
@@ -25,7 +27,8 @@ from vdsh.server.json_routes import Json, JsonRoute, NotFound
 from vdsh.server.pool import StorePool
 from vdsh.server.service import ServiceDep, read_examples
 from vdsh.store import Hit, Hits, Store
-from vdsh.store.engine import ModelChangedError
+from vdsh.store.hits import Within
+from vdsh.store.queries import encode_words, read_words
 from vdsh.store.ranking import choose_rank
 from vdsh.store.searching import distinct
 from vdsh.text.languages import language
@@ -35,6 +38,7 @@ MOST_CHARACTERS = 2**25  # of the texts of an answer
 
 # Facets: documents whose values are looked at, fields, and seconds to count values in.
 SAMPLE, MOST_FIELDS, SECONDS = 300, 5, 1.0
+TOGETHER = 4  # texts that are encoded and looked for at a time
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["search"])
 
@@ -69,7 +73,7 @@ async def info(service: ServiceDep) -> Json:
     """Describe the store and the limits of the service."""
 
     def work(store: Store) -> dict[str, Any]:
-        facts, model = store.info(), service.pool.model
+        facts, model = store.info(), store.model
         return {
             "version": __version__,
             "store": service.name,
@@ -96,15 +100,16 @@ async def info(service: ServiceDep) -> Json:
 @router.post("/search", response_model=answers.SearchAnswer, responses=ASKED | NOT_THERE)
 async def search(body: bodies.SearchBody, service: ServiceDep) -> Json:
     """Find the best documents for a text or a stored document, or the nearest to a code."""
-    asked = await read_query(body, body.rank, service.pool, unfinished=body.unfinished)
-    query, rank = asked.query, asked.rank
 
-    def work(store: Store) -> Hits:
+    def work(store: Store) -> tuple[Asked, Hits]:
+        asked = read_query(store, body, body.rank, unfinished=body.unfinished)
+        query, rank = asked.query, asked.rank
         ask = partial(store.search, query, where=body.where, rank=rank, strict=body.strict)
         # Who looks at a document wants to know of its copies.
-        return distinct(ask, body.k) if body.highlight and body.id is None else ask(body.k)
+        is_shown = body.highlight and body.id is None
+        return asked, distinct(ask, body.k) if is_shown else ask(body.k)
 
-    hits = await service.pool.call(work)
+    asked, hits = await service.pool.call(work)
     return Json(await tell(asked, hits, service.pool, highlight=body.highlight))
 
 
@@ -116,12 +121,17 @@ SearchManyAnswer = answer(
 @router.post("/search_many", response_model=SearchManyAnswer, responses=ASKED)
 async def search_many(body: bodies.SearchManyBody, service: ServiceDep) -> Json:
     """Search for several texts, which are encoded together; each is answered as by /v1/search."""
-    pool, rank, found = service.pool, choose_rank(body.rank, is_text=True), []
+    pool, rank, found = service.pool, choose_rank(body.rank, is_text=True), list[dict[str, Any]]()
     how: Any = {"k": body.k, "where": body.where, "rank": rank, "strict": body.strict}
-    # One after the other: those who ask for little are answered in between.
-    for query in await pool.read(*body.texts, rank=rank):
-        hits = await pool.call(partial(Store.search, query=query, **how))
-        found.append(await tell(Asked(query, rank), hits, pool))
+
+    def work(store: Store, texts: Sequence[str]) -> list[tuple[Asked, Hits]]:
+        read = encode_words(store.model, [read_words(text, rank) for text in texts])
+        return [(Asked(one, rank, store.model), store.search(one, **how)) for one in read]
+
+    # A few at a time: those who ask for little are answered in between.
+    for texts in in_batches(body.texts, TOGETHER):
+        answered = await pool.call(partial(work, texts=texts))
+        found += [await tell(asked, hits, pool) for asked, hits in answered]
     return Json({"answers": found})
 
 
@@ -136,9 +146,13 @@ WithinAnswer = answer(
 @router.post("/within", response_model=WithinAnswer, responses=ASKED | NOT_THERE)
 async def within(body: bodies.WithinBody, service: ServiceDep) -> Json:
     """Find the documents within a radius, nearest first."""
-    asked = await read_query(body, None, service.pool)
-    how: Any = {"radius": body.radius, "limit": body.limit, "where": body.where}
-    hits, total = await service.pool.call(partial(Store.within_at_most, query=asked.query, **how))
+
+    def work(store: Store) -> tuple[Asked, Within]:
+        asked = read_query(store, body)
+        how: Any = {"radius": body.radius, "limit": body.limit, "where": body.where}
+        return asked, store.within_at_most(asked.query, **how)
+
+    asked, (hits, total) = await service.pool.call(work)
     answer = await tell(asked, hits, service.pool, highlight=body.highlight)
     return Json(answer | {"total": total})
 
@@ -205,9 +219,7 @@ async def highlighted(asked: Asked, hits: Hits, pool: StorePool) -> dict[str, An
     Few texts are looked at at a time, without a handle: searches come in between, and nothing
     goes on after the time for an answer is over.
     """
-    model, words, shown = pool.model, asked.words, []
-    if model.n_bits != 8 * len(asked.code):
-        raise ModelChangedError("The model of the store changed during the request. Send it again.")
+    model, words, shown = asked.model, asked.words, []
     spoken = language(await pool.call(lambda store: store.language))
     text, phrases = (words.text, words.phrases) if words else ("", ())
     made = await pool.compute(lambda: Highlighter(model, asked.code, text, phrases, spoken))
@@ -224,7 +236,7 @@ async def highlighted(asked: Asked, hits: Hits, pool: StorePool) -> dict[str, An
         answer["explanation"] = as_fields(explanation)
     if words is not None and not model.takes_vectors and pool.has_map():
         with suppress(NotFound):  # the map is of another model, or damaged: /v1/map says so
-            x, y = await pool.compute(lambda: find_place(pool, text, asked.id))
+            x, y = await pool.compute(lambda: find_place(pool, model, text, asked.id))
             answer["place"] = {"x": x, "y": y}
     return answer
 
