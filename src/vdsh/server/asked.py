@@ -7,7 +7,7 @@ import numpy as np
 from vdsh.codes import Codes, from_hex, unpack
 from vdsh.model import Model
 from vdsh.server.bodies import Query
-from vdsh.server.json_routes import NoDocument
+from vdsh.server.json_routes import Refused
 from vdsh.store import Hit, Store
 from vdsh.store.hits import ParsedQuery
 from vdsh.store.queries import VectorQuery, encode_words, rank_of, read_vector, read_words
@@ -67,8 +67,13 @@ def find_document(store: Store, id: str | None) -> Hit:
     """Return a stored document with its code, or raise where there is none."""
     hit = store.find(id or "")
     if hit is None:
-        raise NoDocument(id)
+        raise no_document(id)
     return hit
+
+
+def no_document(id: str | None) -> Refused:
+    """Say that there is no document of that id."""
+    return Refused(404, f"There is no document '{id}'.", code="no_document")
 
 
 def _with_stored_code(query: ParsedQuery, hit: Hit) -> ParsedQuery:

@@ -23,7 +23,7 @@ from vdsh.documents import Document, DocumentReader
 from vdsh.errors import InputError, VdshError, WriteError
 from vdsh.model.model import EmptyDocumentWarning
 from vdsh.server.bodies import Limits, NewDocument
-from vdsh.server.json_routes import complaint, find_status, without_paths
+from vdsh.server.json_routes import FAILURES, complaint, find_status, without_paths
 from vdsh.server.service import Service
 from vdsh.store import Store
 
@@ -66,7 +66,7 @@ class BulkAnswer(Response):
             if not self.started:
                 raise  # there is still a status to give
             sentence = without_paths(str(error), [self.service.pool.path])
-            await self._say(send, error=sentence, code=find_status(error)[1])
+            await self._say(send, error=sentence, code=FAILURES[find_status(error)][0])
             if incoming.more:
                 await linger(receive)
         else:

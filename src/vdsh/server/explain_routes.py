@@ -18,7 +18,7 @@ from vdsh.server import answers
 from vdsh.server.answers import ASKED, NOT_THERE, answer
 from vdsh.server.asked import text_of
 from vdsh.server.bodies import ExplainBody
-from vdsh.server.json_routes import Json, JsonRoute, NotFound
+from vdsh.server.json_routes import Json, JsonRoute, Refused
 from vdsh.server.pool import StorePool
 from vdsh.server.service import ServiceDep
 from vdsh.store import Store
@@ -68,7 +68,9 @@ async def bit(bit: Annotated[int, Path(ge=0)], service: ServiceDep) -> Json:
     """Say which words push a bit to 1 and to 0, and how healthy it is."""
     all_bits = await service.pool.call(partial(_bits, service.pool))
     if bit >= len(all_bits):
-        raise NotFound(f"There is no bit {bit}. They are counted from 0 to {len(all_bits) - 1}.")
+        raise Refused(
+            404, f"There is no bit {bit}. They are counted from 0 to {len(all_bits) - 1}."
+        )
     return Json(all_bits[bit])
 
 
@@ -106,7 +108,7 @@ def _version(pool: StorePool, model: Model) -> tuple[File, Model, int]:
     try:
         return path, model, path.stat().st_mtime_ns
     except OSError:
-        raise NotFound("This store has no map. Make one: vdsh research map STORE") from None
+        raise Refused(404, "This store has no map. Make one: vdsh research map STORE") from None
 
 
 def _load(path: File, model: Model, _: int) -> CorpusMap:
@@ -114,10 +116,10 @@ def _load(path: File, model: Model, _: int) -> CorpusMap:
         found = corpus_map.load(path)
     except (FolderError, MissingFileError) as error:
         log.error("A map cannot be used: %s", error)
-        raise NotFound("The map is damaged. Make it again: vdsh research map STORE") from error
+        raise Refused(404, "The map is damaged. Make it again: vdsh research map STORE") from error
     n_bits = model.topic.n_bits
     if found.facts["fingerprint"] != model.fingerprint or found.scores.shape[1] != n_bits:
-        raise NotFound("The map is of another model. Make it again: vdsh research map STORE")
+        raise Refused(404, "The map is of another model. Make it again: vdsh research map STORE")
     return found
 
 

@@ -21,7 +21,7 @@ from vdsh.errors import InputError, VdshError
 from vdsh.server.asked import find_document, read_query
 from vdsh.server.bodies import Body, DocumentsBody, Id, Query, Text, Where, name_limits
 from vdsh.server.bulk import write
-from vdsh.server.json_routes import complaint, failure, find_status, without_paths
+from vdsh.server.json_routes import Refused, complaint, find_status, without_paths
 from vdsh.server.service import Service, opened
 from vdsh.store import Hit, Hits, Store
 from vdsh.store.searching import distinct
@@ -225,7 +225,7 @@ async def _call(name: str, arguments: dict[str, Any], services: Services) -> Ans
     except ValidationError as error:
         return complaint(error).replace("See /docs for", "The tool's schema has"), None
     except VdshError as error:
-        if find_status(error)[0] >= 500:
+        if find_status(error) >= 500:
             log.error("A store could not be asked.", exc_info=error)
         return without_paths(str(error), [one.pool.path for one in services.values()]), None
     except TimeoutError:
@@ -261,8 +261,7 @@ class McpEndpoint:
         origin = headers.get(b"origin")
         if origin and urlsplit(origin).netloc != headers.get(b"host"):
             sentence = "The Origin header is another site's. Ask from a program, or this service."
-            await failure(403, sentence)(scope, receive, send)
-            return
+            raise Refused(403, sentence)
         if self._server is None:  # in a thread: others are answered meanwhile
             self._server = await asyncio.to_thread(make_server, self.services)
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager

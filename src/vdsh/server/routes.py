@@ -23,7 +23,7 @@ from vdsh.server import answers, bodies
 from vdsh.server.answers import ASKED, NOT_THERE, answer, described
 from vdsh.server.asked import Asked, read_query
 from vdsh.server.explain_routes import find_place
-from vdsh.server.json_routes import Json, JsonRoute, NotFound
+from vdsh.server.json_routes import Json, JsonRoute, Refused
 from vdsh.server.pool import StorePool
 from vdsh.server.service import ServiceDep, read_examples
 from vdsh.store import Hit, Hits, Store
@@ -235,7 +235,7 @@ async def highlighted(asked: Asked, hits: Hits, pool: StorePool) -> dict[str, An
     if (explanation := await pool.compute(made.explain)) is not None:
         answer["explanation"] = as_fields(explanation)
     if words is not None and not model.takes_vectors and pool.has_map():
-        with suppress(NotFound):  # the map is of another model, or damaged: /v1/map says so
+        with suppress(Refused):  # the map is of another model, or damaged: /v1/map says so
             x, y = await pool.compute(lambda: find_place(pool, model, text, asked.id))
             answer["place"] = {"x": x, "y": y}
     return answer
