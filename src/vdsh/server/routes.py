@@ -27,7 +27,7 @@ from vdsh.server.json_routes import Json, JsonRoute, Refused
 from vdsh.server.pool import StorePool
 from vdsh.server.service import ServiceDep, read_examples
 from vdsh.store import Hit, Hits, Store
-from vdsh.store.hits import Within
+from vdsh.store.hits import ParsedQuery, Within
 from vdsh.store.queries import encode_words, read_words
 from vdsh.store.ranking import choose_rank
 from vdsh.store.searching import distinct
@@ -38,7 +38,7 @@ MOST_CHARACTERS = 2**25  # of the texts of an answer
 
 # Facets: documents whose values are looked at, fields, and seconds to count values in.
 SAMPLE, MOST_FIELDS, SECONDS = 300, 5, 1.0
-TOGETHER = 4  # texts that are encoded and looked for at a time
+TOGETHER = 16  # texts that are encoded at a time
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["search"])
 
@@ -124,14 +124,20 @@ async def search_many(body: bodies.SearchManyBody, service: ServiceDep) -> Json:
     pool, rank, found = service.pool, choose_rank(body.rank, is_text=True), list[dict[str, Any]]()
     how: Any = {"k": body.k, "where": body.where, "rank": rank, "strict": body.strict}
 
-    def work(store: Store, texts: Sequence[str]) -> list[tuple[Asked, Hits]]:
-        read = encode_words(store.model, [read_words(text, rank) for text in texts])
-        return [(Asked(one, rank, store.model), store.search(one, **how)) for one in read]
+    def read(store: Store, texts: Sequence[str]) -> list[ParsedQuery]:
+        return encode_words(store.model, [read_words(text, rank) for text in texts])
 
-    # A few at a time: those who ask for little are answered in between.
+    def find(store: Store, text: str, query: ParsedQuery) -> tuple[Asked, Hits]:
+        if query.fingerprint != store.model.fingerprint:  # the store got another one meanwhile
+            (query,) = read(store, [text])
+        return Asked(query, rank, store.model), store.search(query, **how)
+
+    # One after the other: those who ask for little are answered in between.
     for texts in in_batches(body.texts, TOGETHER):
-        answered = await pool.call(partial(work, texts=texts))
-        found += [await tell(asked, hits, pool) for asked, hits in answered]
+        queries = await pool.call(partial(read, texts=texts))
+        for text, query in zip(texts, queries, strict=True):
+            asked, hits = await pool.call(partial(find, text=text, query=query))
+            found.append(await tell(asked, hits, pool))
     return Json({"answers": found})
 
 
