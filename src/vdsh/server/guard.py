@@ -108,14 +108,15 @@ class Guard:
         if self.n_running > self.limits.waiting:
             sentence = "The service is too busy. Try again soon."
             raise Refused(503, sentence, {"Retry-After": "1"}, code="busy")
-        if _brings_body(scope) and not is_stream(scope):
-            kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-            if kind != b"application/json":
-                raise Refused(415, "Send JSON, with the header Content-Type: application/json.")
 
     async def _read(self, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
         """Read the body; where nobody has shown a token it is thrown away, and costs no memory."""
-        if not _brings_body(scope) or is_open(scope["path"]):
+        if scope["method"] not in ("POST", "PUT", "PATCH"):
+            return b""
+        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if kind != b"application/json":
+            raise Refused(415, "Send JSON, with the header Content-Type: application/json.")
+        if is_open(scope["path"]):
             return b""
         most, body = self.limits.body, bytearray()
         declared = headers.get(b"content-length", b"")
@@ -156,10 +157,6 @@ class Guard:
         if (token := scope.get("token")) and token.name:
             fields["token"] = token.name
         requests.info("request", fields)
-
-
-def _brings_body(scope: Scope) -> bool:
-    return scope["method"] in ("POST", "PUT", "PATCH")
 
 
 class _Sender:

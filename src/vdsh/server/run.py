@@ -125,7 +125,8 @@ def serve(settings: Settings, host: str, port: int, workers: int, started: Start
     else:
         with room_for_numbers(workers):
             tick = settings.token.look_again if settings.token else None
-            could_start = supervise(_work, (settings, sockets), workers, sockets, tick)
+            work = partial(_work, settings=settings, sockets=sockets)
+            could_start = supervise(work, workers, sockets, tick)
     for one in sockets:
         one.close()
     if not could_start:
@@ -133,13 +134,12 @@ def serve(settings: Settings, host: str, port: int, workers: int, started: Start
 
 
 def supervise(
-    work: Callable[..., None],
-    arguments: tuple[Any, ...],
+    work: Callable[[int], None],
     n_workers: int,
     sockets: list[socket.socket],
     tick: Callable[[], None] | None = None,
 ) -> bool:
-    """Run `work(place, *arguments)` in processes until SIGTERM or SIGINT; False if none can start.
+    """Run `work(place)` in processes until SIGTERM or SIGINT; False if none can start.
 
     Each has a place, a number from 0 on, which its replacement takes over. The sockets are closed
     when it stops, before the workers have finished. `tick` is called now and then, so that what a
@@ -149,7 +149,7 @@ def supervise(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     could_start, replaced = True, set()
-    workers = [_start(work, place, arguments) for place in range(n_workers)]
+    workers = [_start(work, place) for place in range(n_workers)]
     born = time.monotonic()
     while could_start and not stop.is_set():
         wait([worker.sentinel for worker in workers], timeout=TICK)
@@ -163,7 +163,7 @@ def supervise(
                 break
             log.warning("Worker %s ended (%s). It is replaced.", worker.pid, worker.exitcode)
             stop.wait(max(0.0, LEAST_LIFE - (time.monotonic() - born)))
-            workers[place], born = _start(work, place, arguments), time.monotonic()
+            workers[place], born = _start(work, place), time.monotonic()
             replaced.add(place)
     for one in sockets:
         one.close()
@@ -174,9 +174,9 @@ def supervise(
     return could_start
 
 
-def _start(work: Callable[..., None], place: int, arguments: tuple[Any, ...]) -> BaseProcess:
+def _start(work: Callable[[int], None], place: int) -> BaseProcess:
     # Spawned, not forked: threads and compiled kernels do not survive a fork.
-    worker = multiprocessing.get_context("spawn").Process(target=work, args=(place, *arguments))
+    worker = multiprocessing.get_context("spawn").Process(target=work, args=(place,))
     worker.start()
     return worker
 
