@@ -309,7 +309,7 @@ def test_texts_that_wait_together_get_the_codes_they_get_alone(store, fitted):
         ranks = ["relevance", "distance"]
         bodies = [SearchBody(text=text, rank=ranks[len(text) % 2]) for text in texts]
         alone = [pool.call(partial(read_query, query=body, rank=body.rank)) for body in bodies]
-        found = [asked.query for asked in await asyncio.gather(*alone)]
+        found = await asyncio.gather(*alone)
         words = [read_words(text, "distance") for text in texts]
         together = await pool.call(lambda opened: encode_words(opened.model, words))
         pairs = zip(found, together, strict=True)

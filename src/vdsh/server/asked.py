@@ -1,61 +1,33 @@
 """What was asked: a text, a code, a vector or a stored document as what a store looks for."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from vdsh.codes import Codes, from_hex, unpack
-from vdsh.model import Model
 from vdsh.server.bodies import Query
 from vdsh.server.json_routes import Refused
 from vdsh.store import Hit, Store
 from vdsh.store.hits import ParsedQuery
-from vdsh.store.queries import VectorQuery, encode_words, rank_of, read_vector, read_words
+from vdsh.store.queries import VectorQuery, encode_words, read_vector, read_words
 from vdsh.store.ranking import choose_rank
-from vdsh.words import WordQuery
-
-
-class Asked(NamedTuple):
-    """A query as the store takes it, how its hits are ranked, and whose text it is, if stored."""
-
-    query: Codes | ParsedQuery
-    rank: str
-    model: Model  # that made its code
-    id: str | None = None
-
-    @property
-    def code(self) -> Codes:
-        """The query's code."""
-        return self.query.code if isinstance(self.query, ParsedQuery) else self.query
-
-    @property
-    def words(self) -> WordQuery | None:
-        """The words of its text; None where it is a code or a vector."""
-        is_text = isinstance(self.query, ParsedQuery) and self.query.is_text
-        return self.query.words if is_text else None  # type: ignore[union-attr]
 
 
 def read_query(
     store: Store, query: Query, rank: str | None = None, *, unfinished: bool = False
-) -> Asked:
-    """Read a query; None ranks texts and documents by relevance, codes by distance."""
-    model = store.model
+) -> Codes | ParsedQuery:
+    """Read a query whose hits are to be ranked so, as the store takes it."""
     if query.code is not None:
-        return Asked(from_hex([query.code])[0], choose_rank(rank, is_text=False), model)
+        code: Codes = from_hex([query.code])[0]
+        return code
     if query.vector is not None:
-        given = read_vector(model, VectorQuery(query.vector, query.text or ""), rank)
-        return Asked(given, rank_of(given, rank), model)
-    chosen = choose_rank(rank, is_text=True)
+        return read_vector(store.model, VectorQuery(query.vector, query.text or ""), rank)
     if query.text is not None:
-        words = read_words(query.text, chosen)
-        (read,) = encode_words(model, [words])
-        if unfinished:
-            read = read._replace(words=words.while_typing(query.text))
-        return Asked(read, chosen, model)
+        words = read_words(query.text, choose_rank(rank, is_text=True))
+        (read,) = encode_words(store.model, [words])
+        return read._replace(words=words.while_typing(query.text)) if unfinished else read
     hit = find_document(store, query.id)
     # Nobody typed it, so quotes and dashes in it mean nothing: it is read as for distances.
-    (read,) = encode_words(model, [read_words(hit.text, "distance")])
-    return Asked(_with_stored_code(read, hit), chosen, model, hit.id)
+    (read,) = encode_words(store.model, [read_words(hit.text, "distance")])
+    return _with_stored_code(read, hit)
 
 
 def text_of(store: Store, text: str | None, id: str | None) -> str:

@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, starmap
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -136,11 +136,11 @@ def _chosen(body: _Asking, services: Services, *, writes: bool = False) -> Servi
 
 async def _find(query: Query, body: _Finding, services: Services) -> Answer:
     def work(store: Store) -> Answer:
-        asked = read_query(store, query)
+        read = read_query(store, query)
 
         def others(n: int) -> Hits:
-            hits = store.search(asked.query, n + 1, where=body.where, rank=asked.rank)
-            hits[:] = [hit for hit in hits if hit.id != asked.id][:n]
+            hits = store.search(read, n + 1, where=body.where)
+            hits[:] = [hit for hit in hits if hit.id != query.id][:n]
             return hits
 
         hits, lines, found = distinct(others, body.k), list[str](), list[dict[str, Any]]()
@@ -183,7 +183,18 @@ def make_server(services: Services) -> Any:
         return {name: service.as_seen_by(token) for name, service in services.items()}
 
     async def list_tools(context: Any, _: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=_list_tools(seen_by(context)))
+        writable = any(service.writable for service in seen_by(context).values())
+        shown = {name: run for name, run in TOOLS.items() if writable or name not in WRITING}
+        return types.ListToolsResult(tools=list(starmap(describe, shown.items())))
+
+    def describe(name: str, run: Any) -> types.Tool:
+        limits = next(iter(services.values())).limits
+        return types.Tool(
+            name=name,
+            description=run.__doc__,
+            input_schema=name_limits(run.__annotations__["body"].model_json_schema(), limits),
+            annotations=types.ToolAnnotations(read_only_hint=name not in WRITING),
+        )
 
     async def call_tool(context: Any, asked: Any) -> types.CallToolResult:
         if asked.name not in TOOLS:
@@ -196,23 +207,6 @@ def make_server(services: Services) -> Any:
 
     handlers: Any = {"on_list_tools": list_tools, "on_call_tool": call_tool}
     return Server("vdsh", version=__version__, instructions=INSTRUCTIONS, **handlers)
-
-
-def _list_tools(services: Services) -> list[Any]:
-    from mcp import types
-
-    writable = any(service.writable for service in services.values())
-    limits = next(iter(services.values())).limits
-    return [
-        types.Tool(
-            name=name,
-            description=run.__doc__,
-            input_schema=name_limits(run.__annotations__["body"].model_json_schema(), limits),
-            annotations=types.ToolAnnotations(read_only_hint=name not in WRITING),
-        )
-        for name, run in TOOLS.items()
-        if writable or name not in WRITING
-    ]
 
 
 async def _call(name: str, arguments: dict[str, Any], services: Services) -> Answer:

@@ -12,22 +12,23 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from vdsh import __version__
-from vdsh.codes import to_hex
+from vdsh.codes import Codes, to_hex
 from vdsh.corpus_map import MOST_VALUES, small_fields, title
 from vdsh.documents import Document
 from vdsh.documents.document import in_batches
 from vdsh.errors import InputError
 from vdsh.explain import as_fields
 from vdsh.explain.highlights import Highlight, Highlighter, portions
+from vdsh.model import Model
 from vdsh.server import answers, bodies
 from vdsh.server.answers import ASKED, NOT_THERE, answer, described
-from vdsh.server.asked import Asked, read_query
+from vdsh.server.asked import read_query
 from vdsh.server.explain_routes import find_place
 from vdsh.server.json_routes import Json, JsonRoute, Refused
 from vdsh.server.pool import StorePool
 from vdsh.server.service import ServiceDep, read_examples
 from vdsh.store import Hit, Hits, Store
-from vdsh.store.hits import ParsedQuery, Within
+from vdsh.store.hits import ParsedQuery
 from vdsh.store.queries import encode_words, read_words
 from vdsh.store.ranking import choose_rank
 from vdsh.store.searching import distinct
@@ -40,6 +41,7 @@ MOST_CHARACTERS = 2**25  # of the texts of an answer
 SAMPLE, MOST_FIELDS, SECONDS = 300, 5, 1.0
 TOGETHER = 16  # texts that are encoded at a time
 
+Asked = tuple[Codes | ParsedQuery, Hits, Model]  # what was looked for and found, by which model
 router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["search"])
 
 INFO: dict[str, Any] = {
@@ -101,16 +103,15 @@ async def info(service: ServiceDep) -> Json:
 async def search(body: bodies.SearchBody, service: ServiceDep) -> Json:
     """Find the best documents for a text or a stored document, or the nearest to a code."""
 
-    def work(store: Store) -> tuple[Asked, Hits]:
-        asked = read_query(store, body, body.rank, unfinished=body.unfinished)
-        query, rank = asked.query, asked.rank
-        ask = partial(store.search, query, where=body.where, rank=rank, strict=body.strict)
+    def work(store: Store) -> Asked:
+        query = read_query(store, body, body.rank, unfinished=body.unfinished)
+        ask = partial(store.search, query, where=body.where, rank=body.rank, strict=body.strict)
         # Who looks at a document wants to know of its copies.
         is_shown = body.highlight and body.id is None
-        return asked, distinct(ask, body.k) if is_shown else ask(body.k)
+        return query, distinct(ask, body.k) if is_shown else ask(body.k), store.model
 
-    asked, hits = await service.pool.call(work)
-    return Json(await tell(asked, hits, service.pool, highlight=body.highlight))
+    asked = await service.pool.call(work)
+    return Json(await highlighted(body, service.pool, *asked) if body.highlight else tell(*asked))
 
 
 SearchManyAnswer = answer(
@@ -127,17 +128,16 @@ async def search_many(body: bodies.SearchManyBody, service: ServiceDep) -> Json:
     def read(store: Store, texts: Sequence[str]) -> list[ParsedQuery]:
         return encode_words(store.model, [read_words(text, rank) for text in texts])
 
-    def find(store: Store, text: str, query: ParsedQuery) -> tuple[Asked, Hits]:
+    def find(store: Store, text: str, query: ParsedQuery) -> Asked:
         if query.fingerprint != store.model.fingerprint:  # the store got another one meanwhile
             (query,) = read(store, [text])
-        return Asked(query, rank, store.model), store.search(query, **how)
+        return query, store.search(query, **how), store.model
 
     # One after the other: those who ask for little are answered in between.
     for texts in in_batches(body.texts, TOGETHER):
         queries = await pool.call(partial(read, texts=texts))
         for text, query in zip(texts, queries, strict=True):
-            asked, hits = await pool.call(partial(find, text=text, query=query))
-            found.append(await tell(asked, hits, pool))
+            found.append(tell(*await pool.call(partial(find, text=text, query=query))))
     return Json({"answers": found})
 
 
@@ -153,13 +153,13 @@ WithinAnswer = answer(
 async def within(body: bodies.WithinBody, service: ServiceDep) -> Json:
     """Find the documents within a radius, nearest first."""
 
-    def work(store: Store) -> tuple[Asked, Within]:
-        asked = read_query(store, body)
-        how: Any = {"radius": body.radius, "limit": body.limit, "where": body.where}
-        return asked, store.within_at_most(asked.query, **how)
+    def work(store: Store) -> tuple[Asked, int]:
+        query = read_query(store, body)
+        hits, total = store.within_at_most(query, body.radius, body.limit, where=body.where)
+        return (query, hits, store.model), total
 
-    asked, (hits, total) = await service.pool.call(work)
-    answer = await tell(asked, hits, service.pool, highlight=body.highlight)
+    asked, total = await service.pool.call(work)
+    answer = await highlighted(body, service.pool, *asked) if body.highlight else tell(*asked)
     return Json(answer | {"total": total})
 
 
@@ -203,9 +203,7 @@ async def encode(body: bodies.EncodeBody, service: ServiceDep) -> Json:
     return Json({"codes": to_hex(codes), "bits": 8 * codes.shape[1]})
 
 
-async def tell(
-    asked: Asked, hits: Hits, pool: StorePool, *, highlight: bool = False
-) -> dict[str, Any]:
+def tell(query: Codes | ParsedQuery, hits: Hits, _: Model) -> dict[str, Any]:
     """Give the fields of an answer: the query's code, what to say about it, and the hits."""
     n_characters = sum(len(hit.text) for hit in hits)
     if n_characters > MOST_CHARACTERS:
@@ -213,36 +211,37 @@ async def tell(
             f"An answer must have at most {MOST_CHARACTERS:,} characters of texts. These "
             f"{len(hits):,} hits have {n_characters:,}: ask for fewer."
         )
-    about = {"code": to_hex(asked.code[None])[0], **hits.about_query()}
-    if highlight:
-        return about | await highlighted(asked, hits, pool)
+    about = {"code": to_hex(_code(query)[None])[0], **hits.about_query()}
     return about | {"hits": [hit.as_fields() for hit in hits]}
 
 
-async def highlighted(asked: Asked, hits: Hits, pool: StorePool) -> dict[str, Any]:
+def _code(query: Codes | ParsedQuery) -> Codes:
+    return query.code if isinstance(query, ParsedQuery) else query
+
+
+async def highlighted(
+    body: bodies.Query, pool: StorePool, query: Codes | ParsedQuery, hits: Hits, model: Model
+) -> dict[str, Any]:
     """Give the fields of an answer: hits as a reader wants them, and what is known of the query.
 
     Few texts are looked at at a time, without a handle: searches come in between, and nothing
     goes on after the time for an answer is over.
     """
-    model, words, shown = asked.model, asked.words, []
+    answer, shown = tell(query, hits, model), list[Highlight]()
+    words = query.words if isinstance(query, ParsedQuery) and query.is_text else None
     spoken = language(await pool.call(lambda store: store.language))
     text, phrases = (words.text, words.phrases) if words else ("", ())
-    made = await pool.compute(lambda: Highlighter(model, asked.code, text, phrases, spoken))
+    made = await pool.compute(lambda: Highlighter(model, _code(query), text, phrases, spoken))
     made.wanted.update(spoken.stems(list(hits.meant.values())))
     for some in portions([hit.text[slice(*_section(hit))] for hit in hits]):
         shown += await pool.compute(partial(made.show, some))
-    answer: dict[str, Any] = {
-        "hits": [
-            hit.as_fields() | {"title": _title(hit)} | _shown(hit, one)
-            for hit, one in zip(hits, shown, strict=True)
-        ]
-    }
+    for fields, hit, one in zip(answer["hits"], hits, shown, strict=True):
+        fields |= {"title": _title(hit)} | _shown(hit, one)
     if (explanation := await pool.compute(made.explain)) is not None:
         answer["explanation"] = as_fields(explanation)
     if words is not None and not model.takes_vectors and pool.has_map():
         with suppress(Refused):  # the map is of another model, or damaged: /v1/map says so
-            x, y = await pool.compute(lambda: find_place(pool, model, text, asked.id))
+            x, y = await pool.compute(lambda: find_place(pool, model, text, body.id))
             answer["place"] = {"x": x, "y": y}
     return answer
 
