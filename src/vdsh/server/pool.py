@@ -91,8 +91,22 @@ class StorePool:
     def open(self) -> None:
         """Open the store, load its model and search once; a second call does nothing."""
         with self._lock:
-            if not self._handles:
-                self._handles = self._open()
+            if self._handles:
+                return
+            load_kernels()
+            source: Any = self._source
+            how: Any = {"create": False, "wait": WAIT, "device": self._device}
+            handles: list[Store] = [source] if isinstance(source, Store) else []
+            with ExitStack() as opened:  # closed again where one of them, or the model, is missing
+                for _ in range(self._n_handles - len(handles)):
+                    model = handles[0].model if handles else None
+                    handles.append(opened.enter_context(open_store(source, model, **how)))
+                for handle in handles:
+                    handle.search("anything", k=1)  # nobody who asks waits for codes to be read
+                opened.pop_all()
+            for handle in handles:
+                self._free.put(handle)
+            self._handles, self.path = handles, handles[0].path
 
     def close(self) -> None:
         """Interrupt what still runs and give the store back, unless a thread hangs in it."""
@@ -153,23 +167,6 @@ class StorePool:
         running = [now - question.began for question in questions if question.began]
         all_busy = min(running) if len(running) >= self._n_handles else 0.0
         return max([all_busy, *waiting])
-
-    def _open(self) -> list[Store]:
-        load_kernels()
-        source: Any = self._source
-        how: Any = {"create": False, "wait": WAIT, "device": self._device}
-        handles: list[Store] = [source] if isinstance(source, Store) else []
-        with ExitStack() as opened:  # closed again where one of them, or the model, is missing
-            for _ in range(self._n_handles - len(handles)):
-                model = handles[0].model if handles else None
-                handles.append(opened.enter_context(open_store(source, model, **how)))
-            self.path = handles[0].path
-            for handle in handles:
-                handle.search("anything", k=1)  # nobody who asks waits for codes to be read
-            opened.pop_all()
-        for handle in handles:
-            self._free.put(handle)
-        return handles
 
 
 def _with_one_model(work: Callable[[Store], T], handle: Store) -> T:
