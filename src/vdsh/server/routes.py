@@ -111,7 +111,7 @@ async def search(body: bodies.SearchBody, service: ServiceDep) -> Json:
         return query, distinct(ask, body.k) if is_shown else ask(body.k), store.model
 
     asked = await service.pool.call(work)
-    return Json(await highlighted(body, service.pool, *asked) if body.highlight else tell(*asked))
+    return Json(await tell(body, service.pool, *asked))
 
 
 SearchManyAnswer = answer(
@@ -128,16 +128,15 @@ async def search_many(body: bodies.SearchManyBody, service: ServiceDep) -> Json:
     def read(store: Store, texts: Sequence[str]) -> list[ParsedQuery]:
         return encode_words(store.model, [read_words(text, rank) for text in texts])
 
-    def find(store: Store, text: str, query: ParsedQuery) -> Asked:
-        if query.fingerprint != store.model.fingerprint:  # the store got another one meanwhile
-            (query,) = read(store, [text])
-        return query, store.search(query, **how), store.model
+    def find(store: Store, query: ParsedQuery) -> dict[str, Any]:
+        if query.words and query.fingerprint != store.model.fingerprint:  # it got another one
+            (query,) = encode_words(store.model, [query.words])
+        return _fields(query, store.search(query, **how))
 
     # One after the other: those who ask for little are answered in between.
     for texts in in_batches(body.texts, TOGETHER):
         queries = await pool.call(partial(read, texts=texts))
-        for text, query in zip(texts, queries, strict=True):
-            found.append(tell(*await pool.call(partial(find, text=text, query=query))))
+        found += [await pool.call(partial(find, query=query)) for query in queries]
     return Json({"answers": found})
 
 
@@ -159,8 +158,7 @@ async def within(body: bodies.WithinBody, service: ServiceDep) -> Json:
         return (query, hits, store.model), total
 
     asked, total = await service.pool.call(work)
-    answer = await highlighted(body, service.pool, *asked) if body.highlight else tell(*asked)
-    return Json(answer | {"total": total})
+    return Json(await tell(body, service.pool, *asked) | {"total": total})
 
 
 CountAnswer = answer("CountAnswer", "How many documents there are.", count=int)
@@ -203,7 +201,7 @@ async def encode(body: bodies.EncodeBody, service: ServiceDep) -> Json:
     return Json({"codes": to_hex(codes), "bits": 8 * codes.shape[1]})
 
 
-def tell(query: Codes | ParsedQuery, hits: Hits, _: Model) -> dict[str, Any]:
+def _fields(query: Codes | ParsedQuery, hits: Hits) -> dict[str, Any]:
     """Give the fields of an answer: the query's code, what to say about it, and the hits."""
     n_characters = sum(len(hit.text) for hit in hits)
     if n_characters > MOST_CHARACTERS:
@@ -219,15 +217,21 @@ def _code(query: Codes | ParsedQuery) -> Codes:
     return query.code if isinstance(query, ParsedQuery) else query
 
 
-async def highlighted(
-    body: bodies.Query, pool: StorePool, query: Codes | ParsedQuery, hits: Hits, model: Model
+async def tell(
+    body: bodies.SearchBody | bodies.WithinBody,
+    pool: StorePool,
+    query: Codes | ParsedQuery,
+    hits: Hits,
+    model: Model,
 ) -> dict[str, Any]:
-    """Give the fields of an answer: hits as a reader wants them, and what is known of the query.
+    """Give the fields of an answer; where highlights are asked for, all that a reader wants.
 
     Few texts are looked at at a time, without a handle: searches come in between, and nothing
     goes on after the time for an answer is over.
     """
-    answer, shown = tell(query, hits, model), list[Highlight]()
+    answer, shown = _fields(query, hits), list[Highlight]()
+    if not body.highlight:
+        return answer
     words = query.words if isinstance(query, ParsedQuery) and query.is_text else None
     spoken = language(await pool.call(lambda store: store.language))
     text, phrases = (words.text, words.phrases) if words else ("", ())
