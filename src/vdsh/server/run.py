@@ -26,15 +26,8 @@ from uvicorn.config import STARTUP_FAILURE
 
 from vdsh.errors import FolderError, InputError, MissingFileError
 from vdsh.search.index import check_device
+from vdsh.server import connections
 from vdsh.server.bodies import Limits
-from vdsh.server.connections import (
-    BACKLOG,
-    PatientConfig,
-    PatientProtocol,
-    SharingServer,
-    inherited,
-    listen,
-)
 from vdsh.server.metrics import room_for_numbers, share_numbers
 from vdsh.server.tokens import Tokens, check_exposure
 from vdsh.store import open_store
@@ -108,14 +101,14 @@ def serve(settings: Settings, host: str, port: int, workers: int, started: Start
     Each worker is a process that opens the stores. Where this one was given sockets, as systemd
     does, they are used instead of `host` and `port`.
     """
-    given = inherited()
+    given = connections.inherited()
     check_exposure(given[0].getsockname()[0] if given else host, settings.token)
     check_device(settings.device)
     n_documents = {}
     for name, path in settings.store.items():  # here, not first in the workers
         with open_store(path, create=False) as store:
             n_documents[name] = store.count()
-    sockets = given or listen(host, port, workers)
+    sockets = given or connections.listen(host, port, workers)
     set_up_log(requests=settings.logged)
     host, port = sockets[0].getsockname()[:2]
     at = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -200,12 +193,12 @@ def run_worker(settings: Settings, sockets: list[socket.socket]) -> bool:
     set_up_log(requests=settings.logged)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     limits, (cert, key) = settings.limits, settings.tls or (None, None)
-    config = PatientConfig(
+    config = connections.PatientConfig(
         partial(_make_app, settings),
         factory=True,
-        http=PatientProtocol,
+        http=connections.PatientProtocol,
         ws="none",
-        backlog=BACKLOG,
+        backlog=connections.BACKLOG,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -216,7 +209,7 @@ def run_worker(settings: Settings, sockets: list[socket.socket]) -> bool:
     config.client_seconds = limits.client_seconds
     # uvicorn raises the signal that stopped it again when all is done; that is no error.
     try:
-        SharingServer(config).run(sockets)
+        connections.SharingServer(config).run(sockets)
     except KeyboardInterrupt:
         return True
     except SystemExit as exit:
