@@ -68,6 +68,22 @@ INFO: dict[str, Any] = {
     "examples": (list[str], Field(description="Texts to try, where the store has some.")),
     "limits": described(bodies.Limits),
 }
+SearchManyAnswer = answer(
+    "SearchManyAnswer", "An answer a text, in their order.", answers=list[answers.SearchAnswer]
+)
+WithinAnswer = answer(
+    "WithinAnswer",
+    "The nearest documents within the radius, and how many there are in all.",
+    **answers.SEARCH,
+    total=int,
+)
+CountAnswer = answer("CountAnswer", "How many documents there are.", count=int)
+FacetsAnswer = answer(
+    "FacetsAnswer",
+    'Fields, each with its commonest values: `{"value": "space", "count": 987}`.',
+    facets=list[dict[str, Any]],
+)
+EncodeAnswer = answer("EncodeAnswer", "A code a text, in hex.", codes=list[str], bits=int)
 
 
 @router.get("/info", response_model=answer("InfoAnswer", "What the service offers.", **INFO))
@@ -114,11 +130,6 @@ async def search(body: bodies.SearchBody, service: ServiceDep) -> Json:
     return Json(await tell(body, service.pool, *asked))
 
 
-SearchManyAnswer = answer(
-    "SearchManyAnswer", "An answer a text, in their order.", answers=list[answers.SearchAnswer]
-)
-
-
 @router.post("/search_many", response_model=SearchManyAnswer, responses=ASKED)
 async def search_many(body: bodies.SearchManyBody, service: ServiceDep) -> Json:
     """Search for several texts, which are encoded together; each is answered as by /v1/search."""
@@ -140,14 +151,6 @@ async def search_many(body: bodies.SearchManyBody, service: ServiceDep) -> Json:
     return Json({"answers": found})
 
 
-WithinAnswer = answer(
-    "WithinAnswer",
-    "The nearest documents within the radius, and how many there are in all.",
-    **answers.SEARCH,
-    total=int,
-)
-
-
 @router.post("/within", response_model=WithinAnswer, responses=ASKED | NOT_THERE)
 async def within(body: bodies.WithinBody, service: ServiceDep) -> Json:
     """Find the documents within a radius, nearest first."""
@@ -161,20 +164,10 @@ async def within(body: bodies.WithinBody, service: ServiceDep) -> Json:
     return Json(await tell(body, service.pool, *asked) | {"total": total})
 
 
-CountAnswer = answer("CountAnswer", "How many documents there are.", count=int)
-
-
 @router.post("/count", response_model=CountAnswer, responses=ASKED)
 async def count(body: bodies.CountBody, service: ServiceDep) -> Json:
     """Count all documents, or those that match a filter."""
     return Json({"count": await service.pool.call(lambda store: store.count(body.where))})
-
-
-FacetsAnswer = answer(
-    "FacetsAnswer",
-    'Fields, each with its commonest values: `{"value": "space", "count": 987}`.',
-    facets=list[dict[str, Any]],
-)
 
 
 @router.post("/facets", response_model=FacetsAnswer, responses=ASKED)
@@ -188,9 +181,6 @@ async def facets(body: bodies.CountBody, service: ServiceDep) -> Json:
         return memo("facets", asked, lambda: _count_values(store, found, body.where))
 
     return Json({"facets": await service.pool.call(work)})
-
-
-EncodeAnswer = answer("EncodeAnswer", "A code a text, in hex.", codes=list[str], bits=int)
 
 
 @router.post("/encode", response_model=EncodeAnswer, responses=ASKED)
