@@ -393,7 +393,7 @@ def spoil(store, **changes):
 @pytest.mark.parametrize("facts", [{}, None, {"fingerprint": 3}, {"documents": 1}, "bits"])
 def test_a_damaged_map_is_said_without_its_path_and_searches_go_on(api, store, facts):
     """#31 B5: every highlighted search was a 500, and /v1/map said where the store lies."""
-    fingerprint = api.app.state.service.pool._handles[0].model.fingerprint
+    fingerprint = api.app.state.service.pool.model.fingerprint
     if facts is None:
         (store / corpus_map.FILE).write_bytes(b"no map")
     elif facts == "bits":

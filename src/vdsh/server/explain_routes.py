@@ -48,11 +48,10 @@ async def explain(body: ExplainBody, service: ServiceDep) -> Json:
     """Say which words of a text set which bits; with another text, where the two agree."""
 
     def work(store: Store) -> Any:
-        text = text_of(store, body.text, body.id)
+        model, text = service.pool.model, text_of(store, body.text, body.id)
         if body.other is None and body.other_id is None:
-            return as_fields(explain_text(store.model, text))
-        other = text_of(store, body.other, body.other_id)
-        return as_fields(explain_pair(store.model, text, other))
+            return as_fields(explain_text(model, text))
+        return as_fields(explain_pair(model, text, text_of(store, body.other, body.other_id)))
 
     return Json(await service.pool.call(work))
 
@@ -74,8 +73,8 @@ async def bit(bit: Annotated[int, Path(ge=0)], service: ServiceDep) -> Json:
     return Json(all_bits[bit])
 
 
-def _bits(pool: StorePool, store: Store) -> list[Any]:
-    model = store.model
+def _bits(pool: StorePool, _: Store) -> list[Any]:
+    model = pool.model
     return pool.memo("bits", model, lambda: [as_fields(bit) for bit in explain_bits(model)])
 
 
@@ -83,7 +82,7 @@ def _bits(pool: StorePool, store: Store) -> list[Any]:
 async def whole_map(request: Request, service: ServiceDep) -> Response:
     """Give the map of `vdsh research map`: where documents lie, their labels and titles."""
     packed = "gzip" in request.headers.get("accept-encoding", "")
-    content = await service.pool.call(lambda store: _pack_map(service.pool, store.model))
+    content = await service.pool.call(partial(_pack_map, service.pool))
     content = content if packed else gzip.decompress(content)
     headers = {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if packed else {})
     return Response(content, media_type="application/json", headers=headers)
@@ -97,8 +96,8 @@ def find_place(pool: StorePool, model: Model, text: str, id: str | None) -> tupl
     return point or found.place(model.topic.scores([text])[0])
 
 
-def _pack_map(pool: StorePool, model: Model) -> bytes:
-    version = _version(pool, model)
+def _pack_map(pool: StorePool, _: Store) -> bytes:
+    version = _version(pool, pool.model)
     return pool.memo("packed map", version, lambda: _packed(_load(*version)))
 
 

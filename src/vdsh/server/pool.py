@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from vdsh import corpus_map
 from vdsh.errors import DamageError, VdshError
 from vdsh.jit import load_kernels
+from vdsh.model import Model
 from vdsh.server.json_routes import without_paths
 from vdsh.store import Store, open_store
 from vdsh.store.engine import ModelChangedError
@@ -37,6 +38,7 @@ class StorePool:
     store that is open already is used as it is, and left open.
     """
 
+    model: Model  # the newest that a handle has met
     path: str = ""  # the store's folder
 
     def __init__(
@@ -106,7 +108,7 @@ class StorePool:
                 opened.pop_all()
             for handle in handles:
                 self._free.put(handle)
-            self._handles, self.path = handles, handles[0].path
+            self._handles, self.model, self.path = handles, handles[0].model, handles[0].path
 
     def close(self) -> None:
         """Interrupt what still runs and give the store back, unless a thread hangs in it."""
@@ -151,7 +153,7 @@ class StorePool:
         with question.lock:
             question.handle, question.began = handle, time.monotonic()
         try:
-            return _with_one_model(work, handle)
+            return self._with_one_model(work, handle)
         except DamageError:
             self._damaged = True
             raise
@@ -160,6 +162,17 @@ class StorePool:
                 question.handle = None
             self._free.put(handle)
 
+    def _with_one_model(self, work: Callable[[Store], T], handle: Store) -> T:
+        """Do it again where the store got another model meanwhile, as `vdsh reindex` gives it."""
+        for _ in range(TRIES):
+            before = handle.model
+            with suppress(ModelChangedError):
+                found = work(handle)
+                if handle.model is before:
+                    return found
+            self.model = handle.model
+        raise ModelChangedError("The model of the store changed during the request. Send it again.")
+
     def _waited(self) -> float:
         """Say how long a question has waited for a handle, or for all handles to move on."""
         now, questions = time.monotonic(), list(self._questions)
@@ -167,17 +180,6 @@ class StorePool:
         running = [now - question.began for question in questions if question.began]
         all_busy = min(running) if len(running) >= self._n_handles else 0.0
         return max([all_busy, *waiting])
-
-
-def _with_one_model(work: Callable[[Store], T], handle: Store) -> T:
-    """Do something again where the store got another model meanwhile, as `vdsh reindex` gives."""
-    for _ in range(TRIES):
-        with suppress(ModelChangedError):
-            model = handle.model
-            found = work(handle)
-            if handle.model is model:
-                return found
-    raise ModelChangedError("The model of the store changed during the request. Send it again.")
 
 
 @dataclass(eq=False)

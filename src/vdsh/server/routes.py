@@ -91,7 +91,7 @@ async def info(service: ServiceDep) -> Json:
     """Describe the store and the limits of the service."""
 
     def work(store: Store) -> dict[str, Any]:
-        facts, model = store.info(), store.model
+        facts, model = store.info(), service.pool.model
         return {
             "version": __version__,
             "store": service.name,

@@ -62,6 +62,6 @@ async def _describe(service: Service) -> dict[str, Any]:
     """Describe a store, or say what is wrong with it: the others are listed all the same."""
     if (trouble := await service.pool.find_trouble()) is not None:
         return {"name": service.name, "trouble": trouble}
-    n_documents, model = await service.pool.call(lambda store: (len(store), store.model))
+    n_documents, model = await service.pool.call(len), service.pool.model
     about = {"bits": model.n_bits, "model": model.name}
     return {"name": service.name, "documents": n_documents, **about}
