@@ -2,9 +2,9 @@
 
 import gzip
 import logging
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path as File
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import orjson
 from fastapi import APIRouter, Path, Request, Response
@@ -23,6 +23,7 @@ from vdsh.server.pool import StorePool
 from vdsh.server.service import ServiceDep
 from vdsh.store import Store
 
+T = TypeVar("T")
 log = logging.getLogger("vdsh.server")
 
 router = APIRouter(prefix="/v1/explain", route_class=JsonRoute, tags=["explain"])
@@ -59,13 +60,13 @@ async def explain(body: ExplainBody, service: ServiceDep) -> Json:
 @router.get("/bits", response_model=BitsAnswer)
 async def bits(service: ServiceDep) -> Json:
     """Say for every bit which words push it to 1 and to 0."""
-    return Json({"bits": await service.pool.call(partial(_bits, service.pool))})
+    return Json({"bits": await service.pool.call(lambda _: _bits(service.pool))})
 
 
 @router.get("/bits/{bit}", response_model=answers.BitAnswer, responses=ASKED | NOT_THERE)
 async def bit(bit: Annotated[int, Path(ge=0)], service: ServiceDep) -> Json:
     """Say which words push a bit to 1 and to 0, and how healthy it is."""
-    all_bits = await service.pool.call(partial(_bits, service.pool))
+    all_bits = await service.pool.call(lambda _: _bits(service.pool))
     if bit >= len(all_bits):
         raise Refused(
             404, f"There is no bit {bit}. They are counted from 0 to {len(all_bits) - 1}."
@@ -73,7 +74,7 @@ async def bit(bit: Annotated[int, Path(ge=0)], service: ServiceDep) -> Json:
     return Json(all_bits[bit])
 
 
-def _bits(pool: StorePool, _: Store) -> list[Any]:
+def _bits(pool: StorePool) -> list[Any]:
     model = pool.model
     return pool.memo("bits", model, lambda: [as_fields(bit) for bit in explain_bits(model)])
 
@@ -82,35 +83,34 @@ def _bits(pool: StorePool, _: Store) -> list[Any]:
 async def whole_map(request: Request, service: ServiceDep) -> Response:
     """Give the map of `vdsh research map`: where documents lie, their labels and titles."""
     packed = "gzip" in request.headers.get("accept-encoding", "")
-    content = await service.pool.call(partial(_pack_map, service.pool))
-    content = content if packed else gzip.decompress(content)
+
+    def work(_: Store) -> bytes:
+        content = _read_map(service.pool, service.pool.model, "packed map", _packed)
+        return content if packed else gzip.decompress(content)
+
+    content = await service.pool.call(work)
     headers = {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if packed else {})
     return Response(content, media_type="application/json", headers=headers)
 
 
 def find_place(pool: StorePool, model: Model, text: str, id: str | None) -> tuple[float, float]:
     """Return where a text belongs on the map, or where the document of that id is."""
-    version = _version(pool, model)
-    found = pool.memo("map", version, lambda: _load(*version))
+    found = _read_map(pool, model, "map", lambda whole: whole)
     point = None if id is None else found.point(id)
     return point or found.place(model.topic.scores([text])[0])
 
 
-def _pack_map(pool: StorePool, _: Store) -> bytes:
-    version = _version(pool, pool.model)
-    return pool.memo("packed map", version, lambda: _packed(_load(*version)))
-
-
-def _version(pool: StorePool, model: Model) -> tuple[File, Model, int]:
-    """Name the map as it is on disk now: a new one is read without starting again."""
+def _read_map(pool: StorePool, model: Model, what: str, make: Callable[[CorpusMap], T]) -> T:
+    """Make something of the map as it is on disk now: a new one is read without starting again."""
     path = File(pool.path, corpus_map.FILE)
     try:
-        return path, model, path.stat().st_mtime_ns
+        version = (path.stat().st_mtime_ns, model.fingerprint)
     except OSError:
         raise Refused(404, "This store has no map. Make one: vdsh research map STORE") from None
+    return pool.memo(what, version, lambda: make(_load(path, model)))
 
 
-def _load(path: File, model: Model, _: int) -> CorpusMap:
+def _load(path: File, model: Model) -> CorpusMap:
     try:
         found = corpus_map.load(path)
     except (FolderError, MissingFileError) as error:
