@@ -129,8 +129,6 @@ def _expression(tree: Tree) -> Expression:
             return _some([_expression(part) for part in parts])
         case Not():
             return ANYTHING
-        case IsThere("id"):
-            return ALWAYS
         case IsThere("labels"):
             return Expression('fields["has_labels"] == true')
         case IsThere(field):

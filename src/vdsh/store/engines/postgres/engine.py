@@ -23,11 +23,11 @@ from vdsh.store.engines.postgres.relevant import SETTINGS, Relevant
 from vdsh.store.engines.postgres.rows import to_bits, to_code, to_found, to_json
 from vdsh.store.engines.postgres.session import NotAllowedError, Session, StoreCursor
 from vdsh.store.engines.postgres.tables import Vector, count_bits
-from vdsh.store.engines.postgres.where import Sql, escape, to_sql, unescape
+from vdsh.store.engines.postgres.where import escape, to_sql, unescape
 from vdsh.store.hits import Choose, Found, ParsedQuery, choose_from
 from vdsh.store.ranking import ByRelevance, keep_fitting, words_text
 from vdsh.store.rows import Rows
-from vdsh.store.where import Tree
+from vdsh.store.where import Sql, Tree
 from vdsh.text.languages import NONE, Language, find_language, language
 from vdsh.words import WordQuery
 

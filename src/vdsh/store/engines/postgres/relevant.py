@@ -18,9 +18,10 @@ from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.store.engines.postgres.rows import COUNT, all_of, any_of, quote, to_code, to_found
 from vdsh.store.engines.postgres.session import StoreCursor
-from vdsh.store.engines.postgres.where import ALWAYS, Sql, escape, unescape
+from vdsh.store.engines.postgres.where import escape, unescape
 from vdsh.store.hits import Candidate, Found
 from vdsh.store.ranking import ByRelevance, Pool, fits, words_text
+from vdsh.store.where import ALWAYS, Sql
 from vdsh.text.languages import Language, fold
 from vdsh.words import WordQuery
 from vdsh.words import index as bm25

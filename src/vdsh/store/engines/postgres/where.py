@@ -7,32 +7,17 @@ order: NUL is written as \x01\x01 and \x01 as \x01\x02.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from vdsh.errors import InputError
-from vdsh.store.where import All, Compare, IsThere, Not, Some, Tree, kind_of
+from vdsh.store.where import ALWAYS, NEVER, Compare, IsThere, Sql, Tree, kind_of, sql_of
 
 MOST_PARAMETERS = 60_000  # the protocol counts them in 16 bits
 CONTROL = "\\u000"  # how JSON writes what must be escaped, and a little more
 WHOLE = 2**53  # floats from here on are whole numbers
-TYPES = {"text": "string", "number": "number", "truth": "boolean", "null": "null"}
-VALUES = {
-    "text": ("(fields ->> %s::text) COLLATE \"C\"", "text"),
-    "number": ("(fields ->> %s::text)::numeric", "numeric"),
-    "truth": ("(fields ->> %s::text)::boolean::int", "int"),
-}  # fmt: skip
+TYPES = {"text": "string", "number": "number", "truth": "boolean"}  # that have an order
 _ESCAPED = re.compile("\x01([\x01\x02])")
-
-
-class Sql(NamedTuple):
-    """A condition and its parameters; it is true or false, never NULL."""
-
-    text: str
-    parameters: tuple[Any, ...] = ()
-
-
-NEVER, ALWAYS = Sql("false"), Sql("true")
 
 
 def to_sql(tree: Tree | None) -> Sql:
@@ -41,7 +26,7 @@ def to_sql(tree: Tree | None) -> Sql:
     >>> to_sql(Compare("id", "=", ("a",)))
     Sql(text='id = ANY(%s::text[])', parameters=(['a'],))
     """
-    condition = ALWAYS if tree is None else _condition(tree)
+    condition = ALWAYS if tree is None else sql_of(tree, _test)
     if len(condition.parameters) > MOST_PARAMETERS:
         n = len(condition.parameters)
         raise InputError(f"The filter is too long: {n:,} values. Ask in several parts.")
@@ -82,76 +67,47 @@ def _comparable(value: Any) -> Any:
     return {} if kind is None else value
 
 
-def _condition(tree: Tree) -> Sql:
+def to_json(value: Any) -> str:
+    """Write a value as `fields` have it; what no JSON can hold is beyond all that they have."""
+    try:
+        return json.dumps(_comparable(value))
+    except (OverflowError, ValueError):  # endless, or thousands of digits
+        return "1e5000" if value > 0 else "-1e5000"
+
+
+def _test(tree: IsThere | Compare) -> Sql:
     match tree:
-        case All(parts):
-            return join(" AND ", [_condition(part) for part in parts])
-        case Some(parts):
-            return join(" OR ", [_condition(part) for part in parts])
-        case Not(part):
-            text, parameters = _condition(part)
-            return Sql(f"NOT ({text})", parameters)
-        case IsThere("id"):
-            return ALWAYS
         case IsThere("labels"):
             return Sql("labels IS NOT NULL")
         case IsThere(field):
             return Sql("(fields -> %s::text) IS NOT NULL", (escape(field),))
+        case Compare("id", "=" | "in", values):
+            return Sql("id = ANY(%s::text[])", (texts_of(values),))
         case Compare("id", operator, values):
-            return _compare(Sql("id"), "text", operator, _texts(values))
+            texts = texts_of(values)
+            return Sql(f"id {operator} %s::text", tuple(texts)) if texts else NEVER
         case Compare("labels", _, values):
-            return Sql("COALESCE(labels && %s::text[], false)", (_texts(values),))
+            return Sql("COALESCE(labels && %s::text[], false)", (texts_of(values),))
+        case Compare(field, "=" | "in", values):  # jsonb of different types is never equal
+            test = "COALESCE((fields -> %s::text) = ANY(%s::jsonb[]), false)"
+            return Sql(test, (escape(field), list(map(to_json, values))))
         case Compare(field, operator, values):
-            return _metadata(escape(field), operator, values)
+            return _in_order(escape(field), operator, values[0])
 
 
-def _metadata(field: str, operator: str, values: Sequence[Any]) -> Sql:
-    """Compare with values of each kind on its own."""
-    parts = []
-    for kind, type_name in TYPES.items():
-        same = [to_parameter(value) for value in values if kind_of(value) == kind]
-        is_type = "jsonb_typeof(fields -> %s::text)"
-        if same and kind == "null":
-            test = Sql(f"COALESCE({is_type} = 'null', false)", (field,))
-            parts.append(test if operator in ("=", "in") else NEVER)
-        elif same:
-            text, type_of_values = VALUES[kind]
-            inner = _compare(Sql(text, (field,)), type_of_values, operator, same)
-            # CASE keeps the cast away from values of another type.
-            test_text = f"CASE {is_type} WHEN '{type_name}' THEN {inner.text} ELSE false END"
-            parts.append(Sql(test_text, (field, *inner.parameters)))
-    return join(" OR ", parts)
-
-
-def _compare(value: Sql, type_name: str, operator: str, others: list[Any]) -> Sql:
-    if not others:
+def _in_order(field: str, operator: str, value: Any) -> Sql:
+    kind = kind_of(value)
+    if kind not in TYPES:
         return NEVER
-    if operator in ("=", "in"):
-        return Sql(f"{value.text} = ANY(%s::{type_name}[])", (*value.parameters, others))
-    return Sql(f"{value.text} {operator} %s::{type_name}", (*value.parameters, others[0]))
+    have, given, of_type = "fields -> %s::text", to_json(value), "jsonb"
+    if kind == "text":  # in the order of bytes, which jsonb is not
+        have, given, of_type = "fields ->> %s::text", escape(value), 'text COLLATE "C"'
+    test = (
+        f"jsonb_typeof(fields -> %s::text) = '{TYPES[kind]}' AND ({have}) {operator} %s::{of_type}"
+    )
+    return Sql(f"COALESCE({test}, false)", (field, field, given))
 
 
-def _texts(values: Sequence[Any]) -> list[str]:
+def texts_of(values: Iterable[Any]) -> list[str]:
+    """Give the texts among some values."""
     return [escape(value) for value in values if isinstance(value, str)]
-
-
-def to_parameter(value: Any) -> Any:
-    """Give a value in a form that keeps it whole: numbers as texts."""
-    if isinstance(value, bool):
-        return int(value)
-    if isinstance(value, float) and abs(value) >= WHOLE:
-        value = int(value) if abs(value) != float("inf") else value
-    if isinstance(value, int | float):
-        try:
-            return str(value).replace("inf", "Infinity")
-        except ValueError:  # thousands of digits
-            return "Infinity" if value > 0 else "-Infinity"
-    return escape(value) if isinstance(value, str) else value
-
-
-def join(word: str, parts: Sequence[Sql]) -> Sql:
-    """Join conditions; none are true together, and false as a choice."""
-    if not parts:
-        return NEVER if word == " OR " else ALWAYS
-    parameters = tuple(value for part in parts for value in part.parameters)
-    return Sql(word.join(f"({part.text})" for part in parts), parameters)

@@ -21,10 +21,10 @@ from vdsh.errors import InputError, WriteError
 from vdsh.store.engine import Progress
 from vdsh.store.engines.sqlite.database import Database
 from vdsh.store.engines.sqlite.schema import FILTERS, make_anew
-from vdsh.store.engines.sqlite.where import Sql, is_plain, json_path, to_sqlite
+from vdsh.store.engines.sqlite.where import is_plain, json_path, to_sqlite
 from vdsh.store.engines.sqlite.words import begun_anew
 from vdsh.store.filters import LONGEST, MOST, WORTH, fields_of
-from vdsh.store.where import ORDERS, All, Compare, Some, Tree, kind_of
+from vdsh.store.where import ORDERS, All, Compare, Some, Sql, Tree, kind_of
 
 NUL = "x'00'"
 BATCH = 100_000  # rows that are indexed in a transaction

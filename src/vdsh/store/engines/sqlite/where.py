@@ -4,9 +4,11 @@ import json
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
-from vdsh.store.where import All, Compare, IsThere, Not, Some, Tree, kind_of
+from vdsh.store.where import ALWAYS as ALWAYS
+from vdsh.store.where import NEVER, ORDERS, Compare, IsThere, Tree, join, kind_of, sql_of
+from vdsh.store.where import Sql as Sql
 
 # json_extract cuts a text off at a NUL, so documents with one are read by `json_value` instead.
 HAS_NUL = r"instr(metadata, '\u0000')"
@@ -16,32 +18,17 @@ KINDS |= {"truth": "('true', 'false')", "null": "('null')"}
 Scalar = str | int | float | None
 
 
-class Sql(NamedTuple):
-    """A condition and its parameters; it is 0 or 1, never NULL."""
-
-    text: str
-    parameters: tuple[Scalar, ...] = ()
-
-
-NEVER, ALWAYS = Sql("0"), Sql("1")
-
-
 def to_sql(tree: Tree) -> Sql:
     """Turn a filter into SQL over the table `documents`.
 
     >>> to_sql(Compare("id", "=", ("a",)))
     Sql(text='id IN (?)', parameters=('a',))
     """
+    return sql_of(tree, _test)
+
+
+def _test(tree: IsThere | Compare) -> Sql:
     match tree:
-        case All(parts):
-            return _join(" AND ", [to_sql(part) for part in parts])
-        case Some(parts):
-            return _join(" OR ", [to_sql(part) for part in parts])
-        case Not(part):
-            text, parameters = to_sql(part)
-            return Sql(f"NOT ({text})", parameters)
-        case IsThere("id"):
-            return ALWAYS
         case IsThere("labels"):
             return Sql("labels IS NOT NULL")
         case IsThere(field):
@@ -94,24 +81,19 @@ def _metadata(field: str, operator: str, values: Sequence[Any]) -> Sql:
     parts = []
     for kind, types in KINDS.items():
         same = [to_sqlite(value) for value in values if kind_of(value) == kind]
-        if same and kind == "null":
-            parts.append(_of_type(field, types) if operator in ("=", "in") else NEVER)
-        elif same:
-            compared = _compare(*_value(field, kind), operator, same)
-            parts.append(_join(" AND ", [_of_type(field, types), compared]))
-    return _join(" OR ", parts)
+        if not same or (kind == "null" and operator in ORDERS):
+            continue
+        tests = [Sql(f"IFNULL({_type_of(field)}, '') IN {types}", (json_path(field),))]
+        if kind != "null":
+            tests.append(_compare(*_value(field, kind), operator, same))
+        parts.append(join(" AND ", tests))
+    return join(" OR ", parts)
 
 
 def _compare(value: str, given: tuple[Scalar, ...], operator: str, others: list[Any]) -> Sql:
-    if not others:
-        return NEVER
-    if operator in ("=", "in"):
-        return Sql(f"{value} IN ({', '.join('?' * len(others))})", (*given, *others))
-    return Sql(f"{value} {operator} ?", (*given, *others))
-
-
-def _of_type(field: str, types: str) -> Sql:
-    return Sql(f"IFNULL({_type_of(field)}, '') IN {types}", (json_path(field),))
+    if operator in ORDERS:
+        return Sql(f"{value} {operator} ?", (*given, *others)) if others else NEVER
+    return Sql(f"{value} IN ({', '.join('?' * len(others))})", (*given, *others))
 
 
 def _type_of(field: str) -> str:
@@ -146,14 +128,3 @@ def to_sqlite(value: Any) -> Any:
         except OverflowError:
             return math.inf if value > 0 else -math.inf
     return int(value) if isinstance(value, bool) else value
-
-
-def _join(word: str, parts: Sequence[Sql]) -> Sql:
-    """Join conditions; none are true together, and false as a choice."""
-    if not parts:
-        return NEVER if word == " OR " else ALWAYS
-    if len(parts) == 1:
-        return parts[0]
-    half = len(parts) // 2  # joined as a tree: SQLite refuses deep expressions
-    left, right = _join(word, parts[:half]), _join(word, parts[half:])
-    return Sql(f"({left.text}){word}({right.text})", left.parameters + right.parameters)
