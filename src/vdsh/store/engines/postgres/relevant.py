@@ -1,9 +1,9 @@
 """The documents that words and codes together may find, in one snapshot of PostgreSQL.
 
-The server counts which documents have which words and scores them; shares are computed here once
-more, from counts, as the word index of a folder does. Words that cannot bring a document among the
-best on their own are not looked for alone, nor are common ones when the more telling words of a
-query are in many documents (50,000 for a query of two words); they count where they are.
+The server counts which documents have which words and scores them, as the word index of a folder
+does. Words that cannot bring a document among the best on their own are not looked for alone, nor
+are common ones when the more telling words of a query are in many documents (50,000 for a query of
+two words); they count where they are.
 """
 
 import sys
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Codes
 from vdsh.documents import Document
-from vdsh.store.engines.postgres.rows import COUNT, all_of, any_of, quote, to_code, to_found
+from vdsh.store.engines.postgres.rows import COUNT, any_of, asking, quote, to_code, to_found
 from vdsh.store.engines.postgres.session import StoreCursor
 from vdsh.store.engines.postgres.where import escape, unescape
 from vdsh.store.hits import Candidate, Found
@@ -62,28 +62,6 @@ class Weighed(NamedTuple):
     df: list[int]
     weights: NDArray[np.float64]
     mean_length: float
-
-    def select(self, columns: str, of: str, condition: str) -> str:
-        """Ask for rows with how often they have each word; `terms` are its first parameters."""
-        counts = ", ".join(f"{COUNT} AS c{i}" for i in range(len(self.words)))
-        return f"SELECT id, {columns}, n_words, {counts} FROM {{{of}}} WHERE {condition}"
-
-    @property
-    def terms(self) -> list[str]:
-        """The words, as a tsquery has them."""
-        return [quote(word) for word in self.words]
-
-    def shares(
-        self, rows: Sequence[Sequence[Any]], mean_length: float | None = None
-    ) -> list[float]:
-        """Compute what texts answer of the query: rows end with length and counts."""
-        n = len(self.words)
-        table = np.array([row[-n - 1 :] for row in rows], float).reshape(len(rows), n + 1)
-        lengths = bm25.for_length(table[:, 0], mean_length or self.mean_length)
-        scores = np.zeros(len(rows))
-        for weight, counts in zip(self.weights, table[:, 1:].T, strict=True):
-            scores += weight * (counts / (counts + lengths))
-        return (scores / max(self.weights.sum(), bm25.LEAST_IDF)).tolist()  # type: ignore[no-any-return]
 
 
 @dataclass
@@ -173,16 +151,15 @@ class Relevant:
         if not weighed.words or query.phrases or query.without:
             return None
         text, parameters = self.condition
-        select = weighed.select("code", "documents", f"{text} LIMIT {FEW + 1}")
-        rows = self.cursor.ask(select, *weighed.terms, *parameters)
-        return _candidates(rows, weighed) if len(rows) <= FEW else None
+        rows = self._score(weighed, Sql(f"{text} LIMIT {FEW + 1}", parameters))
+        return _candidates(rows) if len(rows) <= FEW else None
 
     def _best_of_both(self, weighed: Weighed, n: int, query: WordQuery) -> list[Candidate]:
         """Return the best by all their words, and those with the best passages."""
         best = self._best(weighed, n, query)
         known = {one.id for one in best}
         rows = self._by_words(any_of(weighed.words), weighed, n, "passages") if known else []
-        ids = {unescape(row[0]) for row in rows} - known
+        ids = {row[0] for row in rows} - known
         if not ids:
             return self._with_passages(best, weighed)
         found = self._read(sorted(ids), self.condition).values()
@@ -193,15 +170,11 @@ class Relevant:
         """Join what long documents answer with what their best passages do."""
         if not weighed.words or not candidates:
             return list(candidates)
-        having = "id = ANY(%s::text[]) AND words @@ %s::tsquery"
-        select = weighed.select("first, last", "passages", having)
         ids = [escape(one.id) for one in candidates]
-        rows = self.cursor.ask(select, *weighed.terms, ids, any_of(weighed.words))
-        best: dict[str, tuple[float, int, int]] = {}
-        for row, share in zip(rows, weighed.shares(rows, bm25.PASSAGE_LENGTH), strict=True):
-            id, first, last = unescape(row[0]), row[1], row[2]
-            before = best.get(id, (0.0, 0, 0))
-            best[id] = max(before, (share, first, last), key=lambda one: (one[0], -one[1]))
+        having = "id = ANY(%s::text[]) AND words @@ %s::tsquery"
+        these = Sql(having, (ids, any_of(weighed.words)))
+        rows = self._score(weighed, these, "passages", "ORDER BY score, first DESC")
+        best = {id: (share, first, last) for id, first, last, share in rows}  # the last of each
         return [_with_span(one, best[one.id]) if one.id in best else one for one in candidates]
 
     def _best(self, weighed: Weighed, n: int, query: WordQuery) -> list[Candidate]:
@@ -216,22 +189,21 @@ class Relevant:
         known = np.cumsum(np.array(weighed.df)[order])
         first = int(np.searchsorted(known, 2 * n)) + 1  # so many words have documents enough
         if first >= len(words) or known[-1] < FEW_SCORED:
-            return self._scored(words, without, weighed, n)
-        best = self._scored(words[:first], without, weighed, n)
+            return self._best_having(words, without, weighed, n)
+        best = self._best_having(words[:first], without, weighed, n)
         if len(best) < n:
-            return self._scored(words, without, weighed, n)
+            return self._best_having(words, without, weighed, n)
         # Documents that have none but later words are worse than the last of these.
         reached = np.cumsum(weighed.weights[order])
         least = best[n - 1].share * reached[-1]
         needed = int(np.searchsorted(reached, reached[-1] - least)) + 1
         needed = min(needed, int(np.searchsorted(known, MANY_COUNTED // len(words))) + 1)
-        return best if needed <= first else self._scored(words[:needed], without, weighed, n)
+        return best if needed <= first else self._best_having(words[:needed], without, weighed, n)
 
-    def _scored(
+    def _best_having(
         self, words: Sequence[str], without: Sequence[str], weighed: Weighed, n: int
     ) -> list[Candidate]:
-        asked = f"({any_of(words)})" + "".join(f" & !{quote(word)}" for word in without)
-        best = _candidates(self._by_words(asked, weighed, n + MOST_TIES), weighed)
+        best = _candidates(self._by_words(asking(words, (), without), weighed, n + MOST_TIES))
         return [one for one in best if one.share >= best[min(n, len(best)) - 1].share]
 
     def _best_fitting(
@@ -241,10 +213,9 @@ class Relevant:
         stops = self.language.stop_words
         words = {word for phrase in query.phrases for word in phrase if word not in stops}
         needed = sorted(set(self.language.stems(sorted(words))))
-        asked = f"({any_of(weighed.words)})"
-        asked = " & ".join(filter(None, [asked, all_of(needed, without)]))
+        asked = asking(weighed.words, needed, without)
         found: list[Candidate] = []
-        best = _candidates(self._by_words(asked, weighed, MOST_TRIED), weighed)
+        best = _candidates(self._by_words(asked, weighed, MOST_TRIED))
         start, size = 0, max(n, 500)
         while start < len(best) and len(found) < n:
             some = best[start : start + size]
@@ -257,26 +228,45 @@ class Relevant:
     def _fits(self, query: WordQuery, document: Document) -> bool:
         return fits(query, words_text(document), self.language)
 
-    def _by_words(self, asked: str, weighed: Weighed, limit: int, of: str = "") -> list[Any]:
-        """Return the documents with the highest scores that a tsquery finds, ties by id.
+    def _by_words(
+        self, asked: str, weighed: Weighed, limit: int, of: str = "documents"
+    ) -> list[Any]:
+        """Return the rows with the highest scores that a tsquery finds, ties by id.
 
-        `of`: "passages" returns those, whatever the condition.
+        Those of passages are looked for whatever the condition.
         """
-        code, mean = ("first", bm25.PASSAGE_LENGTH) if of else ("code", weighed.mean_length)
-        names, score = _score(weighed, mean)
-        text, parameters = ALWAYS if of else self.condition
-        condition = f"words @@ %s::tsquery AND ({text}) OFFSET 0"
+        text, parameters = self.condition if of == "documents" else ALWAYS
+        found = Sql(f"words @@ %s::tsquery AND ({text})", (asked, *parameters))
+        return self._score(weighed, found, of, f"ORDER BY score DESC, id LIMIT {limit}")
+
+    def _score(
+        self, weighed: Weighed, condition: Sql, of: str = "documents", then: str = ""
+    ) -> list[Any]:
+        """Give the id and code of documents, or the place of passages, and what each answers: BM25.
+
+        The operations are those of the word index, in its order. The query inside counts, once.
+        """
+        columns, mean = "code", weighed.mean_length
+        if of == "passages":
+            columns, mean = "first, last", bm25.PASSAGE_LENGTH
+        counts = ", ".join(f"{COUNT} AS c{i}" for i in range(len(weighed.words)))
+        base, per_word = bm25.K1 * (1 - bm25.B), bm25.K1 * bm25.B / mean
+        length = f"({base!r}::float8 + {per_word!r}::float8 * n_words)"
+        weights = enumerate(weighed.weights.tolist())
+        parts = [f"{weight!r}::float8 * (c{i} / (c{i} + {length}))" for i, weight in weights]
         query = f"""
-SELECT id, {code}, n_words, {names} FROM ({weighed.select(code, of or "documents", condition)})
-AS counted ORDER BY {score} DESC, id LIMIT %s"""
-        return self.cursor.ask(query, *weighed.terms, asked, *parameters, limit)
+SELECT id, {columns}, {" + ".join(parts)} AS score FROM (
+  SELECT id, {columns}, n_words, {counts} FROM {{{of}}} WHERE {condition.text} OFFSET 0
+) AS counted {then}"""
+        rows = self.cursor.ask(query, *map(quote, weighed.words), *condition.parameters)
+        most = max(float(weighed.weights.sum()), bm25.LEAST_IDF)
+        return [(unescape(id), *more, score / most) for id, *more, score in rows]
 
     def _with_shares(self, near: Sequence[Found], weighed: Weighed) -> list[Candidate]:
         if not weighed.words or not near:
             return [Candidate(one.document.id, 0, one.code) for one in near]
-        select = weighed.select("code", "documents", "id = ANY(%s::text[])")
         ids = [escape(one.document.id) for one in near]
-        return _candidates(self.cursor.ask(select, *weighed.terms, ids), weighed)
+        return _candidates(self._score(weighed, Sql("id = ANY(%s::text[])", (ids,))))
 
     def _fetch(self, chosen: Sequence[Candidate]) -> list[Found]:
         found = self._read([one.id for one in chosen])
@@ -295,16 +285,5 @@ def _with_span(one: Candidate, passage: tuple[float, int, int]) -> Candidate:
     return one._replace(share=bm25.with_passage(one.share, share), span=(first, last))
 
 
-def _score(weighed: Weighed, mean_length: float) -> tuple[str, str]:
-    """Give the names of the counts, and BM25 in SQL: in the order of `Weighed.shares`."""
-    names = [f"c{i}" for i in range(len(weighed.words))]
-    base, per_word = bm25.K1 * (1 - bm25.B), bm25.K1 * bm25.B / mean_length
-    length = f"({base!r}::float8 + {per_word!r}::float8 * n_words)"
-    pairs = zip(names, weighed.weights.tolist(), strict=True)
-    parts = [f"{weight!r}::float8 * ({name} / ({name} + {length}))" for name, weight in pairs]
-    return ", ".join(names), " + ".join(parts)
-
-
-def _candidates(rows: Sequence[Sequence[Any]], weighed: Weighed) -> list[Candidate]:
-    pairs = zip(rows, weighed.shares(rows), strict=True)
-    return [Candidate(unescape(row[0]), 0, to_code(row[1]), share) for row, share in pairs]
+def _candidates(rows: Sequence[tuple[str, bytes, float]]) -> list[Candidate]:
+    return [Candidate(id, 0, to_code(code), share) for id, code, share in rows]

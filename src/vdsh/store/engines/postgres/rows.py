@@ -75,9 +75,10 @@ def any_of(words: Iterable[str]) -> str:
     return " | ".join(map(quote, words))
 
 
-def all_of(words: Iterable[str], without: Iterable[str] = ()) -> str:
-    """Ask for documents that have all of some words, and none of others."""
-    return " & ".join([*map(quote, words), *(f"!{quote(word)}" for word in without)])
+def asking(words: Iterable[str], needed: Iterable[str], without: Iterable[str]) -> str:
+    """Ask for documents that have one of some words, all that are needed, and none of others."""
+    others = (*map(quote, needed), *(f"!{quote(word)}" for word in without))
+    return " & ".join([f"({any_of(words)})", *others])
 
 
 def _first_that_fit(parts: Sequence[str]) -> Sequence[str]:
