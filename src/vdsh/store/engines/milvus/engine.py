@@ -16,12 +16,18 @@ from vdsh.model import Model
 from vdsh.search.id_kinds import show
 from vdsh.store.addresses import Address
 from vdsh.store.engine import NEAREST, Engine, ModelChangedError, Progress, check_model, no_store
-from vdsh.store.engines.milvus.collection import MOST, DocumentCollection, Pairs
-from vdsh.store.engines.milvus.key_values import KeyValues
+from vdsh.store.engines.milvus.collection import MOST, DocumentCollection, KeyValues, Pairs
 from vdsh.store.engines.milvus.models import COLLECTION, Models, State, read_state
 from vdsh.store.engines.milvus.session import Session
 from vdsh.store.engines.milvus.tables import check_name, chunks, piece_keys, to_document, to_entries
-from vdsh.store.engines.milvus.where import Expression, from_key, in_parts, to_expression, to_key
+from vdsh.store.engines.milvus.where import (
+    PARTIAL,
+    Expression,
+    from_key,
+    in_parts,
+    to_expression,
+    to_key,
+)
 from vdsh.store.hits import Choose, Found, ParsedQuery, choose_from
 from vdsh.store.ranking import ByRelevance, keep_fitting, reorder, words_text
 from vdsh.store.rows import Rows
@@ -97,21 +103,20 @@ class Milvus(Engine):
     def write(self, rows: Rows) -> None:
         """Write rows: names and pieces first, then the documents in one message where they fit."""
         texts = [words_text(document) for document in rows.documents]
-        entries = to_entries(rows, texts, self._settle_language(texts))
+        entries, pieces = to_entries(rows, texts, self._settle_language(texts))
         self._values.add_names("field/", rows.fields)
         labels = {label for row in rows.rows if row[2] for label in json.loads(row[2])}
         self._values.add_names("label/", labels)
-        if any(entry.is_partial for entry in entries):
+        if any(entry["fields"] == PARTIAL for entry in entries):
             self._values.add_names("is/", {"partial"})
-        pieces = {key: piece for entry in entries for key, piece in entry.pieces.items()}
         if pieces:
             self._values.add_names("is/", {"cut"})
-        replaced = self._pieces_of([entry.row["id"] for entry in entries])
+        replaced = self._pieces_of([entry["id"] for entry in entries])
 
         def upsert(state: State) -> None:
             collection = self._opened(state)
             self._values.write("", pieces)
-            for part in chunks([entry.row for entry in entries]):
+            for part in chunks(entries):
                 collection.call("upsert", part)
 
         self.models.write(rows.fingerprint, rows.n_bytes, upsert)

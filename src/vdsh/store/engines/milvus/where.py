@@ -31,11 +31,8 @@ LOW, MIDDLE, HIGH = "!", "[", "~"  # for what is below "(", between "Z" and "a",
 
 
 def _byte_key(byte: int) -> str:
-    if byte < ord("("):
-        return f"{LOW}{byte:02x}"
-    if byte > ord("z"):
-        return f"{HIGH}{byte:02x}"
-    return f"{MIDDLE}{byte:02x}" if ord("Z") < byte < ord("a") else chr(byte)
+    sign = LOW if byte < ord("(") else HIGH if byte > ord("z") else MIDDLE
+    return chr(byte) if PLAIN.fullmatch(chr(byte)) else f"{sign}{byte:02x}"
 
 
 BYTE_KEYS = [_byte_key(byte) for byte in range(256)]

@@ -1,6 +1,6 @@
 """The tables of a store in PostgreSQL, and the statements on them; names are quoted by psycopg."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from psycopg.sql import SQL, Composed, Identifier
 
@@ -86,13 +86,6 @@ SELECT {columns}, distance, total FROM (
 """
 
 
-class Vector(NamedTuple):
-    """The extension pgvector: its version, and the schema its operators are in."""
-
-    version: str
-    schema: str
-
-
 class Tables:
     """The tables of one store.
 
@@ -132,10 +125,12 @@ def _bit_type(n_bits: int) -> SQL:
     return SQL(f"bit({int(n_bits)})" if n_bits else "bit varying")  # which may be empty
 
 
-def count_bits(vector: Vector | None, n_bits: int) -> Composed:
-    """Give the number of differing bits; the code's parameter is inside."""
+def count_bits(vector: str | None, n_bits: int) -> Composed:
+    """Give the number of differing bits; the code's parameter is inside.
+
+    `vector`: the schema of pgvector's operators, where it is installed.
+    """
     bits = _bit_type(n_bits)
     if vector is None:
         return SQL("bit_count(code # %s::{})").format(bits)
-    hamming = SQL("(code OPERATOR({}.<~>) %s::{})")
-    return hamming.format(Identifier(vector.schema), bits)
+    return SQL("(code OPERATOR({}.<~>) %s::{})").format(Identifier(vector), bits)
