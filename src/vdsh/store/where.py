@@ -118,8 +118,21 @@ class Sql(NamedTuple):
 NEVER, ALWAYS = Sql("1 = 0"), Sql("1 = 1")
 
 
+def by_kind(test: Compare) -> list[Compare]:
+    """Divide a test into tests of one kind of values each, without those that cannot hold.
+
+    >>> [one.values for one in by_kind(Compare("year", "in", (1990, "1990", 1991)))]
+    [('1990',), (1990, 1991)]
+    """
+    kinds = (*_KINDS, "null") if test.operator not in ORDERS else tuple(_KINDS)
+    if test.field in RESERVED:
+        kinds = ("text",)
+    parts = [tuple(one for one in test.values if kind_of(one) == kind) for kind in kinds]
+    return [test._replace(values=part) for part in parts if part]
+
+
 def sql_of(tree: Tree, test: Callable[[IsThere | Compare], Sql]) -> Sql:
-    """Turn a filter into SQL; `test` writes each test of a field."""
+    """Turn a filter into SQL; `test` writes each test of a field, with values of one kind."""
     match tree:
         case All(parts):
             return join(" AND ", [sql_of(part, test) for part in parts])
@@ -128,8 +141,10 @@ def sql_of(tree: Tree, test: Callable[[IsThere | Compare], Sql]) -> Sql:
         case Not(part):
             text, parameters = sql_of(part, test)
             return Sql(f"NOT ({text})", parameters)
-        case _:
+        case IsThere():
             return test(tree)
+        case Compare():
+            return join(" OR ", [test(one) for one in by_kind(tree)])
 
 
 def join(word: str, parts: Sequence[Sql]) -> Sql:

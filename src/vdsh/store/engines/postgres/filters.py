@@ -19,7 +19,7 @@ from vdsh.errors import EngineError
 from vdsh.store.engine import Progress
 from vdsh.store.engines.postgres.session import Session, StoreCursor
 from vdsh.store.engines.postgres.tables import MEMORY
-from vdsh.store.engines.postgres.where import MOST_PARAMETERS, escape, texts_of, to_json
+from vdsh.store.engines.postgres.where import MOST_PARAMETERS, escape, to_json
 from vdsh.store.filters import LONGEST, MOST, WORTH, fields_of
 from vdsh.store.where import ORDERS, All, Compare, Some, Sql, Tree, join, kind_of
 
@@ -125,7 +125,8 @@ def _narrow(tree: Tree, known: set[str]) -> Sql | None:
             told = [one for part in parts if (one := _narrow(part, known)) is not None]
             return join(" OR ", told) if len(told) == len(parts) else None
         case Compare("labels", _, values) if "labels" in known:
-            return Sql("labels && %s::text[]", (texts_of(values),))
+            texts = [escape(value) for value in values if isinstance(value, str)]
+            return Sql("labels && %s::text[]", (texts,))
         case Compare(field, operator, values) if field in known:
             if any(kind_of(value) not in ("text", "number") for value in values):
                 return None
@@ -136,7 +137,7 @@ def _narrow(tree: Tree, known: set[str]) -> Sql | None:
 
 def _tests(field: str, operator: str, values: Iterable[Any]) -> Iterable[Sql]:
     """Compare texts with texts and numbers with numbers."""
-    texts = [text[:LONGEST] for text in texts_of(values)]
+    texts = [escape(value)[:LONGEST] for value in values if isinstance(value, str)]
     numbers = [_cut(value) for value in values if not isinstance(value, str)]
     kinds = (IS_TEXT, TEXT, "text", texts), (IS_NUMBER, NUMBER, "numeric", numbers)
     for kind, value, type_name, keys in kinds:

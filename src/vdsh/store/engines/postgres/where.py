@@ -6,16 +6,15 @@ order: NUL is written as \x01\x01 and \x01 as \x01\x02.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from vdsh.errors import InputError
-from vdsh.store.where import ALWAYS, NEVER, Compare, IsThere, Sql, Tree, kind_of, sql_of
+from vdsh.store.where import ALWAYS, Compare, IsThere, Sql, Tree, kind_of, sql_of
 
 MOST_PARAMETERS = 60_000  # the protocol counts them in 16 bits
 CONTROL = "\\u000"  # how JSON writes what must be escaped, and a little more
 WHOLE = 2**53  # floats from here on are whole numbers
-TYPES = {"text": "string", "number": "number", "truth": "boolean"}  # that have an order
 
 
 def to_sql(tree: Tree | None) -> Sql:
@@ -76,13 +75,12 @@ def _test(tree: IsThere | Compare) -> Sql:
         case IsThere(field):
             return Sql("(fields -> %s::text) IS NOT NULL", (escape(field),))
         case Compare("id", "=" | "in", values):
-            return Sql("id = ANY(%s::text[])", (texts_of(values),))
+            return Sql("id = ANY(%s::text[])", (list(map(escape, values)),))
         case Compare("id", operator, values):
-            texts = texts_of(values)
-            return Sql(f"id {operator} %s::text", tuple(texts)) if texts else NEVER
+            return Sql(f"id {operator} %s::text", (escape(values[0]),))
         case Compare("labels", _, values):
-            return Sql("COALESCE(labels && %s::text[], false)", (texts_of(values),))
-        case Compare(field, "=" | "in", values):  # jsonb of different types is never equal
+            return Sql("COALESCE(labels && %s::text[], false)", (list(map(escape, values)),))
+        case Compare(field, "=" | "in", values):
             test = "COALESCE((fields -> %s::text) = ANY(%s::jsonb[]), false)"
             return Sql(test, (escape(field), list(map(to_json, values))))
         case Compare(field, operator, values):
@@ -90,18 +88,9 @@ def _test(tree: IsThere | Compare) -> Sql:
 
 
 def _in_order(field: str, operator: str, value: Any) -> Sql:
-    kind = kind_of(value)
-    if kind not in TYPES:
-        return NEVER
     have, given, of_type = "fields -> %s::text", to_json(value), "jsonb"
-    if kind == "text":  # in the order of bytes, which jsonb is not
+    if isinstance(value, str):  # in the order of bytes, which jsonb is not
         have, given, of_type = "fields ->> %s::text", escape(value), 'text COLLATE "C"'
-    test = (
-        f"jsonb_typeof(fields -> %s::text) = '{TYPES[kind]}' AND ({have}) {operator} %s::{of_type}"
-    )
-    return Sql(f"COALESCE({test}, false)", (field, field, given))
-
-
-def texts_of(values: Iterable[Any]) -> list[str]:
-    """Give the texts among some values."""
-    return [escape(value) for value in values if isinstance(value, str)]
+    is_kind = "jsonb_typeof(fields -> %s::text) = jsonb_typeof(%s::jsonb)"
+    test = f"COALESCE({is_kind} AND ({have}) {operator} %s::{of_type}, false)"
+    return Sql(test, (field, to_json(value), field, given))
