@@ -20,14 +20,7 @@ from vdsh.store.engines.milvus.collection import MOST, DocumentCollection, KeyVa
 from vdsh.store.engines.milvus.models import COLLECTION, Models, State, read_state
 from vdsh.store.engines.milvus.session import Session
 from vdsh.store.engines.milvus.tables import check_name, chunks, piece_keys, to_document, to_entries
-from vdsh.store.engines.milvus.where import (
-    PARTIAL,
-    Expression,
-    from_key,
-    in_parts,
-    to_expression,
-    to_key,
-)
+from vdsh.store.engines.milvus.where import Expression, from_key, in_parts, to_expression, to_key
 from vdsh.store.hits import Choose, Found, ParsedQuery, choose_from
 from vdsh.store.ranking import ByRelevance, keep_fitting, reorder, words_text
 from vdsh.store.rows import Rows
@@ -103,14 +96,11 @@ class Milvus(Engine):
     def write(self, rows: Rows) -> None:
         """Write rows: names and pieces first, then the documents in one message where they fit."""
         texts = [words_text(document) for document in rows.documents]
-        entries, pieces = to_entries(rows, texts, self._settle_language(texts))
+        entries, pieces, marks = to_entries(rows, texts, self._settle_language(texts))
         self._values.add_names("field/", rows.fields)
         labels = {label for row in rows.rows if row[2] for label in json.loads(row[2])}
         self._values.add_names("label/", labels)
-        if any(entry["fields"] == PARTIAL for entry in entries):
-            self._values.add_names("is/", {"partial"})
-        if pieces:
-            self._values.add_names("is/", {"cut"})
+        self._values.add_names("is/", marks)
         replaced = self._pieces_of([entry["id"] for entry in entries])
 
         def upsert(state: State) -> None:

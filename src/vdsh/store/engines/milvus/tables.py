@@ -19,7 +19,7 @@ from pymilvus import DataType, Function, FunctionType, MilvusClient
 from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.search.id_kinds import show
-from vdsh.store.engines.milvus.where import fields_of, from_key, to_key
+from vdsh.store.engines.milvus.where import PARTIAL, fields_of, from_key, to_key
 from vdsh.store.rows import Rows
 from vdsh.text.languages import Language
 from vdsh.words.counting import Counted, count_terms
@@ -68,12 +68,12 @@ def values_schema() -> Any:
 
 def to_entries(
     rows: Rows, texts: Sequence[str], language: Language
-) -> tuple[list[dict[str, Any]], dict[str, str]]:
+) -> tuple[list[dict[str, Any]], dict[str, str], set[str]]:
     """Make rows of the documents' collection, and the pieces of those too long, by their keys.
 
-    `texts` are what words are taken from.
+    `texts` are what words are taken from. The third says whether any is "cut" or "partial".
     """
-    entries, pieces = list[dict[str, Any]](), dict[str, str]()
+    entries, pieces, marks = list[dict[str, Any]](), dict[str, str](), set[str]()
     written = zip(rows.rows, rows.documents, to_words(texts, language), strict=True)
     for (id, text, labels, metadata, code), document, words in written:
         key, version, name = to_key(id), uuid.uuid4().hex, ""
@@ -85,10 +85,12 @@ def to_entries(
             parts = [body[i : i + PIECE] for i in range(0, len(body), PIECE)]
             body, name = "", f"{version}:{len(parts)}"
             pieces |= zip(piece_keys(name), parts, strict=True)
+            marks.add("cut")
         fields = fields_of(None if labels is None else json.loads(labels), document.metadata)
+        marks |= {"partial"} if fields == PARTIAL else set()
         entry = {"id": key, "version": version, "code": code or b"\0", "pieces": name}
         entries.append(entry | {"fields": fields, "document": body, "words": words})
-    return entries, pieces
+    return entries, pieces, marks
 
 
 def to_words(texts: Sequence[str], language: Language) -> list[str]:
