@@ -22,12 +22,11 @@ from vdsh.store.engines.postgres.models import Models, hold_codes, keep_model, r
 from vdsh.store.engines.postgres.relevant import SETTINGS, Relevant
 from vdsh.store.engines.postgres.rows import to_bits, to_code, to_found, to_json
 from vdsh.store.engines.postgres.session import NotAllowedError, Session, StoreCursor
-from vdsh.store.engines.postgres.tables import count_bits
-from vdsh.store.engines.postgres.where import escape, to_sql, unescape
+from vdsh.store.engines.postgres.tables import count_bits, escape, unescape
 from vdsh.store.hits import Choose, Found, ParsedQuery, choose_from
 from vdsh.store.ranking import ByRelevance, keep_fitting, words_text
 from vdsh.store.rows import Rows
-from vdsh.store.where import Sql, Tree
+from vdsh.store.where import Tree
 from vdsh.text.languages import NONE, Language, find_language, language
 from vdsh.words import WordQuery
 
@@ -117,7 +116,7 @@ class Postgres(Engine):
         return [to_found(row) for row in self._ask(query, [escape(id) for id in ids])]
 
     def count(self, where: Tree | None) -> int:
-        text, parameters = self._condition(where)
+        (text, parameters), _ = self.filters.condition(where)
         rows = self._ask(f"SELECT count(*) FROM {{documents}} WHERE {text}", *parameters)
         return int(rows[0][0])
 
@@ -131,17 +130,15 @@ class Postgres(Engine):
     def relevant(
         self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None
     ) -> list[Found]:
-        nearest = partial(self._nearest, where=where)
+        nearest, condition = partial(self._nearest, where=where), self.filters.condition(where)
 
         def work(cursor: StoreCursor) -> tuple[list[Found], ByRelevance]:
             attempt = copy(ranking)  # which learns from what it sees
             attempt.meant = {}
-            condition = self._condition(where)
-            narrow = condition != to_sql(where)
             cursor.connection.execute(SETTINGS)  # before anything is read
             hold_codes(cursor, ranking.query.fingerprint)
             spoken = language(read_facts(cursor).get("language", NONE))
-            relevant = Relevant(cursor, condition, narrow, nearest, self._counted, spoken)
+            relevant = Relevant(cursor, *condition, nearest, self._counted, spoken)
             return relevant.find(attempt), attempt
 
         try:
@@ -213,13 +210,10 @@ class Postgres(Engine):
 
         return self._session.run(held)
 
-    def _condition(self, where: Tree | None) -> Sql:
-        return self.filters.narrow(where, to_sql(where))
-
     def _search(
         self, cursor: StoreCursor, query: str, code: Codes, where: Tree | None, *more: int | None
     ) -> list[Any]:
-        (text, parameters), bits = self._condition(where), to_bits(code.tobytes())
+        ((text, parameters), _), bits = self.filters.condition(where), to_bits(code.tobytes())
         query, distance = query.replace("CONDITION", text), count_bits(self._schema, len(bits))
         return cursor.ask(query, bits, *parameters, *more, distance=distance)
 

@@ -18,7 +18,7 @@ from vdsh.codes import Codes
 from vdsh.documents import Document
 from vdsh.store.engines.postgres.rows import COUNT, any_of, asking, quote, to_code, to_found
 from vdsh.store.engines.postgres.session import StoreCursor
-from vdsh.store.engines.postgres.where import escape, unescape
+from vdsh.store.engines.postgres.tables import escape, unescape
 from vdsh.store.hits import Candidate, Found
 from vdsh.store.ranking import ByRelevance, Pool, fits, words_text
 from vdsh.store.where import ALWAYS, Sql

@@ -11,7 +11,7 @@ import orjson
 from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.search.id_kinds import show
-from vdsh.store.engines.postgres.where import escape, fields_json, unescape
+from vdsh.store.engines.postgres.tables import escape, fields_json, unescape
 from vdsh.store.hits import Found
 from vdsh.store.rows import Rows
 from vdsh.text.languages import Language
