@@ -138,8 +138,8 @@ class Postgres(Engine):
             cursor.connection.execute(SETTINGS)  # before anything is read
             hold_codes(cursor, ranking.query.fingerprint)
             spoken = language(read_facts(cursor).get("language", NONE))
-            relevant = Relevant(cursor, *condition, nearest, self._counted, spoken)
-            return relevant.find(attempt), attempt
+            relevant = Relevant(attempt, cursor, *condition, nearest, self._counted, spoken)
+            return relevant.find(), attempt
 
         try:
             found, attempt = self._session.run(work)
