@@ -182,7 +182,6 @@ class Milvus(Engine):
     def _add_by_words(
         self, found: dict[str, Found], ranking: ByRelevance, where: Tree | None
     ) -> None:
-        """Add the best by words to what was found."""
         terms = dict.fromkeys(term.term for term in ranking.words.terms(self.language()))
         words = " ".join([term for term in terms if term[0] != "="][:MOST_TERMS])
         if words and (found or self.count(None)):  # none have no mean length
@@ -289,7 +288,6 @@ class Milvus(Engine):
         return row["code"][0] if self._facts["n_bits"] != "0" else b""
 
     def _pieces_of(self, keys: Sequence[str]) -> list[str]:
-        """List the pieces that belong to documents."""
         if "cut" not in self._values.names("is/"):
             return []
         parts = in_parts(keys, MANY_DOCUMENTS)

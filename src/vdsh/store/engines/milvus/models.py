@@ -231,7 +231,6 @@ class Models(reindex.Models):
         self._values.remove([f"meta/{key}" for key in older if int(key[-6:]) < number])
 
     def _drop_all_but(self, kept: str) -> None:
-        """Drop collections of documents that the store does not use."""
         name = self._values.name
         ours = re.compile(rf"{name.removesuffix('_vdsh')}|{name}_\d+_[0-9a-f]{{8}}")
         for found in self._session.call("list_collections"):

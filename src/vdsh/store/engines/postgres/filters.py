@@ -18,7 +18,7 @@ from psycopg.sql import Identifier, Literal
 from vdsh.errors import EngineError, InputError
 from vdsh.store.engine import Progress
 from vdsh.store.engines.postgres.session import Session, StoreCursor
-from vdsh.store.engines.postgres.tables import MEMORY, escape, to_json
+from vdsh.store.engines.postgres.tables import MEMORY, escape, json_of
 from vdsh.store.filters import LONGEST, MOST, WORTH, fields_of
 from vdsh.store.where import ORDERS, All, Compare, IsThere, Some, Sql, Tree, join, kind_of, sql_of
 
@@ -135,18 +135,18 @@ def _test(tree: IsThere | Compare) -> Sql:
             return Sql("COALESCE(labels && %s::text[], false)", (list(map(escape, values)),))
         case Compare(field, "=" | "in", values):
             test = "COALESCE((fields -> %s::text) = ANY(%s::jsonb[]), false)"
-            return Sql(test, (escape(field), list(map(to_json, values))))
+            return Sql(test, (escape(field), list(map(json_of, values))))
         case Compare(field, operator, values):
             return _in_order(escape(field), operator, values[0])
 
 
 def _in_order(field: str, operator: str, value: Any) -> Sql:
-    have, given, of_type = "fields -> %s::text", to_json(value), "jsonb"
+    have, given, of_type = "fields -> %s::text", json_of(value), "jsonb"
     if isinstance(value, str):  # in the order of bytes, which jsonb is not
         have, given, of_type = "fields ->> %s::text", escape(value), 'text COLLATE "C"'
     is_kind = "jsonb_typeof(fields -> %s::text) = jsonb_typeof(%s::jsonb)"
     test = f"COALESCE({is_kind} AND ({have}) {operator} %s::{of_type}, false)"
-    return Sql(test, (field, to_json(value), field, given))
+    return Sql(test, (field, json_of(value), field, given))
 
 
 def _narrow(tree: Tree, known: set[str]) -> Sql | None:
@@ -186,5 +186,5 @@ def _tests(field: str, operator: str, values: Iterable[Any]) -> Iterable[Sql]:
 def _cut(number: Any) -> str:
     """Do what `CUT` does."""
     exact = Context(prec=400, rounding=ROUND_HALF_UP)
-    bounded = max(min(Decimal(to_json(number)), Decimal("1e300")), Decimal("-1e300"))
+    bounded = max(min(Decimal(json_of(number)), Decimal("1e300")), Decimal("-1e300"))
     return str(bounded.quantize(Decimal("1e-20"), context=exact))

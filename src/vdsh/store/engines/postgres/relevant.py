@@ -130,7 +130,6 @@ class Relevant:
         return [names[i] for i in np.argsort(-df, kind="stable") if df[i]]
 
     def _count(self, words: Sequence[str], limit: int | None) -> NDArray[np.int64]:
-        """Count the documents that have each word, up to a limit."""
         new = [word for word in words if word not in self._known]
         rows = self.cursor.ask(DOCUMENT_COUNTS, limit, [quote(word) for word in new]) if new else []
         found = {word: n for word, (n,) in zip(new, rows, strict=True)}
@@ -259,7 +258,6 @@ SELECT id, {columns}, {" + ".join(parts)} AS score FROM (
         return [found[one.id]._replace(distance=one.distance, span=one.span) for one in chosen]
 
     def _read(self, ids: Iterable[str], condition: Sql = ALWAYS) -> dict[str, Found]:
-        """Read the documents of some ids that pass a condition."""
         text, parameters = condition
         query = f"SELECT {{columns}} FROM {{documents}} WHERE id = ANY(%s::text[]) AND ({text})"
         rows = self.cursor.ask(query, [escape(id) for id in ids], *parameters)

@@ -147,7 +147,6 @@ class Session:
             raise EngineError(self._refusal(error)) from None
 
     def _may_pass(self, error: Exception) -> bool:
-        """Say whether trying again may help."""
         if isinstance(error, psycopg.Error) and error.sqlstate is not None:
             return error.sqlstate in RETRIED
         return self._connection.closed

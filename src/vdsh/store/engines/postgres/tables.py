@@ -176,7 +176,7 @@ def _comparable(value: Any) -> Any:
     return {} if kind is None else value
 
 
-def to_json(value: Any) -> str:
+def json_of(value: Any) -> str:
     """Write a value as `fields` have it; what no JSON can hold is beyond all that they have."""
     try:
         return json.dumps(_comparable(value))

@@ -183,7 +183,6 @@ class Database:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn errors of SQLite into sentences."""
         try:
             yield
         except sqlite3.Error as error:

@@ -154,7 +154,6 @@ def _catch_up(connection: Connection, names: Collection[str]) -> int:
 
 
 def _add(connection: Connection, field: Field, last: int) -> None:
-    """Add entries of the documents up to a row."""
     query, parameters = _entries(field, f"documents.row BETWEEN {field.last + 1} AND {last}")
     add = f"INSERT OR IGNORE INTO filters {query} ORDER BY cut, row"
     connection.execute(add, parameters)
@@ -254,7 +253,6 @@ class Narrowing:
 
 
 def _key(value: Any) -> Any:
-    """Give a value as entries have it."""
     return value[:LONGEST] if isinstance(value, str) else to_sqlite(value)
 
 
