@@ -176,8 +176,10 @@ class KeyValues(Collection):
             self.call("upsert", part)
 
     def under(self, prefix: str) -> dict[str, str]:
-        """Read all values under a prefix, without it in their names."""
-        return {key.removeprefix(prefix): value for key, value in self._under(prefix)}
+        """Read all values under a prefix, without it in their names, in order."""
+        inside = f'key > "{prefix}" and key < "{prefix[:-1]}0"'  # "0" follows the slash
+        rows = chain.from_iterable(self.pages(inside, FETCHED, ["key", "value"]))
+        return {row["key"].removeprefix(prefix): row["value"] for row in rows}
 
     def look_up(self, keys: Sequence[str]) -> dict[str, str]:
         """Read some values."""
@@ -204,7 +206,7 @@ class KeyValues(Collection):
 
     def names(self, prefix: str) -> set[str]:
         """Read the names that were added under a prefix, by this process or another."""
-        names = {from_key(key.removeprefix(f"{prefix}=")) for key, _ in self._under(prefix)}
+        names = {from_key(key.removeprefix("=")) for key in self.under(prefix)}
         self._seen.setdefault(prefix, set()).update(names)
         return names
 
@@ -226,12 +228,5 @@ class KeyValues(Collection):
 
     def model_pieces(self, fingerprint: str) -> list[tuple[str, bytes]]:
         """Read the names and bytes of a model's files, piece by piece, in order."""
-        prefix = f"model/{fingerprint}/"
-        pairs = [(key.removeprefix(prefix), value) for key, value in self._under(prefix)]
+        pairs = self.under(f"model/{fingerprint}/").items()
         return [(from_key(key.rpartition("/")[0]), b64decode(value)) for key, value in pairs]
-
-    def _under(self, prefix: str) -> Iterator[tuple[str, str]]:
-        """Yield the values under a prefix, in order; it ends in a slash, which "0" follows."""
-        inside = f'key > "{prefix}" and key < "{prefix[:-1]}0"'
-        for page in self.pages(inside, FETCHED, ["key", "value"]):
-            yield from ((row["key"], row["value"]) for row in page)
