@@ -499,6 +499,14 @@ def test_many_copies_are_grouped_and_few_texts_held(place, fitted, monkeypatch):
         assert [len(group.others) for group in groups] == [99] * 3
 
 
+def test_more_copies_than_are_looked_at_together(store, monkeypatch):  # it never ended
+    monkeypatch.setattr("vdsh.store.duplicates.TOGETHER", 10)
+    texts = ["red moon", "red moon", *["blue rover"] * 30]
+    store.upsert([doc(f"{i:02}", text) for i, text in enumerate(texts)])
+    groups = [(group.keep, len(group.others)) for group in store.duplicates()]
+    assert groups == [("00", 1), ("02", 29)]
+
+
 def test_duplicates_may_be_deleted_while_they_are_listed(store):
     store.upsert([doc(f"{i:03}", f"the same text number {i % 70}") for i in range(200)])
     for group in store.duplicates():

@@ -7,6 +7,7 @@ its id, its code and its sketch.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -101,30 +102,18 @@ def _connect(
     """
     n_rows, places = len(free), np.argsort(members, kind="stable")
     places = places[n_behind[places] > 0]
-    for turn in _in_turn(members[places], n_behind[places]):
-        some = places[turn][free[members[places[turn]]]]
-        rows = members[_ranges(some + 1, n_behind[some])]
-        pairs = np.repeat(members[some], n_behind[some]) * n_rows + rows
+    starts = np.flatnonzero(np.diff(members[places], prepend=-1))  # where a row begins
+    turns = np.cumsum(n_behind[places])[starts] // TOGETHER
+    ends = np.append(starts[1:][np.diff(turns) > 0], len(places)).tolist()
+    for start, end in pairwise([0, *ends]):
+        some = places[start:end][free[members[places[start:end]]]]
+        n_pairs = n_behind[some]
+        firsts = np.repeat(some + 1 - np.cumsum(n_pairs) + n_pairs, n_pairs)
+        rows = members[firsts + np.arange(len(firsts))]
+        pairs = np.repeat(members[some], n_pairs) * n_rows + rows
         leaders, rows = np.divmod(np.unique(pairs[free[rows]]), n_rows)
         agreeing = np.mean(hashes[rows] == hashes[leaders], axis=1)
         yield leaders[agreeing >= least], rows[agreeing >= least]
-
-
-def _in_turn(rows: Numbers, n_pairs: Numbers) -> Iterator[slice]:
-    """Divide sorted rows so that each part has about `TOGETHER` pairs, and no row is in two."""
-    sums = np.append(0, np.cumsum(n_pairs))
-    ends = np.append(np.flatnonzero(np.diff(rows)) + 1, len(rows))  # where a row ends
-    start = 0
-    while start < len(rows):
-        end = ends[np.searchsorted(ends, np.searchsorted(sums, sums[start] + TOGETHER) - 1)]
-        yield slice(start, end)
-        start = end
-
-
-def _ranges(starts: Numbers, lengths: Numbers) -> Numbers:
-    """Put ranges of integers one after the other."""
-    before: Numbers = np.cumsum(lengths) - lengths
-    return np.repeat(starts - before, lengths) + np.arange(lengths.sum())
 
 
 class _Texts:

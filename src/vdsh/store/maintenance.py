@@ -38,7 +38,6 @@ def describe(engine: Engine, meta: Mapping[str, str], model: StoreModel) -> dict
 
 
 def _parts(model: Model) -> dict[str, Any]:
-    """Describe both parts of a joint model."""
     if model.second is None:
         return {}
     bits = {"topic_bits": model.topic.n_bits, "vector_bits": model.second.n_bits}

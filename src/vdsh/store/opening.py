@@ -129,7 +129,6 @@ def _connector(path: str, wait: float, device: str) -> Callable[..., Engine]:
 
 
 def _new_meta(model: Model, language: str | None) -> dict[str, str]:
-    """Write down what a store has to remember."""
     return ({"language": language} if language else {}) | {
         "format": str(FORMAT),
         "uuid": uuid.uuid4().hex,
@@ -156,7 +155,6 @@ def _check_meta(shown: str, meta: Mapping[str, Any]) -> None:
 
 
 def _check_same(shown: str, meta: Mapping[str, str], model: Model | None) -> None:
-    """Raise where a model was given whose codes are not those of the store."""
     n_bits, own = int(meta["n_bits"]), meta["fingerprint"]
     if model is not None and model.n_bits and not n_bits:
         raise InputError(
@@ -173,7 +171,6 @@ def _check_same(shown: str, meta: Mapping[str, str], model: Model | None) -> Non
 
 
 def _check_language(shown: str, meta: Mapping[str, str], language: str | None) -> None:
-    """Raise where a language was given that is not the store's."""
     own = meta.get("language")
     if language is not None and own != language:
         has = f"has the language '{own}'" if own else "takes its language from its first documents"

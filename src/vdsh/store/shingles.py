@@ -23,6 +23,9 @@ MISSED = 0.002  # the chance that two texts just similar enough share no key
 LEAST = 0.1  # similarity, for which a sketch of this size is enough
 
 Shingles = NDArray[np.uint64]
+# Of some texts: their keys, of shape (n_docs, n_keys), and a byte of each hash, of shape
+# (n_docs, n_keys * n_hashes), which is enough to estimate a similarity.
+Sketches = tuple[NDArray[np.uint32], NDArray[np.uint8]]
 
 
 class Bands(NamedTuple):
@@ -30,14 +33,6 @@ class Bands(NamedTuple):
 
     keys: int
     hashes: int
-
-
-class Sketches(NamedTuple):
-    """The sketches of some texts."""
-
-    keys: NDArray[np.uint32]  # (n_docs, n_keys)
-    # (n_docs, n_keys * n_hashes): A byte of each: enough to estimate a similarity.
-    hashes: NDArray[np.uint8]
 
 
 def choose_bands(similarity: float) -> Bands:
@@ -80,10 +75,10 @@ def sketch(texts: Sequence[str], bands: Bands) -> Sketches:
 
     def work(start: int, stop: int) -> Sketches:
         hashes, ends = _hash_shingles(texts[start:stop])
-        return Sketches(*fill_sketches(hashes, ends, orders | np.uint32(1), bands.hashes))
+        return fill_sketches(hashes, ends, orders | np.uint32(1), bands.hashes)
 
-    parts = spread(work, len(texts), least=100)
-    return Sketches(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    keys, hashes = zip(*spread(work, len(texts), least=100), strict=True)
+    return np.concatenate(keys), np.concatenate(hashes)
 
 
 def _hash_shingles(texts: Sequence[str]) -> tuple[Shingles, NDArray[np.int64]]:

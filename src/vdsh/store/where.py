@@ -12,13 +12,14 @@ truth value, null) are never equal and never in order. Metadata fields named id,
 or, not cannot be asked for: those words have a meaning of their own.
 
 Each engine makes a condition of its own from the tree; `matches` is the slow one for any document.
+Those that speak SQL share `sql_of`.
 """
 
 import difflib
 import math
 import operator as operators
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from reprlib import repr as short
 from typing import Any, NamedTuple
 
@@ -59,7 +60,7 @@ class Not(NamedTuple):
 
 
 class IsThere(NamedTuple):
-    """A document has the field; "labels" are there when they are known, an id always is."""
+    """A document has the field; "labels" are there when they are known."""
 
     field: str
 
@@ -94,8 +95,6 @@ def matches(tree: Tree, document: Document) -> bool:
             return any(matches(part, document) for part in parts)
         case Not(part):
             return not matches(part, document)
-        case IsThere("id"):
-            return True
         case IsThere("labels"):
             return document.labels is not None
         case IsThere(field):
@@ -107,6 +106,56 @@ def matches(tree: Tree, document: Document) -> bool:
         case Compare(field, operator, values):
             there = field in document.metadata
             return there and _holds(document.metadata[field], operator, values)
+
+
+class Sql(NamedTuple):
+    """A condition and its parameters; it is true or false, never NULL."""
+
+    text: str
+    parameters: tuple[Any, ...] = ()
+
+
+NEVER, ALWAYS = Sql("1 = 0"), Sql("1 = 1")
+
+
+def by_kind(test: Compare) -> list[Compare]:
+    """Divide a test into tests of one kind of values each, without those that cannot hold.
+
+    >>> [one.values for one in by_kind(Compare("year", "in", (1990, "1990", 1991)))]
+    [('1990',), (1990, 1991)]
+    """
+    kinds = (*_KINDS, "null") if test.operator not in ORDERS else tuple(_KINDS)
+    if test.field in RESERVED:
+        kinds = ("text",)
+    parts = [tuple(one for one in test.values if kind_of(one) == kind) for kind in kinds]
+    return [test._replace(values=part) for part in parts if part]
+
+
+def sql_of(tree: Tree, test: Callable[[IsThere | Compare], Sql]) -> Sql:
+    """Turn a filter into SQL; `test` writes each test of a field, with values of one kind."""
+    match tree:
+        case All(parts):
+            return join(" AND ", [sql_of(part, test) for part in parts])
+        case Some(parts):
+            return join(" OR ", [sql_of(part, test) for part in parts])
+        case Not(part):
+            text, parameters = sql_of(part, test)
+            return Sql(f"NOT ({text})", parameters)
+        case IsThere():
+            return test(tree)
+        case Compare():
+            return join(" OR ", [test(one) for one in by_kind(tree)])
+
+
+def join(word: str, parts: Sequence[Sql]) -> Sql:
+    """Join conditions; none are true together, and false as a choice."""
+    if not parts:
+        return NEVER if word == " OR " else ALWAYS
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2  # joined as a tree: SQLite refuses deep expressions
+    left, right = join(word, parts[:half]), join(word, parts[half:])
+    return Sql(f"({left.text}){word}({right.text})", left.parameters + right.parameters)
 
 
 _KINDS: dict[str, tuple[str, Callable[[str], Tree]]] = {  # how each is written, and found
@@ -210,7 +259,8 @@ def _test(name: str, operator: Any, operand: Any) -> Tree:
     if field == "labels" and operator not in ("=", "!=", "in"):
         raise InputError(f"Labels have no order: compare them by =, != or in. Got '{operator}'.")
     if operator == "!=":
-        return All((IsThere(field), Not(Compare(field, "=", values))))
+        differs = Not(Compare(field, "=", values))
+        return differs if field == "id" else All((IsThere(field), differs))
     return Compare(field, operator, values)
 
 

@@ -1,8 +1,8 @@
 """Milvus and Milvus Lite.
 
-`engine` fills in what a `Store` asks for. It reads `collection` (the documents) and `key_values`
-(everything else) through a `session`; `tables` says how documents lie in both, `where` how filters
-are written. `lite` runs Milvus Lite.
+`engine` fills in what a `Store` asks for. It reads its two collections (`collection`) through a
+`session`; `tables` says how documents lie in both, `where` how filters are written. `lite` runs
+Milvus Lite.
 """
 
 import logging

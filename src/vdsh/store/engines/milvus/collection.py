@@ -5,19 +5,26 @@ at the distance of the k-th hit is fetched and put in the order of ids; where it
 that, it is fetched id range by id range, from the lowest on.
 """
 
-from collections.abc import Callable, Iterator
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
 from pymilvus.milvus_client.index import IndexParams
 
 from vdsh.codes import Codes
+from vdsh.model import Model
 from vdsh.store.engines.milvus.session import MissingCollectionError, Session
-from vdsh.store.engines.milvus.tables import documents_schema
+from vdsh.store.engines.milvus.tables import LONGEST, chunks, documents_schema, values_schema
+from vdsh.store.engines.milvus.where import from_key, in_parts, to_key
+from vdsh.store.model import to_pieces
 from vdsh.words.index import K1, B
 
 MOST = 16_384  # rows in one answer of Milvus
 BM25 = {"bm25_k1": K1, "bm25_b": B}
+FETCHED = 200  # values of up to 64 KB in an answer
+MANY_KEYS = 1000
+FILE_PIECE = 48_000  # bytes of a file, 64,000 characters in base64
 
 Pairs = list[tuple[int, str]]  # distance, key
 
@@ -98,37 +105,26 @@ class DocumentCollection(Collection):
             return sorted(pairs)
         last = max(pairs)[0]
         nearer = [pair for pair in pairs if pair[0] < last]
-        ties = self._lowest(code, last, k - len(nearer), text)
+        ties = islice(self._between(code, (last, last), text), k - len(nearer))
         # Somebody may have written between both searches.
         return sorted({*pairs, *ties})[:k]
 
     def by_words(self, words: str, k: int, text: str) -> list[str]:
         """Return the keys of the k best by words."""
-        (hits,) = self.call(
-            "search",
-            data=[words],
-            limit=k,
-            filter=text,
-            anns_field="bm25",
-            search_params={"metric_type": "BM25"},
-        )
-        return [hit["id"] for hit in hits]
+        return [hit["id"] for hit in self._hits("bm25", "BM25", words, k, text)]
 
     def within(self, code: Codes, radius: int, text: str) -> Pairs:
         """Return all within a radius."""
-        pairs = self._search(code, text, MOST, (0, radius))
-        if len(pairs) == MOST:  # there may be more
-            pairs = list(chain.from_iterable(self._by_ranges(code, text, (0, radius))))
-        return sorted(pairs)
+        return sorted(self._between(code, (0, radius), text))
 
-    def _lowest(self, code: Codes, distance: int, n: int, text: str) -> Pairs:
-        """Return the n lowest ids at a distance."""
-        between = (distance, distance)
+    def _between(
+        self, code: Codes, between: tuple[int, int], text: str
+    ) -> Iterator[tuple[int, str]]:
+        """Yield all that are so far away; those of one distance in the order of ids."""
         pairs = self._search(code, text, MOST, between)
-        if len(pairs) < MOST:
-            return sorted(pairs)[:n]
-        ranges = map(sorted, self._by_ranges(code, text, between))
-        return list(islice(chain.from_iterable(ranges), n))
+        few = len(pairs) < MOST  # or there may be more
+        ranges = [pairs] if few else self._by_ranges(code, text, between)
+        return chain.from_iterable(map(sorted, ranges))
 
     def _by_ranges(
         self, code: Codes, text: str, between: tuple[int, int] | None = None
@@ -146,12 +142,91 @@ class DocumentCollection(Collection):
         if between is not None:
             low, high = between  # Milvus finds distances from range_filter to below radius
             params = {"radius": min(high, 8 * len(code)) + 1, "range_filter": low}
-        (hits,) = self.call(
-            "search",
-            data=[code.tobytes()],
-            limit=limit,
-            filter=text,
-            anns_field="code",
-            search_params={"metric_type": "HAMMING", "params": params},
-        )
+        hits = self._hits("code", "HAMMING", code.tobytes(), limit, text, params)
         return [(round(hit["distance"]), hit["id"]) for hit in hits]
+
+    def _hits(
+        self, field: str, metric: str, query: Any, limit: int, text: str, params: Any = None
+    ) -> Any:
+        how = {"metric_type": metric, "params": params or {}}
+        options = {"anns_field": field, "limit": limit, "filter": text, "search_params": how}
+        return self.call("search", data=[query], **options)[0]
+
+
+class KeyValues(Collection):
+    """Everything else: meta/…/NUMBER, field/=NAME, label/=NAME, is/=WHAT, model/..., piece/..."""
+
+    key = "key"
+
+    def __init__(self, session: Session, name: str) -> None:
+        super().__init__(session, name)
+        self._seen: dict[str, set[str]] = {}  # names that are surely there
+
+    def make(self) -> None:
+        """Make the collection, unless it is there."""
+        self.create(values_schema(), "nothing")
+        self._session.load(self.name)
+
+    def write(self, prefix: str, values: Mapping[str, str]) -> None:
+        """Write values."""
+        rows = [
+            {"key": prefix + key, "value": value, "nothing": b"\0"} for key, value in values.items()
+        ]
+        for part in chunks(rows):
+            self.call("upsert", part)
+
+    def under(self, prefix: str) -> dict[str, str]:
+        """Read all values under a prefix, without it in their names, in order."""
+        inside = f'key > "{prefix}" and key < "{prefix[:-1]}0"'  # "0" follows the slash
+        rows = chain.from_iterable(self.pages(inside, FETCHED, ["key", "value"]))
+        return {row["key"].removeprefix(prefix): row["value"] for row in rows}
+
+    def look_up(self, keys: Sequence[str]) -> dict[str, str]:
+        """Read some values."""
+        parts = [self.query(f"key in {some}", ["key", "value"]) for some in in_parts(keys, FETCHED)]
+        return {row["key"]: row["value"] for rows in parts for row in rows}
+
+    def remove(self, keys: Sequence[str]) -> None:
+        """Delete values."""
+        for some in in_parts(keys, MANY_KEYS):
+            self.call("delete", filter=f"key in {some}")
+
+    def remembered(self, prefix: str) -> dict[str, str]:
+        """See `vdsh.store.engine.KeyValues`; they lie under `own/`."""
+        found = self.under(f"own/{to_key(prefix)}")
+        return {from_key(key): value for key, value in found.items()}
+
+    def remember(self, prefix: str, values: Mapping[str, str]) -> None:
+        """See there."""
+        self.write("own/", {to_key(prefix + key): one for key, one in values.items()})
+
+    def forget(self, keys: Sequence[str]) -> None:
+        """See there."""
+        self.remove([f"own/{to_key(key)}" for key in keys])
+
+    def names(self, prefix: str) -> set[str]:
+        """Read the names that were added under a prefix, by this process or another."""
+        names = {from_key(key.removeprefix("=")) for key in self.under(prefix)}
+        self._seen.setdefault(prefix, set()).update(names)
+        return names
+
+    def add_names(self, prefix: str, names: Iterable[str]) -> None:
+        """Add names that are not there yet."""
+        seen = self._seen.setdefault(prefix, set())
+        new = {name: f"{prefix}={to_key(name)}" for name in set(names) - seen}
+        self.write("", {key: "" for key in new.values() if len(key) <= LONGEST})
+        seen.update(new)
+
+    def write_model(self, model: Model) -> None:
+        """Write a model's files."""
+        pieces = to_pieces(model, FILE_PIECE)
+        files = {
+            f"model/{fingerprint}/{to_key(name)}/{number:08}": b64encode(data).decode()
+            for fingerprint, name, number, data in pieces
+        }
+        self.write("", files)
+
+    def model_pieces(self, fingerprint: str) -> list[tuple[str, bytes]]:
+        """Read the names and bytes of a model's files, piece by piece, in order."""
+        pairs = self.under(f"model/{fingerprint}/").items()
+        return [(from_key(key.rpartition("/")[0]), b64decode(value)) for key, value in pairs]

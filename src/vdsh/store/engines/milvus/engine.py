@@ -16,8 +16,7 @@ from vdsh.model import Model
 from vdsh.search.id_kinds import show
 from vdsh.store.addresses import Address
 from vdsh.store.engine import NEAREST, Engine, ModelChangedError, Progress, check_model, no_store
-from vdsh.store.engines.milvus.collection import MOST, DocumentCollection, Pairs
-from vdsh.store.engines.milvus.key_values import KeyValues
+from vdsh.store.engines.milvus.collection import MOST, DocumentCollection, KeyValues, Pairs
 from vdsh.store.engines.milvus.models import COLLECTION, Models, State, read_state
 from vdsh.store.engines.milvus.session import Session
 from vdsh.store.engines.milvus.tables import check_name, chunks, piece_keys, to_document, to_entries
@@ -97,21 +96,17 @@ class Milvus(Engine):
     def write(self, rows: Rows) -> None:
         """Write rows: names and pieces first, then the documents in one message where they fit."""
         texts = [words_text(document) for document in rows.documents]
-        entries = to_entries(rows, texts, self._settle_language(texts))
+        entries, pieces, marks = to_entries(rows, texts, self._settle_language(texts))
         self._values.add_names("field/", rows.fields)
         labels = {label for row in rows.rows if row[2] for label in json.loads(row[2])}
         self._values.add_names("label/", labels)
-        if any(entry.is_partial for entry in entries):
-            self._values.add_names("is/", {"partial"})
-        pieces = {key: piece for entry in entries for key, piece in entry.pieces.items()}
-        if pieces:
-            self._values.add_names("is/", {"cut"})
-        replaced = self._pieces_of([entry.row["id"] for entry in entries])
+        self._values.add_names("is/", marks)
+        replaced = self._pieces_of([entry["id"] for entry in entries])
 
         def upsert(state: State) -> None:
             collection = self._opened(state)
             self._values.write("", pieces)
-            for part in chunks([entry.row for entry in entries]):
+            for part in chunks(entries):
                 collection.call("upsert", part)
 
         self.models.write(rows.fingerprint, rows.n_bytes, upsert)
@@ -187,7 +182,6 @@ class Milvus(Engine):
     def _add_by_words(
         self, found: dict[str, Found], ranking: ByRelevance, where: Tree | None
     ) -> None:
-        """Add the best by words to what was found."""
         terms = dict.fromkeys(term.term for term in ranking.words.terms(self.language()))
         words = " ".join([term for term in terms if term[0] != "="][:MOST_TERMS])
         if words and (found or self.count(None)):  # none have no mean length
@@ -294,7 +288,6 @@ class Milvus(Engine):
         return row["code"][0] if self._facts["n_bits"] != "0" else b""
 
     def _pieces_of(self, keys: Sequence[str]) -> list[str]:
-        """List the pieces that belong to documents."""
         if "cut" not in self._values.names("is/"):
             return []
         parts = in_parts(keys, MANY_DOCUMENTS)

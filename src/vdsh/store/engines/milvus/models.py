@@ -15,7 +15,8 @@ import json
 import re
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import orjson
@@ -25,8 +26,7 @@ from vdsh.errors import EngineError, InputError
 from vdsh.model import Model
 from vdsh.store import reindex
 from vdsh.store.engine import check_model
-from vdsh.store.engines.milvus.collection import DocumentCollection
-from vdsh.store.engines.milvus.key_values import KeyValues
+from vdsh.store.engines.milvus.collection import DocumentCollection, KeyValues
 from vdsh.store.engines.milvus.session import Session
 from vdsh.store.engines.milvus.tables import chunks
 from vdsh.store.engines.milvus.where import in_parts
@@ -140,32 +140,30 @@ class Models(reindex.Models):
         What was deleted from the old one is deleted from the new one.
         """
         self._check_own()
-        last, batch, ended = "" if after is None else after["id"], list[reindex.Unencoded](), False
-        while not batch and not ended:
-            wanted: list[str] = []
-            while len(wanted) < size and not ended:
-                some, last, ended = self._differing(last)
-                wanted += some
-            last = wanted[:size][-1] if wanted else last
-            parts = in_parts(wanted[:size], MANY)
+        differing = self._differing("" if after is None else after["id"])
+        while wanted := list(islice(differing, size)):
+            parts = in_parts(wanted, MANY)
             rows = [row for some in parts for row in self._old.query(f"id in {some}", KEPT)]
             found = self._read(rows)  # not those that were deleted a moment ago
             rows = sorted((row for row in rows if row["id"] in found), key=lambda row: row["id"])
-            batch = [reindex.Unencoded(row, found[row["id"]].document.text) for row in rows]
-            ended = ended and len(wanted) <= size
-        return batch
+            if rows:
+                return [reindex.Unencoded(row, found[row["id"]].document.text) for row in rows]
+        return []
 
-    def _differing(self, after: str) -> tuple[list[str], str, bool]:
-        """Compare the next ids of both collections; return those that differ, and how far it is."""
-        ours = self._old.page(after, "", COMPARED, ["id", "version"])
-        end = ours[-1]["id"] if ours else after
-        versions = {row["id"]: row["version"] for row in ours}
-        text = f'id > "{after}"' + (f' and id <= "{end}"' if ours else "")
-        pages = self._new.pages(text, COMPARED, ["id", "version"])
-        theirs = {row["id"]: row["version"] for page in pages for row in page}
-        for some in in_parts(sorted(theirs.keys() - versions.keys()), MANY):
-            self._new.call("delete", filter=f"id in {some}")
-        return [id for id in versions if theirs.get(id) != versions[id]], end, not ours
+    def _differing(self, after: str) -> Iterator[str]:
+        """Compare both collections behind an id, page by page; yield ids in another version."""
+        ended = False
+        while not ended:
+            ours = self._old.page(after, "", COMPARED, ["id", "version"])
+            versions, ended = {row["id"]: row["version"] for row in ours}, not ours
+            above = f'id > "{after}"'
+            after = after if ended else ours[-1]["id"]
+            text = above if ended else f'{above} and id <= "{after}"'
+            pages = self._new.pages(text, COMPARED, ["id", "version"])
+            theirs = {row["id"]: row["version"] for page in pages for row in page}
+            for some in in_parts(sorted(theirs.keys() - versions.keys()), MANY):
+                self._new.call("delete", filter=f"id in {some}")
+            yield from (id for id in versions if theirs.get(id) != versions[id])
 
     def put_codes(self, fingerprint: str, batch: Sequence[reindex.Unencoded], codes: Codes) -> None:
         """Copy documents with new codes."""
@@ -233,7 +231,6 @@ class Models(reindex.Models):
         self._values.remove([f"meta/{key}" for key in older if int(key[-6:]) < number])
 
     def _drop_all_but(self, kept: str) -> None:
-        """Drop collections of documents that the store does not use."""
         name = self._values.name
         ours = re.compile(rf"{name.removesuffix('_vdsh')}|{name}_\d+_[0-9a-f]{{8}}")
         for found in self._session.call("list_collections"):

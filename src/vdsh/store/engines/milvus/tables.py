@@ -12,7 +12,7 @@ import uuid
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, groupby, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from pymilvus import DataType, Function, FunctionType, MilvusClient
 
@@ -20,7 +20,7 @@ from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.search.id_kinds import show
 from vdsh.store.engines.milvus.where import PARTIAL, fields_of, from_key, to_key
-from vdsh.store.rows import Row, Rows
+from vdsh.store.rows import Rows
 from vdsh.text.languages import Language
 from vdsh.words.counting import Counted, count_terms
 
@@ -29,14 +29,6 @@ PIECE = 16_000  # characters of a piece: at most 64,000 bytes
 MESSAGE = 16_000_000  # bytes; a server takes 64 MiB
 OUR_WORDS = {"tokenizer": "whitespace"}  # which we have put between them
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
-
-
-class Entry(NamedTuple):
-    """A row of the documents' collection, and its pieces where it is too long for one."""
-
-    row: dict[str, Any]
-    pieces: dict[str, str]  # by their keys
-    is_partial: bool  # whether its `fields` do not say everything
 
 
 def check_name(name: str) -> str:
@@ -74,27 +66,31 @@ def values_schema() -> Any:
     return schema
 
 
-def to_entries(rows: Rows, texts: Sequence[str], language: Language) -> list[Entry]:
-    """Make entries of documents and the texts that words are taken from."""
-    return list(map(_to_entry, rows.rows, rows.documents, to_words(texts, language)))
+def to_entries(
+    rows: Rows, texts: Sequence[str], language: Language
+) -> tuple[list[dict[str, Any]], dict[str, str], set[str]]:
+    """Make rows of the documents' collection, and the pieces of those too long, by their keys.
 
-
-def _to_entry(row: Row, document: Document, words: str) -> Entry:
-    id, text, labels, metadata, code = row
-    key = to_key(id)
-    if len(key) > LONGEST:
-        raise InputError(f"The id {show(id)} is too long for Milvus: {len(id.encode()):,} bytes.")
-    body = f"[{json.dumps(text, ensure_ascii=False)},{labels or 'null'},{metadata}]"
-    pieces: list[str] = []
-    if len(body) > LONGEST // 4 and len(body.encode()) > LONGEST:
-        pieces = [body[i : i + PIECE] for i in range(0, len(body), PIECE)]
-    fields = fields_of(None if labels is None else json.loads(labels), document.metadata)
-    version = uuid.uuid4().hex
-    name = f"{version}:{len(pieces)}" if pieces else ""
-    values: dict[str, Any] = {"id": key, "version": version, "code": code or b"\0", "pieces": name}
-    values |= {"fields": fields, "document": "" if pieces else body, "words": words}
-    parts = dict(zip(piece_keys(name), pieces, strict=True))
-    return Entry(values, parts, fields == PARTIAL)
+    `texts` are what words are taken from. The third says whether any is "cut" or "partial".
+    """
+    entries, pieces, marks = list[dict[str, Any]](), dict[str, str](), set[str]()
+    written = zip(rows.rows, rows.documents, to_words(texts, language), strict=True)
+    for (id, text, labels, metadata, code), document, words in written:
+        key, version, name = to_key(id), uuid.uuid4().hex, ""
+        if len(key) > LONGEST:
+            size = len(id.encode())
+            raise InputError(f"The id {show(id)} is too long for Milvus: {size:,} bytes.")
+        body = f"[{json.dumps(text, ensure_ascii=False)},{labels or 'null'},{metadata}]"
+        if len(body) > LONGEST // 4 and len(body.encode()) > LONGEST:
+            parts = [body[i : i + PIECE] for i in range(0, len(body), PIECE)]
+            body, name = "", f"{version}:{len(parts)}"
+            pieces |= zip(piece_keys(name), parts, strict=True)
+            marks.add("cut")
+        fields = fields_of(None if labels is None else json.loads(labels), document.metadata)
+        marks |= {"partial"} if fields == PARTIAL else set()
+        entry = {"id": key, "version": version, "code": code or b"\0", "pieces": name}
+        entries.append(entry | {"fields": fields, "document": body, "words": words})
+    return entries, pieces, marks
 
 
 def to_words(texts: Sequence[str], language: Language) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from vdsh.store.where import ORDERS, All, Compare, IsThere, Not, Some, Tree, kind_of
+from vdsh.store.where import ORDERS, All, Compare, IsThere, Not, Some, Tree, by_kind, kind_of
 
 MOST_VALUES = 10_000  # in a list; more are only bounded
 MOST_NUMBERS = 50  # numbers in a list are compared one by one
@@ -31,11 +31,8 @@ LOW, MIDDLE, HIGH = "!", "[", "~"  # for what is below "(", between "Z" and "a",
 
 
 def _byte_key(byte: int) -> str:
-    if byte < ord("("):
-        return f"{LOW}{byte:02x}"
-    if byte > ord("z"):
-        return f"{HIGH}{byte:02x}"
-    return f"{MIDDLE}{byte:02x}" if ord("Z") < byte < ord("a") else chr(byte)
+    sign = LOW if byte < ord("(") else HIGH if byte > ord("z") else MIDDLE
+    return chr(byte) if PLAIN.fullmatch(chr(byte)) else f"{sign}{byte:02x}"
 
 
 BYTE_KEYS = [_byte_key(byte) for byte in range(256)]
@@ -129,39 +126,28 @@ def _expression(tree: Tree) -> Expression:
             return _some([_expression(part) for part in parts])
         case Not():
             return ANYTHING
-        case IsThere("id"):
-            return ALWAYS
         case IsThere("labels"):
             return Expression('fields["has_labels"] == true')
         case IsThere(field):
             return Expression(f'json_contains(fields["names"], "{_name(field)}")')
-        case Compare("id", operator, values):
-            return _texts("id", operator, [v for v in values if isinstance(v, str)])
-        case Compare("labels", _, values):
-            labels = [v for v in values if isinstance(v, str)]
-            has = Expression(f'json_contains_any(fields["labels"], {quoted(labels)})')
-            return (has if labels else NEVER) if len(labels) <= MOST_VALUES else ANYTHING
-        case Compare(field, operator, values):
-            return _metadata(_name(field), operator, values)
+        case Compare():
+            return _some([_test(*one) for one in by_kind(tree)])
 
 
-def _metadata(name: str, operator: str, values: tuple[Any, ...]) -> Expression:
-    """Compare with values of each kind on its own."""
-    kinds: dict[str, list[Any]] = {"text": [], "number": [], "truth": [], "null": []}
-    for value in values:
-        kinds[kind_of(value) or "null"].append(value)
-    parts = [_texts(f'fields["text_{name}"]', operator, kinds["text"])]
-    parts.append(_numbers(f'fields["number_{name}"]', operator, kinds["number"]))
-    parts.append(_truths(f'fields["truth_{name}"]', operator, kinds["truth"]))
-    if kinds["null"] and operator in ("=", "in"):
-        parts.append(Expression(f'json_contains(fields["null"], "{name}")'))
-    return _some([part for part in parts if part != NEVER])
+def _test(field: str, operator: str, values: Sequence[Any]) -> Expression:
+    """Compare with values of one kind."""
+    kind, name = kind_of(values[0]), _name(field)
+    if field == "labels":
+        has = Expression(f'json_contains_any(fields["labels"], {quoted(values)})')
+        return has if len(values) <= MOST_VALUES else ANYTHING
+    if kind == "null":
+        return Expression(f'json_contains(fields["null"], "{name}")')
+    compare = {"text": _texts, "number": _numbers}.get(kind or "", _truths)
+    return compare("id" if field == "id" else f'fields["{kind}_{name}"]', operator, values)
 
 
-def _texts(value: str, operator: str, texts: list[str]) -> Expression:
-    if not texts:
-        return NEVER
-    if operator not in ("=", "in"):
+def _texts(value: str, operator: str, texts: Sequence[str]) -> Expression:
+    if operator in ORDERS:
         return Expression(f"{value} {operator} {_quote(texts[0])}")
     if len(texts) > MOST_VALUES:
         low, high = _quote(min(texts)), _quote(max(texts))
@@ -169,16 +155,14 @@ def _texts(value: str, operator: str, texts: list[str]) -> Expression:
     return Expression(f"{value} in {quoted(texts)}")
 
 
-def _numbers(value: str, operator: str, numbers: list[Any]) -> Expression:
-    if not numbers:
-        return NEVER
+def _numbers(value: str, operator: str, numbers: Sequence[Any]) -> Expression:
     if len(numbers) > MOST_NUMBERS or not all(abs(number) < SAFE for number in numbers):
         return ANYTHING
-    sign = "==" if operator in ("=", "in") else operator
+    sign = operator if operator in ORDERS else "=="
     return _some([Expression(f"{value} {sign} {_whole(number)!r}") for number in numbers])
 
 
-def _truths(value: str, operator: str, truths: list[bool]) -> Expression:
+def _truths(value: str, operator: str, truths: Sequence[bool]) -> Expression:
     compare = ORDERS.get(operator, lambda have, wanted: have == wanted)
     passing = [have for have in (False, True) if any(compare(have, w) for w in truths)]
     return _some([Expression(f"{value} == {str(have).lower()}") for have in passing])

@@ -1,7 +1,7 @@
 """PostgreSQL, with or without pgvector.
 
 `engine` fills in what a `Store` asks for, with the statements of `tables`, in transactions of
-a `session`; `where` makes conditions of filters.
+a `session`; `filters` makes conditions of filters.
 """
 
 from vdsh.errors import needing

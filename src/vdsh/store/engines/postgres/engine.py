@@ -22,8 +22,7 @@ from vdsh.store.engines.postgres.models import Models, hold_codes, keep_model, r
 from vdsh.store.engines.postgres.relevant import SETTINGS, Relevant
 from vdsh.store.engines.postgres.rows import to_bits, to_code, to_found, to_json
 from vdsh.store.engines.postgres.session import NotAllowedError, Session, StoreCursor
-from vdsh.store.engines.postgres.tables import Vector, count_bits
-from vdsh.store.engines.postgres.where import Sql, escape, to_sql, unescape
+from vdsh.store.engines.postgres.tables import count_bits, escape, unescape
 from vdsh.store.hits import Choose, Found, ParsedQuery, choose_from
 from vdsh.store.ranking import ByRelevance, keep_fitting, words_text
 from vdsh.store.rows import Rows
@@ -54,7 +53,7 @@ class Postgres(Engine):
         self._counted: dict[str, dict[str, int]] = {}
         self._language: Language | None = None  # of the words, once it is known
         try:
-            self._version, self._vector = self._look_at_server()
+            self._version, self._vector, self._schema = self._look_at_server()
         except BaseException:
             self._session.close()
             raise
@@ -117,7 +116,7 @@ class Postgres(Engine):
         return [to_found(row) for row in self._ask(query, [escape(id) for id in ids])]
 
     def count(self, where: Tree | None) -> int:
-        text, parameters = self._condition(where)
+        (text, parameters), _ = self.filters.condition(where)
         rows = self._ask(f"SELECT count(*) FROM {{documents}} WHERE {text}", *parameters)
         return int(rows[0][0])
 
@@ -131,18 +130,16 @@ class Postgres(Engine):
     def relevant(
         self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None
     ) -> list[Found]:
-        nearest = partial(self._nearest, where=where)
+        nearest, condition = partial(self._nearest, where=where), self.filters.condition(where)
 
         def work(cursor: StoreCursor) -> tuple[list[Found], ByRelevance]:
             attempt = copy(ranking)  # which learns from what it sees
             attempt.meant = {}
-            condition = self._condition(where)
-            narrow = condition != to_sql(where)
             cursor.connection.execute(SETTINGS)  # before anything is read
             hold_codes(cursor, ranking.query.fingerprint)
             spoken = language(read_facts(cursor).get("language", NONE))
-            relevant = Relevant(cursor, condition, narrow, nearest, self._counted, spoken)
-            return relevant.find(attempt), attempt
+            relevant = Relevant(attempt, cursor, *condition, nearest, self._counted, spoken)
+            return relevant.find(), attempt
 
         try:
             found, attempt = self._session.run(work)
@@ -184,7 +181,7 @@ class Postgres(Engine):
         )
         search = "exact, bit_count (pgvector is not installed: CREATE EXTENSION vector)"
         if self._vector is not None:
-            search = f"exact, pgvector {self._vector.version}"
+            search = f"exact, pgvector {self._vector}"
         size = sum(size for (size,) in sizes)
         engine = f"PostgreSQL {self._version}"
         return {"engine": engine, "search": search, "words": ALL_WORDS, "bytes": size}
@@ -213,14 +210,11 @@ class Postgres(Engine):
 
         return self._session.run(held)
 
-    def _condition(self, where: Tree | None) -> Sql:
-        return self.filters.narrow(where, to_sql(where))
-
     def _search(
         self, cursor: StoreCursor, query: str, code: Codes, where: Tree | None, *more: int | None
     ) -> list[Any]:
-        (text, parameters), bits = self._condition(where), to_bits(code.tobytes())
-        query, distance = query.replace("CONDITION", text), count_bits(self._vector, len(bits))
+        ((text, parameters), _), bits = self.filters.condition(where), to_bits(code.tobytes())
+        query, distance = query.replace("CONDITION", text), count_bits(self._schema, len(bits))
         return cursor.ask(query, bits, *parameters, *more, distance=distance)
 
     def _nearest(self, cursor: StoreCursor, code: Codes, n: int, where: Tree | None) -> list[Found]:
@@ -239,8 +233,8 @@ class Postgres(Engine):
             )
         return read_facts(cursor)
 
-    def _look_at_server(self) -> tuple[str, Vector | None]:
-        """Return the server's version and pgvector, where it is installed."""
+    def _look_at_server(self) -> tuple[str, str | None, str | None]:
+        """Return the server's version, and that of pgvector and its schema, where it is there."""
         number, version, encoding = self._ask(
             "SELECT current_setting('server_version_num')::int, current_setting('server_version'),"
             " current_setting('server_encoding')"
@@ -257,7 +251,7 @@ class Postgres(Engine):
             " ON pg_namespace.oid = extnamespace WHERE extname = 'vector'"
         )
         is_new = found and tuple(map(int, found[0][0].split(".")[:2])) >= LEAST_VECTOR
-        return version.split()[0], Vector(*found[0]) if is_new else None
+        return version.split()[0], *(found[0] if is_new else (None, None))
 
 
 @contextmanager

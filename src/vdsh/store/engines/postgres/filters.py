@@ -1,8 +1,8 @@
-"""Indexes for filters in PostgreSQL: GIN for labels, B-trees for the texts and numbers of a field.
+"""Filters as PostgreSQL conditions, with bound parameters only; and indexes for them.
 
-They are of what a value is cut to, for an entry holds 2,704 bytes. Conditions on that let all
-documents pass that a filter does, and a few more; `where` has the exact ones, which stand beside
-them. They hold whether an index is there or not.
+An index is GIN for labels, B-trees for the texts and numbers of a field. Those are of what a value
+is cut to, for an entry holds 2,704 bytes. Conditions on that let all documents pass that a filter
+does, and a few more; the exact ones stand beside them. They hold whether an index is there or not.
 """
 
 import hashlib
@@ -15,13 +15,12 @@ from typing import Any
 
 from psycopg.sql import Identifier, Literal
 
-from vdsh.errors import EngineError
+from vdsh.errors import EngineError, InputError
 from vdsh.store.engine import Progress
 from vdsh.store.engines.postgres.session import Session, StoreCursor
-from vdsh.store.engines.postgres.tables import MEMORY
-from vdsh.store.engines.postgres.where import MOST_PARAMETERS, Sql, escape, join, to_parameter
+from vdsh.store.engines.postgres.tables import MEMORY, escape, json_of
 from vdsh.store.filters import LONGEST, MOST, WORTH, fields_of
-from vdsh.store.where import ORDERS, All, Compare, Some, Tree, kind_of
+from vdsh.store.where import ORDERS, All, Compare, IsThere, Some, Sql, Tree, join, kind_of, sql_of
 
 # FIELD is a parameter in conditions, which are planned with its value, and a literal in indexes.
 IS_TEXT = "jsonb_typeof(fields -> FIELD) = 'string'"
@@ -37,6 +36,7 @@ LABELS = "CREATE INDEX IF NOT EXISTS {name} ON {documents} USING gin (labels)"
 SOFT = {">": ">=", "<": "<="}  # what is cut may be equal
 AGAIN = 60  # seconds until it is looked again whether there is an index
 PATIENCE = 5  # seconds to wait for writers
+MOST_PARAMETERS = 60_000  # the protocol counts them in 16 bits
 
 
 class FilterIndexes:
@@ -77,13 +77,18 @@ class FilterIndexes:
             self._session.run(partial(self._make, field))
             self._known.add(field)
 
-    def narrow(self, where: Tree | None, exact: Sql) -> Sql:
-        """Put the condition that indexes know beside the exact one."""
-        narrow = None if where is None else _narrow(where, self._known)
-        if narrow is not None and isinstance(where, Compare) and where.field == "labels":
-            return narrow  # which is exact
-        both = exact if narrow is None else join(" AND ", [narrow, exact])
-        return both if len(both.parameters) <= MOST_PARAMETERS else exact
+    def condition(self, where: Tree | None) -> tuple[Sql, bool]:
+        """Turn a filter into SQL with what indexes know of it; say whether they know anything."""
+        tree = All(()) if where is None else where
+        exact, narrow = sql_of(tree, _test), _narrow(tree, self._known)
+        if (n := len(exact.parameters)) > MOST_PARAMETERS:
+            raise InputError(f"The filter is too long: {n:,} values. Ask in several parts.")
+        if narrow is None:
+            return exact, False
+        if isinstance(tree, Compare) and tree.field == "labels":
+            return narrow, True  # which is exact
+        both = join(" AND ", [narrow, exact])
+        return (both, True) if len(both.parameters) <= MOST_PARAMETERS else (exact, False)
 
     def _look(self, fields: set[str], cursor: StoreCursor) -> tuple[set[str], int, bool]:
         """Say which fields have an index, how many there are, and whether documents are many."""
@@ -114,6 +119,34 @@ class FilterIndexes:
         digest = hashlib.sha256(field.encode()).hexdigest()[:6]
         kinds = ["l"] if field == "labels" else list(INDEXES)
         return [self._session.tables.filter_index(f"{kind}{digest}") for kind in kinds]
+
+
+def _test(tree: IsThere | Compare) -> Sql:
+    match tree:
+        case IsThere("labels"):
+            return Sql("labels IS NOT NULL")
+        case IsThere(field):
+            return Sql("(fields -> %s::text) IS NOT NULL", (escape(field),))
+        case Compare("id", "=" | "in", values):
+            return Sql("id = ANY(%s::text[])", (list(map(escape, values)),))
+        case Compare("id", operator, values):
+            return Sql(f"id {operator} %s::text", (escape(values[0]),))
+        case Compare("labels", _, values):
+            return Sql("COALESCE(labels && %s::text[], false)", (list(map(escape, values)),))
+        case Compare(field, "=" | "in", values):
+            test = "COALESCE((fields -> %s::text) = ANY(%s::jsonb[]), false)"
+            return Sql(test, (escape(field), list(map(json_of, values))))
+        case Compare(field, operator, values):
+            return _in_order(escape(field), operator, values[0])
+
+
+def _in_order(field: str, operator: str, value: Any) -> Sql:
+    have, given, of_type = "fields -> %s::text", json_of(value), "jsonb"
+    if isinstance(value, str):  # in the order of bytes, which jsonb is not
+        have, given, of_type = "fields ->> %s::text", escape(value), 'text COLLATE "C"'
+    is_kind = "jsonb_typeof(fields -> %s::text) = jsonb_typeof(%s::jsonb)"
+    test = f"COALESCE({is_kind} AND ({have}) {operator} %s::{of_type}, false)"
+    return Sql(test, (field, json_of(value), field, given))
 
 
 def _narrow(tree: Tree, known: set[str]) -> Sql | None:
@@ -153,5 +186,5 @@ def _tests(field: str, operator: str, values: Iterable[Any]) -> Iterable[Sql]:
 def _cut(number: Any) -> str:
     """Do what `CUT` does."""
     exact = Context(prec=400, rounding=ROUND_HALF_UP)
-    bounded = max(min(Decimal(to_parameter(number)), Decimal("1e300")), Decimal("-1e300"))
+    bounded = max(min(Decimal(json_of(number)), Decimal("1e300")), Decimal("-1e300"))
     return str(bounded.quantize(Decimal("1e-20"), context=exact))

@@ -16,7 +16,7 @@ from vdsh.model import Model
 from vdsh.store import reindex
 from vdsh.store.engine import check_model
 from vdsh.store.engines.postgres.session import Session, StoreCursor
-from vdsh.store.engines.postgres.where import unescape
+from vdsh.store.engines.postgres.tables import unescape
 from vdsh.store.model import from_pieces, to_pieces
 
 # Until the transaction ends, the store keeps its codes.

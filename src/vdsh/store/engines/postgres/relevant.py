@@ -1,28 +1,28 @@
 """The documents that words and codes together may find, in one snapshot of PostgreSQL.
 
-The server counts which documents have which words and scores them; shares are computed here once
-more, from counts, as the word index of a folder does. Words that cannot bring a document among the
-best on their own are not looked for alone, nor are common ones when the more telling words of a
-query are in many documents (50,000 for a query of two words); they count where they are.
+The server counts which documents have which words and scores them, as the word index of a folder
+does. Words that cannot bring a document among the best on their own are not looked for alone, nor
+are common ones when the more telling words of a query are in many documents (50,000 for a query of
+two words); they count where they are.
 """
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Codes
 from vdsh.documents import Document
-from vdsh.store.engines.postgres.rows import COUNT, all_of, any_of, quote, to_code, to_found
+from vdsh.store.engines.postgres.rows import COUNT, any_of, asking, quote, to_code, to_found
 from vdsh.store.engines.postgres.session import StoreCursor
-from vdsh.store.engines.postgres.where import ALWAYS, Sql, escape, unescape
+from vdsh.store.engines.postgres.tables import escape, unescape
 from vdsh.store.hits import Candidate, Found
 from vdsh.store.ranking import ByRelevance, Pool, fits, words_text
+from vdsh.store.where import ALWAYS, Sql
 from vdsh.text.languages import Language, fold
-from vdsh.words import WordQuery
 from vdsh.words import index as bm25
 from vdsh.words.vocabulary import Initial, begin_with, nearest_words
 
@@ -54,41 +54,11 @@ BEGIN_WITH = "SELECT word FROM {vocabulary} WHERE word >= %s AND word < %s ORDER
 Nearest = Callable[[StoreCursor, Codes, int], list[Found]]
 
 
-class Weighed(NamedTuple):
-    """The words of a query that count, and what each can give a document."""
-
-    words: list[str]
-    df: list[int]
-    weights: NDArray[np.float64]
-    mean_length: float
-
-    def select(self, columns: str, of: str, condition: str) -> str:
-        """Ask for rows with how often they have each word; `terms` are its first parameters."""
-        counts = ", ".join(f"{COUNT} AS c{i}" for i in range(len(self.words)))
-        return f"SELECT id, {columns}, n_words, {counts} FROM {{{of}}} WHERE {condition}"
-
-    @property
-    def terms(self) -> list[str]:
-        """The words, as a tsquery has them."""
-        return [quote(word) for word in self.words]
-
-    def shares(
-        self, rows: Sequence[Sequence[Any]], mean_length: float | None = None
-    ) -> list[float]:
-        """Compute what texts answer of the query: rows end with length and counts."""
-        n = len(self.words)
-        table = np.array([row[-n - 1 :] for row in rows], float).reshape(len(rows), n + 1)
-        lengths = bm25.for_length(table[:, 0], mean_length or self.mean_length)
-        scores = np.zeros(len(rows))
-        for weight, counts in zip(self.weights, table[:, 1:].T, strict=True):
-            scores += weight * (counts / (counts + lengths))
-        return (scores / max(self.weights.sum(), bm25.LEAST_IDF)).tolist()  # type: ignore[no-any-return]
-
-
 @dataclass
 class Relevant:
-    """Looks for documents in one transaction."""
+    """Looks for the documents of a ranking in one transaction."""
 
+    ranking: ByRelevance
     cursor: StoreCursor  # in a transaction that began with `SETTINGS`
     condition: Sql  # what documents have to pass
     narrow: bool  # whether an index knows which documents may pass
@@ -97,30 +67,32 @@ class Relevant:
     # the totals, so those tell one state from another. Only the last state is kept.
     counted: dict[str, dict[str, int]]
     language: Language
-    _known: dict[str, int] = field(default_factory=dict)  # what was counted in this state
+    _known: dict[str, int] = field(init=False)  # what was counted in this state
+    _words: list[str] = field(init=False)  # of the query, those that count
+    _df: NDArray[np.int64] = field(init=False)
+    _weights: NDArray[np.float64] = field(init=False)  # what each can give a document
+    _mean_length: float = field(init=False)
 
-    def find(self, ranking: ByRelevance) -> list[Found]:
-        """Return the documents that a ranking chooses, best first."""
-        weighed = self._weigh(ranking)
+    def find(self) -> list[Found]:
+        """Return the documents that the ranking chooses, best first."""
+        ranking, n = self.ranking, self.ranking.n_candidates
+        self._weigh()
         if ranking.correct(ranking.missing, self._meant):
-            weighed = self._weigh(ranking)
-        query, n = ranking.words, ranking.n_candidates
-        few = self._few(weighed, query) if self.narrow else None
+            self._weigh()
+        few = self._few() if self.narrow else None
         if few is not None:
-            few = self._with_passages(few, weighed)
+            few = self._with_passages(few)
             ranking.wanted(Pool.of(few))
             return self._fetch(ranking(few))
-        found = {one.id: one for one in self._best_of_both(weighed, n, query)}
+        found = {one.id: one for one in self._best_of_both(n)}
         wanted = ranking.wanted(Pool.of(list(found.values())))
-        if not query.phrases and len(wanted):
-            near = self.nearest(self.cursor, wanted, 4 * n if query.without else n)
-            others = [one for one in near if one.document.id not in found]
-            others = [one for one in others if self._fits(query, one.document)]
-            near_ones = self._with_passages(self._with_shares(others, weighed), weighed)
-            found |= {one.id: one for one in near_ones}
+        if not ranking.words.phrases and len(wanted):
+            near = self.nearest(self.cursor, wanted, 4 * n if ranking.words.without else n)
+            others = self._fitting(one for one in near if one.document.id not in found)
+            found |= {one.id: one for one in self._with_passages(others)}
         return self._fetch(ranking(list(found.values())))
 
-    def _weigh(self, ranking: ByRelevance) -> Weighed:
+    def _weigh(self) -> None:
         """Choose the words that count; of a long query the most telling."""
         n_docs, n_words, totals = self.cursor.ask(TOTALS)[0]
         state = str(totals)
@@ -128,22 +100,21 @@ class Relevant:
             self.counted.clear()
         self._known = self.counted.setdefault(state, {})
         n_docs, n_words = int(n_docs or 0), int(n_words or 0)
-        terms = sorted(ranking.words.terms(self.language))
+        terms = sorted(self.ranking.words.terms(self.language))
         names = [term.term for term in terms]
         limit = FIRST_COUNTED if len(names) > bm25.MOST_TERMS else None
         df = self._count(names, limit)
         sure = np.full(len(df), limit is None) | (df != limit)
         while True:
-            chosen, weights = bm25.weigh(terms, df, max(n_docs, int(df.max(initial=0))))
+            chosen, self._weights = bm25.weigh(terms, df, max(n_docs, int(df.max(initial=0))))
             unsure = chosen[~sure[chosen]]
             if not len(unsure):
                 break
             df[unsure] = self._count([names[i] for i in unsure], None)
             sure[unsure] = True
-        ranking.missing = bm25.list_missing(terms, df)
-        words = [names[i] for i in chosen]
-        mean = max(1, n_words) / max(1, n_docs)
-        return Weighed(words, df[chosen].tolist(), weights, mean)
+        self.ranking.missing = bm25.list_missing(terms, df)
+        self._words, self._df = [names[i] for i in chosen], df[chosen]
+        self._mean_length = max(1, n_words) / max(1, n_docs)
 
     def _meant(self, word: str, *, unfinished: bool) -> list[str]:
         """List words that a mistyped or unfinished one may be, as the word index of a folder."""
@@ -159,7 +130,6 @@ class Relevant:
         return [names[i] for i in np.argsort(-df, kind="stable") if df[i]]
 
     def _count(self, words: Sequence[str], limit: int | None) -> NDArray[np.int64]:
-        """Count the documents that have each word, up to a limit."""
         new = [word for word in words if word not in self._known]
         rows = self.cursor.ask(DOCUMENT_COUNTS, limit, [quote(word) for word in new]) if new else []
         found = {word: n for word, (n,) in zip(new, rows, strict=True)}
@@ -167,143 +137,132 @@ class Relevant:
         numbers = [found[word] if word in found else self._known[word] for word in words]
         return np.array(numbers, np.int64)
 
-    def _few(self, weighed: Weighed, query: WordQuery) -> list[Candidate] | None:
+    def _few(self) -> list[Candidate] | None:
         """Return all documents that pass, where they are few and no text has to be read."""
-        if not weighed.words or query.phrases or query.without:
+        if not self._words or self.ranking.words.phrases or self.ranking.words.without:
             return None
         text, parameters = self.condition
-        select = weighed.select("code", "documents", f"{text} LIMIT {FEW + 1}")
-        rows = self.cursor.ask(select, *weighed.terms, *parameters)
-        return _candidates(rows, weighed) if len(rows) <= FEW else None
+        rows = self._score(Sql(f"{text} LIMIT {FEW + 1}", parameters))
+        return _candidates(rows) if len(rows) <= FEW else None
 
-    def _best_of_both(self, weighed: Weighed, n: int, query: WordQuery) -> list[Candidate]:
+    def _best_of_both(self, n: int) -> list[Candidate]:
         """Return the best by all their words, and those with the best passages."""
-        best = self._best(weighed, n, query)
+        best = self._best(n)
         known = {one.id for one in best}
-        rows = self._by_words(any_of(weighed.words), weighed, n, "passages") if known else []
-        ids = {unescape(row[0]) for row in rows} - known
-        if not ids:
-            return self._with_passages(best, weighed)
-        found = self._read(sorted(ids), self.condition).values()
-        more = [one for one in found if self._fits(query, one.document)]
-        return self._with_passages([*best, *self._with_shares(more, weighed)], weighed)
+        rows = self._by_words(any_of(self._words), n, "passages") if known else []
+        ids = {row[0] for row in rows} - known
+        more = self._fitting(self._read(sorted(ids), self.condition).values()) if ids else []
+        return self._with_passages([*best, *more])
 
-    def _with_passages(self, candidates: Sequence[Candidate], weighed: Weighed) -> list[Candidate]:
+    def _with_passages(self, candidates: list[Candidate]) -> list[Candidate]:
         """Join what long documents answer with what their best passages do."""
-        if not weighed.words or not candidates:
-            return list(candidates)
-        having = "id = ANY(%s::text[]) AND words @@ %s::tsquery"
-        select = weighed.select("first, last", "passages", having)
+        if not self._words or not candidates:
+            return candidates
         ids = [escape(one.id) for one in candidates]
-        rows = self.cursor.ask(select, *weighed.terms, ids, any_of(weighed.words))
-        best: dict[str, tuple[float, int, int]] = {}
-        for row, share in zip(rows, weighed.shares(rows, bm25.PASSAGE_LENGTH), strict=True):
-            id, first, last = unescape(row[0]), row[1], row[2]
-            before = best.get(id, (0.0, 0, 0))
-            best[id] = max(before, (share, first, last), key=lambda one: (one[0], -one[1]))
-        return [_with_span(one, best[one.id]) if one.id in best else one for one in candidates]
+        having = "id = ANY(%s::text[]) AND words @@ %s::tsquery"
+        these = Sql(having, (ids, any_of(self._words)))
+        rows = self._score(these, "passages", "ORDER BY score, first DESC")
+        best = {id: (share, (first, last)) for id, first, last, share in rows}  # the last of each
+        for i, one in enumerate(candidates):
+            if one.id in best:
+                share, span = best[one.id]
+                candidates[i] = one._replace(share=bm25.with_passage(one.share, share), span=span)
+        return candidates
 
-    def _best(self, weighed: Weighed, n: int, query: WordQuery) -> list[Candidate]:
+    def _best(self, n: int) -> list[Candidate]:
         """Return the n best by words, with those that tie with the last."""
-        if not weighed.words:
+        if not self._words:
             return []
+        query = self.ranking.words
         without = self.language.stems(query.excluded(self.language))
         if query.phrases or len(without) < len(query.without):
-            return self._best_fitting(weighed, n, query, without)
-        order = np.argsort(-weighed.weights, kind="stable")
-        words = [weighed.words[i] for i in order]
-        known = np.cumsum(np.array(weighed.df)[order])
+            return self._best_fitting(n, without)
+        order = np.argsort(-self._weights, kind="stable")
+        words = [self._words[i] for i in order]
+        known = np.cumsum(self._df[order])
         first = int(np.searchsorted(known, 2 * n)) + 1  # so many words have documents enough
         if first >= len(words) or known[-1] < FEW_SCORED:
-            return self._scored(words, without, weighed, n)
-        best = self._scored(words[:first], without, weighed, n)
+            return self._best_having(words, without, n)
+        best = self._best_having(words[:first], without, n)
         if len(best) < n:
-            return self._scored(words, without, weighed, n)
+            return self._best_having(words, without, n)
         # Documents that have none but later words are worse than the last of these.
-        reached = np.cumsum(weighed.weights[order])
+        reached = np.cumsum(self._weights[order])
         least = best[n - 1].share * reached[-1]
         needed = int(np.searchsorted(reached, reached[-1] - least)) + 1
         needed = min(needed, int(np.searchsorted(known, MANY_COUNTED // len(words))) + 1)
-        return best if needed <= first else self._scored(words[:needed], without, weighed, n)
+        return best if needed <= first else self._best_having(words[:needed], without, n)
 
-    def _scored(
-        self, words: Sequence[str], without: Sequence[str], weighed: Weighed, n: int
-    ) -> list[Candidate]:
-        asked = f"({any_of(words)})" + "".join(f" & !{quote(word)}" for word in without)
-        best = _candidates(self._by_words(asked, weighed, n + MOST_TIES), weighed)
+    def _best_having(self, words: list[str], without: list[str], n: int) -> list[Candidate]:
+        best = _candidates(self._by_words(asking(words, (), without), n + MOST_TIES))
         return [one for one in best if one.share >= best[min(n, len(best)) - 1].share]
 
-    def _best_fitting(
-        self, weighed: Weighed, n: int, query: WordQuery, without: Sequence[str]
-    ) -> list[Candidate]:
+    def _best_fitting(self, n: int, without: list[str]) -> list[Candidate]:
         """Return the best that have all phrases, and none that is to be left out."""
-        stops = self.language.stop_words
+        query, stops = self.ranking.words, self.language.stop_words
         words = {word for phrase in query.phrases for word in phrase if word not in stops}
         needed = sorted(set(self.language.stems(sorted(words))))
-        asked = f"({any_of(weighed.words)})"
-        asked = " & ".join(filter(None, [asked, all_of(needed, without)]))
         found: list[Candidate] = []
-        best = _candidates(self._by_words(asked, weighed, MOST_TRIED), weighed)
+        best = _candidates(self._by_words(asking(self._words, needed, without), MOST_TRIED))
         start, size = 0, max(n, 500)
         while start < len(best) and len(found) < n:
             some = best[start : start + size]
             read = self._read([one.id for one in some])
-            kept = {id for id, one in read.items() if self._fits(query, one.document)}
-            found += [one for one in some if one.id in kept]
+            found += [one for one in some if self._fits(read[one.id].document)]
             start, size = start + size, 4 * size
         return found
 
-    def _fits(self, query: WordQuery, document: Document) -> bool:
-        return fits(query, words_text(document), self.language)
+    def _fits(self, document: Document) -> bool:
+        return fits(self.ranking.words, words_text(document), self.language)
 
-    def _by_words(self, asked: str, weighed: Weighed, limit: int, of: str = "") -> list[Any]:
-        """Return the documents with the highest scores that a tsquery finds, ties by id.
-
-        `of`: "passages" returns those, whatever the condition.
-        """
-        code, mean = ("first", bm25.PASSAGE_LENGTH) if of else ("code", weighed.mean_length)
-        names, score = _score(weighed, mean)
-        text, parameters = ALWAYS if of else self.condition
-        condition = f"words @@ %s::tsquery AND ({text}) OFFSET 0"
-        query = f"""
-SELECT id, {code}, n_words, {names} FROM ({weighed.select(code, of or "documents", condition)})
-AS counted ORDER BY {score} DESC, id LIMIT %s"""
-        return self.cursor.ask(query, *weighed.terms, asked, *parameters, limit)
-
-    def _with_shares(self, near: Sequence[Found], weighed: Weighed) -> list[Candidate]:
-        if not weighed.words or not near:
+    def _fitting(self, near: Iterable[Found]) -> list[Candidate]:
+        """Score the documents that have all phrases, and none that is to be left out."""
+        near = [one for one in near if self._fits(one.document)]
+        if not self._words or not near:
             return [Candidate(one.document.id, 0, one.code) for one in near]
-        select = weighed.select("code", "documents", "id = ANY(%s::text[])")
         ids = [escape(one.document.id) for one in near]
-        return _candidates(self.cursor.ask(select, *weighed.terms, ids), weighed)
+        return _candidates(self._score(Sql("id = ANY(%s::text[])", (ids,))))
+
+    def _by_words(self, asked: str, limit: int, of: str = "documents") -> list[Any]:
+        """Return the rows with the highest scores that a tsquery finds, ties by id.
+
+        Those of passages are looked for whatever the condition.
+        """
+        text, parameters = self.condition if of == "documents" else ALWAYS
+        found = Sql(f"words @@ %s::tsquery AND ({text})", (asked, *parameters))
+        return self._score(found, of, f"ORDER BY score DESC, id LIMIT {limit}")
+
+    def _score(self, condition: Sql, of: str = "documents", then: str = "") -> list[Any]:
+        """Give the id and code of documents, or the place of passages, and what each answers: BM25.
+
+        The operations are those of the word index, in its order. The query inside counts, once.
+        """
+        columns, mean = "code", self._mean_length
+        if of == "passages":
+            columns, mean = "first, last", bm25.PASSAGE_LENGTH
+        counts = ", ".join(f"{COUNT} AS c{i}" for i in range(len(self._words)))
+        base, per_word = bm25.K1 * (1 - bm25.B), bm25.K1 * bm25.B / mean
+        length = f"({base!r}::float8 + {per_word!r}::float8 * n_words)"
+        weights = enumerate(self._weights.tolist())
+        parts = [f"{weight!r}::float8 * (c{i} / (c{i} + {length}))" for i, weight in weights]
+        query = f"""
+SELECT id, {columns}, {" + ".join(parts)} AS score FROM (
+  SELECT id, {columns}, n_words, {counts} FROM {{{of}}} WHERE {condition.text} OFFSET 0
+) AS counted {then}"""
+        rows = self.cursor.ask(query, *map(quote, self._words), *condition.parameters)
+        most = max(float(self._weights.sum()), bm25.LEAST_IDF)
+        return [(unescape(id), *more, score / most) for id, *more, score in rows]
 
     def _fetch(self, chosen: Sequence[Candidate]) -> list[Found]:
         found = self._read([one.id for one in chosen])
         return [found[one.id]._replace(distance=one.distance, span=one.span) for one in chosen]
 
     def _read(self, ids: Iterable[str], condition: Sql = ALWAYS) -> dict[str, Found]:
-        """Read the documents of some ids that pass a condition."""
         text, parameters = condition
         query = f"SELECT {{columns}} FROM {{documents}} WHERE id = ANY(%s::text[]) AND ({text})"
         rows = self.cursor.ask(query, [escape(id) for id in ids], *parameters)
         return {one.document.id: one for one in map(to_found, rows)}
 
 
-def _with_span(one: Candidate, passage: tuple[float, int, int]) -> Candidate:
-    share, first, last = passage
-    return one._replace(share=bm25.with_passage(one.share, share), span=(first, last))
-
-
-def _score(weighed: Weighed, mean_length: float) -> tuple[str, str]:
-    """Give the names of the counts, and BM25 in SQL: in the order of `Weighed.shares`."""
-    names = [f"c{i}" for i in range(len(weighed.words))]
-    base, per_word = bm25.K1 * (1 - bm25.B), bm25.K1 * bm25.B / mean_length
-    length = f"({base!r}::float8 + {per_word!r}::float8 * n_words)"
-    pairs = zip(names, weighed.weights.tolist(), strict=True)
-    parts = [f"{weight!r}::float8 * ({name} / ({name} + {length}))" for name, weight in pairs]
-    return ", ".join(names), " + ".join(parts)
-
-
-def _candidates(rows: Sequence[Sequence[Any]], weighed: Weighed) -> list[Candidate]:
-    pairs = zip(rows, weighed.shares(rows), strict=True)
-    return [Candidate(unescape(row[0]), 0, to_code(row[1]), share) for row, share in pairs]
+def _candidates(rows: Sequence[tuple[str, bytes, float]]) -> list[Candidate]:
+    return [Candidate(id, 0, to_code(code), share) for id, code, share in rows]

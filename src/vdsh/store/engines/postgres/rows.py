@@ -11,7 +11,7 @@ import orjson
 from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.search.id_kinds import show
-from vdsh.store.engines.postgres.where import escape, fields_json, unescape
+from vdsh.store.engines.postgres.tables import escape, fields_json, unescape
 from vdsh.store.hits import Found
 from vdsh.store.rows import Rows
 from vdsh.text.languages import Language
@@ -56,7 +56,10 @@ def _vectors(counted: Counted) -> Iterator[tuple[str, int]]:
     for (i, j), length in zip(pairwise(counted.ends.tolist()), lengths, strict=True):
         pairs = zip(numbers[i:j], counts[i:j], strict=True)
         parts = [quoted[number] + _POSITIONS[min(n, MOST_COUNTED)] for number, n in pairs]
-        yield " ".join(parts if j - i <= ALWAYS_FIT else _first_that_fit(parts)), length
+        if j - i > ALWAYS_FIT:  # so many of the first have room in a tsvector
+            sizes = accumulate(len(part.encode()) + 4 for part in parts)
+            parts = parts[: bisect_right(list(sizes), MOST_BYTES)]
+        yield " ".join(parts), length
 
 
 def quote(word: str) -> str:
@@ -75,15 +78,10 @@ def any_of(words: Iterable[str]) -> str:
     return " | ".join(map(quote, words))
 
 
-def all_of(words: Iterable[str], without: Iterable[str] = ()) -> str:
-    """Ask for documents that have all of some words, and none of others."""
-    return " & ".join([*map(quote, words), *(f"!{quote(word)}" for word in without)])
-
-
-def _first_that_fit(parts: Sequence[str]) -> Sequence[str]:
-    """Return the first terms of a text that a tsvector has room for."""
-    sizes = accumulate(len(part.encode()) + 4 for part in parts)
-    return parts[: bisect_right(list(sizes), MOST_BYTES)]
+def asking(words: Iterable[str], needed: Iterable[str], without: Iterable[str]) -> str:
+    """Ask for documents that have one of some words, all that are needed, and none of others."""
+    others = (*map(quote, needed), *(f"!{quote(word)}" for word in without))
+    return " & ".join([f"({any_of(words)})", *others])
 
 
 def to_json(rows: Rows, texts: Sequence[str], language: Language) -> tuple[str, str, list[str]]:
@@ -95,7 +93,11 @@ def to_json(rows: Rows, texts: Sequence[str], language: Language) -> tuple[str, 
     values = []
     for i in sorted(range(len(rows.rows)), key=lambda i: rows.rows[i][0]):
         id, text, labels, metadata, code = rows.rows[i]
-        _check_id_length(id)
+        if len(id) > LONGEST_ID // 4 and len(escape(id).encode()) > LONGEST_ID:
+            raise InputError(
+                f"The id {show(id)} is too long: {len(id.encode()):,} bytes. PostgreSQL finds ids "
+                f"of up to {LONGEST_ID:,}. Shorten it, for example to a hash."
+            )
         fields = fields_json(rows.documents[i].metadata, metadata)
         row = {"id": escape(id), "text": escape(text), "labels": _labels(labels)}
         row |= {"metadata": metadata, "fields": fields, "code": f"x{code.hex()}"}
@@ -126,14 +128,6 @@ def to_code(bits: bytes) -> bytes:
 def to_bits(code: bytes) -> str:
     """Write a code as PostgreSQL writes bits."""
     return f"{int.from_bytes(code):0{8 * len(code)}b}"
-
-
-def _check_id_length(id: str) -> None:
-    if len(id) > LONGEST_ID // 4 and len(escape(id).encode()) > LONGEST_ID:
-        raise InputError(
-            f"The id {show(id)} is too long: {len(id.encode()):,} bytes. PostgreSQL finds ids of "
-            f"up to {LONGEST_ID:,}. Shorten it, for example to a hash."
-        )
 
 
 def _labels(labels: str | None) -> str | None:

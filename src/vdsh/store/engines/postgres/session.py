@@ -11,8 +11,7 @@ from psycopg.pq import Format
 
 from vdsh.errors import EngineError, FolderError, VdshError, WriteError
 from vdsh.store.addresses import Address
-from vdsh.store.engines.postgres.tables import Tables
-from vdsh.store.engines.postgres.where import escape, unescape
+from vdsh.store.engines.postgres.tables import Tables, escape, unescape
 
 OWN_OPTIONS = ("table",)
 # Also: somebody made the same tables just now.
@@ -148,7 +147,6 @@ class Session:
             raise EngineError(self._refusal(error)) from None
 
     def _may_pass(self, error: Exception) -> bool:
-        """Say whether trying again may help."""
         if isinstance(error, psycopg.Error) and error.sqlstate is not None:
             return error.sqlstate in RETRIED
         return self._connection.closed

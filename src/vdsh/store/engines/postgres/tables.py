@@ -1,17 +1,27 @@
-"""The tables of a store in PostgreSQL, and the statements on them; names are quoted by psycopg."""
+r"""The tables of a store in PostgreSQL, and the statements on them; names are quoted by psycopg.
 
-from typing import Any, NamedTuple
+The column `fields` holds what filters look at: the metadata values that can be compared, as jsonb.
+PostgreSQL's texts cannot hold the character NUL, so all texts are escaped in a way that keeps their
+order: NUL is written as \x01\x01 and \x01 as \x01\x02.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
 
 from psycopg.sql import SQL, Composed, Identifier
 
 from vdsh.errors import InputError
+from vdsh.store.where import kind_of
 
 LONGEST_NAME = 50  # bytes; PostgreSQL cuts names off at 63, and ours get endings
 NAMES = ("documents", "meta", "fields", "models", "totals", "key_values", "passages", "vocabulary")
 INDEXES = {"words": "_words", "passage_words": "_p_words", "passage_ids": "_p_ids"}
 MEMORY = "1GB"  # at most, while an index is made
+CONTROL = "\\u000"  # how JSON writes what must be escaped, and a little more
+WHOLE = 2**53  # floats from here on are whole numbers
 
-# `metadata` is the JSON as it was given, `fields` what filters look at, see `where`; `words` our
+# `metadata` is the JSON as it was given, `fields` what filters look at; `words` our
 # tokens, see `vectors`, `n_words` their number, `n_before` that of the text before this one.
 SCHEMA = (
     'CREATE TABLE {documents} (id text COLLATE "C" PRIMARY KEY, text text NOT NULL,'
@@ -86,13 +96,6 @@ SELECT {columns}, distance, total FROM (
 """
 
 
-class Vector(NamedTuple):
-    """The extension pgvector: its version, and the schema its operators are in."""
-
-    version: str
-    schema: str
-
-
 class Tables:
     """The tables of one store.
 
@@ -132,10 +135,50 @@ def _bit_type(n_bits: int) -> SQL:
     return SQL(f"bit({int(n_bits)})" if n_bits else "bit varying")  # which may be empty
 
 
-def count_bits(vector: Vector | None, n_bits: int) -> Composed:
-    """Give the number of differing bits; the code's parameter is inside."""
+def count_bits(vector: str | None, n_bits: int) -> Composed:
+    """Give the number of differing bits; the code's parameter is inside.
+
+    `vector`: the schema of pgvector's operators, where it is installed.
+    """
     bits = _bit_type(n_bits)
     if vector is None:
         return SQL("bit_count(code # %s::{})").format(bits)
-    hamming = SQL("(code OPERATOR({}.<~>) %s::{})")
-    return hamming.format(Identifier(vector.schema), bits)
+    return SQL("(code OPERATOR({}.<~>) %s::{})").format(Identifier(vector), bits)
+
+
+def escape(text: str) -> str:
+    r"""Write a text without NUL.
+
+    >>> unescape(escape("a\0b")) == "a\0b"
+    True
+    """
+    return text.replace("\x01", "\x01\x02").replace("\x00", "\x01\x01")
+
+
+def unescape(text: str) -> str:
+    """Read what `escape` wrote."""
+    return text.replace("\x01\x01", "\x00").replace("\x01\x02", "\x01")
+
+
+def fields_json(metadata: Mapping[str, Any], written: str) -> str:
+    """Write the column `fields` of a document; most often that is the metadata as written."""
+    if CONTROL not in written and all(isinstance(v, str | int | None) for v in metadata.values()):
+        return written
+    return json.dumps({escape(name): _comparable(value) for name, value in metadata.items()})
+
+
+def _comparable(value: Any) -> Any:
+    kind = kind_of(value)
+    if kind == "text":
+        return escape(value)
+    if isinstance(value, float) and abs(value) >= WHOLE:
+        return int(value)  # the number itself, not the shortest one that rounds to it
+    return {} if kind is None else value
+
+
+def json_of(value: Any) -> str:
+    """Write a value as `fields` have it; what no JSON can hold is beyond all that they have."""
+    try:
+        return json.dumps(_comparable(value))
+    except (OverflowError, ValueError):  # endless, or thousands of digits
+        return "1e5000" if value > 0 else "-1e5000"

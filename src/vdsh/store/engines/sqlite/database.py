@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from sqlite3 import Connection
 from time import monotonic, sleep
@@ -74,11 +74,9 @@ class Database:
                 connection.executemany(ADD_MODEL, to_pieces(model))
         return self.meta()
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> AbstractContextManager[Connection]:
         """See one state of the store, whatever others write meanwhile."""
-        with self._transaction("BEGIN") as connection:
-            yield connection
+        return self._transaction("BEGIN")
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -146,20 +144,18 @@ class Database:
         it. It must not be opened to look: closing any descriptor of a file drops the locks that
         SQLite holds on it in this process, and what is written then may be lost.
         """
-        if self._connection is None:
+        if (connection := self._connection) is None:
             return False
         with self._explained():
-            before, size, after = self._schema(), self.file.stat().st_size, self._schema()
+            (before,) = connection.execute("PRAGMA schema_version").fetchone()
+            size = self.file.stat().st_size
+            (after,) = connection.execute("PRAGMA schema_version").fetchone()
             query = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
-            (wanted,) = self._connection.execute(query).fetchone()
+            (wanted,) = connection.execute(query).fetchone()
         if size < min(self._size, wanted) and after == self._compacted:
             return True
         self._size, self._compacted = size, before
         return False
-
-    def _schema(self) -> int:
-        assert self._connection is not None
-        return int(self._connection.execute("PRAGMA schema_version").fetchone()[0])
 
     def interrupt(self) -> None:
         """Make a statement that another thread runs give up."""
@@ -187,7 +183,6 @@ class Database:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn errors of SQLite into sentences."""
         try:
             yield
         except sqlite3.Error as error:

@@ -21,10 +21,10 @@ from vdsh.errors import InputError, WriteError
 from vdsh.store.engine import Progress
 from vdsh.store.engines.sqlite.database import Database
 from vdsh.store.engines.sqlite.schema import FILTERS, make_anew
-from vdsh.store.engines.sqlite.where import Sql, is_plain, json_path, to_sqlite
+from vdsh.store.engines.sqlite.where import is_plain, json_path, to_sqlite
 from vdsh.store.engines.sqlite.words import begun_anew
 from vdsh.store.filters import LONGEST, MOST, WORTH, fields_of
-from vdsh.store.where import ORDERS, All, Compare, Some, Tree, kind_of
+from vdsh.store.where import ORDERS, All, Compare, Some, Sql, Tree, kind_of
 
 NUL = "x'00'"
 BATCH = 100_000  # rows that are indexed in a transaction
@@ -154,7 +154,6 @@ def _catch_up(connection: Connection, names: Collection[str]) -> int:
 
 
 def _add(connection: Connection, field: Field, last: int) -> None:
-    """Add entries of the documents up to a row."""
     query, parameters = _entries(field, f"documents.row BETWEEN {field.last + 1} AND {last}")
     add = f"INSERT OR IGNORE INTO filters {query} ORDER BY cut, row"
     connection.execute(add, parameters)
@@ -254,7 +253,6 @@ class Narrowing:
 
 
 def _key(value: Any) -> Any:
-    """Give a value as entries have it."""
     return value[:LONGEST] if isinstance(value, str) else to_sqlite(value)
 
 

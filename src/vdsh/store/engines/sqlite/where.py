@@ -4,26 +4,18 @@ import json
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
-from vdsh.store.where import All, Compare, IsThere, Not, Some, Tree, kind_of
+from vdsh.store.where import ALWAYS as ALWAYS
+from vdsh.store.where import ORDERS, Compare, IsThere, Tree, join, kind_of, sql_of
+from vdsh.store.where import Sql as Sql
 
 # json_extract cuts a text off at a NUL, so documents with one are read by `json_value` instead.
 HAS_NUL = r"instr(metadata, '\u0000')"
-KINDS = {"text": "('text')", "number": "('integer', 'real')"}
+KINDS: dict[str | None, str] = {"text": "('text')", "number": "('integer', 'real')"}
 KINDS |= {"truth": "('true', 'false')", "null": "('null')"}
 
 Scalar = str | int | float | None
-
-
-class Sql(NamedTuple):
-    """A condition and its parameters; it is 0 or 1, never NULL."""
-
-    text: str
-    parameters: tuple[Scalar, ...] = ()
-
-
-NEVER, ALWAYS = Sql("0"), Sql("1")
 
 
 def to_sql(tree: Tree) -> Sql:
@@ -32,26 +24,26 @@ def to_sql(tree: Tree) -> Sql:
     >>> to_sql(Compare("id", "=", ("a",)))
     Sql(text='id IN (?)', parameters=('a',))
     """
+    return sql_of(tree, _test)
+
+
+def _test(tree: IsThere | Compare) -> Sql:
     match tree:
-        case All(parts):
-            return _join(" AND ", [to_sql(part) for part in parts])
-        case Some(parts):
-            return _join(" OR ", [to_sql(part) for part in parts])
-        case Not(part):
-            text, parameters = to_sql(part)
-            return Sql(f"NOT ({text})", parameters)
-        case IsThere("id"):
-            return ALWAYS
         case IsThere("labels"):
             return Sql("labels IS NOT NULL")
         case IsThere(field):
             return Sql(f"{_type_of(field)} IS NOT NULL", (json_path(field),))
         case Compare("id", operator, values):
-            return _compare("id", (), operator, [one for one in values if isinstance(one, str)])
+            return _compare("id", (), operator, values)
         case Compare("labels", _, values):
-            return _label([one for one in values if isinstance(one, str)])
+            return _label(values)
         case Compare(field, operator, values):
-            return _metadata(field, operator, values)
+            kind = kind_of(values[0])
+            is_kind = Sql(f"IFNULL({_type_of(field)}, '') IN {KINDS[kind]}", (json_path(field),))
+            if kind == "null":
+                return is_kind
+            compared = _compare(*_value(field, kind), operator, list(map(to_sqlite, values)))
+            return join(" AND ", [is_kind, compared])
 
 
 def json_value(document: str, name: str) -> Scalar:
@@ -80,45 +72,25 @@ def _label_set(labels: str) -> frozenset[str]:
     return frozenset(json.loads(labels))
 
 
-def _label(labels: list[str]) -> Sql:
+def _label(labels: Sequence[str]) -> Sql:
     wanted = json.dumps(labels, ensure_ascii=False)
     if len(labels) != 1:
-        return Sql("labels IS NOT NULL AND has_label(labels, ?)", (wanted,)) if labels else NEVER
+        return Sql("labels IS NOT NULL AND has_label(labels, ?)", (wanted,))
     # The cheap test by instr spares most rows the exact one; it may say yes too often.
     test = "labels IS NOT NULL AND instr(labels, ?) AND has_label(labels, ?)"
     return Sql(test, (wanted[1:-1], wanted))
 
 
-def _metadata(field: str, operator: str, values: Sequence[Any]) -> Sql:
-    """Compare with values of each kind on its own."""
-    parts = []
-    for kind, types in KINDS.items():
-        same = [to_sqlite(value) for value in values if kind_of(value) == kind]
-        if same and kind == "null":
-            parts.append(_of_type(field, types) if operator in ("=", "in") else NEVER)
-        elif same:
-            compared = _compare(*_value(field, kind), operator, same)
-            parts.append(_join(" AND ", [_of_type(field, types), compared]))
-    return _join(" OR ", parts)
-
-
-def _compare(value: str, given: tuple[Scalar, ...], operator: str, others: list[Any]) -> Sql:
-    if not others:
-        return NEVER
-    if operator in ("=", "in"):
-        return Sql(f"{value} IN ({', '.join('?' * len(others))})", (*given, *others))
-    return Sql(f"{value} {operator} ?", (*given, *others))
-
-
-def _of_type(field: str, types: str) -> Sql:
-    return Sql(f"IFNULL({_type_of(field)}, '') IN {types}", (json_path(field),))
+def _compare(value: str, given: tuple[Scalar, ...], operator: str, others: Sequence[Any]) -> Sql:
+    compared = f"{operator} ?" if operator in ORDERS else f"IN ({', '.join('?' * len(others))})"
+    return Sql(f"{value} {compared}", (*given, *others))
 
 
 def _type_of(field: str) -> str:
     return "json_type(metadata, ?)" if is_plain(field) else "json_kind(metadata, ?)"
 
 
-def _value(field: str, kind: str) -> tuple[str, tuple[Scalar, ...]]:
+def _value(field: str, kind: str | None) -> tuple[str, tuple[Scalar, ...]]:
     """Return the SQL of a metadata value and its parameters."""
     if not is_plain(field):
         return "json_value(metadata, ?)", (field,)
@@ -146,14 +118,3 @@ def to_sqlite(value: Any) -> Any:
         except OverflowError:
             return math.inf if value > 0 else -math.inf
     return int(value) if isinstance(value, bool) else value
-
-
-def _join(word: str, parts: Sequence[Sql]) -> Sql:
-    """Join conditions; none are true together, and false as a choice."""
-    if not parts:
-        return NEVER if word == " OR " else ALWAYS
-    if len(parts) == 1:
-        return parts[0]
-    half = len(parts) // 2  # joined as a tree: SQLite refuses deep expressions
-    left, right = _join(word, parts[:half]), _join(word, parts[half:])
-    return Sql(f"({left.text}){word}({right.text})", left.parameters + right.parameters)
