@@ -4,13 +4,13 @@ import json
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import vdsh
 from vdsh.cli import options
 from vdsh.cli.options import argument, option
 from vdsh.cli.output import output
-from vdsh.cli.vectors import Vectors, vectors_of
+from vdsh.cli.vectors import VECTORS, vectors_of
 from vdsh.documents.document import BATCH, in_batches
 from vdsh.errors import InputError
 
@@ -29,30 +29,26 @@ Batches = Iterator[tuple[list[str], "Codes"]]
 
 @options.reads_documents
 def command(
-    model: Annotated[str, argument("Model folder.")],
-    docs: Annotated[
-        str | None,
-        argument(
-            "Documents as for `fit`; or several Parquet files: a folder of them, a pattern "
-            "in quotes, or a URI such as s3://bucket/*.parquet."
-        ),
-    ] = None,
-    vectors: Vectors = None,
-    out: Annotated[
-        str | None,
-        option(
-            "File to write to instead of standard output; for several Parquet files, and "
-            "with --engine ray, a folder of Parquet files with id and code."
-        ),
-    ] = None,
-    bits: Annotated[bool, option("Write 0s and 1s instead of hex.", "--bits")] = False,
-    engine: options.Engine = "local",
-    address: options.Address = None,
-    workers: options.Workers = None,
+    model: str = argument(..., "Model folder."),
+    docs: str | None = argument(
+        None,
+        "Documents as for `fit`; or several Parquet files: a folder of them, a pattern in "
+        "quotes, or a URI such as s3://bucket/*.parquet.",
+    ),
+    vectors: str | None = VECTORS,
+    out: str | None = option(
+        None,
+        "File to write to instead of standard output; for several Parquet files, and with "
+        "--engine ray, a folder of Parquet files with id and code.",
+    ),
+    bits: bool = option(False, "Write 0s and 1s instead of hex.", "--bits"),
+    engine: str = options.ENGINE,
+    address: str | None = options.ADDRESS,
+    workers: int | None = options.WORKERS,
     reading: options.Reading = options.BY_DEFAULT,
-    force: options.Force = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    force: bool = options.FORCE,
+    as_json: bool = options.JSON,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Print the id and the code of each document."""
     if docs and Path(docs).is_file() and Path(docs).stat().st_size < _SMALL:

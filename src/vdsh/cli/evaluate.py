@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -27,39 +27,31 @@ _SURE = 0.05  # a p-value below says that a difference is more than luck
 
 @options.reads_documents
 def command(
-    model: Annotated[
-        str, argument("Folder of the model; with --queries, folder or URL of the store.")
-    ],
-    data: Annotated[
-        str | None,
-        argument(
-            "A corpus of `vdsh research datasets`, whose test documents search its training "
-            "documents; or labelled documents in a file, which search one another."
-        ),
-    ] = None,
-    queries: Annotated[
-        str | None,
-        option(
-            "File of queries with the ids they should find: measures a store beside BM25 "
-            "and tf-idf. With --qrels, of ids and queries."
-        ),
-    ] = None,
-    qrels: Annotated[str | None, option("File of relevant ids, as TREC or BEIR have it.")] = None,
-    database: Annotated[
-        str | None, option("File of documents to search; those of DATA are the queries.")
-    ] = None,
-    against: Annotated[str | None, option("Another model, compared on the same queries.")] = None,
-    k: Annotated[
-        int, option("Nearest documents that count; with --queries, for recall.", "-k", min=1)
-    ] = 100,
-    radius: Annotated[int, option("Largest distance that counts.", min=0)] = 2,
-    root: Annotated[str | None, option("Folder of the corpora.")] = None,
-    seed: Annotated[int, option("Seed of the random split of the corpus.")] = 0,
-    per_query: Annotated[str | None, option("Write each query's values to this JSON file.")] = None,
+    model: str = argument(..., "Folder of the model; with --queries, folder or URL of the store."),
+    data: str | None = argument(
+        None,
+        "A corpus of `vdsh research datasets`, whose test documents search its training "
+        "documents; or labelled documents in a file, which search one another.",
+    ),
+    queries: str | None = option(
+        None,
+        "File of queries with the ids they should find: measures a store beside BM25 and tf-idf. "
+        "With --qrels, of ids and queries.",
+    ),
+    qrels: str | None = option(None, "File of relevant ids, as TREC or BEIR have it."),
+    database: str | None = option(
+        None, "File of documents to search; those of DATA are the queries."
+    ),
+    against: str | None = option(None, "Another model, compared on the same queries."),
+    k: int = option(100, "Nearest documents that count; with --queries, for recall.", "-k", min=1),
+    radius: int = option(2, "Largest distance that counts.", min=0),
+    root: str | None = option(None, "Folder of the corpora."),
+    seed: int = option(0, "Seed of the random split of the corpus."),
+    per_query: str | None = option(None, "Write each query's values to this JSON file."),
     reading: options.Reading = options.BY_DEFAULT,
-    force: options.Force = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    force: bool = options.FORCE,
+    as_json: bool = options.JSON,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Measure a model by labels, exact over ties; or a store by your own queries."""
     if per_query:

@@ -1,6 +1,6 @@
 """`vdsh fit`: learn a model from documents."""
 
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from typer.core import TyperCommand
@@ -39,91 +39,74 @@ class CLASS(TyperCommand):
                 formatter.write_dl(records)
 
 
-def _option(panel: str, help: str, *names: str, **more: Any) -> Any:
-    return option(help, *names, rich_help_panel=panel, **more)
-
-
 @options.reads_documents
 def command(
-    out: Annotated[str, option("Folder to write the model to.")],
-    docs: options.OptionalDocs = None,
-    model: Annotated[str | None, _option(_MODEL, _MODELS)] = None,
-    bits: Annotated[
-        int | None,
-        _option(_MODEL, "Length of the codes, a multiple of 8.  [default: 32]"),
-    ] = None,
-    preset: Annotated[
-        str, _option(_MODEL, "`best` measured settings, or those of the `paper`.")
-    ] = "best",
-    epochs: Annotated[int | None, _option(_MODEL, "Passes over the documents.")] = None,
-    setting: Annotated[
-        list[str] | None,
-        _option(_MODEL, "Any other setting, see the docs.", "--set", metavar="NAME=VALUE"),
-    ] = None,
-    seed: Annotated[int, _option(_MODEL, "The same seed gives the same codes.")] = 0,
-    device: Annotated[str, _option(_MODEL, "auto, cpu or cuda.")] = "auto",
-    validation: Annotated[
-        str | None,
-        _option(_DATA, "File of held-out documents; by default a tenth of DOCS."),
-    ] = None,
-    sample: Annotated[
-        int | None,
-        _option(
-            _DATA,
-            "Learn from a random sample of this size, if there are more.  [default: 100,000 "
-            "documents, or 200 million characters]",
-            min=1,
-        ),
-    ] = None,
-    start: Annotated[
-        str | None,
-        _option(
-            _WARM,
-            "Warm start: train on from this model, with its words and settings. Give old documents "
-            "too, or it forgets them.",
-            "--from",
-            metavar="MODEL",
-        ),
-    ] = None,
-    store: Annotated[
-        str | None, _option(_WARM, "With --from: report how many codes of this store would change.")
-    ] = None,
-    vectors: Annotated[
-        str | None,
-        _option(
-            _VECTORS,
-            "Vectors that teach which documents are similar: a .npy file, or a field. Only "
-            "training needs them.",
-            metavar="FILE|FIELD",
-        ),
-    ] = None,
-    embed: Annotated[
-        str | None,
-        _option(
-            _VECTORS,
-            "Make the vectors with model2vec:FOLDER or sentence-transformers:NAME; kept in the "
-            "cache. With --no-text, queries and documents are embedded too.",
-            metavar="PACKAGE:MODEL",
-        ),
-    ] = None,
-    no_text: Annotated[
-        bool,
-        _option(
-            _VECTORS,
-            "Hash the vectors themselves (models itq, lsh, sph; itq by default).",
-            "--no-text",
-        ),
-    ] = False,
-    vector_bits: Annotated[
-        int | None, _option(_VECTORS, "Append so many bits of the vectors, instead of teaching.")
-    ] = None,
-    engine: options.Engine = "local",
-    address: options.Address = None,
-    workers: options.Workers = None,
+    out: str = option(..., "Folder to write the model to."),
+    docs: str | None = options.OPTIONAL_DOCS,
+    model: str | None = option(None, _MODELS, panel=_MODEL),
+    bits: int | None = option(
+        None, "Length of the codes, a multiple of 8.  [default: 32]", panel=_MODEL
+    ),
+    preset: str = option(
+        "best", "`best` measured settings, or those of the `paper`.", panel=_MODEL
+    ),
+    epochs: int | None = option(None, "Passes over the documents.", panel=_MODEL),
+    setting: list[str] | None = option(
+        None, "Any other setting, see the docs.", "--set", metavar="NAME=VALUE", panel=_MODEL
+    ),
+    seed: int = option(0, "The same seed gives the same codes.", panel=_MODEL),
+    device: str = option("auto", "auto, cpu or cuda.", panel=_MODEL),
+    validation: str | None = option(
+        None, "File of held-out documents; by default a tenth of DOCS.", panel=_DATA
+    ),
+    sample: int | None = option(
+        None,
+        "Learn from a random sample of this size, if there are more.  [default: 100,000 "
+        "documents, or 200 million characters]",
+        min=1,
+        panel=_DATA,
+    ),
+    start: str | None = option(
+        None,
+        "Warm start: train on from this model, with its words and settings. Give old documents "
+        "too, or it forgets them.",
+        "--from",
+        metavar="MODEL",
+        panel=_WARM,
+    ),
+    store: str | None = option(
+        None, "With --from: report how many codes of this store would change.", panel=_WARM
+    ),
+    vectors: str | None = option(
+        None,
+        "Vectors that teach which documents are similar: a .npy file, or a field. Only training "
+        "needs them.",
+        metavar="FILE|FIELD",
+        panel=_VECTORS,
+    ),
+    embed: str | None = option(
+        None,
+        "Make the vectors with model2vec:FOLDER or sentence-transformers:NAME; kept in the "
+        "cache. With --no-text, queries and documents are embedded too.",
+        metavar="PACKAGE:MODEL",
+        panel=_VECTORS,
+    ),
+    no_text: bool = option(
+        False,
+        "Hash the vectors themselves (models itq, lsh, sph; itq by default).",
+        "--no-text",
+        panel=_VECTORS,
+    ),
+    vector_bits: int | None = option(
+        None, "Append so many bits of the vectors, instead of teaching.", panel=_VECTORS
+    ),
+    engine: str = options.ENGINE,
+    address: str | None = options.ADDRESS,
+    workers: int | None = options.WORKERS,
     reading: options.Reading = options.BY_DEFAULT,
-    force: options.Force = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    force: bool = options.FORCE,
+    as_json: bool = options.JSON,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Learn a model from documents and write it to a folder."""
     from vdsh.cli.learning import check_documents, choose, make_hasher, read_stored, read_teacher

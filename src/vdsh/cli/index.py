@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -13,7 +13,7 @@ import vdsh
 from vdsh.cli import options
 from vdsh.cli.options import argument, option
 from vdsh.cli.output import confirm, say
-from vdsh.cli.vectors import Vectors, vectors_of, without_field
+from vdsh.cli.vectors import VECTORS, vectors_of, without_field
 from vdsh.documents.document import BATCH, in_batches
 from vdsh.errors import InputError, VdshError
 
@@ -29,30 +29,24 @@ _TOGETHER = 500  # ids that are looked up together
 
 @options.reads_documents
 def command(
-    model: Annotated[str, argument("Model folder.")],
-    docs: options.Docs,
-    store: Annotated[str, option("Folder or URL of the store.")],
-    index_field: Annotated[
-        list[str] | None,
-        option(
-            "Index a field, or label, for filters; repeat for several. From 20,000 "
-            "documents on, the first filter on a field does it."
-        ),
-    ] = None,
-    language: Annotated[
-        str | None,
-        option(
-            "Language of the words of a new store, such as german, or none. By default the "
-            "first documents tell."
-        ),
-    ] = None,
-    vectors: Vectors = None,
-    replace: Annotated[
-        bool, option("Do not ask before replacing much of the store.", "--replace")
-    ] = False,
+    model: str = argument(..., "Model folder."),
+    docs: str = options.DOCS,
+    store: str = option(..., "Folder or URL of the store."),
+    index_field: list[str] | None = option(
+        None,
+        "Index a field, or label, for filters; repeat for several. From 20,000 documents on, the "
+        "first filter on a field does it.",
+    ),
+    language: str | None = option(
+        None,
+        "Language of the words of a new store, such as german, or none. By default the first "
+        "documents tell.",
+    ),
+    vectors: str | None = VECTORS,
+    replace: bool = option(False, "Do not ask before replacing much of the store.", "--replace"),
     reading: options.Reading = options.BY_DEFAULT,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    as_json: bool = options.JSON,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Add documents to a store, created if needed; an existing id is replaced.
 
