@@ -51,7 +51,6 @@ def add(
     embed: str | None = _EMBED,
     reading: options.Reading = options.BY_DEFAULT,
     as_json: bool = options.JSON,
-    quiet: bool = options.QUIET,
 ) -> None:
     """Add files and folders to a store, made if needed; then learn codes from its documents.
 
@@ -78,13 +77,13 @@ def add(
         before = given.pop("embed", None)
         embed = embed or (None if opened.n_bits else before)
         count = TextColumn("{task.fields[count]:,} documents")
-        with progress_bar(count, enabled=not quiet) as bar:
+        with progress_bar(count, enabled=not reading.quiet) as bar:
             task = bar.add_task("adding", total=None, count=0)
             found = add_files(
                 opened, paths, keep=keep, progress=lambda n: bar.update(task, count=n), **given
             )
         _print(opened, found, as_json=as_json)
-        _learn_if_worth(opened, found, learn, bits, embed, quiet=quiet)
+        _learn_if_worth(opened, found, learn, bits, embed, quiet=reading.quiet)
 
 
 def learn(
@@ -112,8 +111,8 @@ def learn(
 
 def _options(store: "Store", reading: options.Reading, others: dict[str, Any]) -> dict[str, Any]:
     """Take the options given now, then those of earlier runs, and remember them."""
-    plain = options.BY_DEFAULT._asdict()
-    new = {name: value for name, value in reading._asdict().items() if value != plain[name]}
+    plain = options.BY_DEFAULT.how()
+    new = {name: value for name, value in reading.how().items() if value != plain[name]}
     new |= {name: value for name, value in others.items() if value}
     before = store.remembered(KEPT)
     if new:

@@ -51,7 +51,6 @@ def command(
     reading: options.Reading = options.BY_DEFAULT,
     force: bool = options.FORCE,
     as_json: bool = options.JSON,
-    quiet: bool = options.QUIET,
 ) -> None:
     """Measure a model by labels, exact over ties; or a store by your own queries."""
     if per_query:
@@ -59,18 +58,15 @@ def command(
     if queries is not None:
         if data or database or against:
             raise InputError("--queries search a store: leave out DATA, --database and --against.")
-        found = _ask(model, queries, qrels, k, reading, quiet)
-        if as_json:
-            say(_query_facts(found), as_json=True)
-        else:
-            _print_queries(found)
+        found = _ask(model, queries, qrels, k, reading)
+        _report_queries(found, as_json)
         values: dict[str, Any] = {"queries": [query.text for query in found.queries]}
         values |= {row.name: _rounded(row.values) for row in found.rows}
     elif qrels is not None or data is None:
         raise InputError("Give labelled documents or a corpus as DATA, or queries with --queries.")
     else:
         hashers = [(path, vdsh.TextHasher.load(path)) for path in filter(None, [model, against])]
-        texts = _read(data, database, root, seed, reading, quiet=quiet)
+        texts = _read(data, database, root, seed, reading)
         values = _report(hashers, texts, k, radius, as_json)
     if per_query:
         with output(per_query, force=force) as file:
@@ -78,19 +74,13 @@ def command(
 
 
 def _read(
-    data: str,
-    database: str | None,
-    root: str | None,
-    seed: int,
-    reading: options.Reading,
-    *,
-    quiet: bool,
+    data: str, database: str | None, root: str | None, seed: int, reading: options.Reading
 ) -> Given:
     """Read the documents that search, and those that are searched where they are others."""
     from vdsh.datasets import DATASETS, load
 
     if Path(data).exists() or data == "-":
-        files = [reading.documents(file, quiet=quiet) for file in (data, database) if file]
+        files = [reading.documents(file) for file in (data, database) if file]
         asked, *searched = [([d.text for d in file], [d.labels for d in file]) for file in files]
         return asked, searched[0] if searched else None
     if data not in DATASETS:
@@ -146,7 +136,7 @@ def _report(
 
 
 def _ask(
-    store: str, queries: str, qrels: str | None, k: int, reading: options.Reading, quiet: bool
+    store: str, queries: str, qrels: str | None, k: int, reading: options.Reading
 ) -> "QueryEvaluation":
     """Search with the queries of a file."""
     from rich.progress import MofNCompleteColumn
@@ -154,13 +144,13 @@ def _ask(
     from vdsh.evaluation import evaluate_queries, read_queries
     from vdsh.progress import progress_bar
 
-    how = reading._asdict() | {"drop_field": reading.drop_field or ()}
+    how = reading.how()
     if reading.labels_field == options.BY_DEFAULT.labels_field:
         del how["labels_field"]  # those of a query are its answers
     given = read_queries(queries, qrels, **how)
     with (
         vdsh.open_store(store, create=False) as opened,
-        progress_bar(MofNCompleteColumn(), enabled=not quiet) as bar,
+        progress_bar(MofNCompleteColumn(), enabled=not reading.quiet) as bar,
     ):
         tasks: dict[str, Any] = {}
 
@@ -176,46 +166,38 @@ def _rounded(values: "Mapping[str, NDArray[Any]]") -> dict[str, list[float]]:
     return {name: each.round(6).tolist() for name, each in values.items()}
 
 
-def _query_facts(found: "QueryEvaluation") -> dict[str, Any]:
-    return {
+def _report_queries(found: "QueryEvaluation", as_json: bool) -> None:
+    """Print how well each ranking finds what the queries should."""
+    n_relevant = sum(len(query.relevant) for query in found.queries)
+    facts = {
         "queries": len(found.queries),
         "unjudged": found.n_unjudged,
         "documents": found.n_documents,
-        "relevant": _n_relevant(found),
+        "relevant": n_relevant,
         "missing": found.missing,
         "left_out": found.left_out,
-        "rankings": {row.name: _measures(row) for row in found.rows},
+        "rankings": {
+            row.name: {name: _facts(row, name) for name in row.means} for row in found.rows
+        },
     }
-
-
-def _measures(row: "Ranking") -> dict[str, Any]:
-    """Give mean, standard error and the comparison with BM25 of each measure."""
-    measures: dict[str, Any] = {
-        name: {"mean": mean, "error": row.errors[name]} for name, mean in row.means.items()
-    }
-    for name, comparison in row.against_bm25.items():
-        measures[name]["against_bm25"] = comparison._asdict()
-    return measures
-
-
-def _n_relevant(found: "QueryEvaluation") -> int:
-    return sum(len(query.relevant) for query in found.queries)
-
-
-def _print_queries(found: "QueryEvaluation") -> None:
     left_out = f"; {found.n_unjudged:,} without one left out" if found.n_unjudged else ""
-    typer.echo(
-        f"{len(found.queries):,} queries with {_n_relevant(found):,} relevant documents"
-        f"{left_out}; {found.n_documents:,} documents in the store"
-    )
     width = max(len(row.name) for row in found.rows)
-    typer.echo(" " * (width + 4) + "".join(f"{name:<17}" for name in found.rows[0].means).rstrip())
+    lines = [
+        f"{len(found.queries):,} queries with {n_relevant:,} relevant documents{left_out}; "
+        f"{found.n_documents:,} documents in the store",
+        " " * (width + 4) + "".join(f"{name:<17}" for name in found.rows[0].means).rstrip(),
+    ]
     for row in found.rows:
         cells = "".join(f"{_cell(row, name):<17}" for name in row.means)
-        typer.echo(f"  {row.name:<{width}}  {cells}".rstrip())
+        lines.append(f"  {row.name:<{width}}  {cells}".rstrip())
     compared = any(row.against_bm25 for row in found.rows)
     sure = f"+ better or - worse than BM25 (paired t-test, p < {_SURE})"
-    typer.echo(f"± standard error; {sure if compared else 'too few queries to compare with BM25'}")
+    lines.append(
+        f"± standard error; {sure if compared else 'too few queries to compare with BM25'}"
+    )
+    say(facts, *lines, as_json=as_json)
+    if as_json:
+        return
     for name, reason in found.left_out.items():
         typer.echo(f"Without {name}: {reason}", err=True)
     if found.missing:
@@ -224,6 +206,14 @@ def _print_queries(found: "QueryEvaluation") -> None:
             f"{len(found.missing):,}, such as '{found.missing[0]}'.",
             err=True,
         )
+
+
+def _facts(row: "Ranking", name: str) -> dict[str, Any]:
+    """Give mean, standard error and the comparison with BM25 of a measure."""
+    facts: dict[str, Any] = {"mean": row.means[name], "error": row.errors[name]}
+    if compared := row.against_bm25.get(name):
+        facts["against_bm25"] = compared._asdict()
+    return facts
 
 
 def _cell(row: "Ranking", name: str) -> str:

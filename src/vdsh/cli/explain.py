@@ -30,7 +30,6 @@ def explain(
     ),
     reading: options.Reading = options.BY_DEFAULT,
     as_json: bool = options.JSON,
-    quiet: bool = options.QUIET,
 ) -> None:
     """Print the words behind each bit, or which words of a text set which of its bits."""
     if other is not None and text is None:
@@ -45,7 +44,7 @@ def explain(
     # checked before the model is explained, which may take a while
     chosen = range(loaded.n_bits) if bit is None else [check_bit(loaded, bit)]
     if text is None:
-        documents = None if health is None else reading.documents(health, quiet=quiet)
+        documents = None if health is None else reading.documents(health)
         texts = None if documents is None else [document.text for document in documents]
         bits = explain_bits(loaded, n_words=10 if words is None else words, texts=texts)
         bits = [bits[i] for i in chosen]

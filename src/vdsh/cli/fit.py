@@ -30,7 +30,7 @@ class CLASS(TyperCommand):
             panel = getattr(param, "rich_help_panel", None) or "Options"
             if param.param_type_name == "argument":
                 panel = "Arguments"
-            elif param.name in options.Reading._fields:
+            elif param.name in options.Reading._fields[:-1]:
                 panel = "Reading documents"
             if record := param.get_help_record(ctx):
                 panels[panel].append(record)
@@ -106,10 +106,9 @@ def command(
     reading: options.Reading = options.BY_DEFAULT,
     force: bool = options.FORCE,
     as_json: bool = options.JSON,
-    quiet: bool = options.QUIET,
 ) -> None:
     """Learn a model from documents and write it to a folder."""
-    from vdsh.cli.learning import check_documents, choose, make_hasher, read_stored, read_teacher
+    from vdsh.cli.learning import check_documents, choose, make_hasher, read_stored, read_vectors
     from vdsh.codes import check_n_bits
     from vdsh.embed import embed as embed_texts
     from vdsh.fitting import WITHOUT_TORCH, fit_texts, fit_vectors, texts_and_labels
@@ -127,14 +126,15 @@ def command(
         embed_texts(["a text"], embed)  # or say that it cannot
     if vector_bits is not None and (vectors or embed) is None:
         raise InputError("--vector-bits hashes vectors. Give --vectors or --embed.")
-    how: dict[str, Any] = {"random_state": seed, "progress": not quiet}
+    how: dict[str, Any] = {"random_state": seed, "progress": not reading.quiet}
     how |= {"embedder": embed or "", "source": embed or vectors or ""}
     if no_text:
         others = (epochs, setting, validation, sample, start, vector_bits)
         _check_no_text(vectors or embed, preset, device, engine, others)
         n_bits = check_n_bits(32 if bits is None else bits)
         vdsh.VectorHasher(n_bits, model=model or "itq").check_model()  # before anything is read
-        found = _read_vectors(vectors, docs, embed, reading, quiet)
+        every = None if docs is None else reading.documents(docs)
+        found = read_vectors(vectors, embed, every, quiet=reading.quiet)
         fitted = fit_vectors(found, n_bits, model=model or "itq", **how).model_
         fitted.save(out, force=force)
         return _print_result(fitted, out, as_json=as_json)
@@ -150,10 +150,13 @@ def command(
     stored = read_stored(store, begin)
 
     with launched(hasher.model, docs) as first:
-        quiet = quiet or not first
-        chosen = choose(docs, reading, validation, seed, sample=sample, quiet=quiet)
+        reading = reading._replace(quiet=reading.quiet or not first)
+        chosen = choose(docs, reading, validation, seed, sample=sample)
         check_documents(chosen.documents, hasher, reading)
-        found = read_teacher(vectors, embed, chosen, quiet=quiet)
+        which, quiet = (chosen.documents, chosen.rows, chosen.total), reading.quiet
+        found = read_vectors(vectors, embed, *which, quiet=quiet)
+        if embed is not None:
+            found[~found.any(axis=1)] = 1.0  # texts without a word that it knows: alike
         taught, second = vector_bits is None, None
         if vector_bits is not None and first:
             second = fit_vectors(found, vector_bits, **how)
@@ -195,19 +198,6 @@ def _check_no_text(
             "--preset, --epochs, --set, --device, --validation, --sample, --from, --vector-bits "
             "and --engine are for models of texts. Leave them out, or leave out --no-text."
         )
-
-
-def _read_vectors(
-    vectors: str | None, docs: str | None, embed: str | None, reading: options.Reading, quiet: bool
-) -> Any:
-    """Read the vectors of a file, of a field of documents, or make them of their texts."""
-    from vdsh.cli.vectors import vectors_of
-    from vdsh.fitting import embed_with_bar
-
-    documents = None if docs is None else reading.documents(docs, quiet=quiet)
-    if embed is None or documents is None:
-        return vectors_of(vectors or "", documents)
-    return embed_with_bar([each.text for each in documents], embed, progress=not quiet)
 
 
 def _print_result(model: "vdsh.Model", out: str, *, as_json: bool) -> None:

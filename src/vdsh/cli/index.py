@@ -46,13 +46,12 @@ def command(
     replace: bool = option(False, "Do not ask before replacing much of the store.", "--replace"),
     reading: options.Reading = options.BY_DEFAULT,
     as_json: bool = options.JSON,
-    quiet: bool = options.QUIET,
 ) -> None:
     """Add documents to a store, created if needed; an existing id is replaced.
 
     It asks first if that would replace the texts of more than half of the store.
     """
-    from vdsh.progress import reading_bar, show_progress
+    from vdsh.progress import show_progress
     from vdsh.store.searching import bar
 
     loaded = vdsh.Model.load(model)
@@ -68,25 +67,25 @@ def command(
     try:
         with ExitStack() as stack:
             if vectors is not None:
-                every = reading.documents(docs, quiet=quiet)
+                every = reading.documents(docs)
                 found = vectors_of(vectors, every)
                 (loaded.second or loaded).rows(found[:1])  # what it cannot take makes no store
                 opened = stack.enter_context(vdsh.open_store(store, loaded, language=language))
                 run = replacing(opened)
                 list(run.order(every))  # asks before any of them is written
                 every = without_field(every, vectors)
-                with show_progress("indexing", len(every), enabled=not quiet) as show:
+                with show_progress("indexing", len(every), enabled=not reading.quiet) as show:
                     for first in range(0, len(every), BATCH):
                         some = slice(first, first + BATCH)
                         written += opened.upsert(every[some], vectors=found[some])
                         show(written)
             else:
-                with reading_bar(reading.reader(docs), "indexing", enabled=not quiet) as documents:
+                with reading.stream(docs, "indexing") as documents:
                     begin = next(in_batches(documents), [])  # what cannot be read makes no store
                     opened = stack.enter_context(vdsh.open_store(store, loaded, language=language))
                     run = replacing(opened)
                     opened.upsert(run.order(chain(begin, documents)), progress=acknowledge)
-            with bar("indexing fields", enabled=not quiet) as count:
+            with bar("indexing fields", enabled=not reading.quiet) as count:
                 opened.index_fields(index_field or (), count)
             total = opened.count()
     except (VdshError, KeyboardInterrupt):

@@ -198,20 +198,17 @@ def drift(
     recent: int | None = option(None, "Only the last N documents written to the store."),
     reading: options.Reading = options.BY_DEFAULT,
     as_json: bool = options.JSON,
-    quiet: bool = options.QUIET,
 ) -> None:
     """Check for data drift: whether new documents still look like those the model learned from.
 
     It compares documents that the model has not seen, or a random sample of them, with those held
     out when it learned. Exits with 3 if they differ, with 0 if not or if there are too few.
     """
-    from vdsh.progress import reading_bar
-
     with vdsh.open_store(store, create=False) as opened:
         if docs is None:
             found = opened.drift(recent=recent)
         else:
-            with reading_bar(reading.reader(docs), "reading", enabled=not quiet) as documents:
+            with reading.stream(docs) as documents:
                 found = opened.drift(documents, recent=recent)
     say(found.as_fields(), *_drift_lines(found), as_json=as_json)
     if found.drifted:

@@ -5,6 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from itertools import count
@@ -18,7 +19,7 @@ from vdsh.errors import InputError
 if TYPE_CHECKING:
     from io import BufferedReader
 
-    from vdsh.documents import Document, DocumentReader
+    from vdsh.documents import Document
     from vdsh.scale.cluster import Machines
 
 
@@ -66,36 +67,39 @@ class Reading(NamedTuple):
     html: bool = option(False, "Texts are HTML: leave out tags, decode entities.", "--html")
     max_document_size: int = option(16 * 2**20, "Maximum bytes per document.", min=1)
     follow: bool = option(False, "Follow links that lead out of a folder.", "--follow")
+    quiet: bool = QUIET
 
-    def reader(self, source: str) -> "DocumentReader":
-        """Open documents to go through one by one."""
+    def how(self) -> dict[str, Any]:
+        """Give what `read_documents` takes."""
+        given = self._asdict() | {"drop_field": self.drop_field or ()}
+        del given["quiet"]
+        return given
+
+    def stream(
+        self, source: str, doing: str = "reading"
+    ) -> "AbstractContextManager[Iterator[Document]]":
+        """Read documents one by one, with a bar."""
         from vdsh.documents import read_documents
-
-        options = self._asdict()
-        options["text_field"] = self.text_field or "text"
-        options["drop_field"] = self.drop_field or ()
-        return read_documents(source, **options)
-
-    def documents(self, source: str, *, quiet: bool = False) -> "list[Document]":
-        """Read all documents, with a bar."""
         from vdsh.progress import reading_bar
 
-        with reading_bar(self.reader(source), "reading", enabled=not quiet) as documents:
+        how = self.how() | {"text_field": self.text_field or "text"}
+        return reading_bar(read_documents(source, **how), doing, enabled=not self.quiet)
+
+    def documents(self, source: str) -> "list[Document]":
+        """Read all documents."""
+        with self.stream(source) as documents:
             return list(documents)
 
-    def draw(
-        self, source: str, most: int | None, *, quiet: bool = False
-    ) -> "tuple[list[tuple[Document, int]], int]":
-        """Read all documents, with a bar; keep some at random, with their numbers, and count all.
+    def draw(self, source: str, most: int | None) -> "tuple[list[tuple[Document, int]], int]":
+        """Read all documents; keep some at random, with their numbers, and count all.
 
         Without a number as many are kept as a model learns from by default.
         """
         from vdsh.documents.document import draw, length
-        from vdsh.progress import reading_bar
 
         how: Any = {"most": most} if most else {"size": lambda pair: length(pair[0])}
         numbers = count()
-        with reading_bar(self.reader(source), "reading", enabled=not quiet) as documents:
+        with self.stream(source) as documents:
             return draw(zip(documents, numbers, strict=False), **how), next(numbers)
 
 
@@ -103,7 +107,10 @@ BY_DEFAULT = Reading(*(each.default for each in Reading._field_defaults.values()
 
 
 def reads_documents(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace a verb's parameter `reading` by an option for each field of `Reading`."""
+    """Replace a verb's parameter `reading` by an option for each field of `Reading`.
+
+    The last one, `--quiet`, is the verb's last one too.
+    """
     kinds = get_type_hints(Reading)
     options = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kinds[name])
@@ -117,8 +124,9 @@ def reads_documents(command: Callable[..., None]) -> Callable[..., None]:
 
     parameters: list[Parameter] = []
     for parameter in signature(command).parameters.values():
-        is_reading = parameter.name == "reading"
-        parameters += options if is_reading else [parameter.replace(kind=Parameter.KEYWORD_ONLY)]
+        own = parameter.replace(kind=Parameter.KEYWORD_ONLY)
+        parameters += options[:-1] if parameter.name == "reading" else [own]
+    parameters.append(options[-1])
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run

@@ -121,7 +121,6 @@ def recalibrate(
     reading: options.Reading = options.BY_DEFAULT,
     force: bool = options.FORCE,
     as_json: bool = options.JSON,
-    quiet: bool = options.QUIET,
 ) -> None:
     """Learn new thresholds for a trained model and write it as another model."""
     from vdsh.cli.learning import choose
@@ -132,7 +131,7 @@ def recalibrate(
     check_threshold(threshold)
     check_free(out, force=force)
     hasher = vdsh.TextHasher.load(model)
-    chosen = choose(docs, reading, validation, seed, sample=None, quiet=quiet)
+    chosen = choose(docs, reading, validation, seed, sample=None)
     texts, labels = texts_and_labels(chosen.documents)
     hasher.recalibrate(
         texts,
