@@ -161,10 +161,10 @@ def counting_bar(description: str, total: int, *, enabled: bool = True) -> Progr
 def show_progress(
     description: str, total: int = 0, *, enabled: bool = True
 ) -> Iterator[Callable[..., None]]:
-    """Draw a bar; gives what is called with how much is done and, where it changes, the total."""
+    """Draw a bar; gives what is called with how much is done, and total and name if they change."""
     with counting_bar(description, total, enabled=enabled) as bar:
 
-        def show(done: int, total: int | None = None) -> None:
-            bar.update(bar.task_ids[0], completed=done, total=total)
+        def show(done: int, total: int | None = None, name: str | None = None) -> None:
+            bar.update(bar.task_ids[0], completed=done, total=total, description=name)
 
         yield show

@@ -82,20 +82,17 @@ def map(
 def make_map(store: str, *, limit: int, seed: int, quiet: bool) -> "tuple[CorpusMap, Path]":
     """Compute and keep the map of a store, with a bar."""
     from vdsh import corpus_map
-    from vdsh.progress import counting_bar
+    from vdsh.progress import show_progress
 
     with (
         vdsh.open_store(store, create=False) as opened,
-        counting_bar("reading documents", 0, enabled=not quiet) as bar,
+        show_progress("reading documents", enabled=not quiet) as show,
     ):
-
-        def show(what: str, done: int, total: int) -> None:
-            bar.update(bar.task_ids[0], description=what, completed=done, total=total)
-
         folder = Path(opened.info()["path"])
         if not folder.is_dir():
             raise InputError(f"A map is kept in a store's folder, but '{store}' is none.")
-        made = corpus_map.make_map(opened, limit=limit, seed=seed, progress=show)
+        how: Any = {"progress": lambda name, done, total: show(done, total, name)}
+        made = corpus_map.make_map(opened, limit=limit, seed=seed, **how)
     corpus_map.save(folder / corpus_map.FILE, made)
     return made, folder / corpus_map.FILE
 
