@@ -15,8 +15,6 @@ from vdsh.errors import InputError, MissingFileError, suggest
 from vdsh.files import check_new
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from vdsh.evaluation import QueryEvaluation, Ranking
 
 Labelled = tuple[list[str], list[Any]]
@@ -162,7 +160,7 @@ def _ask(
         return evaluate_queries(opened, given, k=k, progress=show)
 
 
-def _rounded(values: "Mapping[str, NDArray[Any]]") -> dict[str, list[float]]:
+def _rounded(values: Mapping[str, Any]) -> dict[str, list[float]]:
     return {name: each.round(6).tolist() for name, each in values.items()}
 
 
