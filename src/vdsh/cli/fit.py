@@ -1,5 +1,6 @@
 """`vdsh fit`: learn a model from documents."""
 
+from collections.abc import Collection
 from typing import Any
 
 import typer
@@ -16,7 +17,14 @@ _MODELS = (
     "vdsh, vdsh-s (learns from labels), vdsh-sp, linear (seconds, without torch); or a baseline: "
     "lsh, sph, sth, rbm, itq, ksh, shttm.  [default: vdsh; linear without torch]"
 )
-_MODEL, _DATA, _WARM, _VECTORS = "Model", "What it learns from", "Warm start", "Vectors"
+_PANELS: dict[str, Collection[str]] = {  # of the help; other options come last
+    "Arguments": ["docs"],
+    "Model": "model bits preset epochs setting seed device".split(),
+    "What it learns from": ["validation", "sample"],
+    "Warm start": ["start", "store"],
+    "Vectors": "vectors embed no_text vector_bits".split(),
+    "Reading documents": options.Reading._fields[:-1],
+}
 
 
 class CLASS(TyperCommand):
@@ -24,14 +32,9 @@ class CLASS(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write a section for each panel, what has none last."""
-        names = ("Arguments", _MODEL, _DATA, _WARM, _VECTORS, "Reading documents", "Options")
-        panels: dict[str, list[tuple[str, str]]] = {name: [] for name in names}
+        panels: dict[str, list[tuple[str, str]]] = {name: [] for name in (*_PANELS, "Options")}
         for param in self.get_params(ctx):
-            panel = getattr(param, "rich_help_panel", None) or "Options"
-            if param.param_type_name == "argument":
-                panel = "Arguments"
-            elif param.name in options.Reading._fields[:-1]:
-                panel = "Reading documents"
+            panel = next((name for name, own in _PANELS.items() if param.name in own), "Options")
             if record := param.get_help_record(ctx):
                 panels[panel].append(record)
         for panel, records in panels.items():
@@ -43,28 +46,23 @@ class CLASS(TyperCommand):
 def command(
     out: str = option(..., "Folder to write the model to."),
     docs: str | None = options.OPTIONAL_DOCS,
-    model: str | None = option(None, _MODELS, panel=_MODEL),
-    bits: int | None = option(
-        None, "Length of the codes, a multiple of 8.  [default: 32]", panel=_MODEL
-    ),
-    preset: str = option(
-        "best", "`best` measured settings, or those of the `paper`.", panel=_MODEL
-    ),
-    epochs: int | None = option(None, "Passes over the documents.", panel=_MODEL),
+    model: str | None = option(None, _MODELS),
+    bits: int | None = option(None, "Length of the codes, a multiple of 8.  [default: 32]"),
+    preset: str = option("best", "`best` measured settings, or those of the `paper`."),
+    epochs: int | None = option(None, "Passes over the documents."),
     setting: list[str] | None = option(
-        None, "Any other setting, see the docs.", "--set", metavar="NAME=VALUE", panel=_MODEL
+        None, "Any other setting, see the docs.", "--set", metavar="NAME=VALUE"
     ),
-    seed: int = option(0, "The same seed gives the same codes.", panel=_MODEL),
-    device: str = option("auto", "auto, cpu or cuda.", panel=_MODEL),
+    seed: int = option(0, "The same seed gives the same codes."),
+    device: str = option("auto", "auto, cpu or cuda."),
     validation: str | None = option(
-        None, "File of held-out documents; by default a tenth of DOCS.", panel=_DATA
+        None, "File of held-out documents; by default a tenth of DOCS."
     ),
     sample: int | None = option(
         None,
         "Learn from a random sample of this size, if there are more.  [default: 100,000 "
         "documents, or 200 million characters]",
         min=1,
-        panel=_DATA,
     ),
     start: str | None = option(
         None,
@@ -72,33 +70,27 @@ def command(
         "too, or it forgets them.",
         "--from",
         metavar="MODEL",
-        panel=_WARM,
     ),
     store: str | None = option(
-        None, "With --from: report how many codes of this store would change.", panel=_WARM
+        None, "With --from: report how many codes of this store would change."
     ),
     vectors: str | None = option(
         None,
         "Vectors that teach which documents are similar: a .npy file, or a field. Only training "
         "needs them.",
         metavar="FILE|FIELD",
-        panel=_VECTORS,
     ),
     embed: str | None = option(
         None,
         "Make the vectors with model2vec:FOLDER or sentence-transformers:NAME; kept in the "
         "cache. With --no-text, queries and documents are embedded too.",
         metavar="PACKAGE:MODEL",
-        panel=_VECTORS,
     ),
     no_text: bool = option(
-        False,
-        "Hash the vectors themselves (models itq, lsh, sph; itq by default).",
-        "--no-text",
-        panel=_VECTORS,
+        False, "Hash the vectors themselves (models itq, lsh, sph; itq by default).", "--no-text"
     ),
     vector_bits: int | None = option(
-        None, "Append so many bits of the vectors, instead of teaching.", panel=_VECTORS
+        None, "Append so many bits of the vectors, instead of teaching."
     ),
     engine: str = options.ENGINE,
     address: str | None = options.ADDRESS,

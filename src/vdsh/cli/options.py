@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from vdsh.scale.cluster import Machines
 
 
-def option(default: Any, help: str, *names: str, panel: str | None = None, **more: Any) -> Any:
+def option(default: Any, help: str, *names: str, **more: Any) -> Any:
     """Describe an option, which is called as its parameter unless it has other names."""
-    return typer.Option(default, *names, help=help, rich_help_panel=panel, **more)
+    return typer.Option(default, *names, help=help, **more)
 
 
 def argument(default: Any, help: str, **more: Any) -> Any:
