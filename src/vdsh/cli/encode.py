@@ -67,7 +67,7 @@ def command(
         quiet = reading.quiet
         batches, out = _of_files(loaded, files, out, machines, force=force, quiet=quiet), None
     else:
-        batches = _of_documents(loaded, docs, reading)
+        batches = _of_documents(loaded, reading.stream(docs, "encoding"))
 
     def line(id: str, code: str) -> str:
         fields = {"id": id, "code": code}
@@ -96,12 +96,12 @@ def _of_vectors(
             show(min(first + BATCH, len(ids)))
 
 
-def _of_documents(model: "vdsh.Model", docs: str, reading: options.Reading) -> Batches:
+def _of_documents(model: "vdsh.Model", source: options.Documents) -> Batches:
     """Encode the documents of one source."""
     from vdsh.model.model import warn_of_empty
 
     n_documents = n_empty = 0
-    with reading.stream(docs, "encoding") as read:
+    with source as read:
         for batch in in_batches(read):
             codes, empty = model.encode_and_count([document.text for document in batch])
             n_documents, n_empty = n_documents + len(batch), n_empty + empty

@@ -49,6 +49,8 @@ ADDRESS = option(
 WORKERS = option(None, "Processes on the cluster, by default one per CPU.")
 FORCE = option(False, "Overwrite existing output.", "--force")
 
+Documents = AbstractContextManager[Iterator["Document"]]
+
 
 class Reading(NamedTuple):
     """The options that say how documents are read; `reads_documents` gives them to a verb."""
@@ -75,9 +77,7 @@ class Reading(NamedTuple):
         del given["quiet"]
         return given
 
-    def stream(
-        self, source: str, doing: str = "reading"
-    ) -> "AbstractContextManager[Iterator[Document]]":
+    def stream(self, source: str, doing: str = "reading") -> Documents:
         """Read documents one by one, with a bar."""
         from vdsh.documents import read_documents
         from vdsh.progress import reading_bar
