@@ -11,14 +11,7 @@ from typing import Any
 from vdsh.documents.document import Document, check_characters
 from vdsh.documents.markup import text_of
 from vdsh.documents.records import SEEN, guess_text_fields, read_records
-from vdsh.documents.source import (
-    MAX_DOCUMENT_SIZE,
-    STDIN,
-    Source,
-    check_encoding,
-    drop,
-    not_among,
-)
+from vdsh.documents.source import MAX_DOCUMENT_SIZE, STDIN, Source, check_encoding, drop, not_among
 from vdsh.documents.values import DEPTH, is_too_deep, number_or_text, parse_json, plain
 from vdsh.errors import InputError, MissingFileError
 
