@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from conftest import QUICK, quick, toy_corpus
 from vdsh import Document, Model, TextHasher, open_store
 from vdsh.cli import learning
-from vdsh.cli.options import Reading
+from vdsh.cli.options import BY_DEFAULT
 from vdsh.documents.document import draw
 from vdsh.errors import InputError
 from vdsh.hashers.vdsh.warm_start import WarmStart, grown_weights
@@ -167,11 +167,11 @@ def test_a_sample_knows_its_rows_and_bounds_held_out_documents(tmp_path):
     for name in ("docs.txt", "others.txt"):
         (tmp_path / name).write_text("\n".join(toy_corpus(100)[0]))
     docs, others = str(tmp_path / "docs.txt"), str(tmp_path / "others.txt")
-    chosen = learning.choose(docs, Reading(), others, 0, sample=50, quiet=True)
+    chosen = learning.choose(docs, BY_DEFAULT, others, 0, sample=50)
     assert (len(chosen.documents), len(chosen.held_out), chosen.total) == (50, 50, 100)
     texts = toy_corpus(100)[0]
     assert [document.text for document in chosen.documents] == [texts[row] for row in chosen.rows]
-    assert learning.choose(docs, Reading(), None, 0, sample=100, quiet=True).sampled_from is None
+    assert learning.choose(docs, BY_DEFAULT, None, 0, sample=100).sampled_from is None
 
 
 def test_a_stream_is_drawn_from_all_over():

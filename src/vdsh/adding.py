@@ -30,23 +30,14 @@ ROOTS, TEXTS, LOCK = "root/", "text/", ".add.lock"
 
 
 class Added(NamedTuple):
-    """What happened to the documents of some files.
-
-    Attributes
-    ----------
-    added, changed, removed, unchanged : int
-    skipped : dict of str to list of str
-        What could not be read, by reason. A document that was read earlier stays.
-    guessed : dict of str to tuple of str
-        Fields that were taken for the text, by file, where nobody named them and none is `text`.
-    """
+    """What happened to the documents of some files."""
 
     added: int
     changed: int
     removed: int
     unchanged: int
-    skipped: dict[str, list[str]]
-    guessed: dict[str, tuple[str, ...]]
+    skipped: dict[str, list[str]]  # what could not be read, by reason; what was read earlier stays
+    guessed: dict[str, tuple[str, ...]]  # fields of the text, by file, where nobody named them
 
 
 class _Item(NamedTuple):
@@ -110,12 +101,12 @@ class _Run:
     def add(self, path: str) -> None:
         """Add what a root holds."""
         if path == "-":
-            self._write("", (_record(document) for document in self._records("-")), {})
+            self._write("", self._records("-", {}), {})
             return
         name = self._check_name(path)
         known = self.store.remembered(f"in/{name}/")
         by_record = os.path.isfile(path) and (holds_records(path) or self.reading.get("format"))
-        items = self._new_records(path, known) if by_record else self._files(path, known)
+        items = self._records(path, known) if by_record else self._files(path, known)
         seen = self._write(name, items, known)
         left = [] if self.keep else self._vanished(known, seen)
         if left and not seen:
@@ -165,18 +156,15 @@ class _Run:
         document = None if same else Document(found.id, text, None, fields)
         return _Item(found.id, state + content, document)
 
-    def _new_records(self, path: str, known: Mapping[str, str]) -> Iterator[_Item]:
-        for document in self._records(path):
-            item = _record(document)
-            yield item._replace(document=None) if known.get(item.id) == item.mark else item
-
-    def _records(self, path: str) -> Iterator[Document]:
+    def _records(self, path: str, known: Mapping[str, str]) -> Iterator[_Item]:
         """Read records; the store remembers which fields were taken for the text."""
         name = os.path.basename(os.path.abspath(path))
-        known = self.store.remembered(TEXTS).get(name)
-        how: dict[str, Any] = {"text_field": json.loads(known) if known else None} | self.reading
+        texts = self.store.remembered(TEXTS).get(name)
+        how: dict[str, Any] = {"text_field": json.loads(texts) if texts else None} | self.reading
         reader = read_documents(path, **how)
-        yield from reader
+        for one in reader:
+            mark = _hash(repr((one.text, one.labels, sorted(one.metadata.items()))))
+            yield _Item(one.id, mark, None if known.get(one.id) == mark else one)
         if how["text_field"] is None and reader.text_fields != ("text",):
             self.guessed[path] = reader.text_fields
             if path != "-":
@@ -211,11 +199,6 @@ class _Run:
         folders = tuple(id for id in skipped if id.endswith("/"))
         gone = (id for id in known if id not in seen and id not in skipped)
         return [id for id in gone if not folders or not id.startswith(folders)]
-
-
-def _record(document: Document) -> _Item:
-    parts = (document.text, document.labels, sorted(document.metadata.items()))
-    return _Item(document.id, _hash(repr(parts)), document)
 
 
 def _hash(text: str) -> str:

@@ -25,10 +25,7 @@ Vectors = NDArray[np.float32]
 
 
 def embed(
-    texts: Sequence[str],
-    model: str,
-    *,
-    progress: Callable[[int, int], None] | None = None,
+    texts: Sequence[str], model: str, *, progress: Callable[[int, int], None] | None = None
 ) -> Vectors:
     """Embed texts by "model2vec:FOLDER" or "sentence-transformers:NAME": float32, a row a text.
 

@@ -9,9 +9,8 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from io import BufferedIOBase, BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +31,7 @@ _WRONG = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeErro
 _DTYPES = {"F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8", "U8": "|u1", "U32": "<u4"}
 _BOXES: dict[str, Any] = {"set": set, "frozenset": frozenset, "tuple": tuple}
 
-Open = Callable[[str], BufferedIOBase]  # opens a file of a model by its name
+Raw = NDArray[np.uint8]  # the bytes of a file
 
 
 class Folder(NamedTuple):
@@ -60,7 +59,7 @@ def to_files(folder: Folder, card: str) -> dict[str, bytes]:
     files = {WEIGHTS: save(arrays)}
     if folder.vocabulary is not None:
         files[VOCABULARY] = "".join(f"{term}\n" for term in folder.vocabulary).encode()
-    facts = {name: _facts(BytesIO(files[name])) for name in sorted(files)}
+    facts = {name: _facts(files[name]) for name in sorted(files)}
     manifest: Mapping[str, Any] = {"format": FORMAT, **folder.manifest, "files": facts}
     text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
     for name, content in ((MANIFEST, text), (CARD, card)):
@@ -87,12 +86,6 @@ def check_free(path: str | os.PathLike[str], *, force: bool = False) -> None:
 def read_folder(path: str | os.PathLike[str]) -> Folder:
     """Read a model folder and check that it is whole."""
     path = Path(path)
-
-    def open_file(name: str) -> BufferedIOBase:
-        if not (path / name).is_file():
-            raise FileNotFoundError(name)
-        return (path / name).open("rb")
-
     with reading(path):
         if not path.exists():
             raise MissingFileError(
@@ -100,32 +93,25 @@ def read_folder(path: str | os.PathLike[str]) -> Folder:
             )
         if not (path / MANIFEST).is_file():
             raise FolderError(f"'{path}' is not a vdsh model: it has no {MANIFEST}.")
-        manifest = _read_manifest(open_file, path)
-        for name, facts in manifest["files"].items():
-            _check_file(open_file, name, facts, path)
-        return _read(open_file, manifest)
+        with (path / MANIFEST).open("rb") as file:
+            manifest = _read_manifest(file.read(_LARGEST + 1), path)
+        files = {name: _read_file(path / name, facts) for name, facts in manifest["files"].items()}
+        return _read(manifest, files)
 
 
 def from_files(files: Mapping[str, bytes], shown: str) -> Folder:
     """Read what `to_files` gave; sums are not checked: a store knows the model's fingerprint."""
-
-    def open_file(name: str) -> BufferedIOBase:
-        if name not in files:
-            raise FileNotFoundError(name)
-        return BytesIO(files[name])
-
     with reading(shown):
-        return _read(open_file, _read_manifest(open_file, shown))
+        manifest = _read_manifest(files[MANIFEST], shown)
+        content = {name: np.frombuffer(bytearray(files[name]), "u1") for name in manifest["files"]}
+        return _read(manifest, content)
 
 
-def _read(open_file: Open, manifest: dict[str, Any]) -> Folder:
-    with open_file(WEIGHTS) as file:
-        weights = _read_tensors(file)
+def _read(manifest: dict[str, Any], files: Mapping[str, Raw]) -> Folder:
     vocabulary = None
-    if VOCABULARY in manifest["files"]:
-        with open_file(VOCABULARY) as file:
-            vocabulary = file.read().decode().split("\n")[:-1]
-    return Folder(manifest, weights, vocabulary)
+    if VOCABULARY in files:
+        vocabulary = files[VOCABULARY].tobytes().decode().split("\n")[:-1]
+    return Folder(manifest, _read_tensors(files[WEIGHTS]), vocabulary)
 
 
 @contextmanager
@@ -199,44 +185,35 @@ def write_tensors(
         raise OSError(f"{error}") from error
 
 
-def _read_tensors(file: BufferedIOBase) -> dict[str, NDArray[Any]]:
-    """Read a safetensors file; what it says of itself is checked first.
+def _read_tensors(data: Raw) -> dict[str, NDArray[Any]]:
+    """Give the arrays of a safetensors file, in its memory; what it says of itself is checked.
 
     The library's own way of reading holds the file twice, mapped and copied: too much for a single
     search.
     """
-    size = file.seek(0, os.SEEK_END)
-    file.seek(0)
-    length = int.from_bytes(file.read(8), "little")
-    if not 0 < length <= min(size - 8, _LARGEST):
+    length = int.from_bytes(data[:8].tobytes(), "little")
+    if not 0 < length <= min(len(data) - 8, _LARGEST):
         raise ValueError(f"{WEIGHTS} has a head of {length} bytes")
-    header: dict[str, Any] = json.loads(file.read(length))
+    header: dict[str, Any] = json.loads(data[8 : 8 + length].tobytes())
     header.pop("__metadata__", None)
-    arrays = {}
+    arrays, data = {}, data[8 + length :]
     for name, entry in header.items():
         (begin, end), shape = entry["data_offsets"], entry["shape"]
         dtype = np.dtype(_DTYPES[entry["dtype"]])
         sound = all(type(n) is int and n >= 0 for n in (begin, end, *shape))
-        n_bytes = dtype.itemsize * math.prod(shape) if sound else -1
-        if n_bytes != end - begin or 8 + length + end > size:
+        if not sound or dtype.itemsize * math.prod(shape) != end - begin or end > len(data):
             raise ValueError(f"{WEIGHTS} has an array '{name}' that does not fit")
-        flat = np.empty(n_bytes, np.uint8)
-        file.seek(8 + length + begin)
-        if file.readinto(flat.data) != n_bytes:
-            raise ValueError(f"{WEIGHTS} is cut")
-        arrays[name] = flat.view(dtype).reshape(shape)
+        array = data[begin:end].view(dtype).reshape(shape)
+        arrays[name] = np.require(array, requirements="A")  # the library aligns all, others may not
     return arrays
 
 
-def _facts(file: BufferedIOBase) -> dict[str, Any]:
-    digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"bytes": file.seek(0, os.SEEK_END), "sha256": digest}
+def _facts(data: bytes | memoryview) -> dict[str, Any]:
+    return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
-def _read_manifest(open_file: Open, shown: str | Path) -> dict[str, Any]:
+def _read_manifest(content: bytes, shown: str | Path) -> dict[str, Any]:
     """Read the manifest; its format and its list of files are what they should be."""
-    with open_file(MANIFEST) as file:
-        content = file.read(_LARGEST + 1)
     if len(content) > _LARGEST:
         raise FolderError(f"'{shown}' is damaged: its {MANIFEST} has over {_LARGEST} bytes.")
     try:
@@ -255,16 +232,18 @@ def _read_manifest(open_file: Open, shown: str | Path) -> dict[str, Any]:
     return manifest
 
 
-def _check_file(open_file: Open, name: str, facts: dict[str, Any], shown: str | Path) -> None:
-    try:
-        with open_file(name) as file:
-            found = _facts(file)
-    except FileNotFoundError:
-        raise FolderError(f"'{shown}' is incomplete: {name} is missing.") from None
-    if found["bytes"] != facts["bytes"]:
+def _read_file(path: Path, facts: dict[str, Any]) -> Raw:
+    """Read a file that is as the manifest says."""
+    if not path.is_file():
+        raise FolderError(f"'{path.parent}' is incomplete: {path.name} is missing.")
+    data = np.fromfile(path, np.uint8)
+    if len(data) != facts["bytes"]:
         raise FolderError(
-            f"'{shown}' is damaged: {name} has {found['bytes']} bytes instead of "
+            f"'{path.parent}' is damaged: {path.name} has {len(data)} bytes instead of "
             f"{facts['bytes']}. Copy it again, or train a new model."
         )
-    if found != facts:
-        raise FolderError(f"'{shown}' is damaged: the checksum of {name} does not match.")
+    if _facts(data.data) != facts:
+        raise FolderError(
+            f"'{path.parent}' is damaged: the checksum of {path.name} does not match."
+        )
+    return data

@@ -4,7 +4,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from rich.console import Console
 from rich.progress import (
@@ -29,27 +30,13 @@ if TYPE_CHECKING:
 SECONDS = 10.0  # between two lines
 
 
-class _Bar(Progress):
-    """Progress on a terminal; `paused` takes it off the screen."""
-
-    drawn: ClassVar[list[Progress]] = []
-
-    def start(self) -> None:
-        """Draw the bar."""
-        self.drawn.append(self)
-        super().start()
-
-    def stop(self) -> None:
-        """Draw the bar for the last time."""
-        super().stop()
-        if self in self.drawn:
-            self.drawn.remove(self)
+_bars = WeakSet[Progress]()  # of terminals
 
 
 @contextmanager
 def paused() -> Iterator[None]:
     """Take the bars off the screen for as long as somebody is asked there."""
-    bars = list(_Bar.drawn)
+    bars = [bar for bar in _bars if bar.live.is_started]
     for bar in bars:
         bar.live.transient = True
         bar.stop()
@@ -102,8 +89,10 @@ def progress_bar(*columns: ProgressColumn | str, enabled: bool = True) -> Progre
     text = TextColumn("{task.description}")
     if enabled and not console.is_terminal:
         return _Lines(text, *columns, *times, console=console, disable=True)
-    bar = (SpinnerColumn(), text, BarColumn(bar_width=24))
-    return _Bar(*bar, *columns, *times, console=console, disable=not enabled)
+    drawn = (SpinnerColumn(), text, BarColumn(bar_width=24))
+    bar = Progress(*drawn, *columns, *times, console=console, disable=not enabled)
+    _bars.add(bar)
+    return bar
 
 
 @contextmanager
@@ -172,10 +161,10 @@ def counting_bar(description: str, total: int, *, enabled: bool = True) -> Progr
 def show_progress(
     description: str, total: int = 0, *, enabled: bool = True
 ) -> Iterator[Callable[..., None]]:
-    """Draw a bar; gives what is called with how much is done and, where it changes, the total."""
+    """Draw a bar; gives what is called with how much is done, and total and name if they change."""
     with counting_bar(description, total, enabled=enabled) as bar:
 
-        def show(done: int, total: int | None = None) -> None:
-            bar.update(bar.task_ids[0], completed=done, total=total)
+        def show(done: int, total: int | None = None, name: str | None = None) -> None:
+            bar.update(bar.task_ids[0], completed=done, total=total, description=name)
 
         yield show

@@ -2,7 +2,7 @@
 
 import json
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
 
 import typer
@@ -25,43 +25,32 @@ KEPT = "add/"  # where the store remembers the options below
 GROWN = 1.5  # times the documents that the model learned from
 LEAST = 50  # new documents, to say whether they drifted
 MOST_NAMED = 3  # files in a sentence
-Bits = Annotated[int, option("Length of the codes, a multiple of 8.")]
-Embed = Annotated[
-    str | None,
-    option(
-        "Add 256 bits of vectors that model2vec:FOLDER or sentence-transformers:NAME makes of "
-        "documents and queries; `none` for no more. The store remembers it.",
-        metavar="PACKAGE:MODEL",
-    ),
-]
+_BITS = option(128, "Length of the codes, a multiple of 8.")
+_EMBED = option(
+    None,
+    "Add 256 bits of vectors that model2vec:FOLDER or sentence-transformers:NAME makes of "
+    "documents and queries; `none` for no more. The store remembers it.",
+    metavar="PACKAGE:MODEL",
+)
 
 
 @options.reads_documents
 def add(
-    store: options.Store,
-    paths: Annotated[
-        list[str],
-        argument(
-            "Folders and files: text, source code, JSONL, CSV, TSV, Parquet (gz or plain); "
-            "or - for JSON lines on stdin.",
-            metavar="PATH...",
-        ),
-    ],
-    include: Annotated[
-        list[str] | None, option("Only files such as *.md; repeat for several.")
-    ] = None,
-    exclude: Annotated[
-        list[str] | None, option("No files such as drafts/; repeat for several.")
-    ] = None,
-    keep: Annotated[bool, option("Keep documents whose file has vanished.", "--keep")] = False,
-    learn: Annotated[
-        str, option("`auto` learns codes once, `now` again, `never` not at all.")
-    ] = "auto",
-    bits: Bits = 128,
-    embed: Embed = None,
+    store: str = options.STORE,
+    paths: list[str] = argument(
+        ...,
+        "Folders and files: text, source code, JSONL, CSV, TSV, Parquet (gz or plain); or - for "
+        "JSON lines on stdin.",
+        metavar="PATH...",
+    ),
+    include: list[str] | None = option(None, "Only files such as *.md; repeat for several."),
+    exclude: list[str] | None = option(None, "No files such as drafts/; repeat for several."),
+    keep: bool = option(False, "Keep documents whose file has vanished.", "--keep"),
+    learn: str = option("auto", "`auto` learns codes once, `now` again, `never` not at all."),
+    bits: int = _BITS,
+    embed: str | None = _EMBED,
     reading: options.Reading = options.BY_DEFAULT,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    as_json: bool = options.JSON,
 ) -> None:
     """Add files and folders to a store, made if needed; then learn codes from its documents.
 
@@ -88,25 +77,25 @@ def add(
         before = given.pop("embed", None)
         embed = embed or (None if opened.n_bits else before)
         count = TextColumn("{task.fields[count]:,} documents")
-        with progress_bar(count, enabled=not quiet) as bar:
+        with progress_bar(count, enabled=not reading.quiet) as bar:
             task = bar.add_task("adding", total=None, count=0)
             found = add_files(
                 opened, paths, keep=keep, progress=lambda n: bar.update(task, count=n), **given
             )
         _print(opened, found, as_json=as_json)
-        _learn_if_worth(opened, found, learn, bits, embed, quiet=quiet)
+        _learn_if_worth(opened, found, learn, bits, embed, quiet=reading.quiet)
 
 
 def learn(
-    store: options.Store,
-    bits: Bits = 128,
-    labels: Annotated[bool, option("Learn from the documents' labels too.", "--labels")] = False,
-    model: Annotated[str | None, option("Use the model in this folder.")] = None,
-    method: Annotated[str | None, option("Method, as in vdsh fit; by default the best.")] = None,
-    seed: Annotated[int, option("The same seed gives the same codes.")] = 0,
-    embed: Embed = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    store: str = options.STORE,
+    bits: int = _BITS,
+    labels: bool = option(False, "Learn from the documents' labels too.", "--labels"),
+    model: str | None = option(None, "Use the model in this folder."),
+    method: str | None = option(None, "Method, as in vdsh fit; by default the best."),
+    seed: int = option(0, "The same seed gives the same codes."),
+    embed: str | None = _EMBED,
+    as_json: bool = options.JSON,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Learn codes from the documents of a store, which then answers by words and meaning.
 
@@ -122,8 +111,8 @@ def learn(
 
 def _options(store: "Store", reading: options.Reading, others: dict[str, Any]) -> dict[str, Any]:
     """Take the options given now, then those of earlier runs, and remember them."""
-    plain = options.BY_DEFAULT._asdict()
-    new = {name: value for name, value in reading._asdict().items() if value != plain[name]}
+    plain = options.BY_DEFAULT.how()
+    new = {name: value for name, value in reading.how().items() if value != plain[name]}
     new |= {name: value for name, value in others.items() if value}
     before = store.remembered(KEPT)
     if new:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -25,16 +25,16 @@ PART = 1000  # ids that are looked up together
 
 
 def duplicates(
-    store: options.Store,
-    similarity: Annotated[
-        float, option("Least share of word pairs in common (Jaccard), from 0.1 to 1.")
-    ] = 0.8,
-    keep: Annotated[
-        str | None, option("`first`: print only the ids that a clean-up would delete, one a line.")
-    ] = None,
-    null: options.Null = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    store: str = options.STORE,
+    similarity: float = option(
+        0.8, "Least share of word pairs in common (Jaccard), from 0.1 to 1."
+    ),
+    keep: str | None = option(
+        None, "`first`: print only the ids that a clean-up would delete, one a line."
+    ),
+    null: bool = options.NULL,
+    as_json: bool = options.JSON,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Print groups of near-duplicates: a document, and others with nearly the same text."""
     from vdsh.progress import progress_bar
@@ -86,14 +86,13 @@ def _print_group(group: "Duplicates", *, as_json: bool) -> None:
 
 
 def delete(
-    store: options.Store,
-    ids: Annotated[
-        list[str],
-        argument("Ids, or - for one per line on stdin; with --json each is a JSON string."),
-    ],
-    yes: Annotated[bool, option("Do not ask before deleting more than a tenth.", "--yes")] = False,
-    null: options.Null = False,
-    as_json: options.Json = False,
+    store: str = options.STORE,
+    ids: list[str] = argument(
+        ..., "Ids, or - for one per line on stdin; with --json each is a JSON string."
+    ),
+    yes: bool = option(False, "Do not ask before deleting more than a tenth.", "--yes"),
+    null: bool = options.NULL,
+    as_json: bool = options.JSON,
 ) -> None:
     """Delete documents by id; unknown ids are ignored."""
     from_stdin = ids == ["-"]

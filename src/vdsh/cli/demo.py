@@ -3,7 +3,7 @@
 import shutil
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -25,17 +25,15 @@ _ON_THE_MAP = 5000  # documents; half a minute on two cores
 
 
 def command(
-    out: Annotated[str, option("Folder for store and documents.")] = "vdsh-demo",
-    seed: Annotated[int, option("The same seed gives the same codes.")] = 0,
-    serve: Annotated[
-        bool, option("Then serve the page; an existing demo is used.", "--serve")
-    ] = False,
-    port: Annotated[int, option("Port to serve on; 0 takes a free one.")] = 8000,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    out: str = option("vdsh-demo", "Folder for store and documents."),
+    seed: int = option(0, "The same seed gives the same codes."),
+    serve: bool = option(False, "Then serve the page; an existing demo is used.", "--serve"),
+    port: int = option(8000, "Port to serve on; 0 takes a free one."),
+    as_json: bool = options.JSON,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Add the docstrings of the installed packages to a store, learn from them and search."""
-    from vdsh.cli import research
+    from vdsh.cli import make_app, research
     from vdsh.cli import serve as service
     from vdsh.corpus_map import FILE
 
@@ -47,7 +45,7 @@ def command(
     if serve:
         if not Path(out, "store", FILE).exists():
             research.make_map(f"{out}/store", limit=_ON_THE_MAP, seed=seed, quiet=quiet)
-        service.serve([f"{out}/store"], port=port, quiet=True)
+        make_app(["serve"])(["serve", f"{out}/store", "--port", str(port), "--quiet"])
 
 
 def _run(out: str, seed: int, *, as_json: bool, quiet: bool) -> None:

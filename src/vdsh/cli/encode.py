@@ -4,19 +4,18 @@ import json
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import vdsh
 from vdsh.cli import options
 from vdsh.cli.options import argument, option
 from vdsh.cli.output import output
-from vdsh.cli.vectors import Vectors, vectors_of
+from vdsh.cli.vectors import VECTORS, vectors_of
 from vdsh.documents.document import BATCH, in_batches
 from vdsh.errors import InputError
 
 if TYPE_CHECKING:
     from vdsh.codes import Codes
-    from vdsh.documents import DocumentReader
     from vdsh.scale.cluster import Machines
     from vdsh.scale.parquet import ParquetFiles
 
@@ -29,30 +28,25 @@ Batches = Iterator[tuple[list[str], "Codes"]]
 
 @options.reads_documents
 def command(
-    model: Annotated[str, argument("Model folder.")],
-    docs: Annotated[
-        str | None,
-        argument(
-            "Documents as for `fit`; or several Parquet files: a folder of them, a pattern "
-            "in quotes, or a URI such as s3://bucket/*.parquet."
-        ),
-    ] = None,
-    vectors: Vectors = None,
-    out: Annotated[
-        str | None,
-        option(
-            "File to write to instead of standard output; for several Parquet files, and "
-            "with --engine ray, a folder of Parquet files with id and code."
-        ),
-    ] = None,
-    bits: Annotated[bool, option("Write 0s and 1s instead of hex.", "--bits")] = False,
-    engine: options.Engine = "local",
-    address: options.Address = None,
-    workers: options.Workers = None,
+    model: str = argument(..., "Model folder."),
+    docs: str | None = argument(
+        None,
+        "Documents as for `fit`; or several Parquet files: a folder of them, a pattern in "
+        "quotes, or a URI such as s3://bucket/*.parquet.",
+    ),
+    vectors: str | None = VECTORS,
+    out: str | None = option(
+        None,
+        "File to write to instead of standard output; for several Parquet files, and with "
+        "--engine ray, a folder of Parquet files with id and code.",
+    ),
+    bits: bool = option(False, "Write 0s and 1s instead of hex.", "--bits"),
+    engine: str = options.ENGINE,
+    address: str | None = options.ADDRESS,
+    workers: int | None = options.WORKERS,
     reading: options.Reading = options.BY_DEFAULT,
-    force: options.Force = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    force: bool = options.FORCE,
+    as_json: bool = options.JSON,
 ) -> None:
     """Print the id and the code of each document."""
     if docs and Path(docs).is_file() and Path(docs).stat().st_size < _SMALL:
@@ -63,16 +57,17 @@ def command(
     machines = options.machines(engine, address, workers)
     loaded = vdsh.Model.load(model)
     if vectors is not None:
-        batches = _of_vectors(loaded, vectors, docs, reading, quiet=quiet)
+        batches = _of_vectors(loaded, vectors, docs, reading)
     elif docs is None:
         raise InputError("Give documents to encode; or, for a model of vectors, --vectors FILE.")
     elif engine == "ray" or (reading.format in (None, "parquet") and is_several(docs)):
         if out and (bits or as_json):
             raise InputError("A folder of Parquet files holds bytes: leave out --bits and --json.")
         files = open_files(docs, id_field=reading.id_field, text_field=reading.text_field or "text")
+        quiet = reading.quiet
         batches, out = _of_files(loaded, files, out, machines, force=force, quiet=quiet), None
     else:
-        batches = _of_documents(loaded, reading.reader(docs), quiet=quiet)
+        batches = _of_documents(loaded, reading.stream(docs, "encoding"))
 
     def line(id: str, code: str) -> str:
         fields = {"id": id, "code": code}
@@ -85,29 +80,28 @@ def command(
 
 
 def _of_vectors(
-    model: "vdsh.Model", vectors: str, docs: str | None, reading: options.Reading, *, quiet: bool
+    model: "vdsh.Model", vectors: str, docs: str | None, reading: options.Reading
 ) -> Batches:
     """Encode vectors, with the ids of documents or the numbers of rows."""
     from vdsh.progress import show_progress
 
-    documents = None if docs is None else reading.documents(docs, quiet=quiet)
+    documents = None if docs is None else reading.documents(docs)
     found = vectors_of(vectors, documents)
     ids = [str(i) for i in range(1, len(found) + 1)]
     ids = ids if documents is None else [each.id for each in documents]
-    with show_progress("encoding", len(ids), enabled=not quiet) as show:
+    with show_progress("encoding", len(ids), enabled=not reading.quiet) as show:
         for first in range(0, len(ids), BATCH):
             some = slice(first, first + BATCH)
             yield ids[some], model.encode_vectors(found[some])
             show(min(first + BATCH, len(ids)))
 
 
-def _of_documents(model: "vdsh.Model", reader: "DocumentReader", *, quiet: bool) -> Batches:
+def _of_documents(model: "vdsh.Model", source: options.Documents) -> Batches:
     """Encode the documents of one source."""
     from vdsh.model.model import warn_of_empty
-    from vdsh.progress import reading_bar
 
     n_documents = n_empty = 0
-    with reading_bar(reader, "encoding", enabled=not quiet) as read:
+    with source as read:
         for batch in in_batches(read):
             codes, empty = model.encode_and_count([document.text for document in batch])
             n_documents, n_empty = n_documents + len(batch), n_empty + empty

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -15,8 +15,6 @@ from vdsh.errors import InputError, MissingFileError, suggest
 from vdsh.files import check_new
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from vdsh.evaluation import QueryEvaluation, Ranking
 
 Labelled = tuple[list[str], list[Any]]
@@ -27,39 +25,30 @@ _SURE = 0.05  # a p-value below says that a difference is more than luck
 
 @options.reads_documents
 def command(
-    model: Annotated[
-        str, argument("Folder of the model; with --queries, folder or URL of the store.")
-    ],
-    data: Annotated[
-        str | None,
-        argument(
-            "A corpus of `vdsh research datasets`, whose test documents search its training "
-            "documents; or labelled documents in a file, which search one another."
-        ),
-    ] = None,
-    queries: Annotated[
-        str | None,
-        option(
-            "File of queries with the ids they should find: measures a store beside BM25 "
-            "and tf-idf. With --qrels, of ids and queries."
-        ),
-    ] = None,
-    qrels: Annotated[str | None, option("File of relevant ids, as TREC or BEIR have it.")] = None,
-    database: Annotated[
-        str | None, option("File of documents to search; those of DATA are the queries.")
-    ] = None,
-    against: Annotated[str | None, option("Another model, compared on the same queries.")] = None,
-    k: Annotated[
-        int, option("Nearest documents that count; with --queries, for recall.", "-k", min=1)
-    ] = 100,
-    radius: Annotated[int, option("Largest distance that counts.", min=0)] = 2,
-    root: Annotated[str | None, option("Folder of the corpora.")] = None,
-    seed: Annotated[int, option("Seed of the random split of the corpus.")] = 0,
-    per_query: Annotated[str | None, option("Write each query's values to this JSON file.")] = None,
+    model: str = argument(..., "Folder of the model; with --queries, folder or URL of the store."),
+    data: str | None = argument(
+        None,
+        "A corpus of `vdsh research datasets`, whose test documents search its training "
+        "documents; or labelled documents in a file, which search one another.",
+    ),
+    queries: str | None = option(
+        None,
+        "File of queries with the ids they should find: measures a store beside BM25 and tf-idf. "
+        "With --qrels, of ids and queries.",
+    ),
+    qrels: str | None = option(None, "File of relevant ids, as TREC or BEIR have it."),
+    database: str | None = option(
+        None, "File of documents to search; those of DATA are the queries."
+    ),
+    against: str | None = option(None, "Another model, compared on the same queries."),
+    k: int = option(100, "Nearest documents that count; with --queries, for recall.", "-k", min=1),
+    radius: int = option(2, "Largest distance that counts.", min=0),
+    root: str | None = option(None, "Folder of the corpora."),
+    seed: int = option(0, "Seed of the random split of the corpus."),
+    per_query: str | None = option(None, "Write each query's values to this JSON file."),
     reading: options.Reading = options.BY_DEFAULT,
-    force: options.Force = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    force: bool = options.FORCE,
+    as_json: bool = options.JSON,
 ) -> None:
     """Measure a model by labels, exact over ties; or a store by your own queries."""
     if per_query:
@@ -67,18 +56,15 @@ def command(
     if queries is not None:
         if data or database or against:
             raise InputError("--queries search a store: leave out DATA, --database and --against.")
-        found = _ask(model, queries, qrels, k, reading, quiet)
-        if as_json:
-            say(_query_facts(found), as_json=True)
-        else:
-            _print_queries(found)
+        found = _ask(model, queries, qrels, k, reading)
+        _report_queries(found, as_json)
         values: dict[str, Any] = {"queries": [query.text for query in found.queries]}
         values |= {row.name: _rounded(row.values) for row in found.rows}
     elif qrels is not None or data is None:
         raise InputError("Give labelled documents or a corpus as DATA, or queries with --queries.")
     else:
         hashers = [(path, vdsh.TextHasher.load(path)) for path in filter(None, [model, against])]
-        texts = _read(data, database, root, seed, reading, quiet=quiet)
+        texts = _read(data, database, root, seed, reading)
         values = _report(hashers, texts, k, radius, as_json)
     if per_query:
         with output(per_query, force=force) as file:
@@ -86,19 +72,13 @@ def command(
 
 
 def _read(
-    data: str,
-    database: str | None,
-    root: str | None,
-    seed: int,
-    reading: options.Reading,
-    *,
-    quiet: bool,
+    data: str, database: str | None, root: str | None, seed: int, reading: options.Reading
 ) -> Given:
     """Read the documents that search, and those that are searched where they are others."""
     from vdsh.datasets import DATASETS, load
 
     if Path(data).exists() or data == "-":
-        files = [reading.documents(file, quiet=quiet) for file in (data, database) if file]
+        files = [reading.documents(file) for file in (data, database) if file]
         asked, *searched = [([d.text for d in file], [d.labels for d in file]) for file in files]
         return asked, searched[0] if searched else None
     if data not in DATASETS:
@@ -154,7 +134,7 @@ def _report(
 
 
 def _ask(
-    store: str, queries: str, qrels: str | None, k: int, reading: options.Reading, quiet: bool
+    store: str, queries: str, qrels: str | None, k: int, reading: options.Reading
 ) -> "QueryEvaluation":
     """Search with the queries of a file."""
     from rich.progress import MofNCompleteColumn
@@ -162,13 +142,13 @@ def _ask(
     from vdsh.evaluation import evaluate_queries, read_queries
     from vdsh.progress import progress_bar
 
-    how = reading._asdict() | {"drop_field": reading.drop_field or ()}
+    how = reading.how()
     if reading.labels_field == options.BY_DEFAULT.labels_field:
         del how["labels_field"]  # those of a query are its answers
     given = read_queries(queries, qrels, **how)
     with (
         vdsh.open_store(store, create=False) as opened,
-        progress_bar(MofNCompleteColumn(), enabled=not quiet) as bar,
+        progress_bar(MofNCompleteColumn(), enabled=not reading.quiet) as bar,
     ):
         tasks: dict[str, Any] = {}
 
@@ -180,50 +160,42 @@ def _ask(
         return evaluate_queries(opened, given, k=k, progress=show)
 
 
-def _rounded(values: "Mapping[str, NDArray[Any]]") -> dict[str, list[float]]:
+def _rounded(values: Mapping[str, Any]) -> dict[str, list[float]]:
     return {name: each.round(6).tolist() for name, each in values.items()}
 
 
-def _query_facts(found: "QueryEvaluation") -> dict[str, Any]:
-    return {
+def _report_queries(found: "QueryEvaluation", as_json: bool) -> None:
+    """Print how well each ranking finds what the queries should."""
+    n_relevant = sum(len(query.relevant) for query in found.queries)
+    facts = {
         "queries": len(found.queries),
         "unjudged": found.n_unjudged,
         "documents": found.n_documents,
-        "relevant": _n_relevant(found),
+        "relevant": n_relevant,
         "missing": found.missing,
         "left_out": found.left_out,
-        "rankings": {row.name: _measures(row) for row in found.rows},
+        "rankings": {
+            row.name: {name: _facts(row, name) for name in row.means} for row in found.rows
+        },
     }
-
-
-def _measures(row: "Ranking") -> dict[str, Any]:
-    """Give mean, standard error and the comparison with BM25 of each measure."""
-    measures: dict[str, Any] = {
-        name: {"mean": mean, "error": row.errors[name]} for name, mean in row.means.items()
-    }
-    for name, comparison in row.against_bm25.items():
-        measures[name]["against_bm25"] = comparison._asdict()
-    return measures
-
-
-def _n_relevant(found: "QueryEvaluation") -> int:
-    return sum(len(query.relevant) for query in found.queries)
-
-
-def _print_queries(found: "QueryEvaluation") -> None:
     left_out = f"; {found.n_unjudged:,} without one left out" if found.n_unjudged else ""
-    typer.echo(
-        f"{len(found.queries):,} queries with {_n_relevant(found):,} relevant documents"
-        f"{left_out}; {found.n_documents:,} documents in the store"
-    )
     width = max(len(row.name) for row in found.rows)
-    typer.echo(" " * (width + 4) + "".join(f"{name:<17}" for name in found.rows[0].means).rstrip())
+    lines = [
+        f"{len(found.queries):,} queries with {n_relevant:,} relevant documents{left_out}; "
+        f"{found.n_documents:,} documents in the store",
+        " " * (width + 4) + "".join(f"{name:<17}" for name in found.rows[0].means).rstrip(),
+    ]
     for row in found.rows:
         cells = "".join(f"{_cell(row, name):<17}" for name in row.means)
-        typer.echo(f"  {row.name:<{width}}  {cells}".rstrip())
+        lines.append(f"  {row.name:<{width}}  {cells}".rstrip())
     compared = any(row.against_bm25 for row in found.rows)
     sure = f"+ better or - worse than BM25 (paired t-test, p < {_SURE})"
-    typer.echo(f"± standard error; {sure if compared else 'too few queries to compare with BM25'}")
+    lines.append(
+        f"± standard error; {sure if compared else 'too few queries to compare with BM25'}"
+    )
+    say(facts, *lines, as_json=as_json)
+    if as_json:
+        return
     for name, reason in found.left_out.items():
         typer.echo(f"Without {name}: {reason}", err=True)
     if found.missing:
@@ -232,6 +204,14 @@ def _print_queries(found: "QueryEvaluation") -> None:
             f"{len(found.missing):,}, such as '{found.missing[0]}'.",
             err=True,
         )
+
+
+def _facts(row: "Ranking", name: str) -> dict[str, Any]:
+    """Give mean, standard error and the comparison with BM25 of a measure."""
+    facts: dict[str, Any] = {"mean": row.means[name], "error": row.errors[name]}
+    if compared := row.against_bm25.get(name):
+        facts["against_bm25"] = compared._asdict()
+    return facts
 
 
 def _cell(row: "Ranking", name: str) -> str:

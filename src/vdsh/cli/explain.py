@@ -1,7 +1,7 @@
 """`vdsh explain` and `sample`: what bits say, why texts have their codes, what a model imagines."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import vdsh
 from vdsh.cli import options
@@ -20,23 +20,16 @@ EXAMPLES = {
 
 @options.reads_documents
 def explain(
-    model: Annotated[str, argument("Folder of the model.")],
-    text: Annotated[str | None, argument("A text to explain; without one, the bits.")] = None,
-    other: Annotated[
-        str | None, option("A second text: show where the two codes agree, and why.")
-    ] = None,
-    bit: Annotated[
-        int | None, option("Only this bit, counted from 0, with the words' weights.")
-    ] = None,
-    words: Annotated[
-        int | None, option("How many words to list.  [default: 10, 5 per bit of a text]")
-    ] = None,
-    health: Annotated[
-        str | None, option("Documents to measure balance and correlation of the bits on.")
-    ] = None,
+    model: str = argument(..., "Folder of the model."),
+    text: str | None = argument(None, "A text to explain; without one, the bits."),
+    other: str | None = option(None, "A second text: show where the two codes agree, and why."),
+    bit: int | None = option(None, "Only this bit, counted from 0, with the words' weights."),
+    words: int | None = option(None, "How many words to list.  [default: 10, 5 per bit of a text]"),
+    health: str | None = option(
+        None, "Documents to measure balance and correlation of the bits on."
+    ),
     reading: options.Reading = options.BY_DEFAULT,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    as_json: bool = options.JSON,
 ) -> None:
     """Print the words behind each bit, or which words of a text set which of its bits."""
     if other is not None and text is None:
@@ -51,7 +44,7 @@ def explain(
     # checked before the model is explained, which may take a while
     chosen = range(loaded.n_bits) if bit is None else [check_bit(loaded, bit)]
     if text is None:
-        documents = None if health is None else reading.documents(health, quiet=quiet)
+        documents = None if health is None else reading.documents(health)
         texts = None if documents is None else [document.text for document in documents]
         bits = explain_bits(loaded, n_words=10 if words is None else words, texts=texts)
         bits = [bits[i] for i in chosen]
@@ -67,14 +60,14 @@ def explain(
 
 
 def sample(
-    model: Annotated[str, argument("Folder of the model.")],
-    code: Annotated[str | None, option("Sample near documents with this code, in hex.")] = None,
-    text: Annotated[str | None, option("Sample from the posterior of this text.")] = None,
-    n: Annotated[int, option("Number of samples.", "-k")] = 3,
-    words: Annotated[int, option("Number of words to list.")] = 10,
-    length: Annotated[int, option("Words in a bag.")] = 50,
-    seed: Annotated[int, option("The same seed gives the same samples.")] = 0,
-    as_json: options.Json = False,
+    model: str = argument(..., "Folder of the model."),
+    code: str | None = option(None, "Sample near documents with this code, in hex."),
+    text: str | None = option(None, "Sample from the posterior of this text."),
+    n: int = option(3, "Number of samples.", "-k"),
+    words: int = option(10, "Number of words to list."),
+    length: int = option(50, "Words in a bag."),
+    seed: int = option(0, "The same seed gives the same samples."),
+    as_json: bool = options.JSON,
 ) -> None:
     """Print word distributions drawn from the model, and bags of words drawn from those."""
     from vdsh.explain import as_fields

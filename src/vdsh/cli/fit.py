@@ -1,6 +1,7 @@
 """`vdsh fit`: learn a model from documents."""
 
-from typing import Annotated, Any
+from collections.abc import Collection
+from typing import Any
 
 import typer
 from typer.core import TyperCommand
@@ -16,7 +17,14 @@ _MODELS = (
     "vdsh, vdsh-s (learns from labels), vdsh-sp, linear (seconds, without torch); or a baseline: "
     "lsh, sph, sth, rbm, itq, ksh, shttm.  [default: vdsh; linear without torch]"
 )
-_MODEL, _DATA, _WARM, _VECTORS = "Model", "What it learns from", "Warm start", "Vectors"
+_PANELS: dict[str, Collection[str]] = {  # of the help; other options come last
+    "Arguments": ["docs"],
+    "Model": "model bits preset epochs setting seed device".split(),
+    "What it learns from": ["validation", "sample"],
+    "Warm start": ["start", "store"],
+    "Vectors": "vectors embed no_text vector_bits".split(),
+    "Reading documents": options.Reading._fields[:-1],
+}
 
 
 class CLASS(TyperCommand):
@@ -24,14 +32,9 @@ class CLASS(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write a section for each panel, what has none last."""
-        names = ("Arguments", _MODEL, _DATA, _WARM, _VECTORS, "Reading documents", "Options")
-        panels: dict[str, list[tuple[str, str]]] = {name: [] for name in names}
+        panels: dict[str, list[tuple[str, str]]] = {name: [] for name in (*_PANELS, "Options")}
         for param in self.get_params(ctx):
-            panel = getattr(param, "rich_help_panel", None) or "Options"
-            if param.param_type_name == "argument":
-                panel = "Arguments"
-            elif param.name in options.Reading._fields:
-                panel = "Reading documents"
+            panel = next((name for name, own in _PANELS.items() if param.name in own), "Options")
             if record := param.get_help_record(ctx):
                 panels[panel].append(record)
         for panel, records in panels.items():
@@ -39,94 +42,65 @@ class CLASS(TyperCommand):
                 formatter.write_dl(records)
 
 
-def _option(panel: str, help: str, *names: str, **more: Any) -> Any:
-    return option(help, *names, rich_help_panel=panel, **more)
-
-
 @options.reads_documents
 def command(
-    out: Annotated[str, option("Folder to write the model to.")],
-    docs: options.OptionalDocs = None,
-    model: Annotated[str | None, _option(_MODEL, _MODELS)] = None,
-    bits: Annotated[
-        int | None,
-        _option(_MODEL, "Length of the codes, a multiple of 8.  [default: 32]"),
-    ] = None,
-    preset: Annotated[
-        str, _option(_MODEL, "`best` measured settings, or those of the `paper`.")
-    ] = "best",
-    epochs: Annotated[int | None, _option(_MODEL, "Passes over the documents.")] = None,
-    setting: Annotated[
-        list[str] | None,
-        _option(_MODEL, "Any other setting, see the docs.", "--set", metavar="NAME=VALUE"),
-    ] = None,
-    seed: Annotated[int, _option(_MODEL, "The same seed gives the same codes.")] = 0,
-    device: Annotated[str, _option(_MODEL, "auto, cpu or cuda.")] = "auto",
-    validation: Annotated[
-        str | None,
-        _option(_DATA, "File of held-out documents; by default a tenth of DOCS."),
-    ] = None,
-    sample: Annotated[
-        int | None,
-        _option(
-            _DATA,
-            "Learn from a random sample of this size, if there are more.  [default: 100,000 "
-            "documents, or 200 million characters]",
-            min=1,
-        ),
-    ] = None,
-    start: Annotated[
-        str | None,
-        _option(
-            _WARM,
-            "Warm start: train on from this model, with its words and settings. Give old documents "
-            "too, or it forgets them.",
-            "--from",
-            metavar="MODEL",
-        ),
-    ] = None,
-    store: Annotated[
-        str | None, _option(_WARM, "With --from: report how many codes of this store would change.")
-    ] = None,
-    vectors: Annotated[
-        str | None,
-        _option(
-            _VECTORS,
-            "Vectors that teach which documents are similar: a .npy file, or a field. Only "
-            "training needs them.",
-            metavar="FILE|FIELD",
-        ),
-    ] = None,
-    embed: Annotated[
-        str | None,
-        _option(
-            _VECTORS,
-            "Make the vectors with model2vec:FOLDER or sentence-transformers:NAME; kept in the "
-            "cache. With --no-text, queries and documents are embedded too.",
-            metavar="PACKAGE:MODEL",
-        ),
-    ] = None,
-    no_text: Annotated[
-        bool,
-        _option(
-            _VECTORS,
-            "Hash the vectors themselves (models itq, lsh, sph; itq by default).",
-            "--no-text",
-        ),
-    ] = False,
-    vector_bits: Annotated[
-        int | None, _option(_VECTORS, "Append so many bits of the vectors, instead of teaching.")
-    ] = None,
-    engine: options.Engine = "local",
-    address: options.Address = None,
-    workers: options.Workers = None,
+    out: str = option(..., "Folder to write the model to."),
+    docs: str | None = options.OPTIONAL_DOCS,
+    model: str | None = option(None, _MODELS),
+    bits: int | None = option(None, "Length of the codes, a multiple of 8.  [default: 32]"),
+    preset: str = option("best", "`best` measured settings, or those of the `paper`."),
+    epochs: int | None = option(None, "Passes over the documents."),
+    setting: list[str] | None = option(
+        None, "Any other setting, see the docs.", "--set", metavar="NAME=VALUE"
+    ),
+    seed: int = option(0, "The same seed gives the same codes."),
+    device: str = option("auto", "auto, cpu or cuda."),
+    validation: str | None = option(
+        None, "File of held-out documents; by default a tenth of DOCS."
+    ),
+    sample: int | None = option(
+        None,
+        "Learn from a random sample of this size, if there are more.  [default: 100,000 "
+        "documents, or 200 million characters]",
+        min=1,
+    ),
+    start: str | None = option(
+        None,
+        "Warm start: train on from this model, with its words and settings. Give old documents "
+        "too, or it forgets them.",
+        "--from",
+        metavar="MODEL",
+    ),
+    store: str | None = option(
+        None, "With --from: report how many codes of this store would change."
+    ),
+    vectors: str | None = option(
+        None,
+        "Vectors that teach which documents are similar: a .npy file, or a field. Only training "
+        "needs them.",
+        metavar="FILE|FIELD",
+    ),
+    embed: str | None = option(
+        None,
+        "Make the vectors with model2vec:FOLDER or sentence-transformers:NAME; kept in the "
+        "cache. With --no-text, queries and documents are embedded too.",
+        metavar="PACKAGE:MODEL",
+    ),
+    no_text: bool = option(
+        False, "Hash the vectors themselves (models itq, lsh, sph; itq by default).", "--no-text"
+    ),
+    vector_bits: int | None = option(
+        None, "Append so many bits of the vectors, instead of teaching."
+    ),
+    engine: str = options.ENGINE,
+    address: str | None = options.ADDRESS,
+    workers: int | None = options.WORKERS,
     reading: options.Reading = options.BY_DEFAULT,
-    force: options.Force = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    force: bool = options.FORCE,
+    as_json: bool = options.JSON,
 ) -> None:
     """Learn a model from documents and write it to a folder."""
-    from vdsh.cli.learning import check_documents, choose, make_hasher, read_stored, read_teacher
+    from vdsh.cli.learning import check_documents, choose, make_hasher, read_stored, read_vectors
     from vdsh.codes import check_n_bits
     from vdsh.embed import embed as embed_texts
     from vdsh.fitting import WITHOUT_TORCH, fit_texts, fit_vectors, texts_and_labels
@@ -144,14 +118,15 @@ def command(
         embed_texts(["a text"], embed)  # or say that it cannot
     if vector_bits is not None and (vectors or embed) is None:
         raise InputError("--vector-bits hashes vectors. Give --vectors or --embed.")
-    how: dict[str, Any] = {"random_state": seed, "progress": not quiet}
+    how: dict[str, Any] = {"random_state": seed, "progress": not reading.quiet}
     how |= {"embedder": embed or "", "source": embed or vectors or ""}
     if no_text:
         others = (epochs, setting, validation, sample, start, vector_bits)
         _check_no_text(vectors or embed, preset, device, engine, others)
         n_bits = check_n_bits(32 if bits is None else bits)
         vdsh.VectorHasher(n_bits, model=model or "itq").check_model()  # before anything is read
-        found = _read_vectors(vectors, docs, embed, reading, quiet)
+        every = None if docs is None else reading.documents(docs)
+        found = read_vectors(vectors, embed, every, quiet=reading.quiet)
         fitted = fit_vectors(found, n_bits, model=model or "itq", **how).model_
         fitted.save(out, force=force)
         return _print_result(fitted, out, as_json=as_json)
@@ -167,10 +142,13 @@ def command(
     stored = read_stored(store, begin)
 
     with launched(hasher.model, docs) as first:
-        quiet = quiet or not first
-        chosen = choose(docs, reading, validation, seed, sample=sample, quiet=quiet)
+        reading = reading._replace(quiet=reading.quiet or not first)
+        chosen = choose(docs, reading, validation, seed, sample=sample)
         check_documents(chosen.documents, hasher, reading)
-        found = read_teacher(vectors, embed, chosen, quiet=quiet)
+        which, quiet = (chosen.documents, chosen.rows, chosen.total), reading.quiet
+        found = read_vectors(vectors, embed, *which, quiet=quiet)
+        if embed is not None:
+            found[~found.any(axis=1)] = 1.0  # texts without a word that it knows: alike
         taught, second = vector_bits is None, None
         if vector_bits is not None and first:
             second = fit_vectors(found, vector_bits, **how)
@@ -212,19 +190,6 @@ def _check_no_text(
             "--preset, --epochs, --set, --device, --validation, --sample, --from, --vector-bits "
             "and --engine are for models of texts. Leave them out, or leave out --no-text."
         )
-
-
-def _read_vectors(
-    vectors: str | None, docs: str | None, embed: str | None, reading: options.Reading, quiet: bool
-) -> Any:
-    """Read the vectors of a file, of a field of documents, or make them of their texts."""
-    from vdsh.cli.vectors import vectors_of
-    from vdsh.fitting import embed_with_bar
-
-    documents = None if docs is None else reading.documents(docs, quiet=quiet)
-    if embed is None or documents is None:
-        return vectors_of(vectors or "", documents)
-    return embed_with_bar([each.text for each in documents], embed, progress=not quiet)
 
 
 def _print_result(model: "vdsh.Model", out: str, *, as_json: bool) -> None:

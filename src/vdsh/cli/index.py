@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -13,7 +13,7 @@ import vdsh
 from vdsh.cli import options
 from vdsh.cli.options import argument, option
 from vdsh.cli.output import confirm, say
-from vdsh.cli.vectors import Vectors, vectors_of, without_field
+from vdsh.cli.vectors import VECTORS, vectors_of, without_field
 from vdsh.documents.document import BATCH, in_batches
 from vdsh.errors import InputError, VdshError
 
@@ -29,36 +29,29 @@ _TOGETHER = 500  # ids that are looked up together
 
 @options.reads_documents
 def command(
-    model: Annotated[str, argument("Model folder.")],
-    docs: options.Docs,
-    store: Annotated[str, option("Folder or URL of the store.")],
-    index_field: Annotated[
-        list[str] | None,
-        option(
-            "Index a field, or label, for filters; repeat for several. From 20,000 "
-            "documents on, the first filter on a field does it."
-        ),
-    ] = None,
-    language: Annotated[
-        str | None,
-        option(
-            "Language of the words of a new store, such as german, or none. By default the "
-            "first documents tell."
-        ),
-    ] = None,
-    vectors: Vectors = None,
-    replace: Annotated[
-        bool, option("Do not ask before replacing much of the store.", "--replace")
-    ] = False,
+    model: str = argument(..., "Model folder."),
+    docs: str = options.DOCS,
+    store: str = option(..., "Folder or URL of the store."),
+    index_field: list[str] | None = option(
+        None,
+        "Index a field, or label, for filters; repeat for several. From 20,000 documents on, the "
+        "first filter on a field does it.",
+    ),
+    language: str | None = option(
+        None,
+        "Language of the words of a new store, such as german, or none. By default the first "
+        "documents tell.",
+    ),
+    vectors: str | None = VECTORS,
+    replace: bool = option(False, "Do not ask before replacing much of the store.", "--replace"),
     reading: options.Reading = options.BY_DEFAULT,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    as_json: bool = options.JSON,
 ) -> None:
     """Add documents to a store, created if needed; an existing id is replaced.
 
     It asks first if that would replace the texts of more than half of the store.
     """
-    from vdsh.progress import reading_bar, show_progress
+    from vdsh.progress import show_progress
     from vdsh.store.searching import bar
 
     loaded = vdsh.Model.load(model)
@@ -74,25 +67,25 @@ def command(
     try:
         with ExitStack() as stack:
             if vectors is not None:
-                every = reading.documents(docs, quiet=quiet)
+                every = reading.documents(docs)
                 found = vectors_of(vectors, every)
                 (loaded.second or loaded).rows(found[:1])  # what it cannot take makes no store
                 opened = stack.enter_context(vdsh.open_store(store, loaded, language=language))
                 run = replacing(opened)
                 list(run.order(every))  # asks before any of them is written
                 every = without_field(every, vectors)
-                with show_progress("indexing", len(every), enabled=not quiet) as show:
+                with show_progress("indexing", len(every), enabled=not reading.quiet) as show:
                     for first in range(0, len(every), BATCH):
                         some = slice(first, first + BATCH)
                         written += opened.upsert(every[some], vectors=found[some])
                         show(written)
             else:
-                with reading_bar(reading.reader(docs), "indexing", enabled=not quiet) as documents:
+                with reading.stream(docs, "indexing") as documents:
                     begin = next(in_batches(documents), [])  # what cannot be read makes no store
                     opened = stack.enter_context(vdsh.open_store(store, loaded, language=language))
                     run = replacing(opened)
                     opened.upsert(run.order(chain(begin, documents)), progress=acknowledge)
-            with bar("indexing fields", enabled=not quiet) as count:
+            with bar("indexing fields", enabled=not reading.quiet) as count:
                 opened.index_fields(index_field or (), count)
             total = opened.count()
     except (VdshError, KeyboardInterrupt):

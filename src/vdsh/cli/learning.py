@@ -21,22 +21,16 @@ class Chosen(NamedTuple):
 
 
 def choose(
-    docs: str,
-    reading: options.Reading,
-    validation: str | None,
-    seed: int,
-    *,
-    sample: int | None,
-    quiet: bool,
+    docs: str, reading: options.Reading, validation: str | None, seed: int, *, sample: int | None
 ) -> Chosen:
     """Read documents, or a random sample of them, and hold out a tenth or those of a file."""
     from vdsh.model.profile import hold_out
 
-    numbered, total = reading.draw(docs, sample, quiet=quiet)
+    numbered, total = reading.draw(docs, sample)
     kept, rest = hold_out(len(numbered), seed, 0.1 if validation is None else 0)
     held_out = [numbered[i][0] for i in rest]
     if validation is not None:
-        held_out = [document for document, _ in reading.draw(validation, sample, quiet=quiet)[0]]
+        held_out = [document for document, _ in reading.draw(validation, sample)[0]]
     documents, rows = [numbered[i][0] for i in kept], [numbered[i][1] for i in kept]
     return Chosen(documents, held_out, rows, total, total if len(numbered) < total else None)
 
@@ -99,22 +93,28 @@ def check_documents(
         )
 
 
-def read_teacher(vectors: str | None, embedder: str | None, chosen: Chosen, *, quiet: bool) -> Any:
-    """Read or make the vectors of the documents to learn from, where there are any."""
+def read_vectors(
+    vectors: str | None,
+    embedder: str | None,
+    documents: "list[vdsh.Document] | None",
+    rows: list[int] | None = None,
+    total: int | None = None,
+    *,
+    quiet: bool,
+) -> Any:
+    """Read the vectors of documents, or of a file alone, or make them, where there are any."""
     import numpy as np
 
     from vdsh.cli.vectors import vectors_of
     from vdsh.fitting import embed_with_bar
 
     if vectors is not None:
-        return vectors_of(vectors, chosen.documents, chosen.rows, chosen.total)
-    if embedder is None:
+        return vectors_of(vectors, documents, rows, total)
+    if embedder is None or documents is None:
         return None
-    order = np.argsort(chosen.rows)  # that of the file: a second run finds them in the cache
-    texts = [chosen.documents[i].text for i in order]
-    found = embed_with_bar(texts, embedder, progress=not quiet)
-    found[~found.any(axis=1)] = 1.0  # texts without a word that it knows: alike
-    return found[np.argsort(order)]
+    order = np.argsort(rows or range(len(documents)))  # of the file: what the cache knows
+    texts = [documents[i].text for i in order]
+    return embed_with_bar(texts, embedder, progress=not quiet)[np.argsort(order)]
 
 
 def read_stored(store: str | None, start: "vdsh.Model | None") -> list[str] | None:

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -32,10 +32,10 @@ _PLACE = "Folder, milvus://host:19530/collection, milvus-lite:file.db or postgre
 
 
 def info(
-    source: Annotated[
-        str, argument("Model folder; or folder or URL of a store.", metavar="MODEL|STORE")
-    ],
-    as_json: options.Json = False,
+    source: str = argument(
+        ..., "Model folder; or folder or URL of a store.", metavar="MODEL|STORE"
+    ),
+    as_json: bool = options.JSON,
 ) -> None:
     """Print the facts about a store and its model, or about a model folder."""
     from vdsh.persistence import MANIFEST
@@ -71,7 +71,7 @@ def _fact_lines(facts: dict[str, Any]) -> "Iterator[tuple[str, str]]":
             yield name, str(value)
 
 
-def check(store: options.Store, as_json: options.Json = False) -> None:
+def check(store: str = options.STORE, as_json: bool = options.JSON) -> None:
     """Check a store for damage: database, index, words, model and codes.
 
     If something is wrong, it says what to do and exits with 1.
@@ -84,7 +84,7 @@ def check(store: options.Store, as_json: options.Json = False) -> None:
         raise typer.Exit(1)
 
 
-def compact(store: options.Store, as_json: options.Json = False) -> None:
+def compact(store: str = options.STORE, as_json: bool = options.JSON) -> None:
     """Rewrite a store without deleted and replaced documents; needs its size in free space.
 
     Previous models are removed too. A database server keeps the space for new documents.
@@ -100,11 +100,11 @@ def compact(store: options.Store, as_json: options.Json = False) -> None:
 
 
 def backup(
-    store: options.Store,
-    file: Annotated[str, argument("The file to write.")],
-    force: options.Force = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    store: str = options.STORE,
+    file: str = argument(..., "The file to write."),
+    force: bool = options.FORCE,
+    as_json: bool = options.JSON,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Write a snapshot of a store to one file, while others search and write."""
     from vdsh.progress import show_progress
@@ -120,9 +120,9 @@ def backup(
 
 
 def restore(
-    file: Annotated[str, argument("A file written by vdsh backup.")],
-    store: options.Store,
-    as_json: options.Json = False,
+    file: str = argument(..., "A file written by vdsh backup."),
+    store: str = options.STORE,
+    as_json: bool = options.JSON,
 ) -> None:
     """Restore a store from a backup into a new folder."""
     from vdsh.store import restore_store
@@ -134,15 +134,11 @@ def restore(
 
 
 def copy(
-    source: Annotated[str, argument(f"Store to copy. {_PLACE}", metavar="FROM")],
-    target: Annotated[
-        str, argument("Store to copy into, made when it is not there.", metavar="TO")
-    ],
-    again: Annotated[
-        bool, option("Write again what an earlier run has written.", "--again")
-    ] = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    source: str = argument(..., f"Store to copy. {_PLACE}", metavar="FROM"),
+    target: str = argument(..., "Store to copy into, made when it is not there.", metavar="TO"),
+    again: bool = option(False, "Write again what an earlier run has written.", "--again"),
+    as_json: bool = options.JSON,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Copy documents and codes from one store to another; nothing is encoded again.
 
@@ -166,14 +162,12 @@ def copy(
 
 
 def reindex(
-    store: options.Store,
-    model: Annotated[str | None, option("Folder of the new model.")] = None,
-    back: Annotated[bool, option("Return to the previous model.", "--back")] = False,
-    restart: Annotated[
-        bool, option("Discard an unfinished run with another model.", "--restart")
-    ] = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    store: str = options.STORE,
+    model: str | None = option(None, "Folder of the new model."),
+    back: bool = option(False, "Return to the previous model.", "--back"),
+    restart: bool = option(False, "Discard an unfinished run with another model.", "--restart"),
+    as_json: bool = options.JSON,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Encode all documents of a store with another model.
 
@@ -199,25 +193,22 @@ def reindex(
 
 @options.reads_documents
 def drift(
-    store: options.Store,
-    docs: Annotated[str | None, argument("Documents; by default those of the store.")] = None,
-    recent: Annotated[int | None, option("Only the last N documents written to the store.")] = None,
+    store: str = options.STORE,
+    docs: str | None = argument(None, "Documents; by default those of the store."),
+    recent: int | None = option(None, "Only the last N documents written to the store."),
     reading: options.Reading = options.BY_DEFAULT,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    as_json: bool = options.JSON,
 ) -> None:
     """Check for data drift: whether new documents still look like those the model learned from.
 
     It compares documents that the model has not seen, or a random sample of them, with those held
     out when it learned. Exits with 3 if they differ, with 0 if not or if there are too few.
     """
-    from vdsh.progress import reading_bar
-
     with vdsh.open_store(store, create=False) as opened:
         if docs is None:
             found = opened.drift(recent=recent)
         else:
-            with reading_bar(reading.reader(docs), "reading", enabled=not quiet) as documents:
+            with reading.stream(docs) as documents:
                 found = opened.drift(documents, recent=recent)
     say(found.as_fields(), *_drift_lines(found), as_json=as_json)
     if found.drifted:

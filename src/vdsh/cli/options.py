@@ -5,10 +5,11 @@ import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from itertools import count
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -18,106 +19,99 @@ from vdsh.errors import InputError
 if TYPE_CHECKING:
     from io import BufferedReader
 
-    from vdsh.documents import Document, DocumentReader
+    from vdsh.documents import Document
     from vdsh.scale.cluster import Machines
 
 
-def option(help: str, *names: str, **more: Any) -> Any:
+def option(default: Any, help: str, *names: str, **more: Any) -> Any:
     """Describe an option, which is called as its parameter unless it has other names."""
-    return typer.Option(*names, help=help, **more)
+    return typer.Option(default, *names, help=help, **more)
 
 
-def argument(help: str, **more: Any) -> Any:
+def argument(default: Any, help: str, **more: Any) -> Any:
     """Describe an argument."""
-    return typer.Argument(help=help, show_default=False, **more)
+    return typer.Argument(default, help=help, show_default=False, **more)
 
 
-_DOCS = argument(
+_DOCS = (
     "JSONL, CSV, TSV, Parquet or text file (gz or plain), a folder of text files, or - for stdin."
 )
-Docs = Annotated[str, _DOCS]
-OptionalDocs = Annotated[str | None, _DOCS]
-Store = Annotated[str, argument("Folder or URL of the store.")]
-Code = Annotated[str | None, option("Search for a code in hex instead of a text.")]
-WhereOption = Annotated[
-    list[str] | None,
-    option("Filter such as label=space, year>=1990 or a JSON object; all must hold."),
-]
-Device = Annotated[str, option("Device that searches codes: cpu, or cuda (a GPU; needs torch).")]
-Json = Annotated[bool, option("Print JSON lines for programs.", "--json")]
-Null = Annotated[bool, option("Separate ids by zero bytes instead of line breaks.", "--null", "-0")]
-Quiet = Annotated[bool, option("Show no progress.", "--quiet", "-q")]
-Engine = Annotated[str, option("local, or ray for a cluster.")]
-Address = Annotated[
-    str | None,
-    option("Ray cluster: host:port, or auto for the one of this machine. By default a new one."),
-]
-Workers = Annotated[int | None, option("Processes on the cluster, by default one per CPU.")]
-Force = Annotated[bool, option("Overwrite existing output.", "--force")]
+DOCS, OPTIONAL_DOCS = argument(..., _DOCS), argument(None, _DOCS)
+STORE = argument(..., "Folder or URL of the store.")
+DEVICE = option("cpu", "Device that searches codes: cpu, or cuda (a GPU; needs torch).")
+JSON = option(False, "Print JSON lines for programs.", "--json")
+NULL = option(False, "Separate ids by zero bytes instead of line breaks.", "--null", "-0")
+QUIET = option(False, "Show no progress.", "--quiet", "-q")
+ENGINE = option("local", "local, or ray for a cluster.")
+ADDRESS = option(
+    None, "Ray cluster: host:port, or auto for the one of this machine. By default a new one."
+)
+WORKERS = option(None, "Processes on the cluster, by default one per CPU.")
+FORCE = option(False, "Overwrite existing output.", "--force")
+
+Documents = AbstractContextManager[Iterator["Document"]]
 
 
 class Reading(NamedTuple):
     """The options that say how documents are read; `reads_documents` gives them to a verb."""
 
-    format: Annotated[
-        str | None, option("jsonl, csv, tsv, parquet or text; by default from the file name.")
-    ] = None
-    id_field: Annotated[str, option("Field of the id; by default file and number.")] = "id"
-    text_field: Annotated[
-        list[str] | None, option("Field of the text; repeat to join several.  [default: text]")
-    ] = None
-    labels_field: Annotated[str, option("Field of the labels.")] = "labels"
-    drop_field: Annotated[list[str] | None, option("Field to leave out; repeat for several.")] = (
-        None
+    format: str | None = option(
+        None, "jsonl, csv, tsv, parquet or text; by default from the file name."
     )
-    encoding: Annotated[str, option("Encoding; in a folder detected per file.")] = "utf-8"
-    delimiter: Annotated[
-        str | None, option("Delimiter of CSV; by default detected from the header.")
-    ] = None
-    html: Annotated[bool, option("Texts are HTML: leave out tags, decode entities.", "--html")] = (
-        False
+    id_field: str = option("id", "Field of the id; by default file and number.")
+    text_field: list[str] | None = option(
+        None, "Field of the text; repeat to join several.  [default: text]"
     )
-    max_document_size: Annotated[int, option("Maximum bytes per document.", min=1)] = 16 * 2**20
-    follow: Annotated[bool, option("Follow links that lead out of a folder.", "--follow")] = False
+    labels_field: str = option("labels", "Field of the labels.")
+    drop_field: list[str] | None = option(None, "Field to leave out; repeat for several.")
+    encoding: str = option("utf-8", "Encoding; in a folder detected per file.")
+    delimiter: str | None = option(None, "Delimiter of CSV; by default detected from the header.")
+    html: bool = option(False, "Texts are HTML: leave out tags, decode entities.", "--html")
+    max_document_size: int = option(16 * 2**20, "Maximum bytes per document.", min=1)
+    follow: bool = option(False, "Follow links that lead out of a folder.", "--follow")
+    quiet: bool = QUIET
 
-    def reader(self, source: str) -> "DocumentReader":
-        """Open documents to go through one by one."""
+    def how(self) -> dict[str, Any]:
+        """Give what `read_documents` takes."""
+        given = self._asdict() | {"drop_field": self.drop_field or ()}
+        del given["quiet"]
+        return given
+
+    def stream(self, source: str, doing: str = "reading") -> Documents:
+        """Read documents one by one, with a bar."""
         from vdsh.documents import read_documents
-
-        options = self._asdict()
-        options["text_field"] = self.text_field or "text"
-        options["drop_field"] = self.drop_field or ()
-        return read_documents(source, **options)
-
-    def documents(self, source: str, *, quiet: bool = False) -> "list[Document]":
-        """Read all documents, with a bar."""
         from vdsh.progress import reading_bar
 
-        with reading_bar(self.reader(source), "reading", enabled=not quiet) as documents:
+        how = self.how() | {"text_field": self.text_field or "text"}
+        return reading_bar(read_documents(source, **how), doing, enabled=not self.quiet)
+
+    def documents(self, source: str) -> "list[Document]":
+        """Read all documents."""
+        with self.stream(source) as documents:
             return list(documents)
 
-    def draw(
-        self, source: str, most: int | None, *, quiet: bool = False
-    ) -> "tuple[list[tuple[Document, int]], int]":
-        """Read all documents, with a bar; keep some at random, with their numbers, and count all.
+    def draw(self, source: str, most: int | None) -> "tuple[list[tuple[Document, int]], int]":
+        """Read all documents; keep some at random, with their numbers, and count all.
 
         Without a number as many are kept as a model learns from by default.
         """
         from vdsh.documents.document import draw, length
-        from vdsh.progress import reading_bar
 
         how: Any = {"most": most} if most else {"size": lambda pair: length(pair[0])}
         numbers = count()
-        with reading_bar(self.reader(source), "reading", enabled=not quiet) as documents:
+        with self.stream(source) as documents:
             return draw(zip(documents, numbers, strict=False), **how), next(numbers)
 
 
-BY_DEFAULT = Reading()
+BY_DEFAULT = Reading(*(each.default for each in Reading._field_defaults.values()))
 
 
 def reads_documents(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace a verb's parameter `reading` by an option for each field of `Reading`."""
-    kinds = get_type_hints(Reading, include_extras=True)
+    """Replace a verb's parameter `reading` by an option for each field of `Reading`.
+
+    The last one, `--quiet`, is the verb's last one too.
+    """
+    kinds = get_type_hints(Reading)
     options = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kinds[name])
         for name, default in Reading._field_defaults.items()
@@ -130,8 +124,9 @@ def reads_documents(command: Callable[..., None]) -> Callable[..., None]:
 
     parameters: list[Parameter] = []
     for parameter in signature(command).parameters.values():
-        is_reading = parameter.name == "reading"
-        parameters += options if is_reading else [parameter.replace(kind=Parameter.KEYWORD_ONLY)]
+        own = parameter.replace(kind=Parameter.KEYWORD_ONLY)
+        parameters += options[:-1] if parameter.name == "reading" else [own]
+    parameters.append(options[-1])
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run

@@ -1,7 +1,7 @@
 """`vdsh reproduce`: the paper's tables and figures, from corpora to numbers."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from typer.core import TyperCommand
@@ -41,37 +41,29 @@ def _repeat(args: list[str], several: set[str]) -> list[str]:
 
 
 def command(
-    name: Annotated[
-        str | None,
-        argument(
-            "table1, table2, figure2, figure3, figure4 of the paper; our defaults beside "
-            "them, their ablation, or semisupervised."
-        ),
-    ] = None,
-    datasets: Annotated[
-        list[str] | None, option("Corpora, see `vdsh research datasets`; by default all four.")
-    ] = None,
-    bits: Annotated[list[int] | None, option("Lengths of the codes.")] = None,
-    models: Annotated[list[str] | None, option("Methods, such as vdsh-s or lsh.")] = None,
-    seeds: Annotated[
-        list[int] | None, option("Seeds of split and method; several are averaged.")
-    ] = None,
-    jobs: Annotated[int, option("Cells to run in parallel.")] = 1,
-    out: Annotated[str, option("Folder for cells, tables and figures.")] = "results",
-    root: Annotated[
-        str | None, option("Folder of the corpora, else VDSH_DATA or a download.")
-    ] = None,
-    device: Annotated[str, option("auto, cpu or cuda.")] = "auto",
-    force: Annotated[bool, option("Run finished cells again.", "--force")] = False,
-    check: Annotated[
-        bool,
-        option(
-            "Run nothing: list the cells of NAME, or of all, that today's code did not make.",
-            "--check",
-        ),
-    ] = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    name: str | None = argument(
+        None,
+        "table1, table2, figure2, figure3, figure4 of the paper; our defaults beside them, their "
+        "ablation, or semisupervised.",
+    ),
+    datasets: list[str] | None = option(
+        None, "Corpora, see `vdsh research datasets`; by default all four."
+    ),
+    bits: list[int] | None = option(None, "Lengths of the codes."),
+    models: list[str] | None = option(None, "Methods, such as vdsh-s or lsh."),
+    seeds: list[int] | None = option(None, "Seeds of split and method; several are averaged."),
+    jobs: int = option(1, "Cells to run in parallel."),
+    out: str = option("results", "Folder for cells, tables and figures."),
+    root: str | None = option(None, "Folder of the corpora, else VDSH_DATA or a download."),
+    device: str = option("auto", "auto, cpu or cuda."),
+    force: bool = option(False, "Run finished cells again.", "--force"),
+    check: bool = option(
+        False,
+        "Run nothing: list the cells of NAME, or of all, that today's code did not make.",
+        "--check",
+    ),
+    as_json: bool = options.JSON,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Run the missing cells of a table or figure, then print and write it.
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import vdsh
 from vdsh.cli import options
@@ -28,12 +28,12 @@ _KNOWN = ("name", "title", "home", "documents", "labels", "licence", "citation",
 
 
 def export(
-    source: options.Store,
-    to: Annotated[str, option("faiss, npy, parquet or hex for codes; or model.")],
-    out: Annotated[str, option("File to write; a folder for a model.")],
-    force: options.Force = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    source: str = options.STORE,
+    to: str = option(..., "faiss, npy, parquet or hex for codes; or model."),
+    out: str = option(..., "File to write; a folder for a model."),
+    force: bool = options.FORCE,
+    as_json: bool = options.JSON,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Write the codes of a store for other programs, or its model.
 
@@ -62,13 +62,11 @@ def export(
 
 
 def map(
-    store: options.Store,
-    limit: Annotated[
-        int, option("Take a random sample of this size from a larger store.")
-    ] = 50_000,
-    seed: Annotated[int, option("The same seed gives the same map.")] = 0,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    store: str = options.STORE,
+    limit: int = option(50_000, "Take a random sample of this size from a larger store."),
+    seed: int = option(0, "The same seed gives the same map."),
+    as_json: bool = options.JSON,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Compute the map of a store by t-SNE, once, and keep it in the store's folder."""
     started = time.monotonic()
@@ -84,50 +82,42 @@ def map(
 def make_map(store: str, *, limit: int, seed: int, quiet: bool) -> "tuple[CorpusMap, Path]":
     """Compute and keep the map of a store, with a bar."""
     from vdsh import corpus_map
-    from vdsh.progress import counting_bar
+    from vdsh.progress import show_progress
 
     with (
         vdsh.open_store(store, create=False) as opened,
-        counting_bar("reading documents", 0, enabled=not quiet) as bar,
+        show_progress("reading documents", enabled=not quiet) as show,
     ):
-
-        def show(what: str, done: int, total: int) -> None:
-            bar.update(bar.task_ids[0], description=what, completed=done, total=total)
-
         folder = Path(opened.info()["path"])
         if not folder.is_dir():
             raise InputError(f"A map is kept in a store's folder, but '{store}' is none.")
-        made = corpus_map.make_map(opened, limit=limit, seed=seed, progress=show)
+        how: Any = {"progress": lambda name, done, total: show(done, total, name)}
+        made = corpus_map.make_map(opened, limit=limit, seed=seed, **how)
     corpus_map.save(folder / corpus_map.FILE, made)
     return made, folder / corpus_map.FILE
 
 
 @options.reads_documents
 def recalibrate(
-    model: Annotated[str, argument("Folder of the model.")],
-    docs: options.Docs,
-    out: Annotated[str, option("Folder to write the new model to.")],
-    threshold: Annotated[
-        str,
-        option(
-            "median (balanced bits), sign, or best: chosen for precision on held-out "
-            "documents, which needs labels."
-        ),
-    ] = "best",
-    validation: Annotated[
-        str | None, option("File of held-out documents; by default a tenth of DOCS.")
-    ] = None,
-    seed: Annotated[
-        int,
-        option(
-            "Of the choice of held-out documents; with the seed and the documents of "
-            "`vdsh fit` they are those that the model was not trained on."
-        ),
-    ] = 0,
+    model: str = argument(..., "Folder of the model."),
+    docs: str = options.DOCS,
+    out: str = option(..., "Folder to write the new model to."),
+    threshold: str = option(
+        "best",
+        "median (balanced bits), sign, or best: chosen for precision on held-out documents, "
+        "which needs labels.",
+    ),
+    validation: str | None = option(
+        None, "File of held-out documents; by default a tenth of DOCS."
+    ),
+    seed: int = option(
+        0,
+        "Of the choice of held-out documents; with the seed and the documents of `vdsh fit` they "
+        "are those that the model was not trained on.",
+    ),
     reading: options.Reading = options.BY_DEFAULT,
-    force: options.Force = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    force: bool = options.FORCE,
+    as_json: bool = options.JSON,
 ) -> None:
     """Learn new thresholds for a trained model and write it as another model."""
     from vdsh.cli.learning import choose
@@ -138,7 +128,7 @@ def recalibrate(
     check_threshold(threshold)
     check_free(out, force=force)
     hasher = vdsh.TextHasher.load(model)
-    chosen = choose(docs, reading, validation, seed, sample=None, quiet=quiet)
+    chosen = choose(docs, reading, validation, seed, sample=None)
     texts, labels = texts_and_labels(chosen.documents)
     hasher.recalibrate(
         texts,
@@ -165,13 +155,11 @@ def recalibrate(
 
 
 def datasets(
-    name: Annotated[str | None, argument("A data set, for all about it.")] = None,
-    download: Annotated[
-        bool, option("Download it into the cache, unless it is there.", "--download")
-    ] = False,
-    root: Annotated[str | None, option("Folder that holds corpora; by default $VDSH_DATA.")] = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
+    name: str | None = argument(None, "A data set, for all about it."),
+    download: bool = option(False, "Download it into the cache, unless it is there.", "--download"),
+    root: str | None = option(None, "Folder that holds corpora; by default $VDSH_DATA."),
+    as_json: bool = options.JSON,
+    quiet: bool = options.QUIET,
 ) -> None:
     """List the data sets, or show the source, licence and local files of one."""
     from vdsh.datasets import DATASETS, base, find

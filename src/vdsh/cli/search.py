@@ -1,6 +1,6 @@
 """`vdsh search`: the best documents for a text, or every one that is near."""
 
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -8,41 +8,44 @@ import vdsh
 from vdsh.cli import options, output
 from vdsh.cli.options import WordsCommand as CLASS  # noqa: F401
 from vdsh.cli.options import argument, option
-from vdsh.cli.vectors import QueryVector, read_query_vector
+from vdsh.cli.vectors import read_query_vector
 from vdsh.errors import InputError
 
 EXAMPLE = "Example: vdsh search news-store shuttle launch -k 5 --where label=sci.space"
 
 
 def command(
-    store: options.Store,
-    words: Annotated[
-        list[str] | None,
-        argument(
-            "Words to search for, or - for one query per line on stdin (empty lines are "
-            "skipped); or give --code or --vector."
-        ),
-    ] = None,
-    k: Annotated[
-        int | None, option("Number of documents.  [default: 10; all within a --radius]", "-k")
-    ] = None,
-    radius: Annotated[
-        int | None, option("Print all documents within this Hamming distance, nearest first.")
-    ] = None,
-    where: options.WhereOption = None,
-    code: options.Code = None,
-    vector: QueryVector = None,
-    rank: Annotated[
-        str | None,
-        option(
-            "`relevance`: words and code together; `distance` of the codes; `expected` "
-            "distance, which counts uncertain bits less.  [default: relevance; distance for a "
-            "code, expected for a vector alone]"
-        ),
-    ] = None,
-    strict: Annotated[bool, option("Leave out hits that are only related.", "--strict")] = False,
-    device: options.Device = "cpu",
-    as_json: options.Json = False,
+    store: str = options.STORE,
+    words: list[str] | None = argument(
+        None,
+        "Words to search for, or - for one query per line on stdin (empty lines are skipped); or "
+        "give --code or --vector.",
+    ),
+    k: int | None = option(
+        None, "Number of documents.  [default: 10; all within a --radius]", "-k"
+    ),
+    radius: int | None = option(
+        None, "Print all documents within this Hamming distance, nearest first."
+    ),
+    where: list[str] | None = option(
+        None, "Filter such as label=space, year>=1990 or a JSON object; all must hold."
+    ),
+    code: str | None = option(None, "Search for a code in hex instead of a text."),
+    vector: str | None = option(
+        None,
+        "A vector to look for, with words or alone, where the store has a model of vectors: a "
+        ".npy file, or a list of numbers.",
+        metavar="FILE|[…]",
+    ),
+    rank: str | None = option(
+        None,
+        "`relevance`: words and code together; `distance` of the codes; `expected` distance, "
+        "which counts uncertain bits less.  [default: relevance; distance for a code, expected "
+        "for a vector alone]",
+    ),
+    strict: bool = option(False, "Leave out hits that are only related.", "--strict"),
+    device: str = options.DEVICE,
+    as_json: bool = options.JSON,
 ) -> None:
     """Print the best documents for a text: score (or distance), id, labels, best passage.
 

@@ -1,7 +1,5 @@
 """`vdsh serve` and `mcp`: stores over HTTP, and as tools of an assistant."""
 
-from typing import Annotated
-
 import typer
 
 from vdsh.cli import options
@@ -13,46 +11,37 @@ EXAMPLES = {
     "mcp": "Example: claude mcp add notes -- vdsh mcp notes-store",
 }
 PACKAGES = ("fastapi", "uvicorn", "httptools", "prometheus_client", "fastapi_offline")
-Stores = Annotated[list[str], argument("Folders or URLs of stores.")]
-Names = Annotated[
-    list[str] | None,
-    option(
-        "NAME=STORE: what a store is called; by default the name of its folder. Repeat for "
-        "several.",
-        "--as",
-    ),
-]
-Writable = Annotated[bool, option("Allow clients to write and delete documents.", "--writable")]
+_STORES = argument(..., "Folders or URLs of stores.")
+_NAMES = option(
+    None,
+    "NAME=STORE: what a store is called; by default the name of its folder. Repeat for several.",
+    "--as",
+)
+_WRITABLE = option(False, "Allow clients to write and delete documents.", "--writable")
 
 
 def serve(
-    stores: Stores,
-    names: Names = None,
-    host: Annotated[
-        str, option("Address to listen on; beyond this machine a token is needed.")
-    ] = "127.0.0.1",
-    port: Annotated[int, option("Port; 0 takes a free one.", min=0, max=65535)] = 8000,
-    workers: Annotated[int, option("Processes, each with the store open.", min=1)] = 1,
-    writable: Writable = False,
-    token_file: Annotated[
-        str | None,
-        option(
-            "File with the token that clients must send, or one line per token: NAME "
-            "read|write TOKEN [DAY]. Changes take effect at once. Or set VDSH_TOKEN."
-        ),
-    ] = None,
-    tls_cert: Annotated[str | None, option("Certificate in PEM format, to serve HTTPS.")] = None,
-    tls_key: Annotated[str | None, option("Its key, without a password.")] = None,
-    max_k: Annotated[int, option("Maximum hits of a search.", min=1)] = 1000,
-    max_batch: Annotated[int, option("Maximum texts of a call.", min=1)] = 1000,
-    max_text: Annotated[int, option("Maximum characters of a text.", min=1)] = 200_000,
-    max_body: Annotated[int, option("Maximum bytes of a body.", min=1)] = 4 * 2**20,
-    timeout: Annotated[float, option("Seconds for an answer.", min=0.01)] = 30,
-    client_timeout: Annotated[
-        float, option("Seconds for a client to send its request.", min=0.01)
-    ] = 20,
-    device: options.Device = "cpu",
-    quiet: Annotated[bool, option("Do not log requests.", "--quiet", "-q")] = False,
+    stores: list[str] = _STORES,
+    names: list[str] | None = _NAMES,
+    host: str = option("127.0.0.1", "Address to listen on; beyond this machine a token is needed."),
+    port: int = option(8000, "Port; 0 takes a free one.", min=0, max=65535),
+    workers: int = option(1, "Processes, each with the store open.", min=1),
+    writable: bool = _WRITABLE,
+    token_file: str | None = option(
+        None,
+        "File with the token that clients must send, or one line per token: NAME read|write "
+        "TOKEN [DAY]. Changes take effect at once. Or set VDSH_TOKEN.",
+    ),
+    tls_cert: str | None = option(None, "Certificate in PEM format, to serve HTTPS."),
+    tls_key: str | None = option(None, "Its key, without a password."),
+    max_k: int = option(1000, "Maximum hits of a search.", min=1),
+    max_batch: int = option(1000, "Maximum texts of a call.", min=1),
+    max_text: int = option(200_000, "Maximum characters of a text.", min=1),
+    max_body: int = option(4 * 2**20, "Maximum bytes of a body.", min=1),
+    timeout: float = option(30, "Seconds for an answer.", min=0.01),
+    client_timeout: float = option(20, "Seconds for a client to send its request.", min=0.01),
+    device: str = options.DEVICE,
+    quiet: bool = option(False, "Do not log requests.", "--quiet", "-q"),
 ) -> None:
     """Serve stores over HTTP: search, encode and explain as JSON, and a page.
 
@@ -95,7 +84,9 @@ def serve(
     run(settings, host, port, workers, started)
 
 
-def mcp(stores: Stores, names: Names = None, writable: Writable = False) -> None:
+def mcp(
+    stores: list[str] = _STORES, names: list[str] | None = _NAMES, writable: bool = _WRITABLE
+) -> None:
     """Give stores to an assistant: the Model Context Protocol on standard input and output.
 
     An assistant starts this command itself: put it into its settings. It can search, read

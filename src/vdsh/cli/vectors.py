@@ -4,29 +4,18 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import vdsh
 from vdsh.cli.options import option
 from vdsh.errors import InputError
 
-Vectors = Annotated[
-    str | None,
-    option(
-        "For a model of vectors: those of the documents, a .npy file with one row a document, "
-        "or a field.",
-        metavar="FILE|FIELD",
-    ),
-]
-QueryVector = Annotated[
-    str | None,
-    option(
-        "A vector to look for, with words or alone, where the store has a model of vectors: a "
-        ".npy file, or a list of numbers.",
-        "--vector",
-        metavar="FILE|[…]",
-    ),
-]
+VECTORS = option(
+    None,
+    "For a model of vectors: those of the documents, a .npy file with one row a document, or a "
+    "field.",
+    metavar="FILE|FIELD",
+)
 _ENDING = ".npy"
 
 

@@ -123,41 +123,32 @@ class _Walk:
         if ".gitignore" in kinds:
             folder = folder._replace(ignored=(_read_rules(folder), *folder.ignored))
         for name in sorted(kinds):
-            if name[0] != "." and not self._leaves_out(folder, name):
-                yield from self._entry(folder, name, kinds[name])
-
-    def _entry(
-        self, folder: _Folder, name: str, entry: "os.DirEntry[str]"
-    ) -> Iterator[FoundFile | Skipped | _Folder]:
-        inside, path, is_folder = folder.inside + name, entry.path, name[-1] == "/"
-        if not is_id(name):
-            yield Skipped(inside, "has a name that is not UTF-8, or has control characters")
-        elif entry.is_symlink() and not self._is_inside(path):
-            if not self.follow:
+            inside, path, is_folder = folder.inside + name, kinds[name].path, name[-1] == "/"
+            if name[0] == "." or self._leaves_out(folder, inside):
+                continue
+            is_link = kinds[name].is_symlink()
+            leads_out = is_link and not Path(os.path.realpath(path)).is_relative_to(self.root)
+            if not is_id(name):
+                yield Skipped(inside, "has a name that is not UTF-8, or has control characters")
+            elif leads_out and not self.follow:
                 yield Skipped(inside, _LEADS_OUT)
-            else:
-                yield _Folder(path, inside, folder.ignored) if is_folder else _found(inside, path)
-        elif not is_folder:
-            yield _found(inside, path, entry)
-        elif not entry.is_symlink():  # a link to a folder inside brings nothing new
-            yield _Folder(path, inside, folder.ignored)
+            elif not is_folder:
+                yield _found(inside, path)
+            elif leads_out or not is_link:  # a link to a folder inside brings nothing new
+                yield _Folder(path, inside, folder.ignored)
 
-    def _is_inside(self, path: str) -> bool:
-        return Path(os.path.realpath(path)).is_relative_to(self.root)
-
-    def _leaves_out(self, folder: _Folder, name: str) -> bool:
-        inside = folder.inside + name
+    def _leaves_out(self, folder: _Folder, inside: str) -> bool:
         if self.exclude.leave_out(inside):
             return True
-        if self.include and name[-1] != "/" and not self.include.fits_inside(inside):
+        if self.include and inside[-1] != "/" and not self.include.fits_inside(inside):
             return True
         says = (rules.leave_out(inside[begin:]) for begin, rules in folder.ignored)
         return next((answer for answer in says if answer is not None), False)
 
 
-def _found(id: str, path: str, entry: "os.DirEntry[str] | None" = None) -> FoundFile | Skipped:
+def _found(id: str, path: str) -> FoundFile | Skipped:
     try:
-        facts = entry.stat() if entry else os.stat(path)
+        facts = os.stat(path)
     except OSError as error:  # a broken link, or a file that has just gone
         return Skipped(id, f"cannot be read ({error.strerror})")
     if not stat.S_ISREG(facts.st_mode):  # nobody may ever write to a pipe

@@ -8,18 +8,10 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
-from vdsh.documents.columns import SEEN, guess_text_fields
 from vdsh.documents.document import Document, check_characters
 from vdsh.documents.markup import text_of
-from vdsh.documents.records import read_records
-from vdsh.documents.source import (
-    MAX_DOCUMENT_SIZE,
-    STDIN,
-    Source,
-    check_encoding,
-    drop,
-    not_among,
-)
+from vdsh.documents.records import SEEN, guess_text_fields, read_records
+from vdsh.documents.source import MAX_DOCUMENT_SIZE, STDIN, Source, check_encoding, drop, not_among
 from vdsh.documents.values import DEPTH, is_too_deep, number_or_text, parse_json, plain
 from vdsh.errors import InputError, MissingFileError
 
@@ -131,7 +123,8 @@ class DocumentReader(Source):
         with closing(read_records(self)) as records:
             first = [] if self.text_fields else list(islice(records, SEEN))
             if first:
-                self.text_fields = guess_text_fields([fields for _, fields in first], self)
+                others = {self.id_field, self.labels_field, *self.drop_fields}
+                self.text_fields = guess_text_fields([fields for _, fields in first], others)
             for number, (place, fields) in enumerate(chain(first, records), 1):
                 yield self.document(number, place, fields)
         if not number:

@@ -1,11 +1,11 @@
-"""Records of a source, format by format: where each stands, and its fields.
+"""Records of a source, format by format: where each stands, its fields, and which are text.
 
 No more than one record, or one Parquet batch, is in memory at a time.
 """
 
 import csv
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from itertools import chain
 from reprlib import repr as short
 from typing import Any
@@ -18,6 +18,8 @@ from vdsh.errors import InputError, needing
 EXPORT_MARK = b"vdsh"  # in the schema of Parquet files that `vdsh.export` writes
 _JSON_ADVICE = "Write one JSON object a line (`jq -c '.[]'` turns an array into lines)."
 _DELIMITERS = ",;\t|"
+SEEN = 100  # records that tell which fields are text
+_PROSE = 4  # words of letters in a cell, on average
 
 
 def read_records(source: Source) -> Generator[Record, None, None]:
@@ -156,3 +158,30 @@ def _values(column: Any) -> list[Any]:
         values = column.cast(pa.timestamp("us", kind.tz), safe=False)
     found: list[Any] = values.to_pylist()
     return found
+
+
+def guess_text_fields(
+    records: Sequence[Mapping[str, Any]], others: Collection[str]
+) -> tuple[str, ...]:
+    """Choose the fields of the text: `text`, or all prose, or else the longest; none of `others`.
+
+    Prose is a field whose cells have several words and do not repeat from record to record.
+    A field `title` is searched as metadata anyway, so it is text only where there is no other.
+    """
+    cells: dict[str, list[str]] = {}
+    for name, value in (pair for record in records for pair in record.items()):
+        if isinstance(value, str) and value and name not in others:
+            cells.setdefault(name, []).append(value)
+    if "text" in cells or not cells:
+        return ("text",)
+    words = {name: _count_words(some) for name, some in cells.items()}
+    prose = [name for name in cells if words[name] >= _PROSE and name != "title"]
+    longest = max(cells, key=lambda name: (words[name], sum(map(len, cells[name]))))
+    return tuple(prose) or (longest,)
+
+
+def _count_words(cells: Sequence[str]) -> float:
+    """Count the words of letters in a cell on average; 0 where half of the cells repeat."""
+    repeat = 2 * len(set(cells)) <= len(cells)
+    words = " ".join(cells).split()
+    return 0 if repeat else sum(word.strip(".,;:!?()'\"").isalpha() for word in words) / len(cells)
