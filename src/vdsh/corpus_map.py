@@ -6,7 +6,7 @@ without pickle. A new text is placed among its nearest documents, without moving
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -101,17 +101,19 @@ def make_map(
         rows = np.random.default_rng(seed).choice(n_documents, limit, replace=False)
         chosen = set(rows.tolist())
     ids, titles, first, scores, rest = _read(store, chosen, report)
-    names = sorted({label for label in first if label is not None})
-    numbers = {label: number for number, label in enumerate(names)}
+    labels = _numbered({label for label in first if label is not None}, first)
     return CorpusMap(
         ids,
         titles,
         _scale(_lay_out(scores, seed, report)),
         scores,
-        np.array([-1 if label is None else numbers[label] for label in first], np.int32),
-        names,
+        np.array(labels["place"], np.int32),
+        labels["values"],
         {"documents": n_documents, "seed": seed, "fingerprint": store.model.fingerprint},
-        {name: _places(name, values, rest) for name, values in small_fields(rest).items()},
+        {
+            name: _numbered(values, [record.get(name) for record in rest])
+            for name, values in small_fields(rest).items()
+        },
     )
 
 
@@ -146,11 +148,11 @@ def small_fields(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     }
 
 
-def _places(name: str, values: list[Any], records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _numbered(values: Iterable[Any], given: list[Any]) -> dict[str, list[Any]]:
+    """Sort values, and find the place of each given one among them; -1 for others."""
     values = sorted(values, key=lambda value: (isinstance(value, str), value))
     numbers = {repr(value): number for number, value in enumerate(values)}
-    found = [numbers.get(repr(record.get(name)), -1) for record in records]
-    return {"values": values, "place": found}
+    return {"values": values, "place": [numbers.get(repr(value), -1) for value in given]}
 
 
 def save(path: Path, corpus_map: CorpusMap) -> None:

@@ -116,13 +116,17 @@ def evaluate_queries(
     depth = max(k, FIRST)
     ids, texts = _read(store, show)
     missing = _missing(judged, set(ids))
-    ranked, left_out = _ask(store, judged, depth, show)
-    show("counting words", 0, 1)
-    asked_texts, stop_words = [q.text for q in judged], store.model.text_settings["stop_words"]
-    by_words = search_words(ids, texts, asked_texts, stop_words, depth)
-    show("counting words", 1, 1)
-    ranked |= {name: _take(found, name, len(judged), show) for name, found in by_words.items()}
-    values = {name: _measure(found, judged, k) for name, found in ranked.items()}
+    values: dict[str, dict[str, Values]] = {}
+    left_out: dict[str, str] = {}
+    for name, answers in _ways(store, judged, ids, texts, depth, show):
+        found = []
+        try:
+            for each in answers:
+                found.append(each)
+                show(f"searching by {name}", len(found), len(judged))
+            values[name] = _measure(found, judged, k)
+        except InputError as error:
+            left_out[name] = str(error)
     rows = [_compared(name, each, values[YARDSTICK]) for name, each in values.items()]
     unjudged = len(asked) - len(judged)
     return QueryEvaluation(rows, judged, len(ids), missing, unjudged, left_out)
@@ -153,20 +157,18 @@ def _missing(queries: list[Query], known: set[str]) -> list[str]:
     return missing
 
 
-def _ask(
-    store: Store, queries: list[Query], k: int, show: Listener
-) -> tuple[dict[str, list[list[str]]], dict[str, str]]:
-    """Search with each rank; say of those that cannot be done why."""
-    found: dict[str, list[list[str]]] = {}
-    left_out: dict[str, str] = {}
+def _ways(
+    store: Store, queries: list[Query], ids: list[str], texts: list[str], k: int, show: Listener
+) -> Iterator[tuple[str, Iterator[list[str]]]]:
+    """Give the ranks of the store, BM25 and tf-idf: what one query after another finds."""
     for rank in RANKS:
-        try:
-            hits = (store.search(query.text, k, rank=rank) for query in queries)
-            ids = ([hit.id for hit in each] for each in hits)
-            found[rank] = _take(ids, rank, len(queries), show)
-        except InputError as error:
-            left_out[rank] = str(error)
-    return found, left_out
+        hits = (store.search(query.text, k, rank=rank) for query in queries)
+        yield rank, ([hit.id for hit in each] for each in hits)
+    show("counting words", 0, 1)
+    asked, stop_words = [query.text for query in queries], store.model.text_settings["stop_words"]
+    by_words = search_words(ids, texts, asked, stop_words, k)
+    show("counting words", 1, 1)
+    yield from by_words.items()
 
 
 def search_words(
@@ -204,15 +206,6 @@ def bm25(counts: csr_array) -> csr_array:
     weights = counts.data * (K1 + 1) / (counts.data + K1 * (1 - B + B * relative))
     weights *= idf[counts.indices]
     return csr_array((weights, counts.indices, counts.indptr), shape=counts.shape)
-
-
-def _take(ids: Iterator[list[str]], name: str, total: int, show: Listener) -> list[list[str]]:
-    """Gather what one query after another finds, and tell it."""
-    found = []
-    for each in ids:
-        found.append(each)
-        show(f"searching by {name}", len(found), total)
-    return found
 
 
 def _measure(found: list[list[str]], queries: list[Query], k: int) -> dict[str, Values]:

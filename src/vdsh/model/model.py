@@ -120,7 +120,7 @@ class Model:
         self.n_bits = int(settings["n_bits"])
         self.thresholds: Scores = learned["thresholds_"]
         self.encoder: Encoder = ENCODERS[name].of(learned, settings)
-        self.decoder = Decoder.of(learned)
+        self.decoder = Decoder.of(learned, {}) if "G_" in learned else None
         self._counter = WordCounter(words, stop_words(text_settings.get("stop_words")))
 
     @classmethod
