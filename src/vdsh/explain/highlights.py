@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from vdsh.codes import Codes, unpack
+from vdsh.documents.document import in_batches
 from vdsh.explain.results import TextExplanation
 from vdsh.explain.texts import Pushes, all_pushes, put_together
 from vdsh.model import Model
@@ -26,7 +27,7 @@ LEAST = 0.2  # of the largest weight: what holds less is not marked
 MOST_MARKS = 500
 MOST_TRIED = 40  # words of a hit to leave out in turn: those with the largest weights
 MOST_CHARACTERS = 500_000  # of all texts of a query that are looked at
-_BATCH = 25  # texts that go through the encoder together, or so many as are LONGEST together
+_BATCH = 25  # texts that go through the encoder together; fewer where they are long
 _N_WORDS = 5  # listed per bit of the query
 
 Phrases = Sequence[Sequence[str]]
@@ -46,16 +47,11 @@ def portions(texts: Sequence[str]) -> Iterator[list[str]]:
     Of long texts the first `LONGEST` characters are looked at, of all together `MOST_CHARACTERS`:
     those that come after are shown from their beginning, without marks.
     """
-    some, size, left = list[str](), 0, MOST_CHARACTERS
+    cut, left = list[str](), MOST_CHARACTERS
     for text in texts:
-        cut = text[: min(LONGEST, left)]
-        if some and (len(some) == _BATCH or size + len(cut) > LONGEST):
-            yield some
-            some, size = [], 0
-        some.append(cut)
-        size, left = size + len(cut), left - len(cut)
-    if some:
-        yield some
+        cut.append(text[: min(LONGEST, left)])
+        left -= len(cut[-1])
+    return in_batches(cut, _BATCH, size=len, room=LONGEST // 2)
 
 
 class Highlighter:

@@ -143,18 +143,13 @@ class Anchors(Encoder):
 
 
 @dataclass(frozen=True)
-class Network(Probabilistic):
+class Network(Layers, Probabilistic):
     """Two ReLU layers and the mean of Q(s | d): the VDSH family (section 3 of the paper).
 
-    `W4` and `b4` give the deviation, `W5` to `b6` the private latent vector of VDSH-SP.
+    Its layers have the shapes of `Layers`. `W4` and `b4` give the deviation, `W5` to `b6` the
+    private latent vector of VDSH-SP.
     """
 
-    W1: Annotated[Floats, "terms hidden"]
-    b1: Annotated[Floats, "hidden"]
-    W2: Annotated[Floats, "hidden hidden"]
-    b2: Annotated[Floats, "hidden"]
-    W3: Annotated[Floats, "hidden bits"]
-    b3: Annotated[Floats, "bits"]
     W4: Annotated[Floats, "hidden bits"]
     b4: Annotated[Floats, "bits"]
     log_variance: str = "bounded"
