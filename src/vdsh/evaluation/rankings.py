@@ -127,7 +127,11 @@ def evaluate_queries(
             values[name] = _measure(found, judged, k)
         except InputError as error:
             left_out[name] = str(error)
-    rows = [_compared(name, each, values[YARDSTICK]) for name, each in values.items()]
+    yardstick, enough = values[YARDSTICK], len(judged) >= FEWEST
+    rows = []
+    for name, own in values.items():
+        compared = own if enough and name != YARDSTICK else ()
+        rows.append(Ranking(name, own, {m: compare(own[m], yardstick[m]) for m in compared}))
     unjudged = len(asked) - len(judged)
     return QueryEvaluation(rows, judged, len(ids), missing, unjudged, left_out)
 
@@ -219,13 +223,6 @@ def _measure(found: list[list[str]], queries: list[Query], k: int) -> dict[str, 
         name: np.array([measure(ids, gains, cut) for ids, gains in pairs])
         for name, (measure, cut) in measures.items()
     }
-
-
-def _compared(name: str, values: dict[str, Values], yardstick: dict[str, Values]) -> Ranking:
-    n_queries = len(next(iter(values.values())))
-    if name == YARDSTICK or n_queries < FEWEST:
-        return Ranking(name, values, {})
-    return Ranking(name, values, {m: compare(values[m], yardstick[m]) for m in values})
 
 
 def reciprocal_rank(found: Sequence[str], gains: Mapping[str, float], k: int) -> float:
