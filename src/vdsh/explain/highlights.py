@@ -5,11 +5,11 @@ go through the encoder together, so that ten hits cost little more than one.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from vdsh.codes import Codes, unpack
+from vdsh.codes import Bits, Codes, unpack
 from vdsh.documents.document import in_batches
 from vdsh.explain.results import TextExplanation
 from vdsh.explain.texts import Pushes, all_pushes, put_together
@@ -18,9 +18,6 @@ from vdsh.text.languages import Language, fold
 from vdsh.text.tokenizer import Span, find_spans
 from vdsh.words.passages import LONGEST, best_start, cut_passage
 from vdsh.words.query import plain_query
-
-if TYPE_CHECKING:
-    from vdsh.codes import Bits
 
 MOST_WORDS = 10  # marked in a text
 LEAST = 0.2  # of the largest weight: what holds less is not marked
@@ -118,7 +115,7 @@ class Highlighter:
         return [spans[i] for i in sorted(places) if tokens[i] not in stops]
 
 
-def _weigh(model: Model, found: Pushes, bits: "Bits") -> dict[str, float]:
+def _weigh(model: Model, found: Pushes, bits: Bits) -> dict[str, float]:
     """Weigh the words of a text by how much they hold the bits shared with the query: 0 to 1."""
     held = np.maximum(found.towards[:, found.values == bits], 0).sum(axis=1)
     shares = held / held.max(initial=1e-9)

@@ -159,7 +159,7 @@ class Network(Layers, Probabilistic):
     b6: Annotated[Any, "bits"] = None
 
     def _scores(self, inputs: Sparse) -> Scores:
-        (mu,) = self._run(inputs, (self.W3, self.b3))
+        (mu,) = encode(inputs, self.W1, self.b1, self.W2, self.b2, (self.W3, self.b3))
         return mu
 
     def posterior(self, inputs: Sparse) -> Posterior:
@@ -173,12 +173,9 @@ class Network(Layers, Probabilistic):
         return self._normal(inputs, (self.W5, self.b5), (self.W6, self.b6))
 
     def _normal(self, inputs: Sparse, *heads: tuple[Floats, Floats]) -> Posterior:
-        mu, raw = self._run(inputs, *heads)
+        mu, raw = encode(inputs, self.W1, self.b1, self.W2, self.b2, *heads)
         log_sigma = 0.5 / (1 + np.exp(-raw)) if self.log_variance == "bounded" else raw
         return Posterior(mu, np.exp(log_sigma))
-
-    def _run(self, inputs: Sparse, *heads: tuple[Floats, Floats]) -> list[Scores]:
-        return encode(inputs, self.W1, self.b1, self.W2, self.b2, *heads)
 
 
 ENCODERS: dict[str, type[Encoder]] = {
