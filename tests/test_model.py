@@ -88,7 +88,7 @@ def test_what_a_model_can_do_is_declared():
     for name in HASHERS:
         model = Model.load(DATA / "models" / name)
         decoder = model.decoder
-        labels = decoder is not None and decoder.label_layer is not None
+        labels = decoder is not None and decoder.U is not None
         capabilities[name] = (model.has_posterior, decoder is not None, labels, model.has_private)
     assert capabilities.pop("vdsh") == (True, True, False, False)
     assert capabilities.pop("vdsh-s") == (True, True, True, False)

@@ -6,11 +6,11 @@ without pickle. A new text is placed among its nearest documents, without moving
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import orjson
@@ -18,14 +18,12 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from vdsh import plots
+from vdsh.codes import Scores
+from vdsh.documents import Document
 from vdsh.errors import FolderError, InputError, MissingFileError
 from vdsh.files import new_file
 from vdsh.persistence import write_tensors
-
-if TYPE_CHECKING:
-    from vdsh.codes import Scores
-    from vdsh.documents import Document
-    from vdsh.store import Store
+from vdsh.store import Store
 
 FILE = "map.safetensors"
 FORMAT = 2  # the first had no fields
@@ -45,8 +43,8 @@ class CorpusMap:
 
     ids: list[str]  # one a document, as titles are
     titles: list[str]
-    points: "Scores"  # (n_docs, 2): between -1 and 1
-    scores: "Scores"  # (n_docs, n_bits): the latent vectors, to place new texts by
+    points: Scores  # (n_docs, 2): between -1 and 1
+    scores: Scores  # (n_docs, n_bits): the latent vectors, to place new texts by
     # (n_docs,): the place of the first label in `labels`; -1 where a document has none.
     label: NDArray[np.int32]
     labels: list[str]  # in alphabetical order
@@ -66,7 +64,7 @@ class CorpusMap:
         row = self._rows.get(id)
         return None if row is None else (float(self.points[row, 0]), float(self.points[row, 1]))
 
-    def place(self, scores: "Scores") -> tuple[float, float]:
+    def place(self, scores: Scores) -> tuple[float, float]:
         """Place a latent vector of shape (n_bits,) among the documents nearest to it.
 
         That is the median of their places, each weighted by how near it is. A median stays inside
@@ -80,7 +78,7 @@ class CorpusMap:
 
 
 def make_map(
-    store: "Store",
+    store: Store,
     *,
     limit: int = LIMIT,
     seed: int = 0,
@@ -101,21 +99,23 @@ def make_map(
         rows = np.random.default_rng(seed).choice(n_documents, limit, replace=False)
         chosen = set(rows.tolist())
     ids, titles, first, scores, rest = _read(store, chosen, report)
-    names = sorted({label for label in first if label is not None})
-    numbers = {label: number for number, label in enumerate(names)}
+    labels = _numbered({label for label in first if label is not None}, first)
     return CorpusMap(
         ids,
         titles,
         _scale(_lay_out(scores, seed, report)),
         scores,
-        np.array([-1 if label is None else numbers[label] for label in first], np.int32),
-        names,
+        np.array(labels["place"], np.int32),
+        labels["values"],
         {"documents": n_documents, "seed": seed, "fingerprint": store.model.fingerprint},
-        {name: _places(name, values, rest) for name, values in small_fields(rest).items()},
+        {
+            name: _numbered(values, [record.get(name) for record in rest])
+            for name, values in small_fields(rest).items()
+        },
     )
 
 
-def _lay_out(scores: "Scores", seed: int, report: Progress) -> NDArray[np.float64]:
+def _lay_out(scores: Scores, seed: int, report: Progress) -> NDArray[np.float64]:
     """Place vectors by t-SNE; fewer than five, or all alike, lie on a circle."""
     n_documents = len(scores)
     if n_documents < 5 or not np.ptp(scores, axis=0).any():
@@ -125,7 +125,7 @@ def _lay_out(scores: "Scores", seed: int, report: Progress) -> NDArray[np.float6
     return plots.lay_out(scores, seed=seed, progress=partial(report, "laying out"))
 
 
-def title(document: "Document") -> str:
+def title(document: Document) -> str:
     """Name a document in one short line: a title in its metadata, or how its text begins."""
     named = [document.metadata.get(name) for name in TITLES]
     text = next((name for name in named if isinstance(name, str) and name.strip()), document.text)
@@ -146,11 +146,11 @@ def small_fields(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     }
 
 
-def _places(name: str, values: list[Any], records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _numbered(values: Iterable[Any], given: list[Any]) -> dict[str, list[Any]]:
+    """Sort values, and find the place of each given one among them; -1 for others."""
     values = sorted(values, key=lambda value: (isinstance(value, str), value))
     numbers = {repr(value): number for number, value in enumerate(values)}
-    found = [numbers.get(repr(record.get(name)), -1) for record in records]
-    return {"values": values, "place": found}
+    return {"values": values, "place": [numbers.get(repr(value), -1) for value in given]}
 
 
 def save(path: Path, corpus_map: CorpusMap) -> None:
@@ -215,8 +215,8 @@ def _check_parts(found: CorpusMap) -> None:
 
 
 def _read(
-    store: "Store", chosen: Collection[int], report: Progress
-) -> tuple[list[str], list[str], list[str | None], "Scores", list[dict[str, Any]]]:
+    store: Store, chosen: Collection[int], report: Progress
+) -> tuple[list[str], list[str], list[str | None], Scores, list[dict[str, Any]]]:
     """Read id, title, first label and fields of the documents in these places; encode them."""
     first, rows, parts = 0, list[tuple[Any, ...]](), []
     for batch in store.documents():
@@ -230,7 +230,7 @@ def _read(
     return ids, titles, labels, np.concatenate(parts), fields
 
 
-def _scale(points: NDArray[np.float64]) -> "Scores":
+def _scale(points: NDArray[np.float64]) -> Scores:
     """Centre points and shrink them into the square from -1 to 1, the same on both axes."""
     low, high = points.min(axis=0), points.max(axis=0)
     half = float((high - low).max()) / 2 or 1.0
@@ -238,7 +238,7 @@ def _scale(points: NDArray[np.float64]) -> "Scores":
     return scaled
 
 
-def _weighted_median(values: "Scores", weights: "Scores") -> float:
+def _weighted_median(values: Scores, weights: Scores) -> float:
     """Find it where weights are zero or infinite too, as a hostile map makes them."""
     order = np.argsort(values)
     total = np.cumsum(weights[order])

@@ -20,6 +20,7 @@ from typing import Any
 from vdsh.datasets.base import Corpus, Source, as_corpus
 from vdsh.documents import Document
 
+_Named = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 _LEAST_WORDS = 20
 _LEAST_FILES_TO_SHARE = 1_000  # with fewer, starting processes takes longer than it saves
 _LEAST_DOCUMENTS = 40  # an area with fewer is counted to its package, a package with fewer left out
@@ -43,15 +44,9 @@ def collect(
 ) -> list[Document]:
     """Read docstrings of at least 20 words, each text and each name once, sorted by id.
 
-    Parameters
-    ----------
-    modules : sequence of str, optional
-        Read only these modules and what is inside them, such as "email" or "scipy.stats": seconds
-        instead of a minute.
-    each : int, optional
-        Keep a fixed pseudo-random choice of at most so many documents of each area.
-    progress : callable, optional
-        Called with the number of files read and the number of files there are.
+    `modules` such as "email" or "scipy.stats": only these and what is inside them, in seconds
+    instead of a minute. `each`: of each area at most so many, a fixed pseudo-random choice.
+    `progress` is called with how many files are read, and how many there are.
     """
     files = [(path, name) for path, name in find_sources() if _is_inside(name, modules)]
     found: list[Document] = []
@@ -123,15 +118,13 @@ def _read(path: Path, module: str) -> list[Document]:
     ]
 
 
-def _docstrings(node: ast.AST, name: str) -> Iterable[tuple[str, str]]:
+def _docstrings(node: ast.Module | _Named, name: str) -> Iterable[tuple[str, str]]:
     """Walk modules, classes and functions; yield dotted names and docstrings."""
-    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-        text = ast.get_docstring(node)
-        if text:
-            yield name, text
-        for child in node.body:
-            if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                yield from _docstrings(child, f"{name}.{child.name}")
+    if text := ast.get_docstring(node):
+        yield name, text
+    for child in node.body:
+        if isinstance(child, _Named):
+            yield from _docstrings(child, f"{name}.{child.name}")
 
 
 def _merge_small_areas(documents: Iterable[Document]) -> list[Document]:

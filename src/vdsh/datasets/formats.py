@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from vdsh.datasets.base import Corpus, Split
 from vdsh.documents import Document, read_documents
 from vdsh.errors import InputError, MissingFileError, VdshError, needing
 from vdsh.files import new_file
@@ -79,20 +80,15 @@ def read_names(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").split()
 
 
-def name_labels(numbers: list[tuple[int, ...]], names: list[str]) -> list[tuple[str, ...] | None]:
-    """Turn label numbers into names."""
-    if max((max(row, default=0) for row in numbers), default=0) >= len(names):
+def corpus_of(found: Vectors, folder: Path, note: str) -> Corpus:
+    """Name the labels, and read the published part off ids such as `train/17`."""
+    names = read_names(folder / LABELS)
+    if max((max(row, default=0) for row in found.numbers), default=0) >= len(names):
         raise InputError(f"A label number is beyond the {len(names)} names in {LABELS}.")
-    return [tuple(names[number] for number in row) for row in numbers]
-
-
-def parts_of(ids: Iterable[str]) -> list[str]:
-    """Read the published part off ids such as `train/17`.
-
-    >>> parts_of(["train/1", "test/1", "subset1/7"])
-    ['train', 'test', '']
-    """
-    return [name if (name := key.partition("/")[0]) in ("train", "test") else "" for key in ids]
+    labels = [tuple(names[number] for number in row) for row in found.numbers]
+    heads = (id.partition("/")[0] for id in found.ids)
+    parts = [head if head in ("train", "test") else "" for head in heads]
+    return Corpus(Split(found.ids, None, [*labels], found.values), parts, note)
 
 
 def write_counts(folder: Path, vectors: Vectors, names: list[str]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from vdsh.datasets import formats
-from vdsh.datasets.base import Corpus, Source, Split
+from vdsh.datasets.base import Corpus, Source
 from vdsh.datasets.download import File
 from vdsh.errors import InputError
 
@@ -45,12 +45,11 @@ def read(folder: Path) -> Corpus:
 
         counts, reproduced = recover_counts(found.values)
         found, how = found._replace(values=counts), f" ({reproduced:.2%} of them reproduced)"
-    labels = formats.name_labels(found.numbers, formats.read_names(folder / formats.LABELS))
     note = (
         f"RCV1-v2, term counts recovered from the published weights{how}, "
         f"{len(found.ids):,} of {_PUBLISHED:,} documents"
     )
-    return Corpus(Split(found.ids, None, labels, found.values), formats.parts_of(found.ids), note)
+    return formats.corpus_of(found, folder, note)
 
 
 def parse(folder: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from vdsh.datasets import formats
-from vdsh.datasets.base import Corpus, Source, Split, as_corpus
+from vdsh.datasets.base import Corpus, Source, as_corpus
 from vdsh.datasets.download import File
 
 _PUBLISHED = 28_596
@@ -24,12 +24,11 @@ def read(folder: Path) -> Corpus:
         return as_corpus(reports, _note("texts", len(reports)))
     terms = folder / "counts_features.txt"
     n_terms = len(formats.read_names(terms)) if terms.exists() else None
-    path = folder / formats.COUNTS
-    ids, numbers, features = formats.read_vectors(path, n_terms=n_terms, dtype=np.int32)
-    labels = formats.name_labels(numbers, formats.read_names(folder / formats.LABELS))
-    kind = "counts" if features.nnz and features.data.max() > 1 else "presence or absence"
-    note = _note(f"{kind} of {features.shape[1]:,} terms", len(ids))
-    return Corpus(Split(ids, None, labels, features), formats.parts_of(ids), note)
+    found = formats.read_vectors(folder / formats.COUNTS, n_terms=n_terms, dtype=np.int32)
+    values = found.values
+    kind = "counts" if values.nnz and values.data.max() > 1 else "presence or absence"
+    note = _note(f"{kind} of {values.shape[1]:,} terms", len(found.ids))
+    return formats.corpus_of(found, folder, note)
 
 
 def _note(what: str, n_docs: int) -> str:

@@ -74,8 +74,14 @@ def read_queries(
     """
     text_field = text_field or ("query" if qrels is None else "text")
     if qrels is not None:
-        topics = read_documents(source, text_field=text_field, **reading)
-        return _judged(_topics(topics), _read_qrels(qrels, reading.get("encoding", "utf-8")), qrels)
+        topics = _topics(read_documents(source, text_field=text_field, **reading))
+        judged = _read_qrels(qrels, reading.get("encoding", "utf-8"))
+        if not topics.keys() & judged.keys():
+            raise InputError(
+                f"'{os.fspath(qrels)}' judges none of the queries: it names {short(min(judged))}, "
+                f"they are called {short(min(topics))}. Are the ids in another field (--id-field)?"
+            )
+        return [Query(text, judged.get(id, {}), id) for id, text in topics.items()]
     reader = read_documents(source, text_field=text_field, labels_field=labels_field, **reading)
     if reader.format in ("text", "folder"):
         raise InputError(f"'{reader.name}' does not say which documents are relevant. {_ADVICE}")
@@ -209,17 +215,6 @@ def _read_qrels(path: str | os.PathLike[str], encoding: str) -> dict[str, dict[s
     if not found:
         raise InputError(f"'{reader.name}' holds no judgements. {_QRELS_ADVICE}")
     return found
-
-
-def _judged(
-    topics: dict[str, str], judgements: dict[str, dict[str, float]], qrels: Any
-) -> list[Query]:
-    if not topics.keys() & judgements.keys():
-        raise InputError(
-            f"'{os.fspath(qrels)}' judges none of the queries: it names {short(min(judgements))}, "
-            f"they are called {short(min(topics))}. Are the ids in another field (--id-field)?"
-        )
-    return [Query(text, judgements.get(id, {}), id) for id, text in topics.items()]
 
 
 def _is_empty(value: Any) -> bool:

@@ -116,14 +116,22 @@ def evaluate_queries(
     depth = max(k, FIRST)
     ids, texts = _read(store, show)
     missing = _missing(judged, set(ids))
-    ranked, left_out = _ask(store, judged, depth, show)
-    show("counting words", 0, 1)
-    asked_texts, stop_words = [q.text for q in judged], store.model.text_settings["stop_words"]
-    by_words = search_words(ids, texts, asked_texts, stop_words, depth)
-    show("counting words", 1, 1)
-    ranked |= {name: _take(found, name, len(judged), show) for name, found in by_words.items()}
-    values = {name: _measure(found, judged, k) for name, found in ranked.items()}
-    rows = [_compared(name, each, values[YARDSTICK]) for name, each in values.items()]
+    values: dict[str, dict[str, Values]] = {}
+    left_out: dict[str, str] = {}
+    for name, answers in _ways(store, judged, ids, texts, depth, show):
+        found = []
+        try:
+            for each in answers:
+                found.append(each)
+                show(f"searching by {name}", len(found), len(judged))
+            values[name] = _measure(found, judged, k)
+        except InputError as error:
+            left_out[name] = str(error)
+    yardstick, enough = values[YARDSTICK], len(judged) >= FEWEST
+    rows = []
+    for name, own in values.items():
+        compared = own if enough and name != YARDSTICK else ()
+        rows.append(Ranking(name, own, {m: compare(own[m], yardstick[m]) for m in compared}))
     unjudged = len(asked) - len(judged)
     return QueryEvaluation(rows, judged, len(ids), missing, unjudged, left_out)
 
@@ -153,20 +161,18 @@ def _missing(queries: list[Query], known: set[str]) -> list[str]:
     return missing
 
 
-def _ask(
-    store: Store, queries: list[Query], k: int, show: Listener
-) -> tuple[dict[str, list[list[str]]], dict[str, str]]:
-    """Search with each rank; say of those that cannot be done why."""
-    found: dict[str, list[list[str]]] = {}
-    left_out: dict[str, str] = {}
+def _ways(
+    store: Store, queries: list[Query], ids: list[str], texts: list[str], k: int, show: Listener
+) -> Iterator[tuple[str, Iterator[list[str]]]]:
+    """Give the ranks of the store, BM25 and tf-idf: what one query after another finds."""
     for rank in RANKS:
-        try:
-            hits = (store.search(query.text, k, rank=rank) for query in queries)
-            ids = ([hit.id for hit in each] for each in hits)
-            found[rank] = _take(ids, rank, len(queries), show)
-        except InputError as error:
-            left_out[rank] = str(error)
-    return found, left_out
+        hits = (store.search(query.text, k, rank=rank) for query in queries)
+        yield rank, ([hit.id for hit in each] for each in hits)
+    show("counting words", 0, 1)
+    asked, stop_words = [query.text for query in queries], store.model.text_settings["stop_words"]
+    by_words = search_words(ids, texts, asked, stop_words, k)
+    show("counting words", 1, 1)
+    yield from by_words.items()
 
 
 def search_words(
@@ -206,15 +212,6 @@ def bm25(counts: csr_array) -> csr_array:
     return csr_array((weights, counts.indices, counts.indptr), shape=counts.shape)
 
 
-def _take(ids: Iterator[list[str]], name: str, total: int, show: Listener) -> list[list[str]]:
-    """Gather what one query after another finds, and tell it."""
-    found = []
-    for each in ids:
-        found.append(each)
-        show(f"searching by {name}", len(found), total)
-    return found
-
-
 def _measure(found: list[list[str]], queries: list[Query], k: int) -> dict[str, Values]:
     measures = {
         f"MRR@{FIRST}": (reciprocal_rank, FIRST),
@@ -226,13 +223,6 @@ def _measure(found: list[list[str]], queries: list[Query], k: int) -> dict[str, 
         name: np.array([measure(ids, gains, cut) for ids, gains in pairs])
         for name, (measure, cut) in measures.items()
     }
-
-
-def _compared(name: str, values: dict[str, Values], yardstick: dict[str, Values]) -> Ranking:
-    n_queries = len(next(iter(values.values())))
-    if name == YARDSTICK or n_queries < FEWEST:
-        return Ranking(name, values, {})
-    return Ranking(name, values, {m: compare(values[m], yardstick[m]) for m in values})
 
 
 def reciprocal_rank(found: Sequence[str], gains: Mapping[str, float], k: int) -> float:

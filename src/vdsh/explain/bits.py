@@ -11,9 +11,7 @@ from vdsh.errors import InputError
 from vdsh.explain.effects import decoder_effects, encoder_effects
 from vdsh.explain.results import BitExplanation, Word, check_n_words, strongest
 from vdsh.model import Model, NotLearnedError, as_model
-from vdsh.model.encoders import normal_cdf
 from vdsh.model.health import bit_health, entropy
-from vdsh.text.counts import Sparse
 
 if TYPE_CHECKING:
     from vdsh.pipeline import TextHasher
@@ -135,16 +133,3 @@ def share_kept(chances: Scores) -> Scores:
     """Compute the mean of max(p, 1 - p) along the last axis."""
     kept: Scores = np.maximum(chances, 1 - chances).mean(axis=-1)
     return kept
-
-
-def scores_and_chances(
-    model: Model, counts: Sparse, rows: NDArray[np.intp]
-) -> tuple[Scores, Scores | None]:
-    """Return the scores of documents and, where the model says so, the probabilities of some rows.
-
-    One run through the encoder gives both.
-    """
-    if not model.has_posterior:
-        return model.scores_of(counts), None
-    mu, sigma = model.posterior_of(counts)
-    return mu, normal_cdf((mu[rows] - model.thresholds) / sigma[rows])

@@ -5,11 +5,12 @@ go through the encoder together, so that ten hits cost little more than one.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from vdsh.codes import Codes, unpack
+from vdsh.codes import Bits, Codes, unpack
+from vdsh.documents.document import in_batches
 from vdsh.explain.results import TextExplanation
 from vdsh.explain.texts import Pushes, all_pushes, put_together
 from vdsh.model import Model
@@ -18,15 +19,12 @@ from vdsh.text.tokenizer import Span, find_spans
 from vdsh.words.passages import LONGEST, best_start, cut_passage
 from vdsh.words.query import plain_query
 
-if TYPE_CHECKING:
-    from vdsh.codes import Bits
-
 MOST_WORDS = 10  # marked in a text
 LEAST = 0.2  # of the largest weight: what holds less is not marked
 MOST_MARKS = 500
 MOST_TRIED = 40  # words of a hit to leave out in turn: those with the largest weights
 MOST_CHARACTERS = 500_000  # of all texts of a query that are looked at
-_BATCH = 25  # texts that go through the encoder together, or so many as are LONGEST together
+_BATCH = 25  # texts that go through the encoder together; fewer where they are long
 _N_WORDS = 5  # listed per bit of the query
 
 Phrases = Sequence[Sequence[str]]
@@ -46,16 +44,11 @@ def portions(texts: Sequence[str]) -> Iterator[list[str]]:
     Of long texts the first `LONGEST` characters are looked at, of all together `MOST_CHARACTERS`:
     those that come after are shown from their beginning, without marks.
     """
-    some, size, left = list[str](), 0, MOST_CHARACTERS
+    cut, left = list[str](), MOST_CHARACTERS
     for text in texts:
-        cut = text[: min(LONGEST, left)]
-        if some and (len(some) == _BATCH or size + len(cut) > LONGEST):
-            yield some
-            some, size = [], 0
-        some.append(cut)
-        size, left = size + len(cut), left - len(cut)
-    if some:
-        yield some
+        cut.append(text[: min(LONGEST, left)])
+        left -= len(cut[-1])
+    return in_batches(cut, _BATCH, size=len, room=LONGEST // 2)
 
 
 class Highlighter:
@@ -122,7 +115,7 @@ class Highlighter:
         return [spans[i] for i in sorted(places) if tokens[i] not in stops]
 
 
-def _weigh(model: Model, found: Pushes, bits: "Bits") -> dict[str, float]:
+def _weigh(model: Model, found: Pushes, bits: Bits) -> dict[str, float]:
     """Weigh the words of a text by how much they hold the bits shared with the query: 0 to 1."""
     held = np.maximum(found.towards[:, found.values == bits], 0).sum(axis=1)
     shares = held / held.max(initial=1e-9)

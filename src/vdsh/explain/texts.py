@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Bits, Scores, binarize, pack, to_hex
 from vdsh.errors import InputError
-from vdsh.explain.bits import scores_and_chances, share_kept
+from vdsh.explain.bits import share_kept
 from vdsh.explain.results import (
     Agreement,
     PairExplanation,
@@ -18,6 +18,7 @@ from vdsh.explain.results import (
     strongest,
 )
 from vdsh.model import Model, as_model
+from vdsh.model.encoders import normal_cdf
 from vdsh.text.counts import Counts, stack
 
 if TYPE_CHECKING:
@@ -120,18 +121,19 @@ def all_pushes(
     """
     documents = [counts.row(i) for i in range(counts.shape[0])]
     tried = [_tried(model, document, most, always) for document in documents]
-    rows = [_leave_one_out(*pair) for pair in zip(documents, tried, strict=True)]
-    firsts = np.cumsum([0, *(len(some) + 1 for some in tried)])
-    scores, chances = scores_and_chances(model, stack(rows), firsts[:-1])
-    found = []
-    for i, (document, some) in enumerate(zip(documents, tried, strict=True)):
-        mine = scores[firsts[i] : firsts[i + 1]]
-        values = binarize(mine[0], model.thresholds)
-        effects = mine[0] - mine[1:]
-        towards = np.where(values, effects, -effects)
-        margins = mine[0] - model.thresholds
-        chance = None if chances is None else chances[i]
-        found.append(Pushes(values, margins, chance, document.indices[some], towards))
+    counts = stack([_leave_one_out(*pair) for pair in zip(documents, tried, strict=True)])
+    if model.has_posterior:  # one run through the encoder tells scores and how sure they are
+        scores, sigmas = model.posterior_of(counts)
+    else:
+        scores, sigmas = model.scores_of(counts), None
+    found, first = list[Pushes](), 0
+    for document, some in zip(documents, tried, strict=True):
+        score, without = scores[first], scores[first + 1 : first + 1 + len(some)]
+        values, margins = binarize(score, model.thresholds), score - model.thresholds
+        towards = np.where(values, score - without, without - score)
+        chances = None if sigmas is None else normal_cdf(margins / sigmas[first])
+        found.append(Pushes(values, margins, chances, document.indices[some], towards))
+        first += 1 + len(some)
     return found
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from vdsh.model.model import Model
 
 _CARD = """\
-# A {n_bits}-bit {model} model
+# A {model.n_bits}-bit {model.name} model
 
 Made by vdsh {version} on {created}. It turns a text into {n_bytes} bytes; texts that are alike get
 codes with few differing bits.
@@ -27,7 +27,8 @@ codes = hasher.encode(["a text", "another text"])   # uint8, shape (2, {n_bytes}
 ```
 
 ## Trained on
-- {documents:,} documents{source}{sampled}, {words:.0f} words each; {validation:,} to validate
+- {documents:,} documents{source}{sampled}, {words_per_document:.0f} words each; \
+{validation_documents:,} to validate
 - vocabulary of {terms:,} terms
 - {labels}{vectors}{started}
 
@@ -43,7 +44,7 @@ codes = hasher.encode(["a text", "another text"])   # uint8, shape (2, {n_bytes}
 """
 
 _CARD_OF_VECTORS = """\
-# A {n_bits}-bit {model} model of vectors
+# A {model.n_bits}-bit {model.name} model of vectors
 
 Made by vdsh {version} on {created}. It turns a vector of {dimensions:,} dimensions into {n_bytes}
 bytes; vectors of high cosine get codes with few differing bits. It hashes no texts.
@@ -73,46 +74,34 @@ def model_card(model: "Model") -> str:
     if model.second is not None:
         intro = f"# A model of texts and vectors: codes of {model.n_bits} bits, the texts' first\n"
         return "\n".join([intro, model_card(model.topic), model_card(model.second)])
-    facts, learned = model.training, model.learned
-    if model.takes_vectors:
-        return _CARD_OF_VECTORS.format(
-            **_shared(model, model.given),
-            dimensions=facts["dimensions"],
-            source=_source(facts, "from"),
-        )
-    settings = {**model.settings, **model.text_settings}
-    for name, value in settings.items():
-        if value is None:  # left open: what was chosen
-            settings[name] = learned.get(f"{name}_")
-    return _CARD.format(
-        **_shared(model, settings),
-        sampled=describe_sample(facts),
-        source=_source(facts, "of"),
-        words=facts["words_per_document"],
-        validation=facts["validation_documents"],
-        terms=facts["terms"],
-        labels=_labels(learned),
-        vectors=_vectors(facts),
-        started=_started(facts),
-        quality=_quality(model),
-        epochs=_epochs(learned),
-        thresholds=_thresholds(model),
-    )
-
-
-def _shared(model: "Model", settings: Mapping[str, Any]) -> dict[str, Any]:
-    facts, learned = model.training, model.learned
-    return {
-        "model": model.name,
-        "n_bits": model.n_bits,
+    facts, learned, settings = model.training, model.learned, {**model.given}
+    if not model.takes_vectors:
+        settings = {**model.settings, **model.text_settings}
+        for name, value in settings.items():
+            if value is None:  # left open: what was chosen
+                settings[name] = learned.get(f"{name}_")
+    told = {
+        **facts,
+        "model": model,
         "n_bytes": model.n_bits // 8,
         "version": __version__,
-        "created": facts["created"],
-        "documents": facts["documents"],
         "balance": _balance(learned),
         "health": describe(model.n_bits, learned["unused_bits_"], learned["duplicated_bits_"]),
         "settings": "\n".join(f"- {name}: {value}" for name, value in sorted(settings.items())),
+        "source": _source(facts, "from" if model.takes_vectors else "of"),
     }
+    if model.takes_vectors:
+        return _CARD_OF_VECTORS.format_map(told)
+    told |= {
+        "sampled": describe_sample(facts),
+        "labels": _labels(learned),
+        "vectors": _vectors(facts),
+        "started": _started(facts),
+        "quality": _quality(model),
+        "epochs": _epochs(learned),
+        "thresholds": _thresholds(model),
+    }
+    return _CARD.format_map(told)
 
 
 def _labels(learned: Mapping[str, Any]) -> str:

@@ -6,15 +6,15 @@ that trained it.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Scores
-from vdsh.model.network import Floats, encode, tiled_product
+from vdsh.model.network import Floats, Learned, encode, tiled_product
 from vdsh.text.counts import Counts, Sparse, to_csr
 
 LENGTH = 100.0  # words that a document is scaled to by `Layers`
@@ -28,17 +28,8 @@ class Posterior(NamedTuple):
     sigma: Scores
 
 
-@dataclass(frozen=True)
-class Encoder(ABC):
+class Encoder(Learned, ABC):
     """Computes scores. A document's scores do not depend on the documents around it."""
-
-    @classmethod
-    def of(cls, learned: Mapping[str, Any], settings: Mapping[str, Any]) -> Self:
-        """Take the fields from what a hasher learned (`W_` is the field `W`) and its settings."""
-        known = {**settings, **{name.removesuffix("_"): learned[name] for name in learned}}
-        return cls(
-            **{field.name: known[field.name] for field in fields(cls) if field.name in known}
-        )
 
     def scores(self, inputs: Sparse) -> Scores:
         """Compute scores of shape (n_docs, n_bits) from weighted terms."""
@@ -52,7 +43,7 @@ class Encoder(ABC):
 class Hyperplanes(Encoder):
     """The side of hyperplanes through the origin: LSH."""
 
-    hyperplanes: Floats
+    hyperplanes: Annotated[Floats, "terms bits"]
 
     def _scores(self, inputs: Sparse) -> Scores:
         return to_csr(inputs) @ self.hyperplanes
@@ -62,8 +53,8 @@ class Hyperplanes(Encoder):
 class Linear(Encoder):
     """A linear map: iterative quantisation, self-taught hashing, SHTTM."""
 
-    W: Floats
-    b: Floats
+    W: Annotated[Floats, "terms bits"]
+    b: Annotated[Floats, "bits"]
 
     def _scores(self, inputs: Sparse) -> Scores:
         return to_csr(inputs) @ self.W + self.b
@@ -82,7 +73,7 @@ class Probabilistic(Encoder):
 class Regression(Linear, Probabilistic):
     """A linear map whose scores have a deviation for each bit: linear hashing."""
 
-    sigma: Floats
+    sigma: Annotated[Floats, "bits"]
 
     def posterior(self, inputs: Sparse) -> Posterior:
         """Return mean and standard deviation of Q(s | d)."""
@@ -94,10 +85,10 @@ class Regression(Linear, Probabilistic):
 class Waves(Encoder):
     """Waves along principal components: spectral hashing."""
 
-    components: Floats
-    corner: Floats
-    axes: NDArray[np.int64]
-    frequencies: Floats
+    components: Annotated[Floats, "terms components"]
+    corner: Annotated[Floats, "components"]
+    axes: Annotated[NDArray[np.int64], "bits int64"]
+    frequencies: Annotated[Floats, "bits"]
 
     def _scores(self, inputs: Sparse) -> Scores:
         x = to_csr(inputs) @ self.components - self.corner  # (n_docs, n_components)
@@ -109,12 +100,12 @@ class Waves(Encoder):
 class Layers(Encoder):
     """Three sigmoid layers over word counts of one length: stacked RBMs."""
 
-    W1: Floats
-    b1: Floats
-    W2: Floats
-    b2: Floats
-    W3: Floats
-    b3: Floats
+    W1: Annotated[Floats, "terms hidden"]
+    b1: Annotated[Floats, "hidden"]
+    W2: Annotated[Floats, "hidden hidden"]
+    b2: Annotated[Floats, "hidden"]
+    W3: Annotated[Floats, "hidden bits"]
+    b3: Annotated[Floats, "bits"]
 
     def _scores(self, inputs: Sparse) -> Scores:
         from scipy.special import expit
@@ -131,11 +122,11 @@ class Layers(Encoder):
 class Anchors(Encoder):
     """Likeness to some training documents: supervised hashing with kernels."""
 
-    anchor_values: Floats
-    anchor_terms: NDArray[np.int32]
-    anchor_starts: NDArray[np.int32]
-    kernel_means: Floats
-    projection: Floats
+    anchor_values: Annotated[Floats, "entries"]
+    anchor_terms: Annotated[NDArray[np.int32], "entries int32"]
+    anchor_starts: Annotated[NDArray[np.int32], "starts int32"]
+    kernel_means: Annotated[Floats, "anchors"]
+    projection: Annotated[Floats, "anchors bits"]
     bandwidth: float
 
     def _scores(self, inputs: Sparse) -> Scores:
@@ -152,28 +143,23 @@ class Anchors(Encoder):
 
 
 @dataclass(frozen=True)
-class Network(Probabilistic):
+class Network(Layers, Probabilistic):
     """Two ReLU layers and the mean of Q(s | d): the VDSH family (section 3 of the paper).
 
-    `W4` and `b4` give the deviation, `W5` to `b6` the private latent vector of VDSH-SP.
+    Its layers have the shapes of `Layers`. `W4` and `b4` give the deviation, `W5` to `b6` the
+    private latent vector of VDSH-SP.
     """
 
-    W1: Floats
-    b1: Floats
-    W2: Floats
-    b2: Floats
-    W3: Floats
-    b3: Floats
-    W4: Floats
-    b4: Floats
+    W4: Annotated[Floats, "hidden bits"]
+    b4: Annotated[Floats, "bits"]
     log_variance: str = "bounded"
-    W5: Floats | None = None
-    b5: Floats | None = None
-    W6: Floats | None = None
-    b6: Floats | None = None
+    W5: Annotated[Any, "hidden bits"] = None
+    b5: Annotated[Any, "bits"] = None
+    W6: Annotated[Any, "hidden bits"] = None
+    b6: Annotated[Any, "bits"] = None
 
     def _scores(self, inputs: Sparse) -> Scores:
-        (mu,) = self._run(inputs, (self.W3, self.b3))
+        (mu,) = encode(inputs, self.W1, self.b1, self.W2, self.b2, (self.W3, self.b3))
         return mu
 
     def posterior(self, inputs: Sparse) -> Posterior:
@@ -182,17 +168,14 @@ class Network(Probabilistic):
 
     def private_posterior(self, inputs: Sparse) -> Posterior | None:
         """Return mean and standard deviation of Q(v | d); None without a private vector."""
-        if self.W5 is None or self.b5 is None or self.W6 is None or self.b6 is None:
+        if self.W5 is None:
             return None
         return self._normal(inputs, (self.W5, self.b5), (self.W6, self.b6))
 
     def _normal(self, inputs: Sparse, *heads: tuple[Floats, Floats]) -> Posterior:
-        mu, raw = self._run(inputs, *heads)
+        mu, raw = encode(inputs, self.W1, self.b1, self.W2, self.b2, *heads)
         log_sigma = 0.5 / (1 + np.exp(-raw)) if self.log_variance == "bounded" else raw
         return Posterior(mu, np.exp(log_sigma))
-
-    def _run(self, inputs: Sparse, *heads: tuple[Floats, Floats]) -> list[Scores]:
-        return encode(inputs, self.W1, self.b1, self.W2, self.b2, *heads)
 
 
 ENCODERS: dict[str, type[Encoder]] = {

@@ -1,7 +1,4 @@
-"""What each method learns: its arrays, of which shapes and types.
-
-`check_learned` holds a model folder to it before any kernel runs over its arrays.
-"""
+"""What each method learns: a model folder is held to it before a kernel runs over its arrays."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,42 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import check_n_bits, check_threshold
+from vdsh.model.encoders import ENCODERS, Network
+from vdsh.model.network import Decoder
 from vdsh.text.counts import WEIGHTINGS
 
 Arrays = dict[str, NDArray[Any]]
 
-# Sizes by name; one that is not among `_sizes` is what the first array has. float32 unless said.
 _ALL = {"thresholds_": "bits", "bit_balance_": "bits", "idf_": "terms"}
-_LINEAR = {"W_": "terms bits", "b_": "bits"}
-_NETWORK = {"W1_": "terms hidden", "b1_": "hidden", "W2_": "hidden hidden", "b2_": "hidden"}
-_NETWORK |= {"W3_": "hidden bits", "b3_": "bits"}
-_VDSH = _NETWORK | {"W4_": "hidden bits", "b4_": "bits", "G_": "decoder terms", "b_words_": "terms"}
-_VDSH |= {"D_": "bits decoder", "b_decoder_": "decoder"}
-_VDSH_S = _VDSH | {"U_": "bits labels", "b_labels_": "labels"}
-_VDSH_SP = {"W5_": "hidden bits", "b5_": "bits", "W6_": "hidden bits", "b6_": "bits"}
-ARRAYS: dict[str, dict[str, str]] = {
-    "linear": _LINEAR | {"sigma_": "bits"},
-    "vdsh": _VDSH,
-    "vdsh-s": _VDSH_S,
-    "vdsh-sp": _VDSH_S | _VDSH_SP,
-    "rbm": _NETWORK,
-    "ksh": {
-        "anchor_values_": "entries",
-        "anchor_terms_": "entries int32",
-        "anchor_starts_": "starts int32",
-        "kernel_means_": "anchors",
-        "projection_": "anchors bits",
-    },
-    "shttm": _LINEAR | {"label_vectors_": "labels bits"},
-    "lsh": {"hyperplanes_": "terms bits"},
-    "sph": {
-        "components_": "terms components",
-        "corner_": "components",
-        "axes_": "bits int64",
-        "frequencies_": "bits",
-    },
-    "sth": _LINEAR | {"agreement_": "bits"},
-    "itq": _LINEAR | {"rotation_": "components bits"},
+# What no encoder or decoder uses.
+_BESIDE = {
+    "shttm": {"label_vectors_": "labels bits"},
+    "sth": {"agreement_": "bits"},
+    "itq": {"rotation_": "components bits"},
 }
 NUMBERS = (int, float)
 # The rest of what is learned, as JSON has it; in a list, all of one type.
@@ -92,10 +65,18 @@ def check_learned(
 
 
 def _wanted(name: str, settings: Mapping[str, Any]) -> dict[str, str]:
-    absent = set() if settings["weighting"] == "tfidf" else {"idf_"}
-    if not settings.get("decoder_size"):
-        absent |= {"D_", "b_decoder_"}
-    return {key: shape for key, shape in (_ALL | ARRAYS[name]).items() if key not in absent}
+    """Give the shapes of all arrays that a method of these settings learns; see `Learned`."""
+    encoder = ENCODERS[name]
+    shapes = _ALL | encoder.shapes() | _BESIDE.get(name, {})
+    shapes |= Decoder.shapes() if encoder is Network else {}
+    is_there = {
+        "idf_": settings["weighting"] == "tfidf",
+        "D_ b_decoder_": settings.get("decoder_size"),
+        "U_ b_labels_": name != "vdsh",
+        "W5_ b5_ W6_ b6_": name == "vdsh-sp",
+    }
+    absent = {key for keys, there in is_there.items() if not there for key in keys.split()}
+    return {key: shape for key, shape in shapes.items() if key not in absent}
 
 
 def _check_value(settings: Mapping[str, Any], name: str, value: Any) -> None:

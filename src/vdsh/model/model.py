@@ -5,8 +5,9 @@ import json
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -55,6 +56,7 @@ def warn_of_empty(n_empty: int, n_documents: int) -> None:
         )
 
 
+@dataclass(eq=False, repr=False)
 class Model:
     """A trained model: texts in, or vectors, and codes out.
 
@@ -92,36 +94,27 @@ class Model:
         Words and labels from latent vectors; None where the method only encodes.
     """
 
-    second: "Model | None" = None  # of a `JointModel`, the part of vectors
+    second = cast("Model | None", None)  # of a `JointModel`, the part of vectors; no parameter
 
-    def __init__(
-        self,
-        name: str,
-        words: Sequence[str],
-        learned: Mapping[str, Any],
-        *,
-        settings: Mapping[str, Any],
-        text_settings: Mapping[str, Any],
-        given: Mapping[str, Any],
-        training: Mapping[str, Any],
-        profile: Profile | None = None,
-        takes_vectors: bool = False,
-    ) -> None:
-        self.name = name
-        self.words = words
-        self.learned = learned
-        self.settings = settings
-        self.text_settings = text_settings
-        self.given = given
-        self.training = training
-        self.profile = profile
-        self.takes_vectors = takes_vectors
+    name: str
+    words: Sequence[str]
+    learned: Mapping[str, Any]
+    _: KW_ONLY
+    settings: Mapping[str, Any]
+    text_settings: Mapping[str, Any]
+    given: Mapping[str, Any]
+    training: Mapping[str, Any]
+    profile: Profile | None = None
+    takes_vectors: bool = False
+
+    def __post_init__(self) -> None:
+        learned = self.learned
         self.n_inputs = int(learned["n_features_in_"])
-        self.n_bits = int(settings["n_bits"])
+        self.n_bits = int(self.settings["n_bits"])
         self.thresholds: Scores = learned["thresholds_"]
-        self.encoder: Encoder = ENCODERS[name].of(learned, settings)
-        self.decoder = Decoder.of(learned)
-        self._counter = WordCounter(words, stop_words(text_settings.get("stop_words")))
+        self.encoder: Encoder = ENCODERS[self.name].of(learned, self.settings)
+        self.decoder = Decoder.of(learned, {}) if "G_" in learned else None
+        self._counter = WordCounter(self.words, stop_words(self.text_settings.get("stop_words")))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Model":
@@ -326,9 +319,14 @@ class Model:
             return np.zeros((0, self.n_bits // 8), np.uint8)
         return pack(binarize(self.scores_of(counts), self.thresholds))
 
-    def check_posterior(self) -> None:
-        """Raise where it has no posterior."""
-        self._probabilistic()
+    def check_posterior(self) -> Probabilistic:
+        """Return the encoder; raise where it has no posterior."""
+        if not isinstance(self.encoder, Probabilistic):
+            raise InputError(
+                f"The model '{self.name}' has no posterior: it does not say how sure it is of a "
+                "bit. Use linear or a vdsh model."
+            )
+        return self.encoder
 
     def codes_and_chances(self, counts: Sparse) -> tuple[Codes, Scores]:
         """Hash counted documents, and give the probability of each bit being 1.
@@ -344,11 +342,11 @@ class Model:
 
     def posterior_of(self, counts: Sparse) -> Posterior:
         """Return mean and deviation of Q(s | d) for documents that are counted already."""
-        return self._probabilistic().posterior(self.weigh(counts))
+        return self.check_posterior().posterior(self.weigh(counts))
 
     def private_posterior_of(self, counts: Sparse) -> Posterior | None:
         """Return mean and deviation of Q(v | d); None for a model without a private vector."""
-        network = self._probabilistic()
+        network = self.check_posterior()
         if not isinstance(network, Network):
             return None
         return network.private_posterior(self.weigh(counts))
@@ -374,14 +372,6 @@ class Model:
                 digest.update(f"{name} {value.dtype.str} {value.shape}\n".encode())
                 digest.update(np.ascontiguousarray(value).data)
         return digest.hexdigest()
-
-    def _probabilistic(self) -> Probabilistic:
-        if not isinstance(self.encoder, Probabilistic):
-            raise InputError(
-                f"The model '{self.name}' has no posterior: it does not say how sure it is of a "
-                "bit. Use linear or a vdsh model."
-            )
-        return self.encoder
 
 
 def as_model(hasher: Any) -> Model:

@@ -11,9 +11,9 @@ layer of that shape.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,35 +126,43 @@ def _plain_relu(data: Floats, indices: Places, indptr: Places, W: Floats, out: F
 
 
 @dataclass(frozen=True)
-class Decoder:
-    """Words and, for supervised models, labels from latent vectors."""
+class Learned:
+    """Arrays that a hasher learned, and settings; the type of an array also names its shape.
 
-    G: Floats  # (n_bits or D, n_terms)
-    b_words: Floats  # (n_terms,)
-    # (n_bits, D) and (D,): over tanh(s), where there is one.
-    hidden_layer: tuple[Floats, Floats] | None
-    label_layer: tuple[Floats, Floats] | None  # (n_bits, n_labels) and (n_labels,)
-    labels: list[str]
+    Sizes have names: "bits", "terms". A number type may follow; otherwise it is float32.
+    """
 
     @classmethod
-    def of(cls, learned: Mapping[str, Any]) -> "Decoder | None":
-        """Take a decoder from what a hasher learned; None where it learned none."""
-        if "G_" not in learned:
-            return None
+    def of(cls, learned: Mapping[str, Any], settings: Mapping[str, Any]) -> Self:
+        """Take the fields from what a hasher learned (`W_` is the field `W`) and its settings."""
+        known = {**settings, **{name.removesuffix("_"): learned[name] for name in learned}}
         return cls(
-            learned["G_"],
-            learned["b_words_"],
-            (learned["D_"], learned["b_decoder_"]) if "D_" in learned else None,
-            (learned["U_"], learned["b_labels_"]) if "U_" in learned else None,
-            list(learned.get("classes_", ())),
+            **{field.name: known[field.name] for field in fields(cls) if field.name in known}
         )
+
+    @classmethod
+    def shapes(cls) -> dict[str, str]:
+        """Give the shape of each array by the name under which a hasher has it."""
+        marks = {f"{each.name}_": getattr(each.type, "__metadata__", ()) for each in fields(cls)}
+        return {name: mark[0] for name, mark in marks.items() if mark}
+
+
+@dataclass(frozen=True)
+class Decoder(Learned):
+    """Words and, for supervised models, labels from latent vectors."""
+
+    G: Annotated[Floats, "decoder terms"]
+    b_words: Annotated[Floats, "terms"]
+    D: Annotated[Any, "bits decoder"] = None  # a layer over tanh(s), where there is one
+    b_decoder: Annotated[Any, "decoder"] = None
+    U: Annotated[Any, "bits labels"] = None
+    b_labels: Annotated[Any, "labels"] = None
 
     def hidden(self, s: NDArray[Any]) -> NDArray[Any]:
         """Compute what the last layer of the word decoder sees, of shape (n, n_bits or D)."""
-        if self.hidden_layer is None:
+        if self.D is None:
             return s
-        W, b = self.hidden_layer
-        layer: NDArray[Any] = np.maximum(np.tanh(s) @ W + b, 0)
+        layer: NDArray[Any] = np.maximum(np.tanh(s) @ self.D + self.b_decoder, 0)
         return layer
 
     def word_log_probabilities(self, s: Scores) -> Scores:
@@ -169,7 +177,6 @@ class Decoder:
 
     def label_logits(self, s: NDArray[Any]) -> NDArray[Any]:
         """Decode latent vectors to the log-odds of each label, of shape (n, n_labels)."""
-        assert self.label_layer is not None, "the model has learned no labels"
-        W, b = self.label_layer
-        logits: NDArray[Any] = (s if self.hidden_layer is None else np.tanh(s)) @ W + b
+        assert self.U is not None, "the model has learned no labels"
+        logits: NDArray[Any] = (s if self.D is None else np.tanh(s)) @ self.U + self.b_labels
         return logits

@@ -56,19 +56,17 @@ def count_workers(ray: Any, workers: int | None, resource: str = "CPU") -> int:
 
 
 def _connect(ray: Any, address: str | None) -> None:
-    def start(address: str, **options: Any) -> None:
-        with _silent():
-            ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **options)
-
-    if address is None:
-        start("local", include_dashboard=False)
-        return
+    own = {"address": "local", "include_dashboard": False}
     try:
-        if ":" in address and "://" not in address:
+        if address and ":" in address and "://" not in address:
             host, _, port = address.rpartition(":")
             socket.create_connection((host, int(port)), _PATIENCE).close()
-        start(address)
+        where = own if address is None else {"address": address}
+        with _silent():
+            ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
     except (OSError, ValueError, RuntimeError) as error:
+        if address is None:
+            raise
         raise EngineError(
             f"No Ray cluster answers at '{address}'. Start one with `ray start --head`, or leave "
             "out --address to use this machine alone."

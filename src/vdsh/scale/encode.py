@@ -29,12 +29,17 @@ class CodesFolder(NamedTuple):
     filesystem: Any
     path: str
 
-    def write(self, number: int, content: bytes) -> None:
+    def write(self, number: int, ids: list[str], codes: Codes) -> None:
         """Write the file of piece `number`; one that a worker left half-written is replaced."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        kind = pa.binary(codes.shape[1])
+        column = pa.Array.from_buffers(kind, len(codes), [None, pa.py_buffer(codes.tobytes())])
+        table = pa.table({"id": pa.array(ids, pa.string()), "code": column})
         name = f"{self.path}/part-{number:06}.parquet"
         try:
-            with self.filesystem.open_output_stream(name) as file:
-                file.write(content)
+            pq.write_table(table, name, filesystem=self.filesystem)
         except OSError as error:
             reason = error.strerror or str(error)
             raise WriteError(f"Could not write '{name}': {reason}.") from error
@@ -51,19 +56,6 @@ class CodesFolder(NamedTuple):
             )
 
 
-def to_parquet(ids: list[str], codes: Codes) -> bytes:
-    """Write ids and codes as a Parquet file with the columns id and code."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    kind = pa.binary(codes.shape[1])
-    column = pa.Array.from_buffers(kind, len(codes), [None, pa.py_buffer(codes.tobytes())])
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.table({"id": pa.array(ids, pa.string()), "code": column}), sink)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
-
-
 @contextmanager
 def codes_folder(place: str, *, force: bool = False) -> Iterator[CodesFolder]:
     """Give a folder to write to.
@@ -78,12 +70,11 @@ def codes_folder(place: str, *, force: bool = False) -> Iterator[CodesFolder]:
         with new_folder(Path(path)) as draft:
             yield CodesFolder(filesystem, str(draft))
         return
-    folder = CodesFolder(filesystem, path)
     try:
         if force:
             filesystem.delete_dir_contents(path, missing_dir_ok=True)
         filesystem.create_dir(path)
-        yield folder
+        yield CodesFolder(filesystem, path)
     except BaseException as error:
         filesystem.delete_dir_contents(path, missing_dir_ok=True)
         if isinstance(error, OSError) and not isinstance(error, VdshError):
@@ -95,9 +86,7 @@ def _check_free(filesystem: Any, path: str, place: str, *, force: bool) -> None:
     from pyarrow.fs import FileSelector, FileType
 
     kind = filesystem.get_file_info(path).type
-    inside: list[Any] = []
-    if kind == FileType.Directory:
-        inside = filesystem.get_file_info(FileSelector(path))
+    inside = filesystem.get_file_info(FileSelector(path)) if kind == FileType.Directory else []
     if kind != FileType.File and not inside:
         return
     if not force:
@@ -134,7 +123,7 @@ class PieceEncoder:
             n_empty += empty
         codes = np.concatenate(parts)
         if self.folder:
-            self.folder.write(number, to_parquet(ids, codes))
+            self.folder.write(number, ids, codes)
         return Encoded(len(ids), n_empty, None if self.folder else (ids, codes))
 
 

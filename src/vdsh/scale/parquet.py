@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
@@ -33,20 +34,19 @@ class ParquetFiles(NamedTuple):
     """Files that hold one corpus, in the order of their names."""
 
     filesystem: Any
+    reader: DocumentReader  # of no file: each has a copy
     pieces: list[Piece]
     n_rows: int
-    id_field: str
-    text_fields: tuple[str, ...]
 
     def documents(self, piece: Piece) -> Iterator[list[Document]]:
         """Read the documents of a piece in batches."""
         import pyarrow.parquet as pq
 
-        reader = _reader(piece.path, self.id_field, self.text_fields)
+        reader = replace(self.reader, name=piece.path)
         row, shift = piece.row, piece.number - piece.row
         with _reading(piece.path), self.filesystem.open_input_file(piece.path) as handle:
             file = pq.ParquetFile(handle, buffer_size=1 << 20)
-            columns = {self.id_field, *self.text_fields} & set(file.schema_arrow.names)
+            columns = {reader.id_field, *reader.text_fields} & set(file.schema_arrow.names)
             batches = file.iter_batches(_BATCH, row_groups=piece.groups, columns=sorted(columns))
             for batch in batches:
                 records = enumerate(batch.to_pylist(), row + 1)
@@ -65,18 +65,17 @@ def open_files(
     is the file's name and the number of the row, counted over all files.
     """
     fields = (text_field,) if isinstance(text_field, str) else tuple(text_field) or ("text",)
+    reader = DocumentReader("", "parquet", id_field, fields, "labels")
     filesystem, paths = _find(source)
     with ThreadPoolExecutor(8) as threads:
-        groups = list(
-            threads.map(lambda path: _row_groups(filesystem, path, id_field, fields), paths)
-        )
+        groups = list(threads.map(lambda path: _row_groups(filesystem, path, reader), paths))
     pieces, n_rows = [], 0
     for path, sizes in zip(paths, groups, strict=True):
         pieces += list(_cut(path, sizes, n_rows))
         n_rows += sum(sizes)
     if not n_rows:
         raise InputError(f"'{source}' holds no documents.")
-    return ParquetFiles(filesystem, pieces, n_rows, id_field, fields)
+    return ParquetFiles(filesystem, reader, pieces, n_rows)
 
 
 def is_several(source: str) -> bool:
@@ -106,36 +105,31 @@ def filesystem_of(place: str) -> tuple[Any, str]:
 
 
 def _find(source: str) -> tuple[Any, list[str]]:
-    """List the files that a path, folder, pattern or URI names, sorted."""
+    """List the files that a path, folder, pattern or URI names, sorted.
+
+    Files whose name, or a folder's, begins with a point or an underscore are passed over.
+    """
     filesystem, path = filesystem_of(source)
-    from pyarrow.fs import FileType
+    from pyarrow.fs import FileSelector, FileType
 
     with _reading(source):
         kind = filesystem.get_file_info(path).type
         if kind == FileType.File:
             return filesystem, [path]
-        if kind == FileType.Directory:
-            paths = _files_below(filesystem, path)
-            found = [name for name in paths if name.endswith(".parquet")]
-        else:
-            fixed = PurePosixPath(path)
-            while not _WILD.isdisjoint(str(fixed)):
-                fixed = fixed.parent
-            paths = _files_below(filesystem, str(fixed))
-            found = [name for name in paths if _matches(name, path)]
+        is_pattern, folder = kind != FileType.Directory, PurePosixPath(path)
+        while is_pattern and not _WILD.isdisjoint(str(folder)):
+            folder = folder.parent
+        selector = FileSelector(str(folder), recursive=True, allow_not_found=True)
+        below = [info for info in filesystem.get_file_info(selector) if info.type == FileType.File]
+    found = []
+    for name in (info.path for info in below):
+        parts = PurePosixPath(name).relative_to(folder).parts
+        fits = _matches(name, path) if is_pattern else name.endswith(".parquet")
+        if fits and not any(part[0] in "._" for part in parts):
+            found.append(name)
     if not found:
         raise MissingFileError(f"No Parquet file matches '{source}'. Check the path or pattern.")
     return filesystem, sorted(found)
-
-
-def _files_below(filesystem: Any, folder: str) -> list[str]:
-    """List files, except those whose name, or a folder's, begins with a point or an underscore."""
-    from pyarrow.fs import FileSelector, FileType
-
-    selector = FileSelector(folder, recursive=True, allow_not_found=True)
-    files = [info for info in filesystem.get_file_info(selector) if info.type == FileType.File]
-    inside = ((info.path, PurePosixPath(info.path).relative_to(folder).parts) for info in files)
-    return [path for path, parts in inside if not any(part[0] in "._" for part in parts)]
 
 
 def _matches(path: str, pattern: str) -> bool:
@@ -143,13 +137,13 @@ def _matches(path: str, pattern: str) -> bool:
     return len(names) == len(wanted) and all(map(fnmatchcase, names, wanted))
 
 
-def _row_groups(filesystem: Any, path: str, id_field: str, fields: tuple[str, ...]) -> list[int]:
+def _row_groups(filesystem: Any, path: str, reader: DocumentReader) -> list[int]:
     """Return the rows of each row group, and see that the columns are there."""
     import pyarrow.parquet as pq
 
     with _reading(path), filesystem.open_input_file(path) as handle:
         file = pq.ParquetFile(handle)
-        _reader(path, id_field, fields).check_columns(file.schema_arrow.names)
+        replace(reader, name=path).check_columns(file.schema_arrow.names)
         return [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
 
 
@@ -163,11 +157,6 @@ def _cut(path: str, sizes: list[int], number: int) -> Iterator[Piece]:
         if row - first >= PIECE or (row > first and i == len(sizes) - 1):
             yield Piece(path, groups, first, number + first)
             groups, first = [], row
-
-
-def _reader(path: str, id_field: str, fields: tuple[str, ...]) -> DocumentReader:
-    """Make what checks and reads the rows of one file, as it does for a single one."""
-    return DocumentReader(path, "parquet", id_field, fields, "labels", "utf-8")
 
 
 @contextmanager
