@@ -54,12 +54,13 @@ def find_in(
     ALL are in no order. `scratch` is that of `parts`.
     """
     near, found, size = new_near(queries, bounds, scratch), np.empty(0, np.int64), 0
-    block = IN_CACHE if queries.shape[0] > 1 else LONG
+    block, ranges = IN_CACHE if queries.shape[0] > 1 else LONG, np.empty((1, 2), np.int64)
     for part in parts:
         last = (part.stop + STRIP - 1) // STRIP
         for first in range(part.start // STRIP, last, block):
-            start, stop = max(part.start, first * STRIP), min(part.stop, (first + block) * STRIP)
-            found, size = scan_range(part, start, stop, 0, queries, k, rules, near, found, size)
+            ranges[0, 0] = max(part.start, first * STRIP)
+            ranges[0, 1] = min(part.stop, (first + block) * STRIP)
+            found, size = scan_ranges(part, ranges, 0, queries, k, rules, near, found, size)
     return finish(k, rules, near, found, size)
 
 
@@ -74,10 +75,9 @@ def new_near(queries: Codes, bounds: Rows, scratch: NDArray[Any]) -> Near:
 
 
 @kernel()
-def scan_range(
+def scan_ranges(
     part: Part,
-    start: Whole,
-    stop: Whole,
+    ranges: Rows,
     owner: int,
     queries: Codes,
     k: int,
@@ -86,7 +86,7 @@ def scan_range(
     found: Found,
     size: int,
 ) -> tuple[Found, int]:
-    """Add what is near at positions from `start` to `stop` to the first `size` hits.
+    """Add what is near in ranges of positions (n, 2) to the first `size` hits.
 
     `owner` is the number of the first query.
     """
@@ -97,43 +97,48 @@ def scan_range(
     status, counts, scratch = near
     grouped, listed, masked = offsets.size > 0, members.size > 0, allowed.size > 0
     strict = 1 if in_order else 0
-    n_rows = np.int64(offsets[stop]) - np.int64(offsets[start]) if grouped else stop - start
-    most = min(n_rows, min(k, n_rows) * (stop - start))
-    end = (stop + STRIP - 1) // STRIP
+    most = np.int64(0)
+    for i in range(ranges.shape[0]):
+        start, stop = ranges[i, 0], ranges[i, 1]
+        n_rows = np.int64(offsets[stop]) - np.int64(offsets[start]) if grouped else stop - start
+        most += min(n_rows, min(k, n_rows) * (stop - start))
     for q in range(owner, owner + queries.shape[0]):
         found, size = _make_room(found, size, most, status)
         query = queries[q - owner]
-        limit = status[q, KTH] - strict
-        strip = next_near(data, start // STRIP, end, query, limit, scratch)
-        while strip < end:
-            lanes = lanes_up_to(scratch, limit)
-            while lanes:
-                lane = lowest_bit(lanes)
-                lanes &= lanes - np.uint64(1)
-                position, distance = strip * STRIP + lane, np.int64(scratch[lane])
-                if distance > limit or not start <= position < stop:
-                    continue
-                begin = np.int64(offsets[position]) if grouped else position
-                until = np.int64(offsets[position + 1]) if grouped else position + 1
-                offered = 0
-                for j in range(begin, until):
-                    row = np.int64(members[j]) if listed else base + j
-                    if masked and not allowed[row]:
+        for i in range(ranges.shape[0]):
+            start, stop = ranges[i, 0], ranges[i, 1]
+            end = (stop + STRIP - 1) // STRIP
+            limit = status[q, KTH] - strict
+            strip = next_near(data, start // STRIP, end, query, limit, scratch)
+            while strip < end:
+                lanes = lanes_up_to(scratch, limit)
+                while lanes:
+                    lane = lowest_bit(lanes)
+                    lanes &= lanes - np.uint64(1)
+                    position, distance = strip * STRIP + lane, np.int64(scratch[lane])
+                    if distance > limit or not start <= position < stop:
                         continue
-                    # k rows of one code are enough: the others come later in the order.
-                    if offered == k or distance > status[q, KTH]:
-                        break
-                    offered += 1
-                    found[size] = (q << QUERY_SHIFT) | (distance << DISTANCE_SHIFT) | row
-                    size += 1
-                    counts[q, distance] += 1
-                    if distance < status[q, KTH]:
-                        status[q, BELOW] += 1
-                        while status[q, BELOW] >= k:
-                            status[q, KTH] -= 1
-                            status[q, BELOW] -= counts[q, status[q, KTH]]
-                limit = status[q, KTH] - strict
-            strip = next_near(data, strip + 1, end, query, limit, scratch)
+                    begin = np.int64(offsets[position]) if grouped else position
+                    until = np.int64(offsets[position + 1]) if grouped else position + 1
+                    offered = 0
+                    for j in range(begin, until):
+                        row = np.int64(members[j]) if listed else base + j
+                        if masked and not allowed[row]:
+                            continue
+                        # k rows of one code are enough: the others come later in the order.
+                        if offered == k or distance > status[q, KTH]:
+                            break
+                        offered += 1
+                        found[size] = (q << QUERY_SHIFT) | (distance << DISTANCE_SHIFT) | row
+                        size += 1
+                        counts[q, distance] += 1
+                        if distance < status[q, KTH]:
+                            status[q, BELOW] += 1
+                            while status[q, BELOW] >= k:
+                                status[q, KTH] -= 1
+                                status[q, BELOW] -= counts[q, status[q, KTH]]
+                    limit = status[q, KTH] - strict
+                strip = next_near(data, strip + 1, end, query, limit, scratch)
     return found, size
 
 

@@ -37,10 +37,10 @@ def probe(
     bounds: Rows,
     rules: Rules,
     threads: int,
-) -> tuple[Found, Mask, Rows]:
-    """Find the k best within bounds, in order.
+) -> tuple[Found, Mask]:
+    """Find the k best within bounds, in order, and say which queries are answered.
 
-    It says which queries are answered, and lowers the bounds of others.
+    The bounds are lowered for those who scan for the others.
     """
     from vdsh.search.table_kernels import find_by_tables
 
@@ -48,16 +48,16 @@ def probe(
     tables, parts = cast(Tables, main.tables), (main.part(), tail.part())
     scan = shared_scan_time(main, queries, threads)
 
-    def run(first: int) -> tuple[Found, Mask, Rows]:
+    def run(first: int) -> tuple[Found, Mask]:
         some = slice(first, first + share)
-        given = queries[some], k, rules, bounds[some].copy(), scan, scratch(queries.shape[1])
-        hits, done, known = find_by_tables(tables, parts, *given)
-        return hits[done[hits >> QUERY_SHIFT]] + (first << QUERY_SHIFT), done, known
+        given = queries[some], k, rules, bounds[some], scan, scratch(queries.shape[1])
+        hits, done = find_by_tables(tables, parts, *given)
+        return hits + (first << QUERY_SHIFT) if first else hits, done
 
     share = max(WORTH_SHARING, -(-len(queries) // threads))
     answers = in_threads(run, range(0, len(queries), share), threads)
-    found, done, known = (np.concatenate(arrays) for arrays in zip(*answers, strict=True))
-    return in_order(found, k, rules) if k == ALL else found, done, known
+    found, done = (np.concatenate(arrays) for arrays in zip(*answers, strict=True))
+    return in_order(found, k, rules) if k == ALL else found, done
 
 
 def shared_scan_time(main: Partition, queries: Codes, threads: int) -> float:

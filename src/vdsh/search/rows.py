@@ -245,7 +245,7 @@ class RowIndex(NumberedRows):
         bounds = np.full(len(queries), radius + rules.in_order)
         if not self._by_tables(partitions, len(queries), k):
             return scan(partitions, queries, k, bounds, rules, self.threads)
-        hits, done, bounds = probe(partitions, queries, k, bounds, rules, self.threads)
+        hits, done = probe(partitions, queries, k, bounds, rules, self.threads)
         if done.all():
             return hits
         left = np.flatnonzero(~done)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Codes
 from vdsh.jit import kernel
-from vdsh.search.nearest_kernels import KTH, Near, finish, new_near, scan_range
-from vdsh.search.parts import STRIP, Found, Mask, Part, Rows, Rules
+from vdsh.search.nearest_kernels import KTH, Near, finish, new_near, scan_ranges
+from vdsh.search.parts import ALL, STRIP, Found, Mask, Part, Rows, Rules
 from vdsh.search.probing import STRIP_BYTE
 from vdsh.search.probing_kernels import (
     AT_HAND,
@@ -86,21 +86,23 @@ def find_by_tables(
     bounds: Rows,
     scan: float,
     scratch: NDArray[Any],
-) -> tuple[Found, Mask, Rows]:
+) -> tuple[Found, Mask]:
     """Find the k best rows of two parts, the first of which has tables, as `find_in` does.
 
-    Besides hits, it says which queries were answered, since for others a scan is faster, and within
-    which distances the k best of these lie.
+    It says which queries were answered, since for others a scan is faster, and lowers `bounds` to
+    distances within which the k best lie.
     """
     near, found, size = new_near(queries, bounds, scratch), np.empty(0, np.int64), 0
     done, n_bits = np.zeros(queries.shape[0], np.bool_), 8 * queries.shape[1]
     probe, status = new_probe(tables), near.status
-    waiting = np.empty((2, WAITING), np.int64)
+    waiting, ranges = np.empty((2, WAITING), np.int64), np.empty((WAITING, 2), np.int64)
     main, tail = parts
     for q in range(queries.shape[0]):
-        query = queries[q : q + 1]
+        query, before = queries[q : q + 1], size
         begin_probe(probe, tables, queries[q])
-        found, size = scan_range(tail, tail.start, tail.stop, q, query, k, rules, near, found, size)
+        if tail.stop:
+            ranges[0, 0], ranges[0, 1] = 0, tail.stop
+            found, size = scan_ranges(tail, ranges[:1], q, query, k, rules, near, found, size)
         limit, guess, sampled = status[q, KTH], bounds[q], bounds[q] < n_bits
         while limit > met_within(probe.radii, tables.width):
             wanted = min(limit, max(guess, met_within(probe.radii, tables.width) + 1))
@@ -115,12 +117,15 @@ def find_by_tables(
                 continue
             take_step(probe, tables)
             found, size = _follow(
-                probe, tables, waiting, main, q, query, k, limit, rules, near, found, size
+                probe, tables, waiting, ranges, main, q, query, k, limit, rules, near, found, size
             )
             end_step(probe, tables)
             limit = min(limit, status[q, KTH])
         done[q], bounds[q] = limit <= met_within(probe.radii, tables.width), limit
-    return finish(k, rules, near, found, size), done, bounds
+        if not done[q]:  # hits that were found so far are not all
+            status[q, KTH] = -1
+            size = before if k == ALL else size
+    return finish(k, rules, near, found, size), done
 
 
 @kernel()
@@ -128,6 +133,7 @@ def _follow(
     probe: Probe,
     tables: Tables,
     waiting: Waiting,
+    ranges: Rows,
     main: Part,
     q: int,
     query: Codes,
@@ -146,17 +152,19 @@ def _follow(
         n_waiting = next_buckets(probe, tables, limit, waiting)
         distance, cost = np.int64(0), 0.0
         while distance <= min(limit, status[q, KTH]):
-            following = np.int64(EVERYTHING)
+            following, n_ranges = np.int64(EVERYTHING), 0
             for i in range(n_waiting):
                 if waiting[1, i] == distance:
                     start, stop = enter_bucket(probe, tables, waiting[0, i])
                     if start < stop:
-                        found, size = scan_range(
-                            main, start, stop, q, query, k, rules, near, found, size
-                        )
+                        ranges[n_ranges, 0], ranges[n_ranges, 1] = start, stop
+                        n_ranges += 1
                         cost += VISIT + strip_cost * ((stop - start) // STRIP + 1)
                 elif waiting[1, i] > distance:
                     following = min(following, waiting[1, i])
+            if n_ranges:
+                some = ranges[:n_ranges]
+                found, size = scan_ranges(main, some, q, query, k, rules, near, found, size)
             distance = following
         probe.spent[0] += cost
     return found, size
@@ -167,15 +175,14 @@ def sample(
     part: Part, query: Codes, k: int, rules: Rules, bounds: Rows, scratch: NDArray[Any]
 ) -> tuple[Whole, Whole]:
     """Return distances within which k rows lie, surely and probably."""
-    near, found, size = new_near(query, bounds, scratch), np.empty(0, np.int64), 0
+    near, ranges = new_near(query, bounds, scratch), np.empty((RANGES, 2), np.int64)
     rules = Rules(rules.allowed, rules.keys, True)  # any of those that tie will do
     step = (part.stop // STRIP) / RANGES
     for i in range(RANGES):
         strip = int(i * step)
         end = min(strip + int(step * SAMPLED) + 1, part.stop // STRIP)
-        found, size = scan_range(
-            part, strip * STRIP, end * STRIP, 0, query, k, rules, near, found, size
-        )
+        ranges[i, 0], ranges[i, 1] = strip * STRIP, end * STRIP
+    scan_ranges(part, ranges, 0, query, k, rules, near, np.empty(0, np.int64), 0)
     kth, n_near = near.status[0, KTH], 0
     for guess in range(kth):
         n_near += near.counts[0, guess]
