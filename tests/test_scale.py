@@ -3,6 +3,7 @@
 import json
 import os
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -12,6 +13,8 @@ from vdsh.errors import InputError, MissingFileError, OutputExistsError, WriteEr
 from vdsh.scale import encode, parquet
 from vdsh.scale.encode import codes_folder, encode_files
 from vdsh.scale.parquet import open_files
+
+CODE = np.zeros((1, 2), np.uint8)
 
 
 @pytest.fixture
@@ -86,14 +89,14 @@ def test_codes_replace_only_codes(vdsh, folder, model_folder, tmp_path):
 
 def test_an_error_leaves_the_older_codes_and_no_draft(tmp_path):
     with codes_folder(str(tmp_path / "codes")) as folder:
-        folder.write(0, b"old")
+        folder.write(0, ["old"], CODE)
     with (
         pytest.raises(InputError),
         codes_folder(str(tmp_path / "codes"), force=True) as folder,
     ):
-        folder.write(0, b"new")
+        folder.write(0, ["new"], CODE)
         raise InputError("stop")
-    assert (tmp_path / "codes" / "part-000000.parquet").read_bytes() == b"old"
+    assert rows_of(tmp_path / "codes") == [("old", "0000")]
     assert os.listdir(tmp_path) == ["codes"]
 
 
@@ -102,7 +105,7 @@ def test_files_that_workers_wrote_elsewhere_are_missed(tmp_path):
         pytest.raises(WriteError, match="wrote 2 files but 1 can be seen here"),
         codes_folder(str(tmp_path / "codes")) as folder,
     ):
-        folder.write(0, b"")
+        folder.write(0, ["a"], CODE)
         folder.check(2)
     assert os.listdir(tmp_path) == []
 
@@ -113,12 +116,12 @@ def test_a_bucket_has_no_drafts_but_is_cleaned_after_an_error(tmp_path, monkeypa
     bucket = SubTreeFileSystem(str(tmp_path), LocalFileSystem())
     monkeypatch.setattr(encode, "filesystem_of", lambda place: (bucket, place))
     with codes_folder("codes") as folder:
-        folder.write(0, b"old")
+        folder.write(0, ["old"], CODE)
         assert os.listdir(tmp_path / "codes") == ["part-000000.parquet"]
     with pytest.raises(OutputExistsError, match="exists"), codes_folder("codes"):
         pass
     with pytest.raises(InputError), codes_folder("codes", force=True) as folder:
-        folder.write(1, b"new")
+        folder.write(1, ["new"], CODE)
         raise InputError("stop")
     assert os.listdir(tmp_path / "codes") == []
 
