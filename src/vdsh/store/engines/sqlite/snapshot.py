@@ -10,7 +10,7 @@ from vdsh.jit import once
 from vdsh.search import HammingIndex
 from vdsh.search.id_kinds import show
 from vdsh.store.engines.sqlite.filters import Narrowing, Numbers
-from vdsh.store.engines.sqlite.where import ALWAYS, Sql, to_sql
+from vdsh.store.engines.sqlite.where import to_sql
 from vdsh.store.engines.sqlite.words import language_of
 from vdsh.store.hits import Candidate, Choose, Found
 from vdsh.store.rows import (
@@ -21,7 +21,7 @@ from vdsh.store.rows import (
     searched_text,
     to_document,
 )
-from vdsh.store.where import Tree
+from vdsh.store.where import ALWAYS, Sql, Tree
 from vdsh.text.languages import Language, fold
 
 PER_STATEMENT = 500  # ids looked up at a time
@@ -165,7 +165,7 @@ class Snapshot:
         rows = self._some()
         if rows is not None:
             return self._look_up(columns, rows.tolist(), self._filter, by="row")
-        text, parameters = self._filter or Sql("1")
+        text, parameters = self._filter or ALWAYS
         query = f"SELECT {columns} FROM documents WHERE {text}"
         return self._connection.execute(query, parameters).fetchall()
 
@@ -193,7 +193,7 @@ class Snapshot:
         condition: Sql | None = None,
         by: str = "id",
     ) -> list[Any]:
-        text, parameters = condition or Sql("1")
+        text, parameters = condition or ALWAYS
         rows: list[Any] = []
         for first in range(0, len(keys), PER_STATEMENT):
             some = keys[first : first + PER_STATEMENT]

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from vdsh.store.where import ALWAYS as ALWAYS
-from vdsh.store.where import ORDERS, Compare, IsThere, Tree, join, kind_of, sql_of
-from vdsh.store.where import Sql as Sql
+from vdsh.store.where import ORDERS, Compare, IsThere, Sql, Tree, join, kind_of, sql_of
 
 # json_extract cuts a text off at a NUL, so documents with one are read by `json_value` instead.
 HAS_NUL = r"instr(metadata, '\u0000')"
