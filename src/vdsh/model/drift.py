@@ -16,7 +16,7 @@ from vdsh.model.profile import Looks, Profile, hash_texts, take
 MOST = 2_000  # documents that are looked at: more would tell no more
 LANDMARKS = 1_000  # training documents that the nearest is looked for among
 LEAST = 50  # documents on either side: of fewer, nothing is said
-CHANCE = 0.01  # of an alarm where nothing has moved, for all measures together
+CHANCE = 0.001  # of an alarm where nothing has moved, for all measures together
 EFFECT = 0.1  # how large a difference must be: with documents enough, the smallest is beyond chance
 NAMES = {
     "unknown": "share of unknown words",
