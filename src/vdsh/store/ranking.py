@@ -84,6 +84,12 @@ class ByExpectedDistance:
         self.expected = {c.id: mean for c, mean in zip(candidates, means, strict=True)}
         return sorted(candidates, key=lambda c: (self.expected[c.id], c.distance, c.id))[: self._k]
 
+    def choose(self, codes: Codes) -> tuple[NDArray[np.int64], list[float]]:
+        """Tell where the first k of some codes are, which come nearest first, and their means."""
+        means = expected_distances(codes, self._probabilities)
+        first = np.argsort(means, kind="stable")[: self._k]
+        return first, means[first].tolist()
+
 
 class Scored(NamedTuple):
     """What a candidate is worth, from 0 to 1, and whether it is only related to the query.

@@ -19,10 +19,10 @@ from vdsh.store.engines.sqlite.cache import IndexCache, current_state, share_cac
 from vdsh.store.engines.sqlite.database import Database, read_meta
 from vdsh.store.engines.sqlite.maintenance import Maintenance, holds_store
 from vdsh.store.engines.sqlite.models import Models
-from vdsh.store.engines.sqlite.relevant import find_candidates, fitting
+from vdsh.store.engines.sqlite.relevant import by_expected_distance, find_candidates, fitting
 from vdsh.store.engines.sqlite.snapshot import Snapshot, to_found
 from vdsh.store.hits import Choose, Found, ParsedQuery
-from vdsh.store.ranking import ByRelevance
+from vdsh.store.ranking import ByExpectedDistance, ByRelevance
 from vdsh.store.rows import COLUMNS, Rows, read_labels, searched_text
 from vdsh.store.where import Tree
 from vdsh.text.languages import Language
@@ -123,6 +123,8 @@ class Sqlite(Engine):
         with self._database.reading() as connection:
             snapshot = Snapshot(connection, where)
             with cache.showing(connection, query.fingerprint) as index:
+                if isinstance(choose, ByExpectedDistance) and not snapshot.is_filtered:
+                    return by_expected_distance(snapshot, index, query.code, n, choose)
                 pairs = snapshot.nearest(index, query.code, n)
             if pairs is None:
                 pairs = snapshot.nearest_of_all_passing(query.code, n)

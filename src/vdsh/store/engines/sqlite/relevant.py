@@ -9,7 +9,16 @@ from numpy.typing import NDArray
 from vdsh.codes import Codes
 from vdsh.search import HammingIndex
 from vdsh.store.engines.sqlite.snapshot import MANY_TRIED, Pairs, Snapshot
-from vdsh.store.ranking import ByRelevance, Pool, fits, sort_keys, which_fit, words_text
+from vdsh.store.hits import Found
+from vdsh.store.ranking import (
+    ByExpectedDistance,
+    ByRelevance,
+    Pool,
+    fits,
+    sort_keys,
+    which_fit,
+    words_text,
+)
 from vdsh.text.languages import Language
 from vdsh.words import Matches, WordIndex, WordQuery
 from vdsh.words.index import places_of
@@ -66,6 +75,21 @@ def _nearest(
     if near is None:
         near = snapshot.nearest_of_all_passing(wanted, n)
     return np.array(snapshot.rows_of(near), np.int64)
+
+
+def by_expected_distance(
+    snapshot: Snapshot, index: HammingIndex, code: Codes, n: int, ranking: ByExpectedDistance
+) -> list[Found]:
+    """Put the n nearest in order by the codes that the index has, and fetch the first of them."""
+    if not len(index):
+        return []
+    numbers = index.nearest_numbers(code, n)
+    codes, _ = index.take(numbers)
+    first, means = ranking.choose(codes)
+    found = snapshot.fetch_rows(numbers[first].tolist())
+    ranking.expected = {one.document.id: mean for one, mean in zip(found, means, strict=True)}
+    distances = np.bitwise_count(codes[first] ^ code).sum(axis=1, dtype=int).tolist()
+    return [one._replace(distance=bits) for one, bits in zip(found, distances, strict=True)]
 
 
 def fitting(snapshot: Snapshot, words: WordIndex | None, pairs: Pairs, query: WordQuery) -> Pairs:
