@@ -26,8 +26,15 @@ from uvicorn.config import STARTUP_FAILURE
 
 from vdsh.errors import FolderError, InputError, MissingFileError
 from vdsh.search.index import check_device
-from vdsh.server import connections
 from vdsh.server.bodies import Limits
+from vdsh.server.connections import (
+    BACKLOG,
+    PatientConfig,
+    PatientProtocol,
+    SharingServer,
+    inherited,
+    listen,
+)
 from vdsh.server.metrics import room_for_numbers, share_numbers
 from vdsh.server.tokens import Tokens, check_exposure
 from vdsh.store import open_store
@@ -101,14 +108,14 @@ def serve(settings: Settings, host: str, port: int, workers: int, started: Start
     Each worker is a process that opens the stores. Where this one was given sockets, as systemd
     does, they are used instead of `host` and `port`.
     """
-    given = connections.inherited()
+    given = inherited()
     check_exposure(given[0].getsockname()[0] if given else host, settings.token)
     check_device(settings.device)
     n_documents = {}
     for name, path in settings.store.items():  # here, not first in the workers
         with open_store(path, create=False) as store:
             n_documents[name] = store.count()
-    sockets = given or connections.listen(host, port, workers)
+    sockets = given or listen(host, port, workers)
     set_up_log(requests=settings.logged)
     host, port = sockets[0].getsockname()[:2]
     at = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -118,8 +125,7 @@ def serve(settings: Settings, host: str, port: int, workers: int, started: Start
     else:
         with room_for_numbers(workers):
             tick = settings.token.look_again if settings.token else None
-            work = partial(_work, settings=settings, sockets=sockets)
-            could_start = supervise(work, workers, sockets, tick)
+            could_start = supervise(_work, (settings, sockets), workers, sockets, tick)
     for one in sockets:
         one.close()
     if not could_start:
@@ -127,12 +133,13 @@ def serve(settings: Settings, host: str, port: int, workers: int, started: Start
 
 
 def supervise(
-    work: Callable[[int], None],
+    work: Callable[..., None],
+    arguments: tuple[Any, ...],
     n_workers: int,
     sockets: list[socket.socket],
     tick: Callable[[], None] | None = None,
 ) -> bool:
-    """Run `work(place)` in processes until SIGTERM or SIGINT; False if none can start.
+    """Run `work(place, *arguments)` in processes until SIGTERM or SIGINT; False if none can start.
 
     Each has a place, a number from 0 on, which its replacement takes over. The sockets are closed
     when it stops, before the workers have finished. `tick` is called now and then, so that what a
@@ -142,7 +149,7 @@ def supervise(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     could_start, replaced = True, set()
-    workers = [_start(work, place) for place in range(n_workers)]
+    workers = [_start(work, place, arguments) for place in range(n_workers)]
     born = time.monotonic()
     while could_start and not stop.is_set():
         wait([worker.sentinel for worker in workers], timeout=TICK)
@@ -156,7 +163,7 @@ def supervise(
                 break
             log.warning("Worker %s ended (%s). It is replaced.", worker.pid, worker.exitcode)
             stop.wait(max(0.0, LEAST_LIFE - (time.monotonic() - born)))
-            workers[place], born = _start(work, place), time.monotonic()
+            workers[place], born = _start(work, place, arguments), time.monotonic()
             replaced.add(place)
     for one in sockets:
         one.close()
@@ -167,9 +174,9 @@ def supervise(
     return could_start
 
 
-def _start(work: Callable[[int], None], place: int) -> BaseProcess:
+def _start(work: Callable[..., None], place: int, arguments: tuple[Any, ...]) -> BaseProcess:
     # Spawned, not forked: threads and compiled kernels do not survive a fork.
-    worker = multiprocessing.get_context("spawn").Process(target=work, args=(place,))
+    worker = multiprocessing.get_context("spawn").Process(target=work, args=(place, *arguments))
     worker.start()
     return worker
 
@@ -193,12 +200,12 @@ def run_worker(settings: Settings, sockets: list[socket.socket]) -> bool:
     set_up_log(requests=settings.logged)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     limits, (cert, key) = settings.limits, settings.tls or (None, None)
-    config = connections.PatientConfig(
+    config = PatientConfig(
         partial(_make_app, settings),
         factory=True,
-        http=connections.PatientProtocol,
+        http=PatientProtocol,
         ws="none",
-        backlog=connections.BACKLOG,
+        backlog=BACKLOG,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -209,7 +216,7 @@ def run_worker(settings: Settings, sockets: list[socket.socket]) -> bool:
     config.client_seconds = limits.client_seconds
     # uvicorn raises the signal that stopped it again when all is done; that is no error.
     try:
-        connections.SharingServer(config).run(sockets)
+        SharingServer(config).run(sockets)
     except KeyboardInterrupt:
         return True
     except SystemExit as exit:
