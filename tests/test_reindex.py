@@ -353,6 +353,8 @@ def test_a_running_service_follows(folder, newer):
         with open_store(folder) as store:
             store.reindex(newer)
         after = client.post("/v1/search", json={"text": "orbit moon", "highlight": True}).json()
+        explained = client.post("/v1/explain", json={"text": "orbit moon"}).json()
+        assert explained["code"] == after["code"], "also by the handle that has not searched since"
         assert (len(before["code"]), len(after["code"])) == (4, 8)
         again = client.post("/v1/search", json={"text": "orbit moon", "highlight": True}).json()
         assert again["code"] == to_hex(newer.encode(["orbit moon"]))[0]

@@ -6,6 +6,7 @@ import logging
 import re
 import sqlite3
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from urllib.parse import quote
 
 import numpy as np
@@ -21,11 +22,14 @@ from vdsh import Document, TextHasher, open_store
 from vdsh.codes import to_hex, unpack
 from vdsh.errors import VdshError
 from vdsh.server.app import create_app
-from vdsh.server.bodies import Limits
+from vdsh.server.asked import read_query
+from vdsh.server.bodies import Limits, SearchBody, SearchManyBody
 from vdsh.server.pool import StorePool
+from vdsh.server.routes import search, search_many
 from vdsh.server.run import JsonLines
-from vdsh.server.service import EXAMPLES
+from vdsh.server.service import EXAMPLES, make_services, opened
 from vdsh.server.tokens import Token, read_tokens
+from vdsh.store.queries import encode_words, read_words
 
 TOKEN = "correct-horse-battery-staple"
 CODE = np.array([[7, 200]], np.uint8)
@@ -303,9 +307,11 @@ def test_texts_that_wait_together_get_the_codes_they_get_alone(store, fitted):
 
     async def ask_all():
         ranks = ["relevance", "distance"]
-        alone = [pool.read(text, rank=ranks[len(text) % 2]) for text in texts]
-        found = [query for (query,) in await asyncio.gather(*alone)]
-        together = await pool.read(*texts, rank="distance")
+        bodies = [SearchBody(text=text, rank=ranks[len(text) % 2]) for text in texts]
+        alone = [pool.call(partial(read_query, query=body, rank=body.rank)) for body in bodies]
+        found = await asyncio.gather(*alone)
+        words = [read_words(text, "distance") for text in texts]
+        together = await pool.call(lambda opened: encode_words(opened.model, words))
         pairs = zip(found, together, strict=True)
         assert all((a.code == b.code).all() for a, b in pairs)
         return found
@@ -322,18 +328,19 @@ def test_texts_that_wait_together_get_the_codes_they_get_alone(store, fitted):
 
 
 def test_one_text_does_not_wait_for_all_of_many(store):
-    pool = StorePool(store)
+    services = make_services({"store": store})
+    service = services["store"]
 
     async def ask_both():
-        many = asyncio.create_task(pool.read(*["moon orbit"] * 1000, rank="relevance"))
+        body = SearchManyBody(texts=["moon orbit"] * 1000, k=1)
+        many = asyncio.create_task(search_many(body, service))
         await asyncio.sleep(0)
-        await pool.read("goal", rank="relevance")
+        await search(SearchBody(text="goal"), service)
         assert not many.done()
-        assert len(await many) == 1000
+        assert len(json.loads((await many).body)["answers"]) == 1000
 
-    pool.open()
-    asyncio.run(ask_both())
-    pool.close()
+    with opened(services):
+        asyncio.run(ask_both())
 
 
 def test_explain_a_text_two_texts_and_a_bit(api):

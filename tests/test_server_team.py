@@ -174,7 +174,7 @@ def test_the_process_that_watches_workers_looks_at_the_file_too():
 
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        assert supervise(time.sleep, (), 1, [], tick)
+        assert supervise(time.sleep, 1, [], tick)
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from typing import Any
 from warnings import catch_warnings, simplefilter
@@ -23,7 +23,7 @@ from vdsh.documents import Document, DocumentReader
 from vdsh.errors import InputError, VdshError, WriteError
 from vdsh.model.model import EmptyDocumentWarning
 from vdsh.server.bodies import Limits, NewDocument
-from vdsh.server.json_routes import complaint, find_status, with_new_model, without_paths
+from vdsh.server.json_routes import FAILURES, complaint, find_status, without_paths
 from vdsh.server.service import Service
 from vdsh.store import Store
 
@@ -51,14 +51,12 @@ class BulkAnswer(Response):
         super().__init__()
         self.service = service
         self.n_lines = self.n_written = 0
-        self.started = False
+        self.started, self.more = False, True  # the answer; and whether more of the body comes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Write what comes, and say so."""
-        limits = self.service.limits
-        incoming = _Incoming(scope, receive, limits.client_seconds)
         try:
-            async for lines in _batches(incoming, limits.body):
+            async for lines in _batches(self._chunks(scope, receive), self.service.limits.body):
                 self.n_written += await self._write(lines)
                 await self._say(send)
         except VdshError as error:
@@ -66,12 +64,29 @@ class BulkAnswer(Response):
             if not self.started:
                 raise  # there is still a status to give
             sentence = without_paths(str(error), [self.service.pool.path])
-            await self._say(send, error=sentence, code=find_status(error)[1])
-            if incoming.more:
+            await self._say(send, error=sentence, code=FAILURES[find_status(error)][0])
+            if self.more:
                 await linger(receive)
         else:
             await self._say(send, done=True)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _chunks(self, scope: Scope, receive: Receive) -> AsyncIterator[bytes]:
+        """Give the body as it comes; raise where it will never be whole."""
+        seconds = self.service.limits.client_seconds
+        while self.more:
+            try:
+                async with asyncio.timeout(seconds):
+                    message = await receive()
+            except TimeoutError:
+                self.more = False
+                raise InputError(f"Nothing came for {seconds:g} s. {AGAIN}") from None
+            self.more = message.get("more_body", False)
+            if message["type"] == "http.disconnect" or scope.get("cut"):
+                raise InputError(f"The stream was cut before its end. {AGAIN}")
+            yield message.get("body", b"")
+            if self.more and scope.get("stopping"):
+                raise WriteError(f"The service stops. {AGAIN}")
 
     async def _say(self, send: Send, **fields: Any) -> None:
         """Send a line of the answer, the first behind its head."""
@@ -95,7 +110,7 @@ class BulkAnswer(Response):
 
         try:
             async with self.service.pool.bulk, asyncio.timeout(limits.seconds):
-                return await with_new_model(lambda: self.service.pool.call(work))
+                return await self.service.pool.call(work)
         except TimeoutError:
             raise WriteError(f"Writing took more than {limits.seconds:g} s.") from None
 
@@ -131,30 +146,6 @@ def _document(line: bytes, number: int, limits: Limits, vectors: list[Any] | Non
     return read
 
 
-@dataclass
-class _Incoming:
-    """The body of a request as it comes."""
-
-    scope: Scope
-    receive: Receive
-    seconds: float
-    more: bool = True
-
-    async def read(self) -> bytes:
-        """Return what came next; raise where the body will never be whole."""
-        try:
-            async with asyncio.timeout(self.seconds):
-                message = await self.receive()
-        except TimeoutError:
-            self.more = False
-            raise InputError(f"Nothing came for {self.seconds:g} s. {AGAIN}") from None
-        self.more = message.get("more_body", False)
-        if message["type"] == "http.disconnect" or self.scope.get("cut"):
-            raise InputError(f"The stream was cut before its end. {AGAIN}")
-        chunk: bytes = message.get("body", b"")
-        return chunk
-
-
 async def linger(receive: Receive, most: float = inf) -> None:
     """Read on for a while: a client that still sends would not see the answer."""
     n_bytes, more = 0, True
@@ -166,23 +157,22 @@ async def linger(receive: Receive, most: float = inf) -> None:
                 more = message.get("more_body", False)
 
 
-async def _batches(incoming: _Incoming, most: int) -> AsyncIterator[list[bytes]]:
+async def _batches(chunks: AsyncIterator[bytes], most: int) -> AsyncIterator[list[bytes]]:
     """Cut what arrives into lines of at most so many bytes, and give some at a time."""
-    lines: list[bytes] = []
-    rest, size = bytearray(), 0
-    while incoming.more:
-        chunk = await incoming.read()
+    lines, rest, size = list[bytes](), bytearray(), 0
+    async for chunk in chunks:
         rest += chunk
         size += len(chunk)
-        if b"\n" in chunk or not incoming.more:
+        if b"\n" in chunk:
             *new, last = bytes(rest).split(b"\n")
-            lines += new if incoming.more or not last else [*new, last]
-            rest = bytearray(last)
+            lines, rest = lines + new, bytearray(last)
         if len(rest) > most:
             raise InputError(f"A line must be at most {most:,} bytes.")
-        while len(lines) >= BATCH or (lines and (size > BYTES or not incoming.more)):
+        while len(lines) >= BATCH or (lines and size > BYTES):
             some, lines = lines[:BATCH], lines[BATCH:]
             size = len(rest) + sum(map(len, lines))
             yield some
-        if incoming.more and incoming.scope.get("stopping"):
-            raise WriteError(f"The service stops. {AGAIN}")
+    if rest:  # the last line need not end
+        lines.append(bytes(rest))
+    if lines:
+        yield lines

@@ -209,32 +209,23 @@ def listen(host: str, port: int, n_sockets: int) -> list[socket.socket]:
     """Open sockets at one port, or say why that fails."""
     if n_sockets > 1 and sys.platform != "linux":  # others do not share a port evenly
         raise InputError(f"Several workers need Linux. Got {n_sockets}: use --workers 1.")
-    sockets: list[socket.socket] = []
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        for number in range(n_sockets):
-            one = socket.socket(family)
-            sockets.append(one)
-            if os.name == "posix":  # on Windows it would take the port of another service
-                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            if number == 0:  # alone: the port must not be shared with another service
-                one.bind((host, port))
-            if n_sockets > 1:
-                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            if number > 0:
-                one.bind((host, sockets[0].getsockname()[1]))
-        for one in sockets:
-            one.listen(BACKLOG)
-            one.set_inheritable(True)
+        how: Any = {"family": family, "backlog": BACKLOG}
+        # Alone: the port must not be shared with another service.
+        sockets = [socket.create_server((host, port), **how)]
+        if n_sockets > 1:
+            sockets[0].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            at = (host, sockets[0].getsockname()[1])
+            for _ in range(1, n_sockets):
+                sockets.append(socket.create_server(at, reuse_port=True, **how))
     except OSError as error:
-        for one in sockets:
-            one.close()
+        why = (error.strerror or "").partition(" (while")[0]  # it names the address again
         raise InputError(
-            f"Cannot listen at {host}, port {port}: {error.strerror}. Choose another with --port "
-            "or --host."
+            f"Cannot listen at {host}, port {port}: {why}. Choose another with --port or --host."
         ) from error
+    for one in sockets:
+        one.set_inheritable(True)
     return sockets
 
 

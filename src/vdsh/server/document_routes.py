@@ -10,10 +10,10 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from vdsh.codes import to_hex
 from vdsh.errors import InputError
 from vdsh.server.answers import ASKED, INVALID, NOT_THERE, READ_ONLY, StoredDocument, answer
-from vdsh.server.asked import find_document
+from vdsh.server.asked import find_document, no_document
 from vdsh.server.bodies import DocumentsBody
 from vdsh.server.bulk import BulkAnswer, is_stream, write
-from vdsh.server.json_routes import Json, JsonRoute, NoDocument
+from vdsh.server.json_routes import Json, JsonRoute
 from vdsh.server.service import ServiceDep, service_of
 from vdsh.store import Store
 
@@ -99,7 +99,7 @@ async def delete(id: Id, service: ServiceDep) -> Json:
     """Delete a document."""
     service.check_writable()
     if not await service.pool.call(lambda store: store.delete([id])):
-        raise NoDocument(id)
+        raise no_document(id)
     return Json({"deleted": True})
 
 

@@ -2,8 +2,9 @@
 
 import gzip
 import logging
+from collections.abc import Callable
 from pathlib import Path as File
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import orjson
 from fastapi import APIRouter, Path, Request, Response
@@ -17,11 +18,12 @@ from vdsh.server import answers
 from vdsh.server.answers import ASKED, NOT_THERE, answer
 from vdsh.server.asked import text_of
 from vdsh.server.bodies import ExplainBody
-from vdsh.server.json_routes import Json, JsonRoute, NotFound
+from vdsh.server.json_routes import Json, JsonRoute, Refused
 from vdsh.server.pool import StorePool
 from vdsh.server.service import ServiceDep
 from vdsh.store import Store
 
+T = TypeVar("T")
 log = logging.getLogger("vdsh.server")
 
 router = APIRouter(prefix="/v1/explain", route_class=JsonRoute, tags=["explain"])
@@ -47,11 +49,10 @@ async def explain(body: ExplainBody, service: ServiceDep) -> Json:
     """Say which words of a text set which bits; with another text, where the two agree."""
 
     def work(store: Store) -> Any:
-        hasher = service.pool.model
-        text = text_of(store, body.text, body.id)
+        model, text = service.pool.model, text_of(store, body.text, body.id)
         if body.other is None and body.other_id is None:
-            return as_fields(explain_text(hasher, text))
-        return as_fields(explain_pair(hasher, text, text_of(store, body.other, body.other_id)))
+            return as_fields(explain_text(model, text))
+        return as_fields(explain_pair(model, text, text_of(store, body.other, body.other_id)))
 
     return Json(await service.pool.call(work))
 
@@ -67,7 +68,9 @@ async def bit(bit: Annotated[int, Path(ge=0)], service: ServiceDep) -> Json:
     """Say which words push a bit to 1 and to 0, and how healthy it is."""
     all_bits = await service.pool.call(lambda _: _bits(service.pool))
     if bit >= len(all_bits):
-        raise NotFound(f"There is no bit {bit}. They are counted from 0 to {len(all_bits) - 1}.")
+        raise Refused(
+            404, f"There is no bit {bit}. They are counted from 0 to {len(all_bits) - 1}."
+        )
     return Json(all_bits[bit])
 
 
@@ -80,30 +83,31 @@ def _bits(pool: StorePool) -> list[Any]:
 async def whole_map(request: Request, service: ServiceDep) -> Response:
     """Give the map of `vdsh research map`: where documents lie, their labels and titles."""
     packed = "gzip" in request.headers.get("accept-encoding", "")
-    content = await service.pool.call(lambda _: _answer(service.pool, packed=packed))
+
+    def work(_: Store) -> bytes:
+        content = _read_map(service.pool, service.pool.model, "packed map", _packed)
+        return content if packed else gzip.decompress(content)
+
+    content = await service.pool.call(work)
     headers = {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if packed else {})
     return Response(content, media_type="application/json", headers=headers)
 
 
-def find_place(pool: StorePool, text: str, id: str | None = None) -> tuple[float, float]:
+def find_place(pool: StorePool, model: Model, text: str, id: str | None) -> tuple[float, float]:
     """Return where a text belongs on the map, or where the document of that id is."""
-    found = _read_map(pool)
+    found = _read_map(pool, model, "map", lambda whole: whole)
     point = None if id is None else found.point(id)
-    return point or found.place(pool.model.topic.scores([text])[0])
+    return point or found.place(model.topic.scores([text])[0])
 
 
-def _version(pool: StorePool) -> tuple[File, int, Model]:
-    """Name the map as it is on disk now: a new one is read without starting again."""
+def _read_map(pool: StorePool, model: Model, what: str, make: Callable[[CorpusMap], T]) -> T:
+    """Make something of the map as it is on disk now: a new one is read without starting again."""
     path = File(pool.path, corpus_map.FILE)
     try:
-        return path, path.stat().st_mtime_ns, pool.model
+        version = (path.stat().st_mtime_ns, model.fingerprint)
     except OSError:
-        raise NotFound("This store has no map. Make one: vdsh research map STORE") from None
-
-
-def _read_map(pool: StorePool) -> CorpusMap:
-    version = _version(pool)
-    return pool.memo("map", version, lambda: _load(version[0], version[2]))
+        raise Refused(404, "This store has no map. Make one: vdsh research map STORE") from None
+    return pool.memo(what, version, lambda: make(_load(path, model)))
 
 
 def _load(path: File, model: Model) -> CorpusMap:
@@ -111,19 +115,14 @@ def _load(path: File, model: Model) -> CorpusMap:
         found = corpus_map.load(path)
     except (FolderError, MissingFileError) as error:
         log.error("A map cannot be used: %s", error)
-        raise NotFound("The map is damaged. Make it again: vdsh research map STORE") from error
+        raise Refused(404, "The map is damaged. Make it again: vdsh research map STORE") from error
     n_bits = model.topic.n_bits
     if found.facts["fingerprint"] != model.fingerprint or found.scores.shape[1] != n_bits:
-        raise NotFound("The map is of another model. Make it again: vdsh research map STORE")
+        raise Refused(404, "The map is of another model. Make it again: vdsh research map STORE")
     return found
 
 
-def _answer(pool: StorePool, *, packed: bool) -> bytes:
-    written = pool.memo("packed map", _version(pool), lambda: _written(_read_map(pool)))
-    return written if packed else gzip.decompress(written)
-
-
-def _written(found: CorpusMap) -> bytes:
+def _packed(found: CorpusMap) -> bytes:
     x, y = found.points.round(4).T.tolist()
     fields = {"ids": found.ids, "x": x, "y": y, "label": found.label.tolist()}
     fields |= {"labels": found.labels, "titles": found.titles, "fields": found.fields}

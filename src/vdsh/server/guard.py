@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vdsh.server.bodies import Limits
 from vdsh.server.bulk import is_stream, linger
-from vdsh.server.json_routes import failure
+from vdsh.server.json_routes import Refused, failure
 from vdsh.server.metrics import Metrics
 from vdsh.server.service import take_name
 from vdsh.server.tokens import Tokens, is_loopback, is_open, without_port
@@ -33,13 +33,6 @@ CLOSE = {"Connection": "close"}
 
 log = logging.getLogger("vdsh.server")
 requests = logging.getLogger("vdsh.access")
-
-
-class _Refused(Exception):
-    """A request that gets no further; takes what `failure` takes."""
-
-    def __init__(self, *said: Any, **options: Any) -> None:
-        self.answer = failure(*said, **options)
 
 
 @dataclass(eq=False)
@@ -83,12 +76,11 @@ class Guard:
             self._check(scope, headers)
             if not streams:
                 receive = _replay(await self._read(scope, headers, receive), receive)
-            said = take_name(scope, self.names)
-            if said is None:
-                async with asyncio.timeout(None if streams else seconds):
-                    await self.app(scope, receive, answer)
-                return
-        except _Refused as refused:
+            take_name(scope, self.names)
+            async with asyncio.timeout(None if streams else seconds):
+                await self.app(scope, receive, answer)
+            return
+        except Refused as refused:
             said = refused.answer
         except TimeoutError:
             said = failure(504, f"It took more than {seconds:g} s. Ask for less, or later.")
@@ -103,7 +95,7 @@ class Guard:
     def _check(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
         host = headers.get(b"host", b"").decode("latin-1")
         if self.tokens is None and not is_loopback(without_port(host)):
-            raise _Refused(
+            raise Refused(
                 400, "The Host header is not a name of this machine. Ask at http://127.0.0.1."
             )
         if self.tokens and not is_open(scope["path"]):
@@ -112,18 +104,19 @@ class Guard:
                 sentence = "The token is missing or wrong. Send it as: Authorization: Bearer TOKEN"
                 if token:
                     sentence = f"The token '{token.name}' has expired. Ask for a new one."
-                raise _Refused(401, sentence, {"WWW-Authenticate": "Bearer"})
+                raise Refused(401, sentence, {"WWW-Authenticate": "Bearer"})
         if self.n_running > self.limits.waiting:
             sentence = "The service is too busy. Try again soon."
-            raise _Refused(503, sentence, {"Retry-After": "1"}, code="busy")
-        if _brings_body(scope) and not is_stream(scope):
-            kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-            if kind != b"application/json":
-                raise _Refused(415, "Send JSON, with the header Content-Type: application/json.")
+            raise Refused(503, sentence, {"Retry-After": "1"}, code="busy")
 
     async def _read(self, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
         """Read the body; where nobody has shown a token it is thrown away, and costs no memory."""
-        if not _brings_body(scope) or is_open(scope["path"]):
+        if scope["method"] not in ("POST", "PUT", "PATCH"):
+            return b""
+        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if kind != b"application/json":
+            raise Refused(415, "Send JSON, with the header Content-Type: application/json.")
+        if is_open(scope["path"]):
             return b""
         most, body = self.limits.body, bytearray()
         declared = headers.get(b"content-length", b"")
@@ -138,13 +131,13 @@ class Guard:
                     too_large = len(body) > most
         except TimeoutError:
             sentence = f"The body did not arrive within {self.limits.client_seconds:g} s."
-            raise _Refused(408, sentence, CLOSE) from None
+            raise Refused(408, sentence, CLOSE) from None
         if too_large:
             await linger(receive, 4 * most)
             sentence = f"The body must be at most {most:,} bytes. Send fewer or shorter texts."
-            raise _Refused(413, sentence, CLOSE)
+            raise Refused(413, sentence, CLOSE)
         if scope.get("cut"):
-            raise _Refused(400, "The request ended before its body did.", CLOSE)
+            raise Refused(400, "The request ended before its body did.", CLOSE)
         return bytes(body)
 
     def _note(self, scope: Scope, answer: "_Sender") -> None:
@@ -164,10 +157,6 @@ class Guard:
         if (token := scope.get("token")) and token.name:
             fields["token"] = token.name
         requests.info("request", fields)
-
-
-def _brings_body(scope: Scope) -> bool:
-    return scope["method"] in ("POST", "PUT", "PATCH")
 
 
 class _Sender:

@@ -5,11 +5,10 @@ import gc
 import json
 import logging
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from reprlib import repr as short
-from typing import Any, TypeVar
+from typing import Any
 
 import orjson
 from fastapi import Request, Response
@@ -20,7 +19,6 @@ from starlette.exceptions import HTTPException
 
 from vdsh.errors import EngineError, FolderError, InputError, VdshError, WriteError
 from vdsh.server.bodies import Limits
-from vdsh.store.engine import ModelChangedError
 
 # What programs compare, and what the description says; the sentence of an answer may change.
 FAILURES = {
@@ -38,29 +36,10 @@ FAILURES = {
     503: ("unavailable", "Too busy, or the store cannot be used now"),
     504: ("timeout", "It took too long"),
 }
-T = TypeVar("T")
 LARGE = 2**16  # bytes of a body that is read in a thread
-HANDLES = 16  # of a pool, at most
 
 log = logging.getLogger("vdsh.server")
 _reader = ThreadPoolExecutor(1, thread_name_prefix="vdsh-reader")
-
-
-class NotFound(VdshError, LookupError):
-    """There is no such document, bit or map."""
-
-
-class NoDocument(NotFound):
-    """There is no document of that id."""
-
-    code = "no_document"
-
-    def __init__(self, id: str | None) -> None:
-        super().__init__(f"There is no document '{id}'.")
-
-
-class Forbidden(VdshError, PermissionError):
-    """The service does not change documents."""
 
 
 class Json(Response):
@@ -97,17 +76,9 @@ class JsonRoute(APIRoute):
                     loop = asyncio.get_running_loop()
                     checked = await loop.run_in_executor(_reader, _read_large, *given)
                 request._json = checked  # FastAPI takes an object of the right class as it is
-            return await with_new_model(lambda: handle(request))
+            return await handle(request)
 
         return answer
-
-
-async def with_new_model(work: Callable[[], Awaitable[T]]) -> T:
-    """Do something again where the store got another model meanwhile."""
-    for _ in range(HANDLES):  # each of which may meet it
-        with suppress(ModelChangedError):
-            return await work()
-    return await work()
 
 
 def read_body(content: bytes, model: type[BaseModel], limits: Limits) -> BaseModel:
@@ -135,6 +106,14 @@ def failure(
     return Json({"error": sentence, "code": code or FAILURES[status][0]}, status, headers)
 
 
+class Refused(VdshError):
+    """A request that gets no further; takes what `failure` takes."""
+
+    def __init__(self, status: int, sentence: str, *more: Any, **options: Any) -> None:
+        super().__init__(sentence)
+        self.answer = failure(status, sentence, *more, **options)
+
+
 def complaint(error: ValidationError | RequestValidationError) -> str:
     """Say in a sentence what pydantic found wrong first."""
     first: Any = error.errors()[0]
@@ -151,7 +130,7 @@ def complaint(error: ValidationError | RequestValidationError) -> str:
 
 
 BROKEN = (FolderError, EngineError)  # a database that is damaged or away
-_STATUS = ((NotFound, 404), (Forbidden, 403), (InputError, 422), (WriteError, 503), (BROKEN, 503))
+_STATUS = ((InputError, 422), (WriteError, 503), (BROKEN, 503))
 
 
 def without_paths(sentence: str, paths: Iterable[str]) -> str:
@@ -160,20 +139,23 @@ def without_paths(sentence: str, paths: Iterable[str]) -> str:
     return re.sub(f"'(?:{some})[^']*'", "the store", sentence) if some else sentence
 
 
-def find_status(error: VdshError) -> tuple[int, str]:
-    """Return the status and the code of an error."""
-    status = next((status for kinds, status in _STATUS if isinstance(error, kinds)), 500)
-    return status, getattr(error, "code", FAILURES[status][0])
+def find_status(error: VdshError) -> int:
+    """Return the status that an error is answered with."""
+    if isinstance(error, Refused):
+        return error.answer.status_code
+    return next((status for kinds, status in _STATUS if isinstance(error, kinds)), 500)
 
 
 async def _ours(request: Request, error: Any) -> Response:
-    status, code = find_status(error)
+    status = find_status(error)
+    if isinstance(error, Refused):
+        return error.answer
     if status == 500:
         raise error  # as any bug: `guard` answers
     if isinstance(error, BROKEN):
         log.error("A store could not be asked.", exc_info=error)
     paths = [service.pool.path for service in request.app.state.services.values()]
-    return failure(status, without_paths(str(error), paths), code=code)
+    return failure(status, without_paths(str(error), paths))
 
 
 async def _invalid(_: Request, error: Any) -> Response:

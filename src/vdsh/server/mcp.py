@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, starmap
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -21,7 +21,7 @@ from vdsh.errors import InputError, VdshError
 from vdsh.server.asked import find_document, read_query
 from vdsh.server.bodies import Body, DocumentsBody, Id, Query, Text, Where, name_limits
 from vdsh.server.bulk import write
-from vdsh.server.json_routes import complaint, failure, find_status, with_new_model, without_paths
+from vdsh.server.json_routes import Refused, complaint, find_status, without_paths
 from vdsh.server.service import Service, opened
 from vdsh.store import Hit, Hits, Store
 from vdsh.store.searching import distinct
@@ -135,13 +135,12 @@ def _chosen(body: _Asking, services: Services, *, writes: bool = False) -> Servi
 
 
 async def _find(query: Query, body: _Finding, services: Services) -> Answer:
-    pool = _chosen(body, services).pool
-    asked = await read_query(query, None, pool)
-
     def work(store: Store) -> Answer:
+        read = read_query(store, query)
+
         def others(n: int) -> Hits:
-            hits = store.search(asked.query, n + 1, where=body.where, rank=asked.rank)
-            hits[:] = [hit for hit in hits if hit.id != asked.id][:n]
+            hits = store.search(read, n + 1, where=body.where)
+            hits[:] = [hit for hit in hits if hit.id != query.id][:n]
             return hits
 
         hits, lines, found = distinct(others, body.k), list[str](), list[dict[str, Any]]()
@@ -156,7 +155,7 @@ async def _find(query: Query, body: _Finding, services: Services) -> Answer:
         note = hits.warning or ("" if hits else "Nothing was found.")
         return "\n".join([*lines, note]), {"hits": found} | ({"note": note} if note else {})
 
-    return await pool.call(work)
+    return await _chosen(body, services).pool.call(work)
 
 
 def _about(hit: Hit) -> dict[str, Any]:
@@ -184,7 +183,18 @@ def make_server(services: Services) -> Any:
         return {name: service.as_seen_by(token) for name, service in services.items()}
 
     async def list_tools(context: Any, _: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=_list_tools(seen_by(context)))
+        writable = any(service.writable for service in seen_by(context).values())
+        shown = {name: run for name, run in TOOLS.items() if writable or name not in WRITING}
+        return types.ListToolsResult(tools=list(starmap(describe, shown.items())))
+
+    def describe(name: str, run: Any) -> types.Tool:
+        limits = next(iter(services.values())).limits
+        return types.Tool(
+            name=name,
+            description=run.__doc__,
+            input_schema=name_limits(run.__annotations__["body"].model_json_schema(), limits),
+            annotations=types.ToolAnnotations(read_only_hint=name not in WRITING),
+        )
 
     async def call_tool(context: Any, asked: Any) -> types.CallToolResult:
         if asked.name not in TOOLS:
@@ -199,34 +209,17 @@ def make_server(services: Services) -> Any:
     return Server("vdsh", version=__version__, instructions=INSTRUCTIONS, **handlers)
 
 
-def _list_tools(services: Services) -> list[Any]:
-    from mcp import types
-
-    writable = any(service.writable for service in services.values())
-    limits = next(iter(services.values())).limits
-    return [
-        types.Tool(
-            name=name,
-            description=run.__doc__,
-            input_schema=name_limits(run.__annotations__["body"].model_json_schema(), limits),
-            annotations=types.ToolAnnotations(read_only_hint=name not in WRITING),
-        )
-        for name, run in TOOLS.items()
-        if writable or name not in WRITING
-    ]
-
-
 async def _call(name: str, arguments: dict[str, Any], services: Services) -> Answer:
     """Run a tool; what goes wrong is a sentence, without fields."""
     limits, run = next(iter(services.values())).limits, TOOLS[name]
     try:
         body = run.__annotations__["body"].model_validate(arguments, context=limits)
         async with asyncio.timeout(limits.seconds):
-            return await with_new_model(lambda: run(body, services))
+            return await run(body, services)
     except ValidationError as error:
         return complaint(error).replace("See /docs for", "The tool's schema has"), None
     except VdshError as error:
-        if find_status(error)[0] >= 500:
+        if find_status(error) >= 500:
             log.error("A store could not be asked.", exc_info=error)
         return without_paths(str(error), [one.pool.path for one in services.values()]), None
     except TimeoutError:
@@ -262,8 +255,7 @@ class McpEndpoint:
         origin = headers.get(b"origin")
         if origin and urlsplit(origin).netloc != headers.get(b"host"):
             sentence = "The Origin header is another site's. Ask from a program, or this service."
-            await failure(403, sentence)(scope, receive, send)
-            return
+            raise Refused(403, sentence)
         if self._server is None:  # in a thread: others are answered meanwhile
             self._server = await asyncio.to_thread(make_server, self.services)
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager

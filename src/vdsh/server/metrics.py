@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, values
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -51,22 +52,14 @@ class Metrics:
     """What one application counts."""
 
     def __init__(self) -> None:
-        own = self._registry = CollectorRegistry()
-        of_requests = ["method", "path", "status"]
-        self._requests = Counter(
-            "vdsh_requests", "Requests by path and status.", of_requests, registry=own
-        )
-        self._seconds = Histogram(
-            "vdsh_request_seconds",
-            "Time to answer, by path.",
-            ["path"],
-            buckets=BUCKETS,
-            registry=own,
-        )
-        about = "Requests that are being answered."
-        self.running = Gauge(
-            "vdsh_running_requests", about, multiprocess_mode="livesum", registry=own
-        )
+        self._registry = CollectorRegistry()
+        own: Any = {"registry": self._registry}
+        labels = ["method", "path", "status"]
+        self._requests = Counter("vdsh_requests", "Requests by path and status.", labels, **own)
+        about, timed = "Time to answer, by path.", own | {"buckets": BUCKETS}
+        self._seconds = Histogram("vdsh_request_seconds", about, ["path"], **timed)
+        about, added = "Requests that are being answered.", own | {"multiprocess_mode": "livesum"}
+        self.running = Gauge("vdsh_running_requests", about, **added)
         self.running.set(0)  # a worker goes on with the numbers of the one it replaces
 
     def note(self, scope: Scope, method: str, status: int, seconds: float) -> None:

@@ -3,9 +3,9 @@
 import asyncio
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -20,17 +20,15 @@ from vdsh.model import Model
 from vdsh.server.json_routes import without_paths
 from vdsh.store import Store, open_store
 from vdsh.store.engine import ModelChangedError
-from vdsh.store.hits import ParsedQuery
-from vdsh.store.queries import encode_words, read_words
 
 T = TypeVar("T")
 
 HANDLES = 2  # a slow filter must not keep quick searches waiting
 WAIT = 10.0  # seconds for another writer
-TOGETHER = 16  # texts that are encoded at a time; then others come in between
 SLOW = 5.0  # seconds that a question may wait before the service is not ready
 AGAIN = 0.05  # seconds after which a question that goes on is interrupted once more
 LAST = 2.0  # seconds for questions to end when the service does
+TRIES = 16  # where the store gets another model meanwhile
 
 
 class StorePool:
@@ -40,9 +38,7 @@ class StorePool:
     store that is open already is used as it is, and left open.
     """
 
-    # The handles share it, as they share the index. Where the store was encoded anew with another
-    # one, it is that one from the next search on.
-    model: Model
+    model: Model  # the newest that a handle has met
     path: str = ""  # the store's folder
 
     def __init__(
@@ -54,11 +50,8 @@ class StorePool:
         # The threads of an open store take turns: a second handle would wait for the first.
         self._n_handles = 1 if isinstance(source, Store) else handles
         self._handles: list[Store] = []
-        self._models: dict[Store, Model] = {}
         self._free: SimpleQueue[Store] = SimpleQueue()
         self._threads = ThreadPoolExecutor(self._n_handles, thread_name_prefix="vdsh-server")
-        # Of its own: a text would wait twice in the queue behind slow searches.
-        self._encoder = ThreadPoolExecutor(1, thread_name_prefix="vdsh-encoder")
         self._lock = Lock()
         self._questions: set[_Question] = set()
         self._damaged = False
@@ -81,8 +74,6 @@ class StorePool:
                 await self.call(len)
         except TimeoutError:
             return f"The store is busy: it did not answer within {SLOW:g} s."
-        except ModelChangedError:  # it answers, with a new model
-            return None
         except VdshError as error:
             return without_paths(str(error), [self.path])
         return None
@@ -102,31 +93,37 @@ class StorePool:
     def open(self) -> None:
         """Open the store, load its model and search once; a second call does nothing."""
         with self._lock:
-            if not self._handles:
-                self._handles = self._open()
+            if self._handles:
+                return
+            load_kernels()
+            source: Any = self._source
+            how: Any = {"create": False, "wait": WAIT, "device": self._device}
+            handles: list[Store] = [source] if isinstance(source, Store) else []
+            with ExitStack() as opened:  # closed again where one of them, or the model, is missing
+                for _ in range(self._n_handles - len(handles)):
+                    model = handles[0].model if handles else None
+                    handles.append(opened.enter_context(open_store(source, model, **how)))
+                for handle in handles:
+                    handle.search("anything", k=1)  # nobody who asks waits for codes to be read
+                opened.pop_all()
+            for handle in handles:
+                self._free.put(handle)
+            self._handles, self.model, self.path = handles, handles[0].model, handles[0].path
 
     def close(self) -> None:
         """Interrupt what still runs and give the store back, unless a thread hangs in it."""
-        for threads in (self._threads, self._encoder):
-            threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
         self._give_up(self._questions, time.monotonic() + LAST)
         if not isinstance(self._source, Store) and not self._questions:
             for handle in self._handles:
                 handle.close()
         self._handles = []
 
-    async def read(self, *texts: str, rank: str) -> list[ParsedQuery]:
-        """Return the words and the codes of texts."""
-        if not self._handles:
-            await self.call(lambda _: None)
-        found: list[ParsedQuery] = []
-        while some := texts[len(found) : len(found) + TOGETHER]:
-            loop = asyncio.get_running_loop()
-            found += await loop.run_in_executor(self._encoder, _encode, self.model, some, rank)
-        return found
-
     async def call(self, work: Callable[[Store], T]) -> T:
-        """Run `work(store)` in a thread; where nobody waits any more, it is interrupted."""
+        """Run `work(store)` in a thread; where nobody waits any more, it is interrupted.
+
+        It is run again where the store got another model meanwhile.
+        """
         question = _Question()
         self._questions.add(question)
         running = self._threads.submit(self._run, work, question)
@@ -156,15 +153,7 @@ class StorePool:
         with question.lock:
             question.handle, question.began = handle, time.monotonic()
         try:
-            found = work(handle)
-            if self._follow(handle):
-                raise ModelChangedError(
-                    "The model of the store changed during the request. Send it again."
-                )
-            return found
-        except ModelChangedError:
-            self._follow(handle)
-            raise
+            return self._with_one_model(work, handle)
         except DamageError:
             self._damaged = True
             raise
@@ -173,19 +162,16 @@ class StorePool:
                 question.handle = None
             self._free.put(handle)
 
-    def _follow(self, handle: Store) -> bool:
-        """Take the model of a handle that met another one, as `vdsh reindex` gives it; say so.
-
-        A handle that lags behind does not bring the old one back.
-        """
-        with self._lock:
-            if handle.model is self._models[handle]:
-                return False
-            self._models[handle] = handle.model
-            if handle.model.fingerprint == self.model.fingerprint:
-                return False
+    def _with_one_model(self, work: Callable[[Store], T], handle: Store) -> T:
+        """Do it again where the store got another model meanwhile, as `vdsh reindex` gives it."""
+        for _ in range(TRIES):
+            before = handle.model
+            with suppress(ModelChangedError):
+                found = work(handle)
+                if handle.model is before:
+                    return found
             self.model = handle.model
-            return True
+        raise ModelChangedError("The model of the store changed during the request. Send it again.")
 
     def _waited(self) -> float:
         """Say how long a question has waited for a handle, or for all handles to move on."""
@@ -194,28 +180,6 @@ class StorePool:
         running = [now - question.began for question in questions if question.began]
         all_busy = min(running) if len(running) >= self._n_handles else 0.0
         return max([all_busy, *waiting])
-
-    def _open(self) -> list[Store]:
-        load_kernels()
-        source: Any = self._source
-        how: Any = {"create": False, "wait": WAIT, "device": self._device}
-        handles: list[Store] = [source] if isinstance(source, Store) else []
-        with ExitStack() as opened:  # closed again where one of them, or the model, is missing
-            for _ in range(self._n_handles - len(handles)):
-                model = handles[0].model if handles else None
-                handles.append(opened.enter_context(open_store(source, model, **how)))
-            self.model, self.path = handles[0].model, handles[0].info()["path"]
-            self._models = {handle: handle.model for handle in handles}
-            for handle in handles:
-                handle.search("anything", k=1)  # nobody who asks waits for codes to be read
-            opened.pop_all()
-        for handle in handles:
-            self._free.put(handle)
-        return handles
-
-
-def _encode(model: Model, texts: Sequence[str], rank: str) -> list[ParsedQuery]:
-    return encode_words(model, [read_words(text, rank) for text in texts])
 
 
 @dataclass(eq=False)

@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -11,21 +12,24 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from vdsh import __version__
-from vdsh.codes import to_hex
+from vdsh.codes import Codes, to_hex
 from vdsh.corpus_map import MOST_VALUES, small_fields, title
 from vdsh.documents import Document
+from vdsh.documents.document import in_batches
 from vdsh.errors import InputError
 from vdsh.explain import as_fields
 from vdsh.explain.highlights import Highlight, Highlighter, portions
+from vdsh.model import Model
 from vdsh.server import answers, bodies
 from vdsh.server.answers import ASKED, NOT_THERE, answer, described
-from vdsh.server.asked import Asked, read_query
+from vdsh.server.asked import read_query
 from vdsh.server.explain_routes import find_place
-from vdsh.server.json_routes import Json, JsonRoute, NotFound
+from vdsh.server.json_routes import Json, JsonRoute, Refused
 from vdsh.server.pool import StorePool
 from vdsh.server.service import ServiceDep, read_examples
 from vdsh.store import Hit, Hits, Store
-from vdsh.store.engine import ModelChangedError
+from vdsh.store.hits import ParsedQuery
+from vdsh.store.queries import encode_words, read_words
 from vdsh.store.ranking import choose_rank
 from vdsh.store.searching import distinct
 from vdsh.text.languages import language
@@ -35,7 +39,9 @@ MOST_CHARACTERS = 2**25  # of the texts of an answer
 
 # Facets: documents whose values are looked at, fields, and seconds to count values in.
 SAMPLE, MOST_FIELDS, SECONDS = 300, 5, 1.0
+TOGETHER = 16  # texts that are encoded at a time
 
+Asked = tuple[Codes | ParsedQuery, Hits, Model]  # what was looked for and found, by which model
 router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["search"])
 
 INFO: dict[str, Any] = {
@@ -62,6 +68,22 @@ INFO: dict[str, Any] = {
     "examples": (list[str], Field(description="Texts to try, where the store has some.")),
     "limits": described(bodies.Limits),
 }
+SearchManyAnswer = answer(
+    "SearchManyAnswer", "An answer a text, in their order.", answers=list[answers.SearchAnswer]
+)
+WithinAnswer = answer(
+    "WithinAnswer",
+    "The nearest documents within the radius, and how many there are in all.",
+    **answers.SEARCH,
+    total=int,
+)
+CountAnswer = answer("CountAnswer", "How many documents there are.", count=int)
+FacetsAnswer = answer(
+    "FacetsAnswer",
+    'Fields, each with its commonest values: `{"value": "space", "count": 987}`.',
+    facets=list[dict[str, Any]],
+)
+EncodeAnswer = answer("EncodeAnswer", "A code a text, in hex.", codes=list[str], bits=int)
 
 
 @router.get("/info", response_model=answer("InfoAnswer", "What the service offers.", **INFO))
@@ -96,67 +118,56 @@ async def info(service: ServiceDep) -> Json:
 @router.post("/search", response_model=answers.SearchAnswer, responses=ASKED | NOT_THERE)
 async def search(body: bodies.SearchBody, service: ServiceDep) -> Json:
     """Find the best documents for a text or a stored document, or the nearest to a code."""
-    asked = await read_query(body, body.rank, service.pool, unfinished=body.unfinished)
-    query, rank = asked.query, asked.rank
 
-    def work(store: Store) -> Hits:
-        ask = partial(store.search, query, where=body.where, rank=rank, strict=body.strict)
+    def work(store: Store) -> Asked:
+        query = read_query(store, body, body.rank, unfinished=body.unfinished)
+        ask = partial(store.search, query, where=body.where, rank=body.rank, strict=body.strict)
         # Who looks at a document wants to know of its copies.
-        return distinct(ask, body.k) if body.highlight and body.id is None else ask(body.k)
+        is_shown = body.highlight and body.id is None
+        return query, distinct(ask, body.k) if is_shown else ask(body.k), store.model
 
-    hits = await service.pool.call(work)
-    return Json(await tell(asked, hits, service.pool, highlight=body.highlight))
-
-
-SearchManyAnswer = answer(
-    "SearchManyAnswer", "An answer a text, in their order.", answers=list[answers.SearchAnswer]
-)
+    asked = await service.pool.call(work)
+    return Json(await tell(body, service.pool, *asked))
 
 
 @router.post("/search_many", response_model=SearchManyAnswer, responses=ASKED)
 async def search_many(body: bodies.SearchManyBody, service: ServiceDep) -> Json:
     """Search for several texts, which are encoded together; each is answered as by /v1/search."""
-    pool, rank, found = service.pool, choose_rank(body.rank, is_text=True), []
+    pool, rank, found = service.pool, choose_rank(body.rank, is_text=True), list[dict[str, Any]]()
     how: Any = {"k": body.k, "where": body.where, "rank": rank, "strict": body.strict}
+
+    def read(store: Store, texts: Sequence[str]) -> list[ParsedQuery]:
+        return encode_words(store.model, [read_words(text, rank) for text in texts])
+
+    def find(store: Store, query: ParsedQuery) -> dict[str, Any]:
+        if query.words and query.fingerprint != store.model.fingerprint:  # it got another one
+            (query,) = encode_words(store.model, [query.words])
+        return _fields(query, store.search(query, **how))
+
     # One after the other: those who ask for little are answered in between.
-    for query in await pool.read(*body.texts, rank=rank):
-        hits = await pool.call(partial(Store.search, query=query, **how))
-        found.append(await tell(Asked(query, rank), hits, pool))
+    for texts in in_batches(body.texts, TOGETHER):
+        queries = await pool.call(partial(read, texts=texts))
+        found += [await pool.call(partial(find, query=query)) for query in queries]
     return Json({"answers": found})
-
-
-WithinAnswer = answer(
-    "WithinAnswer",
-    "The nearest documents within the radius, and how many there are in all.",
-    **answers.SEARCH,
-    total=int,
-)
 
 
 @router.post("/within", response_model=WithinAnswer, responses=ASKED | NOT_THERE)
 async def within(body: bodies.WithinBody, service: ServiceDep) -> Json:
     """Find the documents within a radius, nearest first."""
-    asked = await read_query(body, None, service.pool)
-    how: Any = {"radius": body.radius, "limit": body.limit, "where": body.where}
-    hits, total = await service.pool.call(partial(Store.within_at_most, query=asked.query, **how))
-    answer = await tell(asked, hits, service.pool, highlight=body.highlight)
-    return Json(answer | {"total": total})
 
+    def work(store: Store) -> tuple[Asked, int]:
+        query = read_query(store, body)
+        hits, total = store.within_at_most(query, body.radius, body.limit, where=body.where)
+        return (query, hits, store.model), total
 
-CountAnswer = answer("CountAnswer", "How many documents there are.", count=int)
+    asked, total = await service.pool.call(work)
+    return Json(await tell(body, service.pool, *asked) | {"total": total})
 
 
 @router.post("/count", response_model=CountAnswer, responses=ASKED)
 async def count(body: bodies.CountBody, service: ServiceDep) -> Json:
     """Count all documents, or those that match a filter."""
     return Json({"count": await service.pool.call(lambda store: store.count(body.where))})
-
-
-FacetsAnswer = answer(
-    "FacetsAnswer",
-    'Fields, each with its commonest values: `{"value": "space", "count": 987}`.',
-    facets=list[dict[str, Any]],
-)
 
 
 @router.post("/facets", response_model=FacetsAnswer, responses=ASKED)
@@ -172,9 +183,6 @@ async def facets(body: bodies.CountBody, service: ServiceDep) -> Json:
     return Json({"facets": await service.pool.call(work)})
 
 
-EncodeAnswer = answer("EncodeAnswer", "A code a text, in hex.", codes=list[str], bits=int)
-
-
 @router.post("/encode", response_model=EncodeAnswer, responses=ASKED)
 async def encode(body: bodies.EncodeBody, service: ServiceDep) -> Json:
     """Hash texts with the store's model; or vectors, where it is a model of vectors."""
@@ -183,9 +191,7 @@ async def encode(body: bodies.EncodeBody, service: ServiceDep) -> Json:
     return Json({"codes": to_hex(codes), "bits": 8 * codes.shape[1]})
 
 
-async def tell(
-    asked: Asked, hits: Hits, pool: StorePool, *, highlight: bool = False
-) -> dict[str, Any]:
+def _fields(query: Codes | ParsedQuery, hits: Hits) -> dict[str, Any]:
     """Give the fields of an answer: the query's code, what to say about it, and the hits."""
     n_characters = sum(len(hit.text) for hit in hits)
     if n_characters > MOST_CHARACTERS:
@@ -193,38 +199,43 @@ async def tell(
             f"An answer must have at most {MOST_CHARACTERS:,} characters of texts. These "
             f"{len(hits):,} hits have {n_characters:,}: ask for fewer."
         )
-    about = {"code": to_hex(asked.code[None])[0], **hits.about_query()}
-    if highlight:
-        return about | await highlighted(asked, hits, pool)
+    about = {"code": to_hex(_code(query)[None])[0], **hits.about_query()}
     return about | {"hits": [hit.as_fields() for hit in hits]}
 
 
-async def highlighted(asked: Asked, hits: Hits, pool: StorePool) -> dict[str, Any]:
-    """Give the fields of an answer: hits as a reader wants them, and what is known of the query.
+def _code(query: Codes | ParsedQuery) -> Codes:
+    return query.code if isinstance(query, ParsedQuery) else query
+
+
+async def tell(
+    body: bodies.SearchBody | bodies.WithinBody,
+    pool: StorePool,
+    query: Codes | ParsedQuery,
+    hits: Hits,
+    model: Model,
+) -> dict[str, Any]:
+    """Give the fields of an answer; where highlights are asked for, all that a reader wants.
 
     Few texts are looked at at a time, without a handle: searches come in between, and nothing
     goes on after the time for an answer is over.
     """
-    model, words, shown = pool.model, asked.words, []
-    if model.n_bits != 8 * len(asked.code):
-        raise ModelChangedError("The model of the store changed during the request. Send it again.")
+    answer, shown = _fields(query, hits), list[Highlight]()
+    if not body.highlight:
+        return answer
+    words = query.words if isinstance(query, ParsedQuery) and query.is_text else None
     spoken = language(await pool.call(lambda store: store.language))
     text, phrases = (words.text, words.phrases) if words else ("", ())
-    made = await pool.compute(lambda: Highlighter(model, asked.code, text, phrases, spoken))
+    made = await pool.compute(lambda: Highlighter(model, _code(query), text, phrases, spoken))
     made.wanted.update(spoken.stems(list(hits.meant.values())))
     for some in portions([hit.text[slice(*_section(hit))] for hit in hits]):
         shown += await pool.compute(partial(made.show, some))
-    answer: dict[str, Any] = {
-        "hits": [
-            hit.as_fields() | {"title": _title(hit)} | _shown(hit, one)
-            for hit, one in zip(hits, shown, strict=True)
-        ]
-    }
+    for fields, hit, one in zip(answer["hits"], hits, shown, strict=True):
+        fields |= {"title": _title(hit)} | _shown(hit, one)
     if (explanation := await pool.compute(made.explain)) is not None:
         answer["explanation"] = as_fields(explanation)
     if words is not None and not model.takes_vectors and pool.has_map():
-        with suppress(NotFound):  # the map is of another model, or damaged: /v1/map says so
-            x, y = await pool.compute(lambda: find_place(pool, text, asked.id))
+        with suppress(Refused):  # the map is of another model, or damaged: /v1/map says so
+            x, y = await pool.compute(lambda: find_place(pool, model, text, body.id))
             answer["place"] = {"x": x, "y": y}
     return answer
 

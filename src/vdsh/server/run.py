@@ -26,15 +26,8 @@ from uvicorn.config import STARTUP_FAILURE
 
 from vdsh.errors import FolderError, InputError, MissingFileError
 from vdsh.search.index import check_device
+from vdsh.server import connections
 from vdsh.server.bodies import Limits
-from vdsh.server.connections import (
-    BACKLOG,
-    PatientConfig,
-    PatientProtocol,
-    SharingServer,
-    inherited,
-    listen,
-)
 from vdsh.server.metrics import room_for_numbers, share_numbers
 from vdsh.server.tokens import Tokens, check_exposure
 from vdsh.store import open_store
@@ -108,14 +101,14 @@ def serve(settings: Settings, host: str, port: int, workers: int, started: Start
     Each worker is a process that opens the stores. Where this one was given sockets, as systemd
     does, they are used instead of `host` and `port`.
     """
-    given = inherited()
+    given = connections.inherited()
     check_exposure(given[0].getsockname()[0] if given else host, settings.token)
     check_device(settings.device)
     n_documents = {}
     for name, path in settings.store.items():  # here, not first in the workers
         with open_store(path, create=False) as store:
             n_documents[name] = store.count()
-    sockets = given or listen(host, port, workers)
+    sockets = given or connections.listen(host, port, workers)
     set_up_log(requests=settings.logged)
     host, port = sockets[0].getsockname()[:2]
     at = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -125,7 +118,8 @@ def serve(settings: Settings, host: str, port: int, workers: int, started: Start
     else:
         with room_for_numbers(workers):
             tick = settings.token.look_again if settings.token else None
-            could_start = supervise(_work, (settings, sockets), workers, sockets, tick)
+            work = partial(_work, settings=settings, sockets=sockets)
+            could_start = supervise(work, workers, sockets, tick)
     for one in sockets:
         one.close()
     if not could_start:
@@ -133,13 +127,12 @@ def serve(settings: Settings, host: str, port: int, workers: int, started: Start
 
 
 def supervise(
-    work: Callable[..., None],
-    arguments: tuple[Any, ...],
+    work: Callable[[int], None],
     n_workers: int,
     sockets: list[socket.socket],
     tick: Callable[[], None] | None = None,
 ) -> bool:
-    """Run `work(place, *arguments)` in processes until SIGTERM or SIGINT; False if none can start.
+    """Run `work(place)` in processes until SIGTERM or SIGINT; False if none can start.
 
     Each has a place, a number from 0 on, which its replacement takes over. The sockets are closed
     when it stops, before the workers have finished. `tick` is called now and then, so that what a
@@ -149,7 +142,7 @@ def supervise(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     could_start, replaced = True, set()
-    workers = [_start(work, place, arguments) for place in range(n_workers)]
+    workers = [_start(work, place) for place in range(n_workers)]
     born = time.monotonic()
     while could_start and not stop.is_set():
         wait([worker.sentinel for worker in workers], timeout=TICK)
@@ -163,7 +156,7 @@ def supervise(
                 break
             log.warning("Worker %s ended (%s). It is replaced.", worker.pid, worker.exitcode)
             stop.wait(max(0.0, LEAST_LIFE - (time.monotonic() - born)))
-            workers[place], born = _start(work, place, arguments), time.monotonic()
+            workers[place], born = _start(work, place), time.monotonic()
             replaced.add(place)
     for one in sockets:
         one.close()
@@ -174,9 +167,9 @@ def supervise(
     return could_start
 
 
-def _start(work: Callable[..., None], place: int, arguments: tuple[Any, ...]) -> BaseProcess:
+def _start(work: Callable[[int], None], place: int) -> BaseProcess:
     # Spawned, not forked: threads and compiled kernels do not survive a fork.
-    worker = multiprocessing.get_context("spawn").Process(target=work, args=(place, *arguments))
+    worker = multiprocessing.get_context("spawn").Process(target=work, args=(place,))
     worker.start()
     return worker
 
@@ -200,12 +193,12 @@ def run_worker(settings: Settings, sockets: list[socket.socket]) -> bool:
     set_up_log(requests=settings.logged)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     limits, (cert, key) = settings.limits, settings.tls or (None, None)
-    config = PatientConfig(
+    config = connections.PatientConfig(
         partial(_make_app, settings),
         factory=True,
-        http=PatientProtocol,
+        http=connections.PatientProtocol,
         ws="none",
-        backlog=BACKLOG,
+        backlog=connections.BACKLOG,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -216,7 +209,7 @@ def run_worker(settings: Settings, sockets: list[socket.socket]) -> bool:
     config.client_seconds = limits.client_seconds
     # uvicorn raises the signal that stopped it again when all is done; that is no error.
     try:
-        SharingServer(config).run(sockets)
+        connections.SharingServer(config).run(sockets)
     except KeyboardInterrupt:
         return True
     except SystemExit as exit:

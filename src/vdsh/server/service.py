@@ -12,7 +12,7 @@ from starlette.types import Scope
 
 from vdsh.errors import InputError
 from vdsh.server.bodies import Limits
-from vdsh.server.json_routes import Forbidden, Json, failure
+from vdsh.server.json_routes import Refused
 from vdsh.server.pool import StorePool
 from vdsh.server.tokens import Token
 from vdsh.store import Store
@@ -45,7 +45,7 @@ class Service(NamedTuple):
     def check_writable(self) -> None:
         """Raise where the one who asks may not change documents."""
         if self.refusal is not None:
-            raise Forbidden(self.refusal)
+            raise Refused(403, self.refusal)
 
     def as_seen_by(self, token: Token | None) -> "Service":
         """Return the store as the owner of a token may use it."""
@@ -126,18 +126,17 @@ def _usual_name(store: str) -> str:
     return name if NAME.fullmatch(name) else "store"
 
 
-def take_name(scope: Scope, names: Collection[str]) -> Json | None:
-    """Make /v1/stores/NAME/… in a request /v1/… of one store; return what to say if there is none.
+def take_name(scope: Scope, names: Collection[str]) -> None:
+    """Make /v1/stores/NAME/… in a request /v1/… of one store, or raise where there is none.
 
     The routes see the short path; `scope["store"]` has the name and `scope["asked"]` the long one.
     """
     found = _PATH.fullmatch(scope["path"])
     if found and found[1] not in names:
         sentence = f"There is no store '{found[1]}'. GET /v1/stores lists those there are."
-        return failure(404, sentence, code="no_store")
+        raise Refused(404, sentence, code="no_store")
     if found:
         scope.update(store=found[1], asked=scope["path"], path=f"/v1{found[2]}")
-    return None
 
 
 def read_examples(folder: str) -> list[str]:

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
 from vdsh.server.answers import answer, may_have
-from vdsh.server.json_routes import Json, failure
+from vdsh.server.json_routes import Json, Refused
 from vdsh.server.service import Service
 
 router = APIRouter(tags=["state"])
@@ -36,7 +36,7 @@ async def ready(request: Request) -> Json:
     """Say that each store is open, where it was, and answers soon."""
     for service in request.app.state.services.values():
         if (trouble := await service.pool.find_trouble()) is not None:
-            return failure(503, trouble)
+            raise Refused(503, trouble)
     return Json({"status": "ok"})
 
 
