@@ -1,5 +1,6 @@
 import hashlib
 import json
+import os
 import shutil
 
 import numpy as np
@@ -152,6 +153,10 @@ def cut(path):
         (lambda f: (f / "manifest.json").write_text("[]"), "manifest.json cannot be read"),
         (lambda f: cut(f / "weights.safetensors"), "weights.safetensors has .* bytes instead of"),
         (lambda f: (f / "weights.safetensors").unlink(), "weights.safetensors is missing"),
+        (
+            lambda f: os.truncate(f / "weights.safetensors", 2**40),
+            "has 1099511627776 bytes instead",
+        ),
         (lambda f: cut(f / "vocabulary.txt"), "vocabulary.txt has .* bytes instead of"),
         (lambda f: edit_manifest(f, format=99), "has format 99; this version reads format 2. Upg"),
         (lambda f: edit_manifest(f, format=1), "reads format 2. Train the model again"),  # #32

@@ -236,12 +236,13 @@ def _read_file(path: Path, facts: dict[str, Any]) -> Raw:
     """Read a file that is as the manifest says."""
     if not path.is_file():
         raise FolderError(f"'{path.parent}' is incomplete: {path.name} is missing.")
-    data = np.fromfile(path, np.uint8)
-    if len(data) != facts["bytes"]:
+    n_bytes = path.stat().st_size  # before it is read: it may be too large for that
+    if n_bytes != facts["bytes"]:
         raise FolderError(
-            f"'{path.parent}' is damaged: {path.name} has {len(data)} bytes instead of "
+            f"'{path.parent}' is damaged: {path.name} has {n_bytes} bytes instead of "
             f"{facts['bytes']}. Copy it again, or train a new model."
         )
+    data = np.fromfile(path, np.uint8)
     if _facts(data.data) != facts:
         raise FolderError(
             f"'{path.parent}' is damaged: the checksum of {path.name} does not match."

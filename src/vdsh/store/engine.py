@@ -9,8 +9,8 @@ from typing import Any, Protocol
 from vdsh.errors import EngineError, InputError, MissingFileError
 from vdsh.model import Model
 from vdsh.model.health import sample
-from vdsh.store.hits import Choose, Found, ParsedQuery, pages
-from vdsh.store.ranking import ByRelevance, reorder
+from vdsh.store.hits import Found, ParsedQuery, pages
+from vdsh.store.ranking import ByExpectedDistance, ByRelevance, reorder
 from vdsh.store.reindex import Models
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
@@ -139,7 +139,11 @@ class Engine(ABC):
 
     @abstractmethod
     def nearest(
-        self, query: ParsedQuery, n: int, where: Tree | None, choose: Choose | None = None
+        self,
+        query: ParsedQuery,
+        n: int,
+        where: Tree | None,
+        choose: ByExpectedDistance | None = None,
     ) -> list[Found]:
         """Return the n nearest documents, ties by id; or those that `choose` chooses of them.
 

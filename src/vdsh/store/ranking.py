@@ -84,10 +84,12 @@ class ByExpectedDistance:
         self.expected = {c.id: mean for c, mean in zip(candidates, means, strict=True)}
         return sorted(candidates, key=lambda c: (self.expected[c.id], c.distance, c.id))[: self._k]
 
-    def choose(self, codes: Codes) -> tuple[NDArray[np.int64], list[float]]:
-        """Tell where the first k of some codes are, which come nearest first, and their means."""
+    def choose(
+        self, codes: Codes, distances: NDArray[Any], keys: NDArray[Any]
+    ) -> tuple[NDArray[np.int64], list[float]]:
+        """Tell where the first k of some codes are, whose ids sort as `keys`, and their means."""
         means = expected_distances(codes, self._probabilities)
-        first = np.argsort(means, kind="stable")[: self._k]
+        first = np.lexsort((keys, distances, means))[: self._k]
         return first, means[first].tolist()
 
 

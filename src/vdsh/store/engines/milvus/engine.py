@@ -21,8 +21,8 @@ from vdsh.store.engines.milvus.models import COLLECTION, Models, State, read_sta
 from vdsh.store.engines.milvus.session import Session
 from vdsh.store.engines.milvus.tables import check_name, chunks, piece_keys, to_document, to_entries
 from vdsh.store.engines.milvus.where import Expression, from_key, in_parts, to_expression, to_key
-from vdsh.store.hits import Choose, Found, ParsedQuery, choose_from
-from vdsh.store.ranking import ByRelevance, keep_fitting, reorder, words_text
+from vdsh.store.hits import Found, ParsedQuery, choose_from
+from vdsh.store.ranking import ByExpectedDistance, ByRelevance, keep_fitting, reorder, words_text
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree, matches
 from vdsh.text.languages import Language, find_language, language
@@ -150,7 +150,11 @@ class Milvus(Engine):
         )
 
     def nearest(
-        self, query: ParsedQuery, n: int, where: Tree | None, choose: Choose | None = None
+        self,
+        query: ParsedQuery,
+        n: int,
+        where: Tree | None,
+        choose: ByExpectedDistance | None = None,
     ) -> list[Found]:
         check_model(self._facts, query.fingerprint)
         expression = self._expression(where)

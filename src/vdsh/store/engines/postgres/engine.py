@@ -23,8 +23,8 @@ from vdsh.store.engines.postgres.relevant import SETTINGS, Relevant
 from vdsh.store.engines.postgres.rows import to_bits, to_code, to_found, to_json
 from vdsh.store.engines.postgres.session import NotAllowedError, Session, StoreCursor
 from vdsh.store.engines.postgres.tables import count_bits, escape, unescape
-from vdsh.store.hits import Choose, Found, ParsedQuery, choose_from
-from vdsh.store.ranking import ByRelevance, keep_fitting, words_text
+from vdsh.store.hits import Found, ParsedQuery, choose_from
+from vdsh.store.ranking import ByExpectedDistance, ByRelevance, keep_fitting, words_text
 from vdsh.store.rows import Rows
 from vdsh.store.where import Tree
 from vdsh.text.languages import NONE, Language, find_language, language
@@ -121,7 +121,11 @@ class Postgres(Engine):
         return int(rows[0][0])
 
     def nearest(
-        self, query: ParsedQuery, n: int, where: Tree | None, choose: Choose | None = None
+        self,
+        query: ParsedQuery,
+        n: int,
+        where: Tree | None,
+        choose: ByExpectedDistance | None = None,
     ) -> list[Found]:
         search = partial(self._nearest, code=query.code, n=n, where=where)
         found = self._run(search, query.fingerprint)

@@ -21,7 +21,7 @@ from vdsh.store.engines.sqlite.maintenance import Maintenance, holds_store
 from vdsh.store.engines.sqlite.models import Models
 from vdsh.store.engines.sqlite.relevant import by_expected_distance, find_candidates, fitting
 from vdsh.store.engines.sqlite.snapshot import Snapshot, to_found
-from vdsh.store.hits import Choose, Found, ParsedQuery
+from vdsh.store.hits import Found, ParsedQuery
 from vdsh.store.ranking import ByExpectedDistance, ByRelevance
 from vdsh.store.rows import COLUMNS, Rows, read_labels, searched_text
 from vdsh.store.where import Tree
@@ -117,18 +117,22 @@ class Sqlite(Engine):
             return Snapshot(connection, where).count()
 
     def nearest(
-        self, query: ParsedQuery, n: int, where: Tree | None, choose: Choose | None = None
+        self,
+        query: ParsedQuery,
+        n: int,
+        where: Tree | None,
+        choose: ByExpectedDistance | None = None,
     ) -> list[Found]:
         cache = self._need_cache()
         with self._database.reading() as connection:
             snapshot = Snapshot(connection, where)
             with cache.showing(connection, query.fingerprint) as index:
-                if isinstance(choose, ByExpectedDistance) and not snapshot.is_filtered:
+                if choose is not None:
                     return by_expected_distance(snapshot, index, query.code, n, choose)
                 pairs = snapshot.nearest(index, query.code, n)
             if pairs is None:
                 pairs = snapshot.nearest_of_all_passing(query.code, n)
-            return snapshot.fetch(pairs if choose is None else snapshot.choose(pairs, choose))
+            return snapshot.fetch(pairs)
 
     def relevant(
         self, ranking: ByRelevance, where: Tree | None, progress: Progress | None = None

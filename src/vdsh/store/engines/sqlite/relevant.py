@@ -54,7 +54,7 @@ def find_candidates(
     wanted = ranking.wanted(pool)
     if query.phrases or not len(index):
         return best, pool, matches
-    near = _nearest(snapshot, index, wanted, n, query)
+    near = _nearest(snapshot, index, wanted, n, 4 * n if query.without else n)
     near = near[~_among(near, np.sort(best)) & ~_among(near, left_out)]
     if any(len(some) > 1 for some in query.without):
         near = _fitting(snapshot, near.tolist(), query, words.language)
@@ -65,10 +65,9 @@ def find_candidates(
 
 
 def _nearest(
-    snapshot: Snapshot, index: HammingIndex, wanted: Codes, n: int, query: WordQuery
+    snapshot: Snapshot, index: HammingIndex, wanted: Codes, n: int, n_tried: int
 ) -> Numbers:
     """Return the rows of the documents nearest to a code."""
-    n_tried = 4 * n if query.without else n
     if not snapshot.is_filtered:
         return index.nearest_numbers(wanted, n_tried)
     near = snapshot.nearest(index, wanted, n_tried)
@@ -83,13 +82,14 @@ def by_expected_distance(
     """Put the n nearest in order by the codes that the index has, and fetch the first of them."""
     if not len(index):
         return []
-    numbers = index.nearest_numbers(code, n)
-    codes, _ = index.take(numbers)
-    first, means = ranking.choose(codes)
+    numbers = _nearest(snapshot, index, code, n, n)
+    codes, keys = index.take(numbers)
+    distances = np.bitwise_count(codes ^ code).sum(axis=1, dtype=int)
+    first, means = ranking.choose(codes, distances, keys)
     found = snapshot.fetch_rows(numbers[first].tolist())
     ranking.expected = {one.document.id: mean for one, mean in zip(found, means, strict=True)}
-    distances = np.bitwise_count(codes[first] ^ code).sum(axis=1, dtype=int).tolist()
-    return [one._replace(distance=bits) for one, bits in zip(found, distances, strict=True)]
+    pairs = zip(found, distances[first].tolist(), strict=True)
+    return [one._replace(distance=bits) for one, bits in pairs]
 
 
 def fitting(snapshot: Snapshot, words: WordIndex | None, pairs: Pairs, query: WordQuery) -> Pairs:

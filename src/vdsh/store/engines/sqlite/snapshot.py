@@ -12,7 +12,7 @@ from vdsh.search.id_kinds import show
 from vdsh.store.engines.sqlite.filters import Narrowing, Numbers
 from vdsh.store.engines.sqlite.where import to_sql
 from vdsh.store.engines.sqlite.words import language_of
-from vdsh.store.hits import Candidate, Choose, Found
+from vdsh.store.hits import Found
 from vdsh.store.rows import (
     COLUMNS,
     check_code,
@@ -96,12 +96,6 @@ class Snapshot:
             return self.passing(to_pairs(index.within(code, radius)) if len(index) else [])
         index = self._index_of_all(code)
         return to_pairs(index.within(code, radius)) if len(index) else []
-
-    def choose(self, pairs: Pairs, choose: Choose) -> Pairs:
-        """Look up the codes of documents that were found, and have some chosen."""
-        codes = dict(self._look_up("id, code", [id for id, _ in pairs]))
-        near = [Candidate(id, distance, check_code(_row(codes, id))) for id, distance in pairs]
-        return [(candidate.id, candidate.distance) for candidate in choose(near)]
 
     @property
     def is_filtered(self) -> bool:
