@@ -38,6 +38,7 @@ WHERES = [
     {"or": []},
     {"label": "odd", "year": {"<": 1000}},
     {"label": {"in": ["o\x00", "o", 7]}},
+    {"label": {"in": ["even\x00x", "none"]}},
     {"id": {"in": ["d1", "d2", "none"]}, "year": {">": 0}},
 ]
 

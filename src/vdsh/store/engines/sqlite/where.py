@@ -10,6 +10,10 @@ from vdsh.store.where import ORDERS, Compare, IsThere, Sql, Tree, join, kind_of,
 
 # json_extract cuts a text off at a NUL, so documents with one are read by `json_value` instead.
 HAS_NUL = r"instr(metadata, '\u0000')"
+HAS_LABEL = r"""
+CASE instr(labels, '\u0000') WHEN 0 THEN EXISTS (
+SELECT 1 FROM json_each(labels) WHERE value IN (SELECT value FROM json_each(?)))
+ELSE has_label(labels, ?) END"""
 KINDS: dict[str | None, str] = {"text": "('text')", "number": "('integer', 'real')"}
 KINDS |= {"truth": "('true', 'false')", "null": "('null')"}
 
@@ -71,12 +75,10 @@ def _label_set(labels: str) -> frozenset[str]:
 
 
 def _label(labels: Sequence[str]) -> Sql:
-    wanted = json.dumps(labels, ensure_ascii=False)
-    if len(labels) != 1:
-        return Sql("labels IS NOT NULL AND has_label(labels, ?)", (wanted,))
-    # The cheap test by instr spares most rows the exact one; it may say yes too often.
-    test = "labels IS NOT NULL AND instr(labels, ?) AND has_label(labels, ?)"
-    return Sql(test, (wanted[1:-1], wanted))
+    # In SQL alone other threads can run meanwhile; with a NUL it would compare what is before it.
+    plain = [label for label in labels if "\0" not in label]
+    given = (json.dumps(some, ensure_ascii=False) for some in (plain, labels))
+    return Sql(f"labels IS NOT NULL AND {HAS_LABEL}", tuple(given))
 
 
 def _compare(value: str, given: tuple[Scalar, ...], operator: str, others: Sequence[Any]) -> Sql:
