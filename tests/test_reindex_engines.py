@@ -193,20 +193,43 @@ def test_who_writes_to_milvus_in_the_moment_of_the_switch_writes_again(
         assert store.get("long").text.startswith("goal")
 
 
-def test_milvus_says_when_a_run_was_killed_at_the_switch(new_place, fitted, newer, monkeypatch):
+def test_milvus_takes_writes_after_a_run_was_killed_at_the_switch(
+    new_place, fitted, newer, monkeypatch
+):
     place = new_place("milvus-lite")
     fill(place, fitted)
     monkeypatch.setattr(in_milvus.Models, "_add", lambda *_: stop(None))
     with open_store(place, wait=0.2) as store:
         with pytest.raises(KeyboardInterrupt):
             store.reindex(newer)
-        with pytest.raises(EngineError, match=r"nobody can write in that moment.*vdsh compact"):
-            store.upsert([Document("new", "moon")])
         assert store.search("orbit moon")
+        store.upsert([Document("new", "moon")])
+        check_codes(store, fitted, N + 1)
         monkeypatch.undo()
         store.reindex(newer)
-        store.upsert([Document("new", "moon")])
         check_codes(store, newer, N + 1)
+
+
+def test_what_is_written_to_milvus_in_a_switch_that_takes_long(
+    new_place, fitted, newer, monkeypatch
+):
+    place = new_place("milvus-lite")
+    fill(place, fitted)
+    encode_rest = in_milvus.Models.encode_rest
+
+    def be_slow(self, model, *given):
+        n_done = encode_rest(self, model, *given)
+        if in_milvus.read_state(self._values).closing:
+            monkeypatch.undo()
+            with open_store(place, wait=0.2) as other:
+                other.upsert([Document("late", "moon")])
+        return n_done
+
+    monkeypatch.setattr(in_milvus.Models, "encode_rest", be_slow)
+    with open_store(place) as store:
+        store.reindex(newer)
+        check_codes(store, newer, N + 1)
+        assert store.get("late").text == "moon"
 
 
 def test_a_second_run_in_milvus_takes_over(new_place, fitted, newer):

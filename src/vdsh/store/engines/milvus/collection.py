@@ -38,7 +38,7 @@ class Collection:
     key = "id"
 
     def __init__(
-        self, session: Session, name: str, check: Callable[[], None] = lambda: None
+        self, session: Session, name: str, check: Callable[[], object] = lambda: None
     ) -> None:
         self._session = session
         self.name = name

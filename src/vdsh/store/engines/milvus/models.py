@@ -8,7 +8,8 @@ there is always a whole one.
 Each write gives its documents a new version. What the new collection lacks, has in another version
 or has too much is what is left to do. When that is little, `meta/closing/NUMBER` is written, the
 rest copied, and the store switches. Whoever finds that key behind its writing writes again, with
-the new model: so what was acknowledged is in the new collection.
+the new model: so what was acknowledged is in the new collection. Whoever has waited for long to
+write takes the key away, for the other may have been killed; if not, it closes once more.
 """
 
 import json
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from vdsh.codes import Codes
-from vdsh.errors import EngineError, InputError
+from vdsh.errors import InputError
 from vdsh.model import Model
 from vdsh.store import reindex
 from vdsh.store.engine import check_model
@@ -175,12 +176,13 @@ class Models(reindex.Models):
     def switch(self, model: Model) -> int:
         """Copy what is left while nobody writes, and make the new collection the store's."""
         number = self._state.number + 1
-        self._check_own()
-        self._values.write("meta/", {f"{CLOSING}/{number:06}": ""})
-        n_left = self.encode_rest(model)
-        facts = self._state.facts
-        self._values.write_model(model)  # who forgot others when this one began may have taken it
-        self._check_own()
+        n_left, facts, closed = 0, self._state.facts, False
+        while not closed:
+            self._check_own()
+            self._values.write("meta/", {f"{CLOSING}/{number:06}": ""})
+            n_left += self.encode_rest(model)
+            self._values.write_model(model)  # who forgot others as this one began may have taken it
+            closed = self._check_own().closing
         self._add(facts | reindex.switched(facts, model) | {COLLECTION: self._new.name}, number)
         self._drop_all_but(self._new.name)
         return n_left
@@ -201,11 +203,7 @@ class Models(reindex.Models):
         """Read what the store is, when it is not about to switch."""
         state = self._after_closing(self._session.wait)
         if state.closing:
-            raise EngineError(
-                f"'{self.shown}' is about to get another model, for {self._session.wait:g} s "
-                "now, and nobody can write in that moment. Was vdsh reindex killed? Start it "
-                "again, or drop it with vdsh compact."
-            )
+            self._values.remove([f"meta/{CLOSING}/{state.number + 1:06}"])
         return state
 
     def _after_closing(self, seconds: float) -> State:
@@ -215,7 +213,7 @@ class Models(reindex.Models):
             time.sleep(PAUSE)
         return state
 
-    def _check_own(self) -> None:
+    def _check_own(self) -> State:
         mine, now = self._state, read_state(self._values)
         self.check_own(now.begun if now.number == mine.number else None, mine.begun or "")
         if now.run != mine.run:
@@ -223,6 +221,7 @@ class Models(reindex.Models):
                 f"Another process has taken over encoding '{self.shown}' with this model. Let it "
                 "finish."
             )
+        return now
 
     def _add(self, facts: Mapping[str, str], number: int) -> None:
         """Say what the store is from now on."""
