@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -316,6 +317,8 @@ def test_a_store_that_was_compacted_is_not_taken_for_cut(years, folder):  # #31 
     years.upsert([doc(f"more{i}", "moon " * 500) for i in range(500)])
     with open_store(folder) as other:
         other.delete([f"more{i}" for i in range(500)])
+        with closing(sqlite3.connect(folder / "store.sqlite")) as base:
+            base.execute("PRAGMA wal_checkpoint")
         before = (folder / "store.sqlite").stat().st_size
         other.compact()
     assert (folder / "store.sqlite").stat().st_size < before

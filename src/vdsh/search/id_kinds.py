@@ -53,6 +53,8 @@ class GrowingArray:
 class IntegerIds:
     """Any int64 ids, in four bytes each where they fit. Ids that count up by one are not stored."""
 
+    kind = "integers"  # in a file
+
     def __init__(self, ids: range | NDArray[Any]) -> None:
         self._counted = ids if isinstance(ids, range) else _as_range(ids)
         self._store(np.zeros(0, np.int32) if self._counted is not None else np.asarray(ids))
@@ -63,11 +65,6 @@ class IntegerIds:
         self._ascending = bool(np.all(ids[1:] > ids[:-1]))
         self._order: NDArray[np.int64] | None = None  # rows sorted by id, without the recent ones
         self._recent: dict[int, int] = {}  # id to row of those after
-
-    @property
-    def kind(self) -> str:
-        """What a file calls them."""
-        return "integers" if self._counted is None else "counted"
 
     @property
     def values(self) -> NDArray[Any]:
@@ -129,11 +126,19 @@ class IntegerIds:
         """Return the ids, or None where rows are in their order."""
         return None if self._counted is not None or self._ascending else self._ids.values
 
-    def arrays(self) -> Arrays:
+    def arrays(self, name: str = "id") -> Arrays:
         """Return what a file needs to hold."""
         if self._counted is None:
-            return {"ids": self._ids.values}
-        return {"id_range": np.array([self._counted.start, len(self._counted)], np.int64)}
+            return {f"{name}s": self._ids.values}
+        return {f"{name}_range": np.array([self._counted.start, len(self._counted)], np.int64)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, name: str = "id") -> "IntegerIds":
+        """Rebuild what `arrays` returned."""
+        if f"{name}_range" not in arrays:
+            return cls(arrays[f"{name}s"])
+        start, n_rows = arrays[f"{name}_range"].tolist()
+        return cls(range(start, start + n_rows))
 
     @property
     def nbytes(self) -> int:
@@ -196,6 +201,8 @@ class StringIds:
         encoded = [i.encode("utf-8", "surrogatepass") for i in ids]
         ends = np.cumsum([len(e) for e in encoded], dtype=np.int64)
         self._text.append(np.frombuffer(b"".join(encoded), np.uint8))
+        if self._ends.values.dtype != np.int64:  # of a file
+            self._ends = GrowingArray(self._ends.values.astype(np.int64))
         self._ends.append(ends + (self._ends.values[-1] if first else 0))
         if self._ascending and ids:
             met = self._strings(np.array([first - 1])) + ids if first else ids
@@ -217,7 +224,9 @@ class StringIds:
 
     def arrays(self) -> Arrays:
         """Return what a file needs to hold."""
-        arrays = {"id_text": self._text.values, "id_ends": self._ends.values}
+        narrow = np.uint32 if len(self._text.values) < 2**32 else np.int64
+        ends = self._ends.values.astype(narrow, copy=False)
+        arrays = {"id_text": self._text.values, "id_ends": ends}
         keys = self.keys()
         return arrays if keys is None else arrays | {"id_keys": keys}
 
@@ -294,7 +303,4 @@ def make_ids(ids: GivenIds | range) -> Ids:
 
 def ids_from_file(kind: str, arrays: Arrays) -> Ids:
     """Rebuild ids from what `Ids.arrays` returned."""
-    if kind == "counted":
-        start, n_rows = arrays["id_range"].tolist()
-        return IntegerIds(range(start, start + n_rows))
-    return IntegerIds(arrays["ids"]) if kind == "integers" else StringIds(arrays)
+    return IntegerIds.from_arrays(arrays) if kind == IntegerIds.kind else StringIds(arrays)

@@ -90,8 +90,7 @@ class HammingIndex:
         threads = None if threads is None else check_count("threads", threads, 1)
         index = cls.__new__(cls)
         index._lock = Lock()
-        rows, index._ids, index._next_id, numbers = from_arrays(Path(path), threads)
-        index._numbers = IntegerIds(range(0) if numbers is None else numbers)
+        rows, index._ids, index._next_id, index._numbers = from_arrays(Path(path), threads)
         index._rows = rows
         index._keys_stale = device != "cpu"
         if device != "cpu":
@@ -105,7 +104,7 @@ class HammingIndex:
         rows = self._rows if isinstance(self._rows, RowIndex) else self._rows.on_cpu()
         facts, arrays = to_arrays(rows, self._ids, self._next_id)
         if self.is_numbered:
-            arrays = {"numbers": self._numbers.values, **arrays}
+            arrays = self._numbers.arrays("number") | arrays
         write_arrays(Path(path), facts, arrays)
 
     def __len__(self) -> int:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from vdsh.errors import FolderError, MissingFileError
 from vdsh.files import new_file
-from vdsh.search.id_kinds import Ids, ids_from_file
+from vdsh.search.id_kinds import Ids, IntegerIds, ids_from_file
 from vdsh.search.partition import NO_OFFSETS, Partition
 from vdsh.search.parts import STRIP, Strips
 from vdsh.search.rows import RowIndex
@@ -40,9 +40,10 @@ KINDS = {
     "id_range": (("int64",), 1),
     "ids": (("int32", "int64"), 1),
     "id_text": (("uint8",), 1),
-    "id_ends": (("int64",), 1),
+    "id_ends": (("uint32", "int64"), 1),
     "id_keys": (("int64",), 1),
     "numbers": (("int32", "int64"), 1),
+    "number_range": (("int64",), 1),
     "luts": (("uint64",), 4),
     "starts": (("uint32",), 2),
     "entries": (("uint8",), 4),
@@ -67,9 +68,7 @@ def to_arrays(rows: RowIndex, ids: Ids, next_id: int | None) -> tuple[dict[str, 
     return facts, arrays
 
 
-def from_arrays(
-    path: Path, threads: int | None
-) -> tuple[RowIndex, Ids, int | None, NDArray[Any] | None]:
+def from_arrays(path: Path, threads: int | None) -> tuple[RowIndex, Ids, int | None, IntegerIds]:
     """Read what `to_arrays` described, from a mapped file, and the numbers of the codes."""
     facts, arrays = map_arrays(path)
     with _told_as_damage(path):
@@ -82,8 +81,9 @@ def from_arrays(
         _check(alive is None or not (alive.view(np.uint8) > 1).any())
         _check_id_text(arrays)
         ids = ids_from_file(facts["ids"], arrays)
-        numbers = arrays.get("numbers")
-        alike = ids, arrays.get("id_keys"), alive, numbers
+        numbered = {"numbers", "number_range"} & arrays.keys()
+        numbers = IntegerIds.from_arrays(arrays, "number") if numbered else IntegerIds(range(0))
+        alike = ids, arrays.get("id_keys"), alive, numbers if numbered else None
         _check({len(some) for some in alike if some is not None} == {main.n_rows})
     rows = RowIndex.from_partition(main, alive, ids.keys(), threads=threads)
     return rows, ids, facts["next_id"], numbers
