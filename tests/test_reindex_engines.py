@@ -335,3 +335,27 @@ def test_a_model_that_is_begun_while_others_are_forgotten_stays(
     with open_store(place) as store:
         check_codes(store, newer)
         assert store.check() == []
+
+
+def test_a_model_that_is_begun_again_while_its_files_are_removed_stays(
+    new_place, fitted, newer, monkeypatch
+):
+    """Found by 6,381 steps: the call that removed an older model came late, and it was in use."""
+    place = new_place("milvus-lite")
+    fill(place, fitted)
+    with open_store(place) as store, open_store(place) as other:
+        store.reindex(newer)  # what `fitted` has is to be removed
+        values = other._engine._values
+        remove = values.remove
+
+        def be_late(keys):
+            if any(key.startswith("model/") for key in keys):
+                monkeypatch.undo()
+                store.reindex(fitted)
+            remove(keys)
+
+        monkeypatch.setattr(values, "remove", be_late)
+        other.compact()
+    with open_store(place) as store:
+        check_codes(store, fitted)
+        assert store.check() == []

@@ -5,6 +5,7 @@ at the distance of the k-th hit is fetched and put in the order of ids; where it
 that, it is fetched id range by id range, from the lowest on.
 """
 
+import uuid
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
@@ -218,15 +219,19 @@ class KeyValues(Collection):
         seen.update(new)
 
     def write_model(self, model: Model) -> None:
-        """Write a model's files."""
-        pieces = to_pieces(model, FILE_PIECE)
+        """Write a model's files, as a copy of its own: whoever removes others has not seen it."""
+        copy = uuid.uuid4().hex
         files = {
-            f"model/{fingerprint}/{to_key(name)}/{number:08}": b64encode(data).decode()
-            for fingerprint, name, number, data in pieces
+            f"model/{fingerprint}/{copy}/{to_key(name)}/{number:08}": b64encode(data).decode()
+            for fingerprint, name, number, data in to_pieces(model, FILE_PIECE)
         }
         self.write("", files)
 
-    def model_pieces(self, fingerprint: str) -> list[tuple[str, bytes]]:
-        """Read the names and bytes of a model's files, piece by piece, in order."""
-        pairs = self.under(f"model/{fingerprint}/").items()
-        return [(from_key(key.rpartition("/")[0]), b64decode(value)) for key, value in pairs]
+    def model_copies(self, fingerprint: str) -> list[list[tuple[str, bytes]]]:
+        """Read the names and bytes of a model's files, piece by piece, in order, of each copy."""
+        copies: dict[str, list[tuple[str, bytes]]] = {}
+        for key, value in self.under(f"model/{fingerprint}/").items():
+            copy, _, piece = key.partition("/")
+            name = from_key(piece.rpartition("/")[0])
+            copies.setdefault(copy, []).append((name, b64decode(value)))
+        return list(copies.values())

@@ -17,13 +17,14 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
 import orjson
 
 from vdsh.codes import Codes
-from vdsh.errors import InputError
+from vdsh.errors import FolderError, InputError
 from vdsh.model import Model
 from vdsh.store import reindex
 from vdsh.store.engine import check_model
@@ -94,10 +95,13 @@ class Models(reindex.Models):
 
     def load(self, fingerprint: str) -> Model:
         """Load a model that is kept inside; raise where the store has another one by now."""
-        pieces = self._values.model_pieces(fingerprint)
-        if not pieces:
+        copies = self._values.model_copies(fingerprint)
+        if not copies:
             check_model(read_state(self._values).facts, fingerprint)
-        return from_pieces(pieces, fingerprint, self.shown)
+        for copy in copies[:-1]:
+            with suppress(FolderError):  # who wrote or removed it was killed in the middle of it
+                return from_pieces(copy, fingerprint, self.shown)
+        return from_pieces(copies[-1] if copies else [], fingerprint, self.shown)
 
     def write(
         self, fingerprint: str | None, n_bytes: int | None, work: Callable[[State], None]
@@ -181,7 +185,6 @@ class Models(reindex.Models):
             self._check_own()
             self._values.write("meta/", {f"{CLOSING}/{number:06}": ""})
             n_left += self.encode_rest(model)
-            self._values.write_model(model)  # who forgot others as this one began may have taken it
             closed = self._check_own().closing
         self._add(facts | reindex.switched(facts, model) | {COLLECTION: self._new.name}, number)
         self._drop_all_but(self._new.name)
