@@ -359,3 +359,24 @@ def test_a_model_that_is_begun_again_while_its_files_are_removed_stays(
     with open_store(place) as store:
         check_codes(store, fitted)
         assert store.check() == []
+
+
+def test_who_is_replaced_while_encoding_in_milvus_is_told_so(new_place, fitted, newer, monkeypatch):
+    """Found by 1,233 steps: its collection was dropped before the other had said why."""
+    place = new_place("milvus-lite")
+    fill(place, newer)
+    with open_store(place) as store, open_store(place) as other:
+        mine, theirs = store._engine.models, other._engine.models
+        drop, problems = theirs._drop_all_but, []
+        mine.begin(as_model(fitted), restart=True)
+
+        def ask_meanwhile(*kept):
+            drop(*kept)
+            with pytest.raises(InputError) as told:
+                mine.unencoded(as_model(fitted).fingerprint, None, 10)
+            problems.append(told)
+
+        monkeypatch.setattr(theirs, "_drop_all_but", ask_meanwhile)
+        third = TextHasher("lsh", n_bits=16, random_state=3).fit(["moon orbit", "goal player"] * 9)
+        theirs.begin(as_model(third), restart=True)
+        assert len(problems) == 1

@@ -18,7 +18,7 @@ from vdsh.store.addresses import Address
 from vdsh.store.engine import NEAREST, Engine, ModelChangedError, Progress, check_model, no_store
 from vdsh.store.engines.milvus.collection import MOST, DocumentCollection, KeyValues, Pairs
 from vdsh.store.engines.milvus.models import COLLECTION, Models, State, read_state
-from vdsh.store.engines.milvus.session import Session
+from vdsh.store.engines.milvus.session import MissingCollectionError, Session
 from vdsh.store.engines.milvus.tables import check_name, chunks, piece_keys, to_document, to_entries
 from vdsh.store.engines.milvus.where import Expression, from_key, in_parts, to_expression, to_key
 from vdsh.store.hits import Found, ParsedQuery, choose_from
@@ -75,7 +75,10 @@ class Milvus(Engine):
             return {}  # making it was interrupted
         self._facts = facts
         self._documents = DocumentCollection(self._session, facts[COLLECTION], self._check)
-        self._session.load(self._values.name, self._documents.name)
+        try:
+            self._session.load(self._values.name, self._documents.name)
+        except MissingCollectionError:  # in this moment the store has got another
+            return self.meta()
         return {name: value for name, value in facts.items() if name != COLLECTION}
 
     def create(self, meta: Mapping[str, str], model: Model) -> dict[str, str]:

@@ -29,7 +29,7 @@ from vdsh.model import Model
 from vdsh.store import reindex
 from vdsh.store.engine import check_model
 from vdsh.store.engines.milvus.collection import DocumentCollection, KeyValues
-from vdsh.store.engines.milvus.session import Session
+from vdsh.store.engines.milvus.session import MissingCollectionError, Session
 from vdsh.store.engines.milvus.tables import chunks
 from vdsh.store.engines.milvus.where import in_parts
 from vdsh.store.hits import Found
@@ -126,18 +126,23 @@ class Models(reindex.Models):
         self.check_begun(state.begun, model.fingerprint, restart=restart)
         old, ahead = state.facts[COLLECTION], f"{state.number + 1:06}"
         new = f"{self._values.name}_{ahead}_{model.fingerprint[:8]}"
-        if state.begun != model.fingerprint:
-            self._drop_all_but(old)
-            self._values.remove([f"meta/{CLOSING}/{ahead}"])
         self._state = State(state.facts, state.number, model.fingerprint, uuid.uuid4().hex)
         begun = f"{model.fingerprint} {self._state.run}"
-        self._values.write("meta/", {f"{NEXT}/{ahead}": begun})  # first, or `forget` takes the rest
+        # First, or `forget` takes the rest, and others could not tell why theirs is dropped.
+        self._values.write("meta/", {f"{NEXT}/{ahead}": begun})
+        if state.begun != model.fingerprint:
+            self._values.remove([f"meta/{CLOSING}/{ahead}"])
+            self._drop_all_but(old, new)
         self._values.write_model(model)  # again, where a run was killed in the middle of it
         self._old, self._new = (
             DocumentCollection(self._session, name, self._check_own) for name in (old, new)
         )
         self._new.make(model.n_bits)
-        self._session.load(self._values.name, old, new)
+        try:
+            self._session.load(self._values.name, old, new)
+        except MissingCollectionError:
+            self._check_own()
+            raise
 
     def unencoded(self, fingerprint: str, after: Row | None, size: int) -> list[reindex.Unencoded]:
         """Return the next documents that the new collection lacks or has in another version.
@@ -232,11 +237,11 @@ class Models(reindex.Models):
         older = [key for key in self._values.under("meta/") if key.startswith(f"{NOW}/")]
         self._values.remove([f"meta/{key}" for key in older if int(key[-6:]) < number])
 
-    def _drop_all_but(self, kept: str) -> None:
+    def _drop_all_but(self, *kept: str) -> None:
         name = self._values.name
         ours = re.compile(rf"{name.removesuffix('_vdsh')}|{name}_\d+_[0-9a-f]{{8}}")
         for found in self._session.call("list_collections"):
-            if ours.fullmatch(found) and found != kept:
+            if ours.fullmatch(found) and found not in kept:
                 self._session.call("drop_collection", found)
 
 
