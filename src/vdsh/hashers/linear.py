@@ -1,8 +1,9 @@
-"""Linear hashing: places of documents in a graph, turned for signs, and a regression on words.
+"""Linear hashing: places of documents in a graph, turned for signs, and their regression on words.
 
 Kin to self-taught hashing (D. Zhang et al., SIGIR 2010), with the rotation of iterative
 quantisation (Y. Gong and S. Lazebnik, CVPR 2011) and ridge regression in place of classifiers. It
-is what `VDSH` starts from, and learns without torch.
+is nearly what `VDSH` starts from, and learns without torch. Words are regressed on signs: how far a
+document lies from a threshold need not be foretold, and costs precision where it is.
 """
 
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from scipy.special import log_ndtr
 from vdsh.codes import Scores
 from vdsh.estimator import check_random_state
 from vdsh.hashers.base import Examples, Hasher, Progress
+from vdsh.hashers.baselines.itq import signs
 from vdsh.hashers.vdsh.linear_map import MOST_TO_REGRESS, linear_map, turn
 from vdsh.hashers.vdsh.neighbours import MOST_LISTED
 from vdsh.hashers.vdsh.related import related
@@ -64,7 +66,8 @@ class LinearHashing(Hasher):
             vectors = None if train.vectors is None else train.vectors[joined]
             places = related(train.counts[joined], 0, vectors, progress=progress).places
             rows = sample(len(places), MOST_TO_REGRESS)
-            found = linear_map(train.inputs[joined[rows]], turn(places[rows], self.n_bits, seed))
+            aims = signs(turn(places[rows], self.n_bits, seed))
+            found = linear_map(train.inputs[joined[rows]], aims)
         self.W_, self.b_ = found.W, found.b
         self.sigma_ = np.ones(self.n_bits, np.float32)
         self.sigma_ = self._deviations((validation or train).counts)
