@@ -70,7 +70,8 @@ GRIDS: dict[str, list[dict[str, Any]]] = {
 # The protocol: splits, counts, thresholds and measures. 1: each seed cut the whole corpus anew.
 PROTOCOL = 2
 # Ours, 1: epochs of version 0.1's training.
-# 2: the start was not judged, and halves judged no epochs. `linear`, 2: it regressed on numbers, not on signs.
+# 2: the start was not judged, and halves judged no epochs.
+# `linear`, 2: it regressed on numbers, not on signs.
 METHOD = dict.fromkeys(METHODS, 1) | dict.fromkeys(OURS, 4) | {"linear": 3}
 
 # Our defaults with one thing changed, to see what each is worth.
