@@ -323,13 +323,13 @@ def test_a_model_that_is_begun_while_others_are_forgotten_stays(
     fill(place, fitted)
     with open_store(place) as store, open_store(place) as other:
         mine, theirs = store._engine.models, other._engine.models
-        drop = theirs._drop_all_but
+        drop = theirs._drop
 
-        def begin_meanwhile(kept):
-            drop(kept)
+        def begin_meanwhile(*given):
+            drop(*given)
             mine.begin(model, restart=True)
 
-        monkeypatch.setattr(theirs, "_drop_all_but", begin_meanwhile)
+        monkeypatch.setattr(theirs, "_drop", begin_meanwhile)
         other.compact()
         mine.encode_all(model, lambda: N, lambda _: None)
     with open_store(place) as store:
@@ -367,16 +367,62 @@ def test_who_is_replaced_while_encoding_in_milvus_is_told_so(new_place, fitted, 
     fill(place, newer)
     with open_store(place) as store, open_store(place) as other:
         mine, theirs = store._engine.models, other._engine.models
-        drop, problems = theirs._drop_all_but, []
+        drop, problems = theirs._drop, []
         mine.begin(as_model(fitted), restart=True)
 
-        def ask_meanwhile(*kept):
-            drop(*kept)
+        def ask_meanwhile(*given):
+            drop(*given)
             with pytest.raises(InputError) as told:
                 mine.unencoded(as_model(fitted).fingerprint, None, 10)
             problems.append(told)
 
-        monkeypatch.setattr(theirs, "_drop_all_but", ask_meanwhile)
+        monkeypatch.setattr(theirs, "_drop", ask_meanwhile)
         third = TextHasher("lsh", n_bits=16, random_state=3).fit(["moon orbit", "goal player"] * 9)
         theirs.begin(as_model(third), restart=True)
         assert len(problems) == 1
+
+
+@pytest.mark.parametrize("late", ["switch", "compact"])
+def test_who_drops_late_in_milvus_leaves_what_others_have_made(
+    late, new_place, fitted, newer, monkeypatch
+):
+    """Found by 4,611 steps: another had put its own collection under the store meanwhile."""
+    place, drop = new_place("milvus-lite"), in_milvus.Models._drop
+    fill(place, fitted)
+    with open_store(place) as store, open_store(place) as other:
+
+        def be_late(self, number, *kept):
+            if len(kept) == 1:  # a run that begins keeps two
+                monkeypatch.undo()
+                store.reindex(fitted if late == "switch" else newer)
+            drop(self, number, *kept)
+
+        monkeypatch.setattr(in_milvus.Models, "_drop", be_late)
+        other.reindex(newer) if late == "switch" else other.compact()
+    with open_store(place) as store:
+        check_codes(store, fitted if late == "switch" else newer)
+        assert store.check() == []
+
+
+@pytest.mark.parametrize("late", ["switch", "compact"])
+def test_a_switch_and_compact_at_once_in_milvus(late, new_place, fitted, newer, monkeypatch):
+    """Both have read what the store is, and write the same number."""
+    place, add = new_place("milvus-lite"), in_milvus.Models._add
+    fill(place, fitted)
+    with open_store(place) as store, open_store(place) as other:
+
+        def be_late(self, *given):
+            monkeypatch.undo()
+            monkeypatch.setattr(in_milvus, "CLOSED", 0.1)
+            store.compact() if late == "switch" else store.reindex(newer)
+            add(self, *given)
+
+        monkeypatch.setattr(in_milvus.Models, "_add", be_late)
+        if late == "compact":
+            other.compact()
+        else:
+            with pytest.raises(InputError, match="changed the model of .* or compacted it"):
+                other.reindex(newer)
+    with open_store(place) as store:
+        check_codes(store, fitted if late == "switch" else newer)
+        assert store.check() == []

@@ -42,6 +42,7 @@ CLOSED = 5.0  # seconds after which nobody is about to switch any more, but was 
 COLLECTION = "collection"
 LANGUAGE = "language"  # a key under meta/, written with the first document
 NOW, NEXT, CLOSING = "now", "next", "closing"  # keys under meta/, with a number behind
+STAYS = "-"  # behind a number: the store stays as it is, whoever else has written that number
 KEPT = ["id", "version", "code", "document", "pieces", "fields", "words"]
 
 Row = Mapping[str, Any]
@@ -64,13 +65,17 @@ def read_state(values: KeyValues) -> State:
     newest = max((key for key in found if key.startswith(f"{NOW}/")), default="")
     if not newest:
         return State({}, 0)
-    number = int(newest.partition("/")[2])
+    number = _number(newest)
     ahead = f"{number + 1:06}"
     begun, _, run = found.get(f"{NEXT}/{ahead}", "").partition(" ")
     closing = bool(begun) and f"{CLOSING}/{ahead}" in found
     facts = json.loads(found[newest])
     facts |= {key: found[key] for key in (LANGUAGE,) if key in found}
     return State(facts, number, begun or None, run, closing)
+
+
+def _number(key: str) -> int:
+    return int(key.partition("/")[2].removesuffix(STAYS))
 
 
 class Models(reindex.Models):
@@ -91,7 +96,7 @@ class Models(reindex.Models):
         """Make a store of a model; what it says about itself comes last."""
         self._values.write_model(model)
         DocumentCollection(self._session, collection).make(model.n_bits)
-        self._add({**facts, COLLECTION: collection}, 1)
+        self._add({**facts, COLLECTION: collection}, f"{1:06}")
 
     def load(self, fingerprint: str) -> Model:
         """Load a model that is kept inside; raise where the store has another one by now."""
@@ -132,7 +137,7 @@ class Models(reindex.Models):
         self._values.write("meta/", {f"{NEXT}/{ahead}": begun})
         if state.begun != model.fingerprint:
             self._values.remove([f"meta/{CLOSING}/{ahead}"])
-            self._drop_all_but(old, new)
+            self._drop(state.number + 1, old, new)
         self._values.write_model(model)  # again, where a run was killed in the middle of it
         self._old, self._new = (
             DocumentCollection(self._session, name, self._check_own) for name in (old, new)
@@ -191,16 +196,27 @@ class Models(reindex.Models):
             self._values.write("meta/", {f"{CLOSING}/{number:06}": ""})
             n_left += self.encode_rest(model)
             closed = self._check_own().closing
-        self._add(facts | reindex.switched(facts, model) | {COLLECTION: self._new.name}, number)
-        self._drop_all_but(self._new.name)
+        new = facts | reindex.switched(facts, model) | {COLLECTION: self._new.name}
+        self._add(new, f"{number:06}")
+        if not self._there(self._new.name):  # `compact` has dropped it in the last moment
+            self._add(facts, f"{number + 1:06}")
+        if read_state(self._values).facts["uuid"] != new["uuid"]:
+            self.check_own(None, model.fingerprint)
+        self._drop(number, self._new.name)
         return n_left
 
     def forget(self) -> None:
         """Remove models that the store does not use, and codes that were never finished."""
         state = self._after_closing(min(CLOSED, self._session.wait))
         facts = {key: value for key, value in state.facts.items() if key != reindex.PREVIOUS}
-        self._add(facts, state.number + 1)
-        self._drop_all_but(facts[COLLECTION])
+        stays = f"{state.number + 1:06}{STAYS}"
+        self._add(facts, stays)
+        if not self._there(facts[COLLECTION]):  # in that moment the store has got another
+            self._values.remove([f"meta/{NOW}/{stays}"])
+            if read_state(self._values).number == state.number:
+                raise FolderError(f"The documents of '{self.shown}' are gone. Restore a copy.")
+            return self.forget()
+        self._drop(state.number + 1, facts[COLLECTION])
         kept = self._values.under("model/")
         now = read_state(self._values)  # another may have begun meanwhile
         used = (now.facts["fingerprint"], now.begun)
@@ -231,17 +247,25 @@ class Models(reindex.Models):
             )
         return now
 
-    def _add(self, facts: Mapping[str, str], number: int) -> None:
+    def _add(self, facts: Mapping[str, str], number: str) -> None:
         """Say what the store is from now on."""
-        self._values.write("meta/", {f"{NOW}/{number:06}": json.dumps(facts)})
-        older = [key for key in self._values.under("meta/") if key.startswith(f"{NOW}/")]
-        self._values.remove([f"meta/{key}" for key in older if int(key[-6:]) < number])
+        key = f"{NOW}/{number}"
+        self._values.write("meta/", {key: json.dumps(facts)})
+        others = [one for one in self._values.under("meta/") if one.startswith(f"{NOW}/")]
+        older = [one for one in others if _number(one) < _number(key)]
+        self._values.remove([f"meta/{one}" for one in older])
 
-    def _drop_all_but(self, *kept: str) -> None:
+    def _there(self, collection: str) -> bool:
+        return collection in self._session.call("list_collections")
+
+    def _drop(self, number: int, *kept: str) -> None:
+        """Drop collections up to a number; this may come late, and later ones are in use."""
         name = self._values.name
-        ours = re.compile(rf"{name.removesuffix('_vdsh')}|{name}_\d+_[0-9a-f]{{8}}")
+        ours = re.compile(rf"{name.removesuffix('_vdsh')}|{name}_(\d+)_[0-9a-f]{{8}}")
+        now = read_state(self._values).facts[COLLECTION]
         for found in self._session.call("list_collections"):
-            if ours.fullmatch(found) and found not in kept:
+            match = ours.fullmatch(found)
+            if match and int(match[1] or 0) <= number and found not in (*kept, now):
                 self._session.call("drop_collection", found)
 
 
