@@ -214,6 +214,13 @@ def test_a_store_whose_meta_is_hostile_is_refused_and_nothing_written(  # #16 C
     assert sorted(tmp_path.rglob("*")) == before
 
 
+def test_another_length_of_codes_than_the_model_has_is_told(folder, years):  # found by fuzzing
+    years.close()
+    change(folder, "UPDATE meta SET value = '0' WHERE key = 'n_bits'")
+    with open_store(folder) as store, pytest.raises(FolderError, match="codes have 0 bits, but"):
+        store.search("moon")
+
+
 @pytest.mark.parametrize(
     "statement",
     [

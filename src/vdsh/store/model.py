@@ -69,7 +69,13 @@ class StoreModel:
     @once
     def model(self) -> Model:
         """Load the model when it is first used."""
-        return self._given or self._load(self.fingerprint)
+        model = self._given or self._load(self.fingerprint)
+        if model.n_bits != self.n_bits:
+            raise FolderError(
+                f"This store says that its codes have {self.n_bits} bits, but its model has "
+                f"{model.n_bits}: it is damaged. Restore a copy."
+            )
+        return model
 
     def encode(self, texts: list[str], vectors: Any = None) -> Codes:
         """Hash texts; those without a known word get the code of an empty document."""
