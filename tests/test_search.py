@@ -23,7 +23,7 @@ def repeated_codes(n, n_distinct, n_bits=32, seed=0):
 
 def build_at_once(monkeypatch):
     """Build tables at the first search, however few codes there are, and wait for them."""
-    for name in "LOOK_UP", "KEEP", "BUILD":
+    for name in "LOOK_UP", "LOOK_UP_ALL", "KEEP", "BUILD":
         monkeypatch.setattr(f"vdsh.search.probing.{name}", 0)
     start = probing.Thread.start
     monkeypatch.setattr(probing.Thread, "start", lambda thread: (start(thread), thread.join()))

@@ -138,6 +138,7 @@ class EagerMachine(IndexMachine):
         "id_kinds.FEW": 2,
         "id_kinds.GAP": 4,
         "probing.LOOK_UP": 0,
+        "probing.LOOK_UP_ALL": 0,
         "probing.KEEP": 0,
         "probing.BUILD": 0,
         "probing.Thread": AtOnce,

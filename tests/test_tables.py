@@ -20,7 +20,7 @@ def kernels():
 @pytest.fixture
 def at_once(monkeypatch):
     """Build tables at the first search, however few codes there are, and wait for them."""
-    for name in "LOOK_UP", "KEEP", "BUILD":
+    for name in "LOOK_UP", "LOOK_UP_ALL", "KEEP", "BUILD":
         monkeypatch.setattr(f"vdsh.search.probing.{name}", 0)
     start = probing.Thread.start
     monkeypatch.setattr(probing.Thread, "start", lambda thread: (start(thread), thread.join()))
@@ -86,7 +86,8 @@ def test_a_walk_goes_through_all_tables_where_everything_is_far(at_once, monkeyp
 
 
 def test_tables_are_built_when_scans_have_taken_as_long(monkeypatch):
-    monkeypatch.setattr("vdsh.search.probing.LOOK_UP", 0)
+    for name in "LOOK_UP", "KEEP":
+        monkeypatch.setattr(f"vdsh.search.probing.{name}", 0)
     codes = make_codes("random", 8)
     index = HammingIndex(codes)
     index.search(codes[0], 10)

@@ -20,6 +20,7 @@ from vdsh.search.tables import MOST, Tables, table_shape
 # Measured on one core of a Neoverse-N1, in nanoseconds; only their proportions matter.
 STRIP_BYTE, BUCKET = 3.5, 250.0
 LOOK_UP = 4_000_000.0  # nanoseconds of a scan; where it is shorter, it is as good
+LOOK_UP_ALL = 500_000.0  # of one for all within a radius, which is known from the start
 KEEP = 1_000.0  # nanoseconds more for each code that is to be found
 BUILD = 60.0  # nanoseconds that building takes a byte of the codes
 WORTH_SHARING = 32  # so many look-ups take longer than handing them to a thread
@@ -67,8 +68,9 @@ def shared_scan_time(main: Partition, queries: Codes, threads: int) -> float:
 
 
 def worth_probing(partition: Partition, k: int) -> bool:
-    """Say whether to look the k nearest up in the tables of a partition."""
-    return partition.tables is not None and scan_time(partition) >= LOOK_UP + KEEP * k
+    """Say whether to look the k nearest up in tables of a partition, or ALL within a radius."""
+    least = LOOK_UP_ALL if k == ALL else LOOK_UP + KEEP * k
+    return scan_time(partition) >= least
 
 
 class TableKeeper:
@@ -86,10 +88,9 @@ class TableKeeper:
         self, partition: Partition, n_queries: int, build: Callable[[Partition], None]
     ) -> None:
         """Note that queries were compared with all codes; build tables if they are due."""
-        time = scan_time(partition)
-        if self._refused or time < LOOK_UP:
+        if self._refused:
             return
-        self._scanned += n_queries * time
+        self._scanned += n_queries * scan_time(partition)
         building = self._builder is not None and self._builder.is_alive()
         if building or self._scanned <= BUILD * partition.strips.data.nbytes:
             return

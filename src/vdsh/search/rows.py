@@ -265,11 +265,11 @@ class RowIndex(NumberedRows):
     def _by_tables(self, partitions: Sequence[Partition], n_queries: int, k: int) -> bool:
         """Say whether to look queries up; where there are no tables, see if some are due."""
         main = partitions[0]
-        if not self.tables or len(partitions) == 1:
+        if not self.tables or len(partitions) == 1 or not worth_probing(main, k):
             return False
         if main.tables is None:
             self._keeper.scanned(main, n_queries, self._build)
-        return worth_probing(main, 0 if k == ALL else k)
+        return main.tables is not None
 
     def _build(self, main: Partition) -> None:
         """Build tables, and search by them unless rows have changed meanwhile."""
