@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Bits, Codes, Scores
 
+MANY_WASTED = 16  # at least one bit of so many
 LEAST_TO_WARN = 1_000  # below, documents are too few for many different bits, and that is no fault
 _MOST_DOCUMENTS = 20_000
 _SAME = 0.9  # correlation from which two bits count as one
@@ -85,9 +86,11 @@ def warn_of_bits(
 ) -> None:
     """Warn where bits are unused or duplicated, though there were documents enough to learn from.
 
-    Below 1,000 training documents nothing is said: few documents cannot fill many bits.
+    Below 1,000 training documents nothing is said: few documents cannot fill many bits. Nor of one
+    bit among many.
     """
-    if n_documents >= LEAST_TO_WARN and (unused or duplicated):
+    wasted = MANY_WASTED * (len(unused) + len(duplicated))
+    if n_documents >= LEAST_TO_WARN and wasted >= n_bits:
         warnings.warn(
             f"Bits are wasted: {describe(n_bits, unused, duplicated)}. The codes are as "
             "good as shorter ones; take fewer bits, more documents or other settings.",
