@@ -46,7 +46,7 @@ def measure(given):
             "import vdsh": [sys.executable, "-c", "import vdsh"],
             "help": [*VDSH, "--help"],
             "search": [*VDSH, "search", store, QUERY],
-            "within": [*VDSH, "search", store, QUERY, "--radius", "2"],
+            "within": [*VDSH, "search", store, QUERY, "--radius", "40"],
             "encode": [*VDSH, "encode", model, str(text)],
             "info": [*VDSH, "info", store],
             "duplicates": [*VDSH, "duplicates", store],

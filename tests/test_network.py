@@ -5,10 +5,12 @@ import sys
 
 import numpy as np
 import pytest
+from scipy.sparse import random_array
 
 from vdsh import jit
 from vdsh.model import network as products
 from vdsh.model.network import layer as linear_layer
+from vdsh.text.counts import Counts
 
 
 def relu_layer(a, W, b):
@@ -99,3 +101,17 @@ def test_a_library_that_is_loaded_later_gets_one_thread_too():
     command = [sys.executable, "-c", LATE]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == "{1} 2\n"
+
+
+def test_a_sparse_product_has_the_same_bits_with_and_without_kernels(monkeypatch):
+    rows = random_array((50, 300), density=0.1, dtype=np.float32, rng=0).tocsr()
+    inputs = Counts(rows.data, rows.indices, rows.indptr, rows.shape)
+    W = np.random.default_rng(0).normal(size=(300, 24)).astype(np.float32)
+    found = []
+    for loaded in (False, True):
+        monkeypatch.setattr(products, "compiled", lambda _, loaded=loaded: loaded)
+        found.append(products.sparse_product(inputs, W))
+    assert found[0].tobytes() == found[1].tobytes()
+    np.testing.assert_allclose(found[0], rows @ W, rtol=1e-5, atol=1e-5)
+    doubled = products.sparse_product(inputs._replace(data=rows.data.astype(float)), W)
+    assert doubled.dtype == np.float64

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Scores
-from vdsh.model.network import Floats, Learned, encode, tiled_product
+from vdsh.model.network import Floats, Learned, encode, sparse_product, tiled_product
 from vdsh.text.counts import Counts, Sparse, to_csr
 
 LENGTH = 100.0  # words that a document is scaled to by `Layers`
@@ -57,7 +57,7 @@ class Linear(Encoder):
     b: Annotated[Floats, "bits"]
 
     def _scores(self, inputs: Sparse) -> Scores:
-        return to_csr(inputs) @ self.W + self.b
+        return sparse_product(inputs, self.W) + self.b
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from vdsh.codes import Scores
 from vdsh.jit import available_threads, compiled, in_threads, one_thread_each
-from vdsh.text.counts import Sparse
+from vdsh.text.counts import Sparse, to_csr
 
 Floats = NDArray[np.float32]
 Places = NDArray[np.int32]  # of entries in sparse rows
@@ -80,6 +80,22 @@ def _multiply(
 
     out = np.empty((len(a), W.shape[1]), np.float32)
     multiply_rows(a, W, length, out, np.empty(W.shape[1], np.float32), b, least)
+    return out
+
+
+def sparse_product(inputs: Sparse, W: Floats) -> Floats:
+    """Compute `inputs @ W`, adding up in the order of terms, without the time to load scipy."""
+    if not inputs.data.dtype == W.dtype == np.float32:
+        return to_csr(inputs) @ W
+    out = np.zeros((inputs.shape[0], W.shape[1]), np.float32)
+    if compiled(_SPARSE * inputs.data.size * W.shape[1]):
+        from vdsh.model.network_kernels import add_rows
+
+        add_rows(inputs.data, inputs.indices, inputs.indptr, W, out)
+        return out
+    for row, (begin, end) in zip(out, pairwise(inputs.indptr.tolist()), strict=True):
+        for j in range(begin, end):
+            row += inputs.data[j] * W[inputs.indices[j]]
     return out
 
 

@@ -34,6 +34,17 @@ def sparse_relu(data: Floats, indices: Places, indptr: Places, W: Floats, out: F
             row[h] = max(row[h], np.float32(0))
 
 
+@kernel()
+def add_rows(data: Floats, indices: Places, indptr: Places, W: Floats, out: Floats) -> None:
+    """Add x @ W of sparse rows x to `out`."""
+    for i in range(len(out)):
+        row = out[i]
+        for j in range(indptr[i], indptr[i + 1]):
+            x, w = data[j], W[indices[j]]
+            for h in range(len(row)):
+                row[h] += x * w[h]
+
+
 @intrinsic
 def _multiply_add(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
     """Compute a * b + c in one rounding."""
