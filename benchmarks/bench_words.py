@@ -151,8 +151,9 @@ def pieces(texts, asked):
 
 
 def ours(hasher, folder, texts, stack):
-    store = stack.enter_context(open_store(folder / "s", hasher))
-    store.upsert(Document(f"{i:07d}", text) for i, text in enumerate(texts))
+    with open_store(folder / "s", hasher) as store:  # closed, for its size at rest
+        store.upsert(Document(f"{i:07d}", text) for i, text in enumerate(texts))
+    store = stack.enter_context(open_store(folder / "s"))
     return lambda query: store.search(query, k=10)
 
 
