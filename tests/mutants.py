@@ -103,12 +103,21 @@ def _odd_json(rng: Random) -> Any:
 
 
 def _places(value: Any) -> Any:
-    """Yield every container and key of a JSON value."""
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, item in list(items):
-        yield value, key
-        if isinstance(item, dict | list):
-            yield from _places(item)
+    """Yield every container and key of a JSON value, which may be nested as deep as it likes."""
+    open_ = [(value, _items(value))]
+    while open_:
+        container, items = open_[-1]
+        for key, item in items:
+            yield container, key
+            if isinstance(item, dict | list):
+                open_.append((item, _items(item)))
+                break
+        else:
+            open_.pop()
+
+
+def _items(value: Any) -> Any:
+    return iter(list(value.items() if isinstance(value, dict) else enumerate(value)))
 
 
 def _change(container: Any, key: Any, rng: Random) -> None:
