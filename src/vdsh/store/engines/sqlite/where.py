@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 from vdsh.store.where import ORDERS, Compare, IsThere, Sql, Tree, join, kind_of, sql_of
@@ -66,12 +65,7 @@ def json_kind(document: str, name: str) -> str | None:
 
 def has_label(labels: str, wanted: str) -> bool:
     """Say whether two JSON arrays have a label in common."""
-    return not _label_set(wanted).isdisjoint(json.loads(labels))
-
-
-@lru_cache(maxsize=128)  # more than one filter of the service has
-def _label_set(labels: str) -> frozenset[str]:
-    return frozenset(json.loads(labels))
+    return not set(json.loads(wanted)).isdisjoint(json.loads(labels))
 
 
 def _label(labels: Sequence[str]) -> Sql:
