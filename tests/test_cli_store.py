@@ -307,12 +307,12 @@ def test_no_bar_is_drawn_below_a_question(store, model_folder, other):  # #32
 
 
 def test_many_batches_are_written_but_none_replaces_unasked(vdsh, store, model_folder, tmp_path):
-    lines = [json.dumps({"id": f"n{i}", "text": "moon"}) for i in range(4500)]
+    lines = [json.dumps({"id": f"n{i}", "text": "moon"}) for i in range(8500)]
     lines += [json.dumps({"id": f"d{i}", "text": "moon"}) for i in range(80)]
     (tmp_path / "many.jsonl").write_text("\n".join(lines))
     result = vdsh("index", model_folder, "many.jsonl", "--store", store)
     assert result.returncode == 1
-    assert "4,000 documents were committed before and are kept." in result.stderr
+    assert "8,000 documents were committed before and are kept." in result.stderr
     with open_store(store) as opened:
         assert not any(opened.get(f"d{i}").text == "moon" for i in range(80))
 
@@ -550,19 +550,19 @@ def test_labels_that_look_like_numbers_can_be_filtered(vdsh, store, model_folder
 
 
 def test_an_interrupted_index_says_what_is_kept(vdsh, store, model_folder, docs, tmp_path):
-    lines = [json.dumps({"id": f"n{i}", "text": "moon orbit"}) for i in range(4500)]
+    lines = [json.dumps({"id": f"n{i}", "text": "moon orbit"}) for i in range(8500)]
     (tmp_path / "cut.jsonl").write_text("\n".join([*lines, "{broken"]))
     result = vdsh("index", model_folder, "cut.jsonl", "--store", store)
     assert result.returncode == 1
-    assert "4,000 documents were committed before and are kept." in result.stderr
-    assert json.loads(vdsh("info", store, "--json").stdout)["documents"] == 4080
+    assert "8,000 documents were committed before and are kept." in result.stderr
+    assert json.loads(vdsh("info", store, "--json").stdout)["documents"] == 8080
 
 
 @pytest.fixture
 def damaged_store(store, monkeypatch):
     """A store whose word index is lost, of more documents than are few."""
     with open_store(store) as opened:
-        opened.upsert(Document(f"n{i}", "moon orbit") for i in range(4500))
+        opened.upsert(Document(f"n{i}", "moon orbit") for i in range(8500))
     with sqlite3.connect(store / "store.sqlite") as connection:
         for statement in (
             "DELETE FROM words",
@@ -602,7 +602,7 @@ def test_few_words_are_indexed_in_silence(vdsh, damaged_store, monkeypatch):  # 
 
 def test_a_damaged_word_index_is_made_anew_with_a_bar(vdsh, store, monkeypatch):  # 18
     with open_store(store) as opened:
-        opened.upsert(Document(f"n{i}", "moon orbit") for i in range(4500))
+        opened.upsert(Document(f"n{i}", "moon orbit") for i in range(8500))
     before = vdsh("search", store, "astronaut", "--json").stdout
     with sqlite3.connect(store / "store.sqlite") as connection:
         connection.execute("UPDATE words SET data = x'00'")

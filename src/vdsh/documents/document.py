@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 MOST_LEARNED = 100_000  # documents that a model learns from, by default: of more, a sample
 MOST_CHARACTERS = 200_000_000  # of their texts and fields together
-BATCH = 4000  # documents that are encoded and committed together
+BATCH = 8000  # documents that are encoded and committed together
 _LONG_BATCH = 32 * 2**20  # characters that end a batch sooner
 # Ids are written one a line, and to terminals: there, each of these would be a command.
 CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"

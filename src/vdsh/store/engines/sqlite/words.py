@@ -25,9 +25,9 @@ from vdsh.words.segment import MOST
 
 KEY = "words"  # in the table `meta`: the row up to which an index made anew has come, and the last
 LANGUAGE = "language"  # there, too: settled when the first document is written
-BATCH = 4000  # documents that are indexed at a time when it is made anew
+BATCH = 8000  # documents that are indexed at a time when it is made anew
 LONG_BATCH = 32 * 2**20  # characters that end a batch sooner
-JOINED = 4  # neighbours of a size, at least
+JOINED = 8  # neighbours of a size, at least
 LARGEST = 2**26  # bytes of a joined segment: long documents have many passages
 MOST_DELETED = 0.25  # of a segment, before it is written anew
 
@@ -49,8 +49,8 @@ class SegmentRow(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Which segments are joined with it: those up to four times as large."""
-        return (self.span - 1).bit_length() // 2
+        """Which segments are joined with it: those up to eight times as large."""
+        return (self.span - 1).bit_length() // 3
 
 
 class Pending(NamedTuple):
@@ -306,7 +306,7 @@ def _drop_rows(connection: Connection, rows: Sequence[SegmentRow]) -> None:
 
 
 def _choose_to_join(rows: list[SegmentRow]) -> list[SegmentRow]:
-    """Choose neighbours to join: of the last ones, when there are four of about one size."""
+    """Choose neighbours to join: of the last ones, when there are eight of about one size."""
     last = rows[-1].size if rows else 0
     start = len(rows)
     while start and rows[start - 1].size <= last:
