@@ -19,8 +19,10 @@ import tempfile
 import traceback
 import warnings
 from collections import Counter
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from random import Random
+from threading import Lock
 from typing import Any
 
 from common import run, show
@@ -28,7 +30,7 @@ from common import run, show
 from fuzz_targets import targets
 from vdsh.errors import VdshError
 from vdsh.hashers import HASHERS
-from vdsh.jit import use_threads
+from vdsh.jit import available_threads, use_threads
 
 SHARES = {"jsonl": 50, "csv": 40, "tsv": 20, "text": 15, "parquet": 15, "svm": 10, "tokens": 5}
 SHARES |= {"model": 15, "index": 25, "store": 10, "backup": 5, "map": 10}  # thousands of 200,000
@@ -36,20 +38,22 @@ BOUND_MB = 256
 SECONDS = 30
 CRASHES = 20  # of one kind of file, then no more of it is tried
 SHARED_MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
+FORKING = Lock()  # or a child keeps another's pipe open
 WITHOUT_TORCH = ["lsh", "ksh", "sph", "itq"]
 
 
 def measure(given: Any) -> dict[str, Any] | None:
+    cores = available_threads()
     use_threads(1)
     warnings.simplefilter("ignore")
     models = WITHOUT_TORCH if given.quick else list(HASHERS)
     chosen = {given.kind: 1} if given.kind else SHARES
     with tempfile.TemporaryDirectory(dir=SHARED_MEMORY) as scratch:
         made = targets(Path(scratch), models)
-        rows = {}
-        for name, share in chosen.items():
-            n_cases = -(-given.cases * share // sum(chosen.values()))
-            rows[name] = fuzz(made[name], name, given.first, n_cases)
+        n_cases = {name: -(-given.cases * n // sum(chosen.values())) for name, n in chosen.items()}
+        with ThreadPool(cores) as pool:  # each waits for a child
+            tasks = [(made[name], name, given.first, n) for name, n in n_cases.items()]
+            rows = dict(zip(n_cases, pool.starmap(fuzz, tasks, 1), strict=True))
     findings = [finding for row in rows.values() for finding in row["findings"]]
     if findings or given.kind:
         show({"kinds": [{"kind": name} | row for name, row in rows.items()]})
@@ -89,8 +93,11 @@ def fuzz(target: Any, name: str, first: int, n_cases: int) -> dict[str, Any]:
 
 def _in_child(target: Any, name: str, first: int, last: int, folder: str) -> tuple[int, list[Any]]:
     """Read mutants in a child; return its status and what it said."""
-    reader, writer = os.pipe()
-    child = os.fork()
+    with FORKING:
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child:
+            os.close(writer)
     if not child:
         os.close(reader)
         try:
@@ -99,7 +106,6 @@ def _in_child(target: Any, name: str, first: int, last: int, folder: str) -> tup
             traceback.print_exc()
             os._exit(1)
         os._exit(0)
-    os.close(writer)
     with os.fdopen(reader) as lines:
         messages = [json.loads(line) for line in lines if line.endswith("\n")]
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), messages

@@ -1,6 +1,7 @@
 """Mutants: valid bytes, JSON and arrays with something wrong in them, drawn by a seeded Random."""
 
 import json
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -92,7 +93,7 @@ def of_array(array: np.ndarray, rng: Random) -> np.ndarray:
 
 def odd(rng: Random) -> Any:
     """Draw a value that few expect; one of bytes only where JSON need not hold it."""
-    return rng.choice(VALUES)
+    return deepcopy(rng.choice(VALUES))  # a later change may put it into itself
 
 
 def _odd_json(rng: Random) -> Any:
@@ -103,21 +104,11 @@ def _odd_json(rng: Random) -> Any:
 
 
 def _places(value: Any) -> Any:
-    """Yield every container and key of a JSON value, which may be nested as deep as it likes."""
-    open_ = [(value, _items(value))]
-    while open_:
-        container, items = open_[-1]
-        for key, item in items:
-            yield container, key
-            if isinstance(item, dict | list):
-                open_.append((item, _items(item)))
-                break
-        else:
-            open_.pop()
-
-
-def _items(value: Any) -> Any:
-    return iter(list(value.items() if isinstance(value, dict) else enumerate(value)))
+    """Yield every container and key of a JSON value."""
+    for key, item in list(value.items() if isinstance(value, dict) else enumerate(value)):
+        yield value, key
+        if isinstance(item, dict | list):
+            yield from _places(item)
 
 
 def _change(container: Any, key: Any, rng: Random) -> None:

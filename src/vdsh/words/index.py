@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vdsh.jit import compiled, once
+from vdsh.jit import compiled, once, spread
 from vdsh.text.languages import Language, fold
 from vdsh.text.tokenizer import hash_plainly
 from vdsh.words.lexicon import exact_term
@@ -20,6 +20,7 @@ MOST_TERMS = 32  # of a query; of more, the most telling
 PASSAGE = 0.5  # weight of the best passage of a long document, beside all of it
 PASSAGE_LENGTH = 110  # words of a passage that are not stop words, about
 MOST_MEANT = 3  # words that a mistyped or unfinished one may be
+WORTH_A_THREAD = 1 << 17  # entries of terms: half a millisecond
 _SAMPLED = 32  # times as many documents as are wanted
 
 Numbers = NDArray[np.int64]
@@ -148,16 +149,17 @@ class WordIndex:
     def score(self, asked: Asked) -> Matches:
         """Score the documents that have words of a query that were looked up."""
         chosen, weights = weigh(asked.terms, asked.df, self.n_docs)
+        weights /= max(weights.sum(), LEAST_IDF)
         spans, hashes = np.take(asked.spans, chosen, axis=2), asked.hashes[chosen]
-        numbers, scores, ends = self._add_up(spans, weights)
+        numbers, shares = self._add_up(spans, weights)
         long, best = [np.zeros(0, np.int64)], [np.zeros((0, 2), np.uint32)]
-        for i, segment in enumerate(self.segments):
+        for segment in self.segments:
             if len(segment.passages.owners):
-                here = slice(ends[i], ends[i + 1])
-                at, where = _add_passages(segment, hashes, weights, numbers[here], scores[here])
+                ends = segment.first, segment.first + len(segment.documents.lengths)
+                here = slice(*np.searchsorted(numbers, ends))
+                at, where = _add_passages(segment, hashes, weights, numbers[here], shares[here])
                 long.append(numbers[here][at])
                 best.append(where)
-        shares = scores / max(weights.sum(), LEAST_IDF)
         return Matches(numbers, shares, asked.missing, np.concatenate(long), np.concatenate(best))
 
     def having(self, words: Sequence[str], *, exactly: bool = False) -> Numbers:
@@ -211,18 +213,27 @@ class WordIndex:
         df = (spans[:, 1] - spans[:, 0]).sum(axis=0)
         return hashes, spans, np.minimum(df, self.n_docs)  # a hostile one may have more
 
-    def _add_up(self, spans: Numbers, weights: NDArray[np.float64]) -> tuple[Any, Any, Any]:
-        """Add up BM25 of terms: documents, scores, and where those of each segment begin."""
+    def _add_up(self, spans: Numbers, weights: NDArray[np.float64]) -> tuple[Any, Any]:
+        """Add up BM25 of terms: documents in order, and scores."""
+        n, n_entries = len(self.segments), int((spans[:, 1] - spans[:, 0]).sum())
         if compiled(0):
             from vdsh.words.term_kernels import add_up_all
 
-            return add_up_all(self._addresses, spans, weights, *_for_length(self._mean_length))
-        pairs = zip([one.documents for one in self.segments], spans, strict=True)
-        parts = [_add_up(*pair, weights, self._mean_length) for pair in pairs]
-        numbers = [one.first + found for one, (found, _) in zip(self.segments, parts, strict=True)]
-        ends = np.cumsum([0, *map(len, numbers)])
-        scores = [np.zeros(0), *(scores for _, scores in parts)]  # there may be no segment yet
-        return np.concatenate([np.zeros(0, np.int64), *numbers]), np.concatenate(scores), ends
+            def add(i: int, j: int) -> tuple[Any, Any]:
+                ours = self._addresses[i:j], spans[i:j]
+                return add_up_all(*ours, weights, *_for_length(self._mean_length))
+
+            parts = spread(add, n, least=n * WORTH_A_THREAD // max(1, n_entries))
+        else:
+            pairs = zip([one.documents for one in self.segments], spans, strict=True)
+            found = [_add_up(*pair, weights, self._mean_length) for pair in pairs]
+            both = zip(self.segments, found, strict=True)
+            parts = [(one.first + places, scores) for one, (places, scores) in both]
+        if len(parts) == 1:
+            return parts[0]
+        parts.append((np.zeros(0, np.int64), np.zeros(0)))  # there may be no segment yet
+        numbers, scores = map(np.concatenate, zip(*parts, strict=True))
+        return numbers, scores
 
     @once
     def _addresses(self) -> Numbers:

@@ -251,7 +251,7 @@ def add_up(
     sums, marks = np.zeros(len(lengths)), np.zeros((len(lengths) >> 6) + 1, np.uint64)
     postings = places, counts, lengths
     n = _add_up(postings, spans, weights, least, slope, sums, marks, found, scores, 0)
-    return found[:n].copy(), scores[:n].copy()
+    return found[:n], scores[:n]
 
 
 @kernel()
@@ -316,20 +316,20 @@ def find_all(segments: Numbers, wanted: Hashes) -> Numbers:
 @kernel()
 def add_up_all(
     segments: Numbers, spans: Numbers, weights: NDArray[np.float64], least: float, slope: float
-) -> tuple[Numbers, NDArray[np.float64], Numbers]:
-    """Add up BM25 of terms in all segments: documents, scores, where those of each begin."""
+) -> tuple[Numbers, NDArray[np.float64]]:
+    """Add up BM25 of terms in all segments: documents in order, and scores."""
     size, longest = (spans[:, 1] - spans[:, 0]).sum(), segments[:, 2].max() if len(segments) else 0
     found, scores = np.empty(size, np.int64), np.empty(size, np.float64)
     sums, marks = np.zeros(longest), np.zeros((longest >> 6) + 1, np.uint64)
-    ends, n = np.zeros(len(segments) + 1, np.int64), 0
+    n = 0
     for s in range(len(segments)):
         n_entries = spans[s].max() if len(weights) else 0
         places = carray(pointer(segments[s, 5]), n_entries, np.uint16)
         counts = carray(pointer(segments[s, 6]), n_entries, np.uint8)
         lengths = carray(pointer(segments[s, 7]), segments[s, 2], np.uint16)
         postings = places, counts, lengths
+        begin = n
         n = _add_up(postings, spans[s], weights, least, slope, sums, marks, found, scores, n)
-        for i in range(ends[s], n):
+        for i in range(begin, n):
             found[i] += segments[s, 0]
-        ends[s + 1] = n
-    return found[:n].copy(), scores[:n].copy(), ends
+    return found[:n], scores[:n]
