@@ -65,7 +65,7 @@ def in_batches(
     size: Callable[[T], int] | None = None,
     room: int = _LONG_BATCH,
 ) -> Iterator[list[T]]:
-    """Take up to 4,000 documents together, fewer where they are long."""
+    """Take up to 8,000 documents together, fewer where they are long."""
     batch, left, size = list[T](), room, size or length
     for item in items:
         batch.append(item)

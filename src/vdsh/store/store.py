@@ -93,7 +93,7 @@ class Store(Learning, Verbs):
         Parameters
         ----------
         documents : iterable of Document
-            Read as a stream, in batches of up to 4,000, each committed before the next is read.
+            Read as a stream, in batches of up to 8,000, each committed before the next is read.
         codes : ndarray of uint8 of shape (n_docs, n_bytes), optional
             Their codes, where they are known; texts are then not encoded.
         vectors : array of shape (n_docs, n_dimensions), optional
