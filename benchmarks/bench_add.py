@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from common import VDSH, run, summary, timed
+from common import VDSH, resident_mb, run, summary, timed
 
 from vdsh.store import open_store
 
@@ -123,14 +123,17 @@ def add(place, *words):
     start = time.perf_counter()
     process = subprocess.Popen(command, cwd=place, stdout=subprocess.PIPE, text=True)
     process.stdout.readline()
-    answered = time.perf_counter() - start
+    answered, mb = time.perf_counter() - start, 0.0
+    while not os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+        mb = max(mb, resident_mb(process.pid, peak=True))  # rusage counts what this process has
+        time.sleep(0.01)
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - start
     process.stdout.close()
     assert not status, f"{command} failed"
     spent = {"answers_after": answered, "seconds": seconds}
     spent["cpu_seconds"] = usage.ru_utime + usage.ru_stime
-    return {k: round(v, 2) for k, v in spent.items()} | {"mb": usage.ru_maxrss // 1000}
+    return {k: round(v, 2) for k, v in spent.items()} | {"mb": round(mb)}
 
 
 def kill_after(seconds, place, *words):

@@ -178,7 +178,7 @@ def resident_mb(pid: int | str = "self", *, peak: bool = False) -> float:
     if not status.exists():
         return float("nan")
     found = re.search(rf"{'VmHWM' if peak else 'VmRSS'}:\s+(\d+)", status.read_text())
-    return int(found[1]) * 1.024 / 1000
+    return int(found[1]) * 1.024 / 1000 if found else 0.0  # it has ended
 
 
 def bytes_of(path: Path) -> int:

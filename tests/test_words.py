@@ -60,12 +60,8 @@ def asking(**words):
 
 
 def matched(index, query):
-    """Match with kernels, in threads and plainly, which must be one."""
+    """Match with kernels and without them, which must be one."""
     found = index.match(query)
-    with patch("vdsh.words.index.WORTH_A_THREAD", 1):
-        in_threads = index.match(query)
-    for one, other in zip(in_threads, found, strict=True):
-        assert np.array_equal(one, other)
     with patch("vdsh.words.index.compiled", lambda seconds: False):
         plainly = index.match(query)
     assert plainly.numbers.tolist() == found.numbers.tolist()

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vdsh.jit import compiled, once, spread
+from vdsh.jit import compiled, once
 from vdsh.text.languages import Language, fold
 from vdsh.text.tokenizer import hash_plainly
 from vdsh.words.lexicon import exact_term
@@ -20,7 +20,6 @@ MOST_TERMS = 32  # of a query; of more, the most telling
 PASSAGE = 0.5  # weight of the best passage of a long document, beside all of it
 PASSAGE_LENGTH = 110  # words of a passage that are not stop words, about
 MOST_MEANT = 3  # words that a mistyped or unfinished one may be
-WORTH_A_THREAD = 1 << 17  # entries of terms: half a millisecond
 _SAMPLED = 32  # times as many documents as are wanted
 
 Numbers = NDArray[np.int64]
@@ -215,25 +214,15 @@ class WordIndex:
 
     def _add_up(self, spans: Numbers, weights: NDArray[np.float64]) -> tuple[Any, Any]:
         """Add up BM25 of terms: documents in order, and scores."""
-        n, n_entries = len(self.segments), int((spans[:, 1] - spans[:, 0]).sum())
         if compiled(0):
             from vdsh.words.term_kernels import add_up_all
 
-            def add(i: int, j: int) -> tuple[Any, Any]:
-                ours = self._addresses[i:j], spans[i:j]
-                return add_up_all(*ours, weights, *_for_length(self._mean_length))
-
-            parts = spread(add, n, least=n * WORTH_A_THREAD // max(1, n_entries))
-        else:
-            pairs = zip([one.documents for one in self.segments], spans, strict=True)
-            found = [_add_up(*pair, weights, self._mean_length) for pair in pairs]
-            both = zip(self.segments, found, strict=True)
-            parts = [(one.first + places, scores) for one, (places, scores) in both]
-        if len(parts) == 1:
-            return parts[0]
-        parts.append((np.zeros(0, np.int64), np.zeros(0)))  # there may be no segment yet
-        numbers, scores = map(np.concatenate, zip(*parts, strict=True))
-        return numbers, scores
+            return add_up_all(self._addresses, spans, weights, *_for_length(self._mean_length))
+        pairs = zip([one.documents for one in self.segments], spans, strict=True)
+        parts = [_add_up(*pair, weights, self._mean_length) for pair in pairs]
+        numbers = [one.first + found for one, (found, _) in zip(self.segments, parts, strict=True)]
+        scores = [np.zeros(0), *(scores for _, scores in parts)]  # there may be no segment yet
+        return np.concatenate([np.zeros(0, np.int64), *numbers]), np.concatenate(scores)
 
     @once
     def _addresses(self) -> Numbers:
