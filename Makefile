@@ -31,10 +31,10 @@ $(FOR_DEMO): pyproject.toml constraints.txt
 demo: $(FOR_DEMO)  ## learn from the docstrings of installed packages and search them
 	$(BIN)/vdsh demo
 
-# Two processes more than there are cores, up to four: many tests wait for a server or a cluster. They
+# A process more than there are cores, up to four: many tests wait for a server or a cluster. They
 # start hundreds of others, which need not compile our files each time.
 PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --dist loadfile \
-	--no-loadscope-reorder -n $$($(BIN)/python -c 'import os; print(min(4, os.cpu_count() + 2))')
+	--no-loadscope-reorder -n $$($(BIN)/python -c 'import os; print(min(4, os.cpu_count() + 1))')
 
 test: $(INSTALLED)  ## run the tests, side by side
 	$(PYTEST) -m "not slow"
