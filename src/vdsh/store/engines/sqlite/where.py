@@ -72,13 +72,11 @@ def _label(labels: Sequence[str]) -> Sql:
     # In SQL alone other threads can run meanwhile; with a NUL it would compare what is before it.
     plain = [label for label in labels if "\0" not in label]
     given = [json.dumps(some, ensure_ascii=False) for some in (plain, labels)]
-    if (
-        len(labels) == 1
-    ):  # a cheap test, which may say yes too often, spares most rows the exact one
-        return Sql(
-            f"labels IS NOT NULL AND instr(labels, ?) AND {HAS_LABEL}", (given[1][1:-1], *given)
-        )
-    return Sql(f"labels IS NOT NULL AND {HAS_LABEL}", tuple(given))
+    if len(labels) != 1:
+        return Sql(f"labels IS NOT NULL AND {HAS_LABEL}", tuple(given))
+    # The cheap test by instr spares most rows the exact one; it may say yes too often.
+    text = f"labels IS NOT NULL AND instr(labels, ?) AND {HAS_LABEL}"
+    return Sql(text, (given[1][1:-1], *given))
 
 
 def _compare(value: str, given: tuple[Scalar, ...], operator: str, others: Sequence[Any]) -> Sql:
