@@ -261,8 +261,9 @@ CLAIMS = {
          min(explained("mean_square")), max(explained("mean_square"))),
     ],
     "docs/howto/duplicates.md": lambda: [
-        ("planted copies, {} texts, {} pairs at least {} similar",
-         *(of("duplicates", key) for key in ("documents", "similar_pairs", "similarity"))),
+        ("with {} planted copies, {} texts, {} pairs at least {} similar",
+         *(of("duplicates", key) for key in
+           ("copies", "documents", "similar_pairs", "similarity"))),
     ],
     "CHANGELOG.md": lambda: [("{} mutated files are tried by", of("fuzz", "mutants"))],
 }  # fmt: skip

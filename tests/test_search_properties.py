@@ -174,7 +174,7 @@ class PlainMachine(EagerStringMachine):
 
 
 SETTINGS = settings(
-    max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestIntegerIds = IndexMachine.TestCase
 TestIntegerIds.settings = SETTINGS

@@ -250,7 +250,7 @@ def test_any_sequence_of_changes_agrees_with_a_dict(engine, new_place, model_fol
     run_state_machine_as_test(
         Machine,
         settings=settings(
-            max_examples=30 if engine == "local" else 10,
+            max_examples=60 if engine == "local" else 20,
             stateful_step_count=20,
             deadline=None,
             suppress_health_check=list(HealthCheck),
@@ -397,7 +397,7 @@ def test_any_sequence_of_changes_is_ranked_by_the_rule(new_place, model_folder, 
     run_state_machine_as_test(
         Machine,
         settings=settings(
-            max_examples=15,
+            max_examples=30,
             stateful_step_count=20,
             deadline=None,
             suppress_health_check=list(HealthCheck),
