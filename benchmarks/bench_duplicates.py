@@ -37,6 +37,7 @@ def measure(given):
         work["datasketch"] = lambda: datasketch(places["vdsh"])
         return {
             "similarity": SIMILARITY,
+            "copies": len(documents) - len(originals),
             "documents": len(documents),
             "similar_pairs": len(pairs),
             "quality": {name: judge(find(), expected, pairs) for name, find in work.items()},

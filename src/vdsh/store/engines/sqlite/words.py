@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vdsh.documents.document import BATCH
 from vdsh.store.engines.sqlite.schema import WORDS, make_anew
 from vdsh.store.engines.sqlite.seen import Seen
 from vdsh.store.rows import read_metadata, searched_text
@@ -25,7 +26,6 @@ from vdsh.words.segment import MOST
 
 KEY = "words"  # in the table `meta`: the row up to which an index made anew has come, and the last
 LANGUAGE = "language"  # there, too: settled when the first document is written
-BATCH = 8000  # documents that are indexed at a time when it is made anew
 LONG_BATCH = 32 * 2**20  # characters that end a batch sooner
 JOINED = 8  # neighbours of a size, at least
 LARGEST = 2**26  # bytes of a joined segment: long documents have many passages
