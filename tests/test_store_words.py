@@ -20,7 +20,7 @@ from vdsh.store import open_store
 from vdsh.store.engines.sqlite import database as database_module
 from vdsh.store.engines.sqlite import relevant as relevant_module
 from vdsh.store.engines.sqlite import words as words_module
-from vdsh.store.ranking import fits, words_text
+from vdsh.store.ranking import ByRelevance, fits, words_text
 from vdsh.text import languages
 from vdsh.words import read_query
 
@@ -723,3 +723,33 @@ def test_a_phrase_is_found_however_a_text_writes_it(store, phrase):
     texts = {id for id, text in written.items() if fits(wanted, text, languages.language(language))}
     assert found == texts
     assert phrase.lower() != "red planet" or len(texts) == 8
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+def test_kernels_and_numpy_choose_alike(store, fitted, monkeypatch, reopened):
+    rng, words = np.random.default_rng(0), np.array([*SPACE, "mars", "red", "goal", "team", "few1"])
+    order = rng.permutation(700)
+    texts = [" ".join(rng.choice(words, rng.integers(1, 9))) for _ in order]
+    store.upsert(doc(f"d{i:03}", text) for i, text in zip(order, texts, strict=True))
+    store.delete([f"d{i:03}" for i in range(100, 160)])
+    store.upsert([doc("d200", "the moon is red"), doc("zero", "xyzzy")])
+    if reopened:  # which leaves gaps between rows
+        store.close()
+        store = open_store(store.path)
+    queries = [" ".join(rng.choice(words, n)) for n in (1, 2, 3, 5, 8) for _ in range(5)]
+    taken, original = [], ByRelevance.choose_in_memory
+
+    def spy(*given):
+        taken.append(original(*given))
+        return taken[-1]
+
+    monkeypatch.setattr(ByRelevance, "choose_in_memory", spy)
+    found = []
+    for way in (True, False):
+        monkeypatch.setattr(relevant_module, "compiled", lambda seconds, way=way: way)
+        asked = [*queries, "xyzzy", "the", "plugh", "moon plugh"]
+        found.append(
+            [store.search(query, k, strict=k == 7) for query in asked for k in (3, 7, 150)]
+        )
+    assert found[0] == found[1]
+    assert len(taken) == len(found[0]) and None not in taken

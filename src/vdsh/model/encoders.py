@@ -222,5 +222,5 @@ def _squared_lengths(rows: Any) -> Scores:
 
 def normal_cdf(x: NDArray[np.floating[Any]]) -> Scores:
     """Compute the standard normal distribution function; scipy's takes half a second to load."""
-    values = [0.5 * math.erfc(-v / math.sqrt(2)) for v in x.ravel().tolist()]
-    return np.array(values, np.float32).reshape(x.shape)
+    values = map(math.erfc, (x.ravel().astype(np.float64) / -math.sqrt(2)).tolist())
+    return (0.5 * np.array(list(values))).astype(np.float32).reshape(x.shape)

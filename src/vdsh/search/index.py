@@ -13,7 +13,7 @@ from vdsh.errors import FolderError, InputError, needing
 from vdsh.search.checks import check_codes, check_count, check_ids, check_memory, check_queries
 from vdsh.search.id_kinds import GivenIds, IdArray, IntegerIds, check_kind, make_ids, show
 from vdsh.search.index_file import from_arrays, to_arrays, write_arrays
-from vdsh.search.parts import Mask, RowHits, Rows
+from vdsh.search.parts import Mask, RowHits, Rows, View
 from vdsh.search.rows import RowIndex
 
 if TYPE_CHECKING:
@@ -158,17 +158,35 @@ class HammingIndex:
 
     def nearest_numbers(self, query: Codes, k: int) -> Rows:
         """Give the numbers of the k codes nearest to one query, nearest first, ties by id."""
-        self._order_ties()
-        return cast(Rows, self._numbers.take(self._rows.search(query[None], k).rows[0]))
+        return self.numbers_of(self.nearest_rows(query, k))
 
-    def take(self, numbers: Rows) -> tuple[Codes, Rows]:
-        """Give the codes that have some numbers, and keys that sort as their ids do."""
+    def nearest_rows(self, query: Codes, k: int) -> Rows:
+        """Give the rows of those, as `view` has them."""
+        self._order_ties()
+        return cast(Rows, self._rows.search(query[None], k).rows[0])
+
+    def numbers_of(self, rows: Rows) -> Rows:
+        """Give the numbers of rows."""
+        return cast(Rows, self._numbers.take(rows))
+
+    def rows_of(self, numbers: Rows) -> Rows:
+        """Give the rows of numbers, all of which must be in the index."""
         rows = self._numbers.find(numbers)
         if np.any(rows < 0):
             raise FolderError("The index is of other documents. Delete index-*.vdsh beside them.")
+        return rows
+
+    def take(self, numbers: Rows) -> tuple[Codes, Rows]:
+        """Give the codes that have some numbers, and keys that sort as their ids do."""
+        rows = self.rows_of(numbers)
         self._order_ties()
         keys = self._rows.keys
         return self._rows.take(rows), rows if keys is None else keys[rows]
+
+    def view(self) -> View | None:
+        """Show kernels the codes by row; None where they are on a GPU."""
+        self._order_ties()
+        return self._rows.view() if isinstance(self._rows, RowIndex) else None
 
     def within(self, queries: Codes, radius: int, *, mask: Any | None = None) -> Hits | list[Hits]:
         """Find every code within `radius` bits of each query.

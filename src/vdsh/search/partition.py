@@ -90,8 +90,10 @@ class Partition:
         return codes
 
     @once
-    def _positions(self) -> NDArray[np.uint32]:
-        """Where the code of each row lies, where there are members."""
+    def positions(self) -> NDArray[np.uint32]:
+        """Where the code of each row lies, where there are members; else none."""
+        if not len(self.members):
+            return NO_OFFSETS
         positions = np.empty(len(self.members), np.uint32)
         sizes = np.diff(self.offsets) if self.grouped else 1
         positions[self.members] = np.repeat(np.arange(len(self.strips)), sizes)
@@ -99,7 +101,7 @@ class Partition:
 
     def take(self, rows: Rows) -> Codes:
         """Return the codes of some rows, which count from the first one here."""
-        at = self._positions[rows].astype(np.int64) if len(self.members) else rows
+        at = self.positions[rows].astype(np.int64) if len(self.members) else rows
         return self.strips.take(at)
 
     def in_order_of(self, keys: NDArray[np.int64] | None) -> "Partition":

@@ -20,6 +20,7 @@ from vdsh.search.parts import (
     Rows,
     Rules,
     Strips,
+    View,
     as_hits,
     by_query,
     in_order,
@@ -182,6 +183,17 @@ class RowIndex(NumberedRows):
         codes = np.empty((len(rows), self.n_bytes), np.uint8)
         codes[~late], codes[late] = main.take(rows[~late]), tail.take(rows[late] - n)
         return codes
+
+    def view(self) -> View:
+        """Show kernels the codes by row."""
+        with self._lock:
+            main, tail = self._main, self._tail
+        keys = NO_KEYS if self._keys is None else self._keys
+        kept = main.strips.data, tail.strips.data, main.positions, keys
+        lengths = [len(array) for array in kept]
+        addresses = [array.__array_interface__["data"][0] for array in kept]
+        facts = [self.n_bytes, main.n_rows, *lengths, *addresses]
+        return View(np.array(facts, np.int64), kept)
 
     def compact(self) -> Rows:
         """Forget removed rows, numbering the others anew; return their old numbers in order."""

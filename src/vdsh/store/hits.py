@@ -193,15 +193,20 @@ class Hit(NamedTuple):
         return fields
 
 
-def to_hit(found: Found) -> Hit:
+def to_hit(
+    found: Found,
+    expected: float | None = None,
+    score: float | None = None,
+    related: bool = False,
+    words: tuple[str, ...] = (),
+) -> Hit:
     """Make a hit of what an engine found."""
     document, code, distance, (start, stop) = found
-    text, labels, metadata = document.text, document.labels, document.metadata
-    hit = Hit(document.id, distance, text, labels, metadata, None, code.hex())
-    if not stop:
-        return hit
-    head = len(searched_text(document.id, text, metadata)) - len(text)
-    return hit._replace(section=(max(0, start - head), max(0, stop - head)))
+    id, text, labels, metadata = document.id, document.text, document.labels, document.metadata
+    head = len(searched_text(id, text, metadata)) - len(text) if stop else 0
+    section = max(0, start - head), max(0, stop - head)
+    known = id, distance, text, labels, metadata, expected, code.hex()
+    return Hit(*known, score, words, section, related)
 
 
 def to_document(hit: Hit) -> Document:

@@ -11,11 +11,12 @@ from vdsh.codes import Codes, Scores, expected_distances, pack, unpack
 from vdsh.documents import Document
 from vdsh.errors import InputError
 from vdsh.jit import compiled
+from vdsh.search import HammingIndex
 from vdsh.store.hits import Candidate, Found, ParsedQuery, choose_from
 from vdsh.store.rows import searched_text
 from vdsh.text.languages import Language, fold
 from vdsh.text.tokenizer import Tokens, find_tokens, hash_plainly, hash_words, tokenize
-from vdsh.words import Segment, WordIndex, WordQuery
+from vdsh.words import Matches, Segment, WordIndex, WordQuery
 from vdsh.words.counting import find_parts
 from vdsh.words.query import plain_query
 
@@ -27,6 +28,7 @@ WITH_VECTOR = [0.4, 1.0]  # of the best topic and of the best vector, where the 
 VOTERS, SHARPNESS = 10, 6
 FAR = 0.5  # of the best score: what is below is only related
 LEAST_CANDIDATES = 100  # by words, and as many by code
+MOST_TIES = 1000  # documents that match as well as the last of the best
 MOST_CORRECTED = 5  # words of a query
 _PLAIN = 1e-7  # seconds a character without kernels
 _TOGETHER = 8_000_000  # characters of texts that phrases are looked for in at once
@@ -117,6 +119,9 @@ class Pool(NamedTuple):
         return cls(sort_keys([one.id for one in candidates]), _codes(candidates), shares)
 
 
+Choice = tuple[int, int, Scored]  # where a candidate is, and its distance from the query's code
+
+
 class ByRelevance:
     """Chooses the k candidates with the highest score of words and codes, ties by id.
 
@@ -192,13 +197,42 @@ class ByRelevance:
         wanted: Codes = pack((self._chances > 0.5)[None])[0]
         return wanted
 
+    def choose_in_memory(
+        self, matches: Matches, index: HammingIndex
+    ) -> tuple[NDArray[np.int64], list[Choice]] | None:
+        """Choose among the best by words and the nearest to the code they want: their numbers.
+
+        A query with signs or a vector, or without a code, is left to `wanted` and `choose`.
+        """
+        words, view = self.words, index.view()
+        signs = bool(words.phrases or words.without)
+        if view is None or signs or self.query.turned is not None or not len(index):
+            return None
+        from vdsh.store.ranking_kernels import choose, find_best, vote
+
+        n, matched = self.n_candidates, (matches.numbers, matches.shares)
+        numbers, shares = find_best(*matched, n, MOST_TIES)
+        rows = index.rows_of(numbers)
+        chances = vote(view.facts, rows, shares, self._given, VOTERS, SHARPNESS)
+        if not self._knows and not len(rows):
+            return rows, []
+        near = index.nearest_rows(pack(chances > 0.5), n)
+        told, wanted = index.numbers_of(near), (chances[self._topic], self.query.code)
+        both = view.facts, *matched, rows, shares, near, told
+        rows, distances, *scored = choose(*both, *wanted, WEIGHT, FAR, self._k)
+        scores = map(Scored, *(values.tolist() for values in scored))
+        chosen = list(zip(range(len(rows)), distances.tolist(), scores, strict=True))
+        if self.strict:
+            chosen = [one for one in chosen if not one[-1].related]
+        return index.numbers_of(rows), chosen
+
     def __call__(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the first k, with their distances from the query's own code."""
         chosen = [(candidates[i], bits, one) for i, bits, one in self.choose(Pool.of(candidates))]
         self.scores = {candidate.id: scored for candidate, _, scored in chosen}
         return [candidate._replace(distance=distance) for candidate, distance, _ in chosen]
 
-    def choose(self, pool: Pool) -> list[tuple[int, int, Scored]]:
+    def choose(self, pool: Pool) -> list[Choice]:
         """Choose the first k: where they are, distances from the query's own code, scores."""
         if not len(pool.keys) or not self._knows:
             return []

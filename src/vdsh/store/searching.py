@@ -154,7 +154,7 @@ def search(
     ranking = ByExpectedDistance(query.chances, k)
     n = ranking.n_candidates * (4 if query.half else 1)  # half of a code finds less surely
     found = engine.nearest(query, n, tree, ranking)
-    hits = (to_hit(one)._replace(expected=ranking.expected[one.document.id]) for one in found)
+    hits = (to_hit(one, ranking.expected[one.document.id]) for one in found)
     return Hits(hits, query.unknown)
 
 
@@ -229,7 +229,7 @@ def _by_relevance(
     asked = ranking.words.content(language)
     having = words_in([one.document.text for one in found], asked, language)
     hits = [
-        to_hit(one)._replace(words=tuple(some), **ranking.scores[one.document.id]._asdict())
+        to_hit(one, None, *ranking.scores[one.document.id], tuple(some))
         for one, some in zip(found, having, strict=True)
     ]
     if unquoted:

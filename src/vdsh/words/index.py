@@ -49,8 +49,9 @@ class Matches(NamedTuple):
     def spans_of(self, numbers: Numbers) -> NDArray[np.uint32]:
         """Give the best passages of some documents; 0 where a document has none."""
         spans = np.zeros((len(numbers), 2), np.uint32)
-        at, there = places_of(numbers, self.long)
-        spans[there] = self.spans[at[there]]
+        if len(self.long):
+            at, there = places_of(numbers, self.long)
+            spans[there] = self.spans[at[there]]
         return spans
 
     def of(self, numbers: Numbers) -> NDArray[np.float64]:
@@ -134,6 +135,7 @@ class WordIndex:
         n_words = sum(segment.n_words for segment in segments)
         self._mean_length = max(1, n_words) / max(1, self.n_docs)
         self._initials: dict[str, Initial] = {}  # by letter, once it is asked for
+        self._divided = [one for one in segments if len(one.passages.owners)]
 
     def match(self, query: WordQuery) -> Matches:
         """Score the documents that have words of a query."""
@@ -152,13 +154,12 @@ class WordIndex:
         spans, hashes = np.take(asked.spans, chosen, axis=2), asked.hashes[chosen]
         numbers, shares = self._add_up(spans, weights)
         long, best = [np.zeros(0, np.int64)], [np.zeros((0, 2), np.uint32)]
-        for segment in self.segments:
-            if len(segment.passages.owners):
-                ends = segment.first, segment.first + len(segment.documents.lengths)
-                here = slice(*np.searchsorted(numbers, ends))
-                at, where = _add_passages(segment, hashes, weights, numbers[here], shares[here])
-                long.append(numbers[here][at])
-                best.append(where)
+        for segment in self._divided:
+            ends = segment.first, segment.first + len(segment.documents.lengths)
+            here = slice(*np.searchsorted(numbers, ends))
+            at, where = _add_passages(segment, hashes, weights, numbers[here], shares[here])
+            long.append(numbers[here][at])
+            best.append(where)
         return Matches(numbers, shares, asked.missing, np.concatenate(long), np.concatenate(best))
 
     def having(self, words: Sequence[str], *, exactly: bool = False) -> Numbers:

@@ -83,10 +83,10 @@ class WordQuery(NamedTuple):
 
 
 def _add(terms: dict[str, Term], term: Term) -> None:
-    before = terms.get(term.term)
-    most = MOST_REPEATS * (EXACT if term.weight < 0.5 else 1)
-    weight = min(term.weight + (before.weight if before else 0), most)
-    terms[term.term] = (before or term)._replace(weight=weight)
+    if before := terms.get(term.term):
+        most = MOST_REPEATS * (EXACT if term.weight < 0.5 else 1)
+        term = before._replace(weight=min(term.weight + before.weight, most))
+    terms[term.term] = term
 
 
 def read_query(text: str) -> WordQuery:

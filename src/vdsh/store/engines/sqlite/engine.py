@@ -19,7 +19,7 @@ from vdsh.store.engines.sqlite.cache import IndexCache, current_state, share_cac
 from vdsh.store.engines.sqlite.database import Database, read_meta
 from vdsh.store.engines.sqlite.maintenance import Maintenance, holds_store
 from vdsh.store.engines.sqlite.models import Models
-from vdsh.store.engines.sqlite.relevant import by_expected_distance, find_candidates, fitting
+from vdsh.store.engines.sqlite.relevant import by_expected_distance, find_best, fitting
 from vdsh.store.engines.sqlite.snapshot import Snapshot, to_found
 from vdsh.store.hits import Found, ParsedQuery
 from vdsh.store.ranking import ByExpectedDistance, ByRelevance
@@ -168,12 +168,11 @@ class Sqlite(Engine):
             with cache.showing(connection, ranking.query.fingerprint) as index:
                 word_index = cache.words.showing(connection)
                 self._language = word_index.language
-                numbers, pool, matches = find_candidates(snapshot, index, word_index, ranking)
-            chosen = ranking.choose(pool)
+                numbers, chosen, matches = find_best(snapshot, index, word_index, ranking)
             numbers = numbers[[place for place, *_ in chosen]]
             spans = map(tuple, matches.spans_of(numbers).tolist())
             rows = zip(snapshot.fetch_rows(numbers.tolist()), chosen, spans, strict=True)
-            found = [one._replace(distance=bits, span=span) for one, (_, bits, _), span in rows]
+            found = [Found(*one[:2], bits, span) for one, (_, bits, _), span in rows]
             pairs = zip(found, chosen, strict=True)
             ranking.scores = {one.document.id: scored for one, (*_, scored) in pairs}
             return found

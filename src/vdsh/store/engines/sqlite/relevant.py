@@ -1,18 +1,21 @@
 """The documents that words and codes together may find: the best by words, the nearest by code."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vdsh.codes import Codes
+from vdsh.jit import compiled
 from vdsh.search import HammingIndex
 from vdsh.store.engines.sqlite.snapshot import MANY_TRIED, Pairs, Snapshot
 from vdsh.store.hits import Found
 from vdsh.store.ranking import (
+    MOST_TIES,
+    VOTERS,
     ByExpectedDistance,
     ByRelevance,
+    Choice,
     Pool,
     fits,
     sort_keys,
@@ -23,45 +26,66 @@ from vdsh.text.languages import Language
 from vdsh.words import Matches, WordIndex, WordQuery
 from vdsh.words.index import places_of
 
-MOST_TIES = 1000  # documents that match as well as the last of the best
 FIRST_TRIED = 500  # of the best by words, where a filter or a phrase may refuse some
 
 Numbers = NDArray[np.int64]
 
 
-def find_candidates(
+def find_best(
     snapshot: Snapshot, index: HammingIndex, words: WordIndex, ranking: ByRelevance
-) -> tuple[Numbers, Pool, Matches]:
-    """Find the best by words, and the nearest to the code that those want: their rows."""
+) -> tuple[Numbers, list[Choice], Matches]:
+    """Find the best by words, and the nearest to the code that those want: rows, who is chosen."""
     asked = words.look_up(ranking.words)
     if ranking.correct(asked.missing, words.meant):
         asked = words.look_up(ranking.words)
     ranking.missing = asked.missing
-    query, n = ranking.words, ranking.n_candidates
     matches = words.score(asked)
+    if compiled(0) and not snapshot.is_filtered:
+        chosen = ranking.choose_in_memory(matches, index)
+        if chosen is not None:
+            return *chosen, matches
+    numbers, pool = _find_candidates(snapshot, index, words, matches, ranking)
+    return numbers, ranking.choose(pool), matches
+
+
+def _find_candidates(
+    snapshot: Snapshot,
+    index: HammingIndex,
+    words: WordIndex,
+    matches: Matches,
+    ranking: ByRelevance,
+) -> tuple[Numbers, Pool]:
+    query, n = ranking.words, ranking.n_candidates
     if snapshot.few is not None:
         few = _of_few(snapshot, words, query, _numbers(snapshot.few), matches)
         pool = _pool(snapshot, index, few, matches)
         ranking.wanted(pool)
-        return few, pool, matches
+        return few, pool
     left_out = _any_of(words.having([word]) for word in query.excluded(words.language))
     if len(left_out):
         matches = matches.only(~_among(matches.numbers, left_out))
     for phrase in query.phrases:
         matches = matches.only(_among(matches.numbers, words.having(phrase, exactly=True)))
-    best = _best_by_words(snapshot, matches, n, query, words.language)
-    pool = _pool(snapshot, index, best, matches)
-    wanted = ranking.wanted(pool)
-    if query.phrases or not len(index):
-        return best, pool, matches
-    near = _nearest(snapshot, index, wanted, n, 4 * n if query.without else n)
-    near = near[~_among(near, np.sort(best)) & ~_among(near, left_out)]
-    if any(len(some) > 1 for some in query.without):
-        near = _fitting(snapshot, near.tolist(), query, words.language)
-    more = _pool(snapshot, index, near, matches)
-    parts: Iterable[Any] = zip(pool, more, strict=True)
-    both = Pool(*(np.concatenate(some) for some in parts))
-    return np.append(best, near), both, matches
+    found = _best_by_words(snapshot, matches, n, query, words.language)
+    wanted = ranking.wanted(_pool(snapshot, index, _voters(found, matches), matches))
+    if len(index) and not query.phrases:
+        near = _nearest(snapshot, index, wanted, n, 4 * n if query.without else n)
+        near = near[~_among(near, np.sort(found))]
+        if len(left_out):
+            near = near[~_among(near, left_out)]
+        if any(len(some) > 1 for some in query.without):
+            near = _fitting(snapshot, near.tolist(), query, words.language)
+        found = np.append(found, near)
+    return found, _pool(snapshot, index, found, matches)
+
+
+def _voters(numbers: Numbers, matches: Matches) -> Numbers:
+    """Return the best of some rows, and all that match as well as the last of them."""
+    if len(numbers) <= VOTERS:
+        return numbers
+    shares = matches.of(numbers)
+    voters: Numbers = numbers[shares >= np.partition(shares, -VOTERS)[-VOTERS]]
+    return voters
 
 
 def _nearest(
@@ -163,7 +187,7 @@ def _fitting(
     snapshot: Snapshot, numbers: Sequence[int], query: WordQuery, language: Language
 ) -> Numbers:
     """Return the rows whose texts have all phrases, and none that is to be left out."""
-    rows = snapshot.texts(numbers, query.phrases)
+    rows = snapshot.texts(sorted(numbers), query.phrases)  # as they lie on the disk
     kept = which_fit(query, [text for _, _, text in rows], language)
     return np.sort(_numbers(rows)[kept])
 
@@ -173,8 +197,8 @@ def _numbers(rows: Sequence[Sequence[object]]) -> Numbers:
 
 
 def _any_of(numbers: Iterable[Numbers]) -> Numbers:
-    lists = list(numbers)
-    return lists[0] if len(lists) == 1 else np.unique(np.concatenate([[], *lists]).astype(np.int64))
+    lists = [np.zeros(0, np.int64), *numbers]
+    return lists[-1] if len(lists) < 3 else np.unique(np.concatenate(lists))
 
 
 def _among(numbers: Numbers, some: Numbers) -> NDArray[np.bool_]:
