@@ -8,6 +8,7 @@ for its best 100 by bm25() of the same words: what the store's own word index do
 `--only peers`: a fifth as many documents of 40 words with 128-bit codes of linear hashing, and
 Reuters titles, beside tantivy (en_stem), bm25s (numba, Snowball) and FTS5 (porter), each with the
 texts where it can; also the CPU of a query on average, which other work on the machine moves less.
+`--before path/to/0.2/src`: version 0.2 with its own 32 bits too, by which machines are compared.
 """
 
 import re
@@ -20,7 +21,7 @@ from pathlib import Path
 from time import process_time
 
 import numpy as np
-from common import bytes_of, cut, line, posts, run, summary, timed, times
+from common import bytes_of, cut, fresh, line, posts, run, summary, timed, times
 from relevance_tasks import content_words, read
 
 from vdsh import Document, TextHasher
@@ -34,9 +35,7 @@ WANTED = {"documents_per_second": 15_000, "disk_to_texts": 2, "median_ms": 25, "
 
 def measure(given):
     data, n = posts(given.quick), given.documents
-    hasher = TextHasher("vdsh", n_bits=32, random_state=0, epochs=5, hidden_size=1000)
-    hasher.fit(data.train.texts)
-    texts = cut(data.train.texts, n)
+    hasher, texts = small_model(data), cut(data.train.texts, n)
     with tempfile.TemporaryDirectory() as folder:
         result = {"documents": n, **write(Path(folder, "store"), hasher, texts)}
         table = sqlite3.connect(Path(folder, "fts5.sqlite"))
@@ -50,7 +49,15 @@ def measure(given):
             result["first_query_ms"] = round(1000 * first, 1)
             result["queries"] = ask(store, table, kinds(data, texts))
         table.close()
+    if given.before:
+        some = kinds(data, texts)["subjects"]
+        result["before"] = fresh(before, data, texts, some, source=given.before)
     return result | {"wanted": WANTED}
+
+
+def small_model(data):
+    hasher = TextHasher("vdsh", n_bits=32, random_state=0, epochs=5, hidden_size=1000)
+    return hasher.fit(data.train.texts)
 
 
 def write(path, hasher, texts):
@@ -120,21 +127,32 @@ def peers(given):
     texts = cut(data.train.texts, n, 40)
     asked = [document.text.partition("\n")[0].lower() for document in read("reuters")[:QUERIES]]
     hasher = TextHasher("linear", n_bits=128, random_state=0).fit(data.train.texts)
-    rows, size = [], sum(len(text.encode()) for text in texts)
-    for name, fill in {"ours": partial(ours, hasher), "tantivy": tantivy_, "bm25s": bm25s_,
-                       "FTS5 porter": fts5_porter}.items():  # fmt: skip
-        with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-            search, seconds = timed(fill, Path(folder), texts, stack)
-            search(asked[0])
-            row = {"name": name, "documents_per_second": round(n / seconds)}
-            row |= {"disk_to_texts": round(bytes_of(Path(folder)) / size, 2)}
-            for kind, some in (pieces(texts, asked) if name == "ours" else {"": asked}).items():
-                begin = process_time()
-                told = summary(times(search, some[:QUERIES]))
-                told["cpu_ms"] = round(1000 * (process_time() - begin) / len(some[:QUERIES]), 2)
-                row |= {f"{kind} {key}".strip(): value for key, value in told.items()}
-            rows.append(row)
+    rows = [contend("ours", partial(ours, hasher), texts, pieces(texts, asked))]
+    if given.before:
+        rows.append(fresh(before, data, texts, asked, source=given.before))
+    others = {"tantivy": tantivy_, "bm25s": bm25s_, "FTS5 porter": fts5_porter}
+    rows += [contend(name, fill, texts, {"": asked}) for name, fill in others.items()]
     return {"documents": n, "rows": rows, "wanted": {"median_ms": 2, "p99_ms": 20}}
+
+
+def contend(name, fill, texts, queries):
+    """Have one write and answer."""
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        search, seconds = timed(fill, Path(folder), texts, stack)
+        search(queries[""][0])
+        row = {"name": name, "documents_per_second": round(len(texts) / seconds)}
+        size = sum(len(text.encode()) for text in texts)
+        row |= {"disk_to_texts": round(bytes_of(Path(folder)) / size, 2)}
+        for kind, some in queries.items():
+            begin = process_time()
+            told = summary(times(search, some[:QUERIES]))
+            told["cpu_ms"] = round(1000 * (process_time() - begin) / len(some[:QUERIES]), 2)
+            row |= {f"{kind} {key}".strip(): value for key, value in told.items()}
+    return row
+
+
+def before(data, texts, asked):
+    return contend("vdsh 0.2", partial(ours, small_model(data)), texts, {"": asked})
 
 
 def pieces(texts, asked):
@@ -208,4 +226,4 @@ def fts5_porter(folder, texts, stack):
 
 
 if __name__ == "__main__":
-    run({"": measure, "peers": peers}, documents=1_000_000)
+    run({"": measure, "peers": peers}, documents=1_000_000, before=str)

@@ -165,11 +165,18 @@ def summary(seconds: Sequence[float], rare: int = 99) -> dict[str, float]:
     return {"median_ms": median, f"p{rare}_ms": tail}
 
 
-def fresh(work: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function in a process of its own."""
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=spawn, initializer=load_kernels) as pool:
-        return pool.submit(work, *arguments).result()
+def fresh(work: Callable[..., Any], *arguments: Any, source: str = "") -> Any:
+    """Call a function in a process of its own, with the vdsh of another folder where one is given.
+
+    That is `src` of a checkout, of an older version for example.
+    """
+    spawn, path = multiprocessing.get_context("spawn"), sys.path
+    sys.path = [source, *path] if source else path  # which a new process gets
+    try:
+        with ProcessPoolExecutor(1, mp_context=spawn, initializer=load_kernels) as pool:
+            return pool.submit(work, *arguments).result()
+    finally:
+        sys.path = path
 
 
 def resident_mb(pid: int | str = "self", *, peak: bool = False) -> float:

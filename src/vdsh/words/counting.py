@@ -31,7 +31,7 @@ from vdsh.words.vocabulary import join_words, to_vocabulary
 
 Opening = tuple[tuple[int, int], ...]
 OPENING: Opening = ((8, 2), (24, 1))  # the first so many words count so much more
-_BLOCK, _LONG_BLOCK = 4000, 8_000_000  # texts, and characters, that are counted at a time
+_BLOCK, _LONG_BLOCK = 8000, 8_000_000  # texts, and characters, that are counted at a time
 _PLAIN = 1e-6  # seconds a character without kernels
 _HUMP = re.compile("(?<=[A-Z])(?=[A-Z][a-z]{2})|(?<=[^A-Z])(?=[A-Z])")
 _JOINT = re.compile(r"[#&+\-./:@_\\]{1,3}")
@@ -225,7 +225,7 @@ def _count_compiled(
         len(terms),
         np.array(opening, np.int64).reshape(-1, 2),
     )
-    vocabulary = join_words(known.forms[i] for i in np.flatnonzero(is_word & ~known.stops).tolist())
+    vocabulary = join_words(known.forms[is_word & ~known.stops].tolist())
     names: list[str] = []
     if named:
         of_name = zip(parts[~is_piece].tolist(), spans[~is_piece, 1:3].tolist(), strict=True)

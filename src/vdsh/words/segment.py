@@ -181,7 +181,7 @@ class Segment(NamedTuple):
                 np.concatenate(owners),
                 np.concatenate([one.spans for one in inside]),
             ),
-            join_words(word for one in segments for word in one.vocabulary.split(b"\n")),
+            join_words(b"\n".join(one.vocabulary for one in segments).split(b"\n")),
         )
 
     def at(self, numbers: NDArray[np.int64]) -> "Segment":

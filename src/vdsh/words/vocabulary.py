@@ -46,7 +46,7 @@ def to_line(word: str) -> bytes:
 
 def join_words(words: Iterable[bytes]) -> bytes:
     """Write words of several vocabularies as one."""
-    return b"\n".join(sorted({*words} - {b""}))
+    return b"\n".join(sorted({*filter(None, words)}))
 
 
 def begin_with(vocabulary: bytes, prefix: str) -> Iterator[str]:
