@@ -73,17 +73,14 @@ EDITS = {
     "capitals": lambda text, rng: text.upper(),
     "spaces": lambda text, rng: text.replace("\n", "\n\n> "),
     "signature": lambda text, rng: text + "\n-- \nSent by a friend of mine, who says hello",
-    "line less": lambda text, rng: "\n".join(without_one(text.split("\n"), rng)),
+    "line less": lambda text, rng: "\n".join(
+        np.delete(text.split("\n"), rng.integers(text.count("\n") + 1))
+    ),
     "moved": lambda text, rng: text[len(text) // 2 :] + "\n" + text[: len(text) // 2],
     "2 % of words": words_changed(0.02),
     "5 % of words": words_changed(0.05),
     "15 % of words": words_changed(0.15),
 }
-
-
-def without_one(lines, rng):
-    cut = int(rng.integers(len(lines)))
-    return lines[:cut] + lines[cut + 1 :]
 
 
 def exact_pairs(texts):

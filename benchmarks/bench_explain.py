@@ -82,14 +82,9 @@ def truth_of_bits(hasher, texts):
         total[found.terms] += np.where(found.values, found.towards, -found.towards)
         times_seen[found.terms] += 1
     mean = total / np.maximum(times_seen, 1)[:, None]
-    truth = (mean * presence_spread(hasher.model_)[:, None]).T
+    frequency = effects.document_frequencies(hasher.model_)
+    truth = (mean * np.sqrt(frequency * (1 - frequency))[:, None]).T  # as often as a word varies
     return truth, np.flatnonzero(times_seen >= LEAST_DOCUMENTS)
-
-
-def presence_spread(model):
-    """Return the standard deviation of each word's presence in the training documents."""
-    frequency = effects.document_frequencies(model)
-    return np.sqrt(frequency * (1 - frequency))
 
 
 def agreement(asked, truth, known):

@@ -49,9 +49,6 @@ def measure(given):
             result["first_query_ms"] = round(1000 * first, 1)
             result["queries"] = ask(store, table, kinds(data, texts))
         table.close()
-    if given.before:
-        some = kinds(data, texts)["subjects"]
-        result["before"] = fresh(before, data, texts, some, source=given.before)
     return result | {"wanted": WANTED}
 
 
@@ -65,11 +62,9 @@ def write(path, hasher, texts):
     documents = (Document(f"{i:07d}", text) for i, text in enumerate(texts))
     with open_store(path, hasher) as store:
         seconds = timed(store.upsert, documents)[1]
-    base = sqlite3.connect(path / "store.sqlite")
-    (words,) = base.execute("SELECT SUM(LENGTH(data)) FROM words").fetchone()
-    base.close()
-    size = sum(file.stat().st_size for file in path.glob("*") if file.is_file())
-    n, n_bytes = len(texts), sum(len(text.encode()) for text in texts)
+    with closing(sqlite3.connect(path / "store.sqlite")) as base:
+        (words,) = base.execute("SELECT SUM(LENGTH(data)) FROM words").fetchone()
+    n, n_bytes, size = len(texts), sum(len(text.encode()) for text in texts), bytes_of(path)
     return {
         "documents_per_second": round(n / seconds),
         "text_bytes_per_document": round(n_bytes / n, 1),

@@ -24,6 +24,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import SplitResult, urlsplit
 
 import numpy as np
@@ -55,7 +56,8 @@ def run(measure: Callable[..., Any] | dict[str, Callable[..., Any]], **defaults:
         if found is not None:  # what this machine or these options let it measure
             result = {"load": round(load, 2), "seed": 0} | found
             show(result)
-            save("_".join(filter(None, (_name(), part, _size(given, defaults)))), result)
+            name = Path(sys.argv[0]).stem.removeprefix("bench_")
+            save("_".join(filter(None, (name, part, _size(given, defaults)))), result)
 
 
 def _options(parts: dict[str, Any], defaults: dict[str, Any]) -> argparse.Namespace:
@@ -83,10 +85,6 @@ def _small(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_small, value))
     return value // 100 if isinstance(value, int) and value >= LARGE else value
-
-
-def _name() -> str:
-    return Path(sys.argv[0]).stem.removeprefix("bench_")
 
 
 def _size(given: argparse.Namespace, defaults: dict[str, Any]) -> str:
@@ -166,17 +164,11 @@ def summary(seconds: Sequence[float], rare: int = 99) -> dict[str, float]:
 
 
 def fresh(work: Callable[..., Any], *arguments: Any, source: str = "") -> Any:
-    """Call a function in a process of its own, with the vdsh of another folder where one is given.
-
-    That is `src` of a checkout, of an older version for example.
-    """
-    spawn, path = multiprocessing.get_context("spawn"), sys.path
-    sys.path = [source, *path] if source else path  # which a new process gets
-    try:
+    """Call a function in a process of its own, with the vdsh of another `src` if that is given."""
+    spawn, path = multiprocessing.get_context("spawn"), [source, *sys.path] if source else sys.path
+    with patch.object(sys, "path", path):  # a new process has that of this one
         with ProcessPoolExecutor(1, mp_context=spawn, initializer=load_kernels) as pool:
             return pool.submit(work, *arguments).result()
-    finally:
-        sys.path = path
 
 
 def resident_mb(pid: int | str = "self", *, peak: bool = False) -> float:

@@ -142,7 +142,7 @@ def _explained(row: Row) -> str:
 
 def sizes() -> str:
     """Show what an index of so many codes takes, and how fast it answers."""
-    most = _cores(read("scaling")["rows"][0])
+    most = max(int(key.split("_")[-1]) for key in read("scaling")["rows"][0] if "query_ms" in key)
     return Table(
         "scaling",
         {
@@ -156,10 +156,6 @@ def sizes() -> str:
             "within 2, one core": "{within_2_ms:.2g} ms",
         },
     )()
-
-
-def _cores(row: Row) -> int:
-    return max(int(key.rpartition("_")[2]) for key in row if "query_ms" in key)
 
 
 def nearest() -> list[Row]:
