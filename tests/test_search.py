@@ -572,8 +572,9 @@ def test_codes_are_known_by_numbers_too(codes, tmp_path):
 
 
 @pytest.mark.parametrize("codes", [random_codes(3000, 32), repeated_codes(3000, 40)])
-def test_kernels_look_codes_up_by_row(codes, tmp_path):
-    ids = [f"{i:05}" for i in np.random.default_rng(1).permutation(3000)]
+@pytest.mark.parametrize("kind", [str, int])
+def test_kernels_look_codes_up_by_row(codes, kind, tmp_path):
+    ids = [kind(i) for i in np.random.default_rng(1).permutation(3000)]
     numbers = np.random.default_rng(2).permutation(9000)[:3000]
     index = HammingIndex(codes[:2000], ids=ids[:2000], numbers=numbers[:2000])
     index.add(codes[2000:], ids=ids[2000:], numbers=numbers[2000:])

@@ -188,7 +188,7 @@ class RowIndex(NumberedRows):
         """Show kernels the codes by row."""
         with self._lock:
             main, tail = self._main, self._tail
-        keys = NO_KEYS if self._keys is None else self._keys
+        keys = NO_KEYS if self._keys is None else self._keys.astype(np.int64, copy=False)
         kept = main.strips.data, tail.strips.data, main.positions, keys
         lengths = [len(array) for array in kept]
         addresses = [array.__array_interface__["data"][0] for array in kept]
