@@ -753,3 +753,13 @@ def test_kernels_and_numpy_choose_alike(store, fitted, monkeypatch, reopened):
         )
     assert found[0] == found[1]
     assert len(taken) == len(found[0]) and None not in taken
+
+
+def test_a_store_without_codes_blames_words_only_where_they_are_to_blame(tmp_path):
+    with open_store(tmp_path / "new") as store:
+        store.upsert([doc("a", "nothing was ever lost here"), doc("b", "the moon", year=1)])
+        assert store.search('"nothing is lost"').warning is None
+        assert store.search("moon", where={"year": 1}) != []
+        assert store.search("lost", where={"year": 1}).warning is None
+        assert "no word that counts" in store.search("the").warning
+        assert "No document has a word of the text" in store.search("xyzzy").warning
