@@ -238,7 +238,7 @@ def _by_relevance(
         hits = [_at_phrase(hit, words.phrases[0]) for hit in hits]
     missing = set(ranking.missing)
     unknown = [word for word in query.unknown if word in missing]
-    empty = query.empty and not found and (bool(unknown) or not asked)
+    empty = query.empty and not found and (bool(missing) or not asked)
     more: Any = {"empty": empty, "unquoted": unquoted and bool(hits)}
     return Hits(hits, unknown, by_words=True, meant=ranking.meant, **more)
 
