@@ -76,6 +76,7 @@ class KSH(Hasher):
     ridge: float = 1.0
     steps: int = 20
 
+    @np.errstate(invalid="ignore")  # OpenBLAS's sgemv raises it of AVX-512 lanes it throws away
     def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
         self._require("at least 1", lambda n: n >= 1, "n_anchors", "n_labelled")
         self._require("at least 0", lambda n: n >= 0, "ridge", "steps")
