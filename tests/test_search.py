@@ -563,7 +563,7 @@ def test_codes_are_known_by_numbers_too(codes, tmp_path):
     index.remove(ids[:1700])  # which leaves it compacted
     for some, kept in (opened, np.arange(3000)), (index, np.arange(1700, 3000)):
         near = some.search(codes[5], 50).ids.tolist()
-        assert some.nearest_numbers(codes[5], 50).tolist() == [by_id[id] for id in near]
+        assert some.nearest(codes[5], 50)[1].tolist() == [by_id[id] for id in near]
         found, keys = some.take(numbers[kept])
         assert np.array_equal(found, codes[kept])
         assert [ids[i] for i in kept[np.argsort(keys)]] == sorted(ids[i] for i in kept)
@@ -581,6 +581,6 @@ def test_kernels_look_codes_up_by_row(codes, kind, tmp_path):
     index.save(tmp_path / "index")
     for some in index, HammingIndex.open(tmp_path / "index"):
         rows, view = np.array([0, 2999, 5, 2000, 1999]), some.view()
-        assert np.array_equal(some.numbers_of(rows), numbers[rows])
+        assert np.array_equal(some.rows_of(numbers[rows]), rows)
         for mine, theirs in zip(take(view.facts, rows), some.take(numbers[rows]), strict=True):
             assert np.array_equal(mine, theirs)

@@ -20,9 +20,10 @@ from vdsh.store import open_store
 from vdsh.store.engines.sqlite import database as database_module
 from vdsh.store.engines.sqlite import relevant as relevant_module
 from vdsh.store.engines.sqlite import words as words_module
-from vdsh.store.ranking import ByRelevance, fits, words_text
+from vdsh.store.ranking import ByRelevance, words_text
 from vdsh.text import languages
 from vdsh.words import read_query
+from vdsh.words.phrases import fits
 
 # Texts here have words that the model does not know.
 pytestmark = pytest.mark.filterwarnings("ignore::vdsh.pipeline.EmptyDocumentWarning")

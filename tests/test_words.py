@@ -12,8 +12,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from slow_words import bag_of, is_stop_word, parts_of, plain, stem, word_shares
-from vdsh.store import ranking
-from vdsh.store.ranking import fits, which_fit
 from vdsh.text.languages import language
 from vdsh.text.tokenizer import hash_plainly, tokenize
 from vdsh.words import (
@@ -24,10 +22,12 @@ from vdsh.words import (
     WordQuery,
     counting,
     passages,
+    phrases,
     read_query,
     segment,
 )
 from vdsh.words.passages import find_passage, words_in
+from vdsh.words.phrases import fits, which_fit
 from vdsh.words.query import plain_query
 from vdsh.words.segment import ABSENT, MOST
 
@@ -505,8 +505,8 @@ def test_phrases_are_found_in_many_texts_as_in_each(corpus, pieces, excluding):
     expected = [fits(query, text, ENGLISH) for text in corpus]
     for way in (True, False):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(ranking, "compiled", lambda seconds, way=way: way)
-            patch.setattr(ranking, "_TOGETHER", 10)
+            patch.setattr(phrases, "compiled", lambda seconds, way=way: way)
+            patch.setattr(phrases, "_TOGETHER", 10)
             assert which_fit(query, corpus, ENGLISH).tolist() == expected
 
 

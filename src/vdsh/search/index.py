@@ -43,7 +43,7 @@ class HammingIndex:
     ids : sequence of int or str, optional
         One id a code, all different; row numbers by default.
     numbers : ndarray of int64, optional
-        One a code, all different, by which a table knows it: see `nearest_numbers`.
+        One a code, all different, by which a table knows it: see `nearest`.
     threads : int, optional
         Threads of a search; all CPUs by default.
     device : str, default="cpu"
@@ -156,18 +156,11 @@ class HammingIndex:
         """Whether its codes have numbers."""
         return len(self._numbers) == self._rows.n_rows
 
-    def nearest_numbers(self, query: Codes, k: int) -> Rows:
-        """Give the numbers of the k codes nearest to one query, nearest first, ties by id."""
-        return self.numbers_of(self.nearest_rows(query, k))
-
-    def nearest_rows(self, query: Codes, k: int) -> Rows:
-        """Give the rows of those, as `view` has them."""
+    def nearest(self, query: Codes, k: int) -> tuple[Rows, Rows]:
+        """Give rows and numbers of the k codes nearest to one query, nearest first, ties by id."""
         self._order_ties()
-        return cast(Rows, self._rows.search(query[None], k).rows[0])
-
-    def numbers_of(self, rows: Rows) -> Rows:
-        """Give the numbers of rows."""
-        return cast(Rows, self._numbers.take(rows))
+        rows = self._rows.search(query[None], k).rows[0]
+        return rows, cast(Rows, self._numbers.take(rows))
 
     def rows_of(self, numbers: Rows) -> Rows:
         """Give the rows of numbers, all of which must be in the index."""

@@ -1,7 +1,6 @@
 """Orders other than that of the distance: by the posterior, and by words and codes together."""
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,14 +9,12 @@ from numpy.typing import NDArray
 from vdsh.codes import Codes, Scores, expected_distances, pack, unpack
 from vdsh.documents import Document
 from vdsh.errors import InputError
-from vdsh.jit import compiled
 from vdsh.search import HammingIndex
 from vdsh.store.hits import Candidate, Found, ParsedQuery, choose_from
 from vdsh.store.rows import searched_text
-from vdsh.text.languages import Language, fold
-from vdsh.text.tokenizer import Tokens, find_tokens, hash_plainly, hash_words, tokenize
+from vdsh.text.languages import Language
 from vdsh.words import Matches, Segment, WordIndex, WordQuery
-from vdsh.words.counting import find_parts
+from vdsh.words.phrases import fits
 from vdsh.words.query import plain_query
 
 RANKS = ("relevance", "distance", "expected")
@@ -30,8 +27,6 @@ FAR = 0.5  # of the best score: what is below is only related
 LEAST_CANDIDATES = 100  # by words, and as many by code
 MOST_TIES = 1000  # documents that match as well as the last of the best
 MOST_CORRECTED = 5  # words of a query
-_PLAIN = 1e-7  # seconds a character without kernels
-_TOGETHER = 8_000_000  # characters of texts that phrases are looked for in at once
 
 
 def choose_rank(rank: Any, *, is_text: bool, is_vector: bool = False) -> str:
@@ -216,15 +211,15 @@ class ByRelevance:
         chances = vote(view.facts, rows, shares, self._given, VOTERS, SHARPNESS)
         if not self._knows and not len(rows):
             return rows, []
-        near = index.nearest_rows(pack(chances > 0.5), n)
-        told, wanted = index.numbers_of(near), (chances[self._topic], self.query.code)
-        both = view.facts, *matched, rows, shares, near, told
-        rows, distances, *scored = choose(*both, *wanted, WEIGHT, FAR, self._k)
+        near, told = index.nearest(pack(chances > 0.5), n)
+        both = view.facts, *matched, np.append(rows, near), np.append(numbers, told), shares
+        wanted = chances[self._topic], self.query.code
+        numbers, distances, *scored = choose(*both, *wanted, WEIGHT, FAR, self._k)
         scores = map(Scored, *(values.tolist() for values in scored))
-        chosen = list(zip(range(len(rows)), distances.tolist(), scores, strict=True))
+        chosen = list(zip(range(len(numbers)), distances.tolist(), scores, strict=True))
         if self.strict:
             chosen = [one for one in chosen if not one[-1].related]
-        return index.numbers_of(rows), chosen
+        return numbers, chosen
 
     def __call__(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the first k, with their distances from the query's own code."""
@@ -318,77 +313,12 @@ def words_text(document: Document) -> str:
     return searched_text(document.id, document.text, document.metadata)
 
 
-def fits(query: WordQuery, text: str, language: Language) -> bool:
-    """Say whether a text has all phrases of a query, and nothing that is to be left out.
-
-    A phrase is compared as it stands, but for case and accents; a single word that is to be left
-    out, by its stem.
-    """
-    if not query.phrases and not query.without:
-        return True
-    if excluded := language.stems(query.excluded(language)):
-        parts = find_parts(text)
-        words = {*parts.tokens, *(piece for _, piece in parts.pieces)}
-        if not set(language.stems(list(words))).isdisjoint(excluded):
-            return False
-    tokens = [fold(token) for token in tokenize(text, shortest=1)]
-    if any(_has(tokens, some) for some in query.without if len(some) > 1):
-        return False
-    return all(_has(tokens, phrase) for phrase in query.phrases)
-
-
-def which_fit(query: WordQuery, texts: Sequence[str], language: Language) -> NDArray[np.bool_]:
-    """Say which texts fit a query; where only phrases count, some million characters at once."""
-    sizes = np.cumsum([0, *map(len, texts)])
-    if query.without or not texts or not compiled(_PLAIN * int(sizes[-1])):
-        return np.array([fits(query, text, language) for text in texts], bool)
-    cuts = np.searchsorted(sizes, range(_TOGETHER, int(sizes[-1]), _TOGETHER)).tolist()
-    edges = pairwise(sorted({0, *cuts, len(texts)}))
-    return np.concatenate([_have(texts[i:j], query.phrases) for i, j in edges])
-
-
-def _have(texts: Sequence[str], phrases: Sequence[Sequence[str]]) -> NDArray[np.bool_]:
-    """Say which texts have all phrases."""
-    found, fitting = find_tokens(texts, shortest=1), np.ones(len(texts), bool)
-    hashes = _without_accents(found)
-    for phrase in phrases:
-        there = np.append(hashes, np.zeros(len(phrase), np.uint64))  # 0 is no word
-        values = enumerate(hash_plainly(list(map(fold, phrase))))
-        starts = [there[i : i + len(hashes)] == value for i, value in values]
-        at = np.flatnonzero(np.logical_and.reduce(starts))
-        owners = np.searchsorted(found.documents, at, side="right") - 1
-        whole = owners[at + len(phrase) <= found.documents[owners + 1]]
-        fitting &= np.bincount(whole, minlength=len(texts)) > 0
-    return fitting
-
-
-def _without_accents(found: Tokens) -> NDArray[np.uint64]:
-    """Give the hashes of tokens as if they were written without accents."""
-    if not len(found.data) or found.data.max() < 128:
-        return found.hashes
-    n_wide = np.append(0, np.cumsum(found.data > 127))  # bytes of other letters than those of ASCII
-    at = np.flatnonzero(n_wide[found.stops] > n_wide[found.starts])
-    _, firsts, numbers = np.unique(found.hashes[at], return_index=True, return_inverse=True)
-    data, spans = found.data.tobytes(), (found.starts[at[firsts]], found.stops[at[firsts]])
-    words = [data[i:j].decode() for i, j in zip(*map(np.ndarray.tolist, spans), strict=True)]
-    hashes = found.hashes.copy()
-    hashes[at] = hash_words(list(map(fold, words)))[2][numbers]
-    return hashes
-
-
 def keep_fitting(
     found: Sequence[Found], words: WordQuery, limit: int | None, language: Language
 ) -> tuple[list[Found], int]:
     """Return the first documents that fit a query, of those that were fetched, and count all."""
     fitting = [one for one in found if fits(words, words_text(one.document), language)]
     return fitting[:limit], len(fitting)
-
-
-def _has(tokens: list[str], phrase: Sequence[str]) -> bool:
-    wanted = [fold(word) for word in phrase]
-    first, n = wanted[0], len(wanted)
-    places = (i for i, token in enumerate(tokens) if token == first)
-    return any(tokens[i : i + n] == wanted for i in places)
 
 
 def sort_keys(ids: Sequence[str]) -> NDArray[np.int64]:

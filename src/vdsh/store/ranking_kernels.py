@@ -100,31 +100,30 @@ def choose(
     view: Facts,
     numbers: Numbers,
     shares: Floats,
-    best: Numbers,
+    rows: Numbers,
+    row_numbers: Numbers,
     best_shares: Floats,
-    near: Numbers,
-    near_numbers: Numbers,
     chances: Floats,
     query: Codes,
     weight: float,
     far: float,
     k: int,
 ) -> tuple[Numbers, Numbers, Floats, NDArray[np.bool_]]:
-    """Choose the first k of the best by words and the nearest by code, which are rows.
+    """Choose the first k of some rows: the best by words, whose shares are given, and the nearest.
 
-    `numbers` and `shares` are of all that words match. Gives rows, distances, scores, and whether
-    they are only related.
+    `numbers` and `shares` are of all that words match. Gives numbers, distances, scores, and
+    whether they are only related. The nearest that are among the best are left out in place.
     """
-    n, rows = len(best), np.append(best, near)
-    values = np.append(best_shares, np.zeros(len(near)))
-    for i in range(len(near)):
-        new = True
-        for row in best:
-            new = new and row != near[i]
+    n_best = n = len(best_shares)
+    values = np.append(best_shares, np.zeros(len(rows) - n))
+    for i in range(n_best, len(rows)):
+        new, number = True, row_numbers[i]
+        for row in rows[:n_best]:
+            new = new and row != rows[i]
         if new:
-            at = np.searchsorted(numbers, near_numbers[i])
-            there = at < len(numbers) and numbers[at] == near_numbers[i]
-            rows[n], values[n] = near[i], shares[at] if there else 0.0
+            at = np.searchsorted(numbers, number)
+            there = at < len(numbers) and numbers[at] == number
+            rows[n], row_numbers[n], values[n] = rows[i], number, shares[at] if there else 0.0
             n += 1
     codes, keys = take(view, rows[:n])
     topics, distances = _compare(codes, chances, query)
@@ -138,7 +137,7 @@ def choose(
     order = np.arange(n)
     _sort(order, scores - 2.0 * related, keys)  # scores are 1 at most
     order = order[:k]
-    return rows[order], distances[order], scores[order], related[order]
+    return row_numbers[order], distances[order], scores[order], related[order]
 
 
 @kernel()

@@ -20,10 +20,11 @@ from vdsh.store.engines.postgres.rows import COUNT, any_of, asking, quote, to_co
 from vdsh.store.engines.postgres.session import StoreCursor
 from vdsh.store.engines.postgres.tables import escape, unescape
 from vdsh.store.hits import Candidate, Found
-from vdsh.store.ranking import ByRelevance, Pool, fits, words_text
+from vdsh.store.ranking import ByRelevance, Pool, words_text
 from vdsh.store.where import ALWAYS, Sql
 from vdsh.text.languages import Language, fold
 from vdsh.words import index as bm25
+from vdsh.words.phrases import fits
 from vdsh.words.vocabulary import Initial, begin_with, nearest_words
 
 MOST_TIES = 1000  # documents that match as well as the last of the best

@@ -17,14 +17,13 @@ from vdsh.store.ranking import (
     ByRelevance,
     Choice,
     Pool,
-    fits,
     sort_keys,
-    which_fit,
     words_text,
 )
 from vdsh.text.languages import Language
 from vdsh.words import Matches, WordIndex, WordQuery
 from vdsh.words.index import places_of
+from vdsh.words.phrases import fits, which_fit
 
 FIRST_TRIED = 500  # of the best by words, where a filter or a phrase may refuse some
 
@@ -93,7 +92,7 @@ def _nearest(
 ) -> Numbers:
     """Return the rows of the documents nearest to a code."""
     if not snapshot.is_filtered:
-        return index.nearest_numbers(wanted, n_tried)
+        return index.nearest(wanted, n_tried)[1]
     near = snapshot.nearest(index, wanted, n_tried)
     if near is None:
         near = snapshot.nearest_of_all_passing(wanted, n)
