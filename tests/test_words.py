@@ -95,6 +95,22 @@ def test_shares_agree_with_a_slow_look_at_every_document(corpus, query, sizes, n
 
 
 @lightly
+@given(
+    st.lists(texts, max_size=40), texts, st.lists(st.integers(1, 5)), st.integers(1, 4), st.booleans()
+)
+def test_the_best_are_the_best_of_all_documents(corpus, query, sizes, n, long):
+    if long:  # with passages
+        corpus = [*corpus, ". ".join(["The probe saw mars and other words"] * 200)]
+    index, most = cut_up(corpus, sizes), 2
+    asked = index.look_up(plain_query(query))
+    whole, (best, shares_of) = index.score(asked), index.best(asked, n, most)
+    assert best.numbers.tolist() == whole.in_order(n)[: n + most].tolist()
+    assert best.shares.tolist() == whole.of(best.numbers).tolist()
+    everything = np.arange(len(corpus) + 1)
+    assert shares_of(everything).tolist() == whole.of(everything).tolist()
+
+
+@lightly
 @given(corpora, st.lists(st.integers(1, 5), max_size=4), st.data(), spoken)
 def test_having_agrees_with_a_slow_look(corpus, sizes, data, name):
     there = sorted({word for text in corpus for word in parts_of(text)[0]} | {"nowhere", "the"})

@@ -1,10 +1,14 @@
-"""Operations of one CPU instruction or two, for kernels: numba has no names for them."""
+"""What kernels share: operations of one CPU instruction or two, which numba has no names for."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numba.extending
+import numpy as np
 from numba import types
+from numpy.typing import NDArray
+
+from vdsh.jit import kernel
 
 
 def intrinsic(function: Callable[..., Any]) -> Any:
@@ -43,3 +47,26 @@ def lowest_bit(typingctx: Any, value: Any) -> Any:
         return builder.cttz(number, context.get_constant(types.boolean, True))
 
     return types.int64(types.uint64), codegen
+
+
+@kernel()
+def sort_places(
+    order: NDArray[np.int64], values: NDArray[np.float64], keys: NDArray[np.int64]
+) -> None:
+    """Put places in order, the highest value first, ties by key: a shell sort compiles quickly."""
+    gap = 1
+    while gap < len(order) // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, len(order)):
+            one, j = order[i], i
+            while j >= gap:
+                other = order[j - gap]
+                if values[other] > values[one]:
+                    break
+                if values[other] == values[one] and keys[other] <= keys[one]:
+                    break
+                order[j] = other
+                j -= gap
+            order[j] = one
+        gap //= 3

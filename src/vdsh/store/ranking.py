@@ -14,6 +14,7 @@ from vdsh.store.hits import Candidate, Found, ParsedQuery, choose_from
 from vdsh.store.rows import searched_text
 from vdsh.text.languages import Language
 from vdsh.words import Matches, Segment, WordIndex, WordQuery
+from vdsh.words.index import Asked
 from vdsh.words.phrases import fits
 from vdsh.words.query import plain_query
 
@@ -158,9 +159,8 @@ class ByRelevance:
         self.missing: list[str] = []
         self.meant: dict[str, str] = {}
         self._knows = query.chances is not None and not query.empty
-        self._given = np.full(8 * len(query.code), 0.5)
-        if self._knows:
-            self._given = np.asarray(query.chances, float)
+        chances = query.chances if self._knows else np.full(8 * len(query.code), 0.5)
+        self._given = np.asarray(chances, float)
         self._chances = self._given
         self._topic = slice(len(self._chances) - query.vector_bits)
         self._k = k
@@ -193,33 +193,36 @@ class ByRelevance:
         return wanted
 
     def choose_in_memory(
-        self, matches: Matches, index: HammingIndex
-    ) -> tuple[NDArray[np.int64], list[Choice]] | None:
+        self, words: WordIndex, asked: Asked, index: HammingIndex
+    ) -> tuple[NDArray[np.int64], list[Choice], Matches] | None:
         """Choose among the best by words and the nearest to the code they want: their numbers.
 
         A query with signs or a vector, or without a code, is left to `wanted` and `choose`.
         """
-        words, view = self.words, index.view()
-        signs = bool(words.phrases or words.without)
+        view = index.view()
+        signs = bool(self.words.phrases or self.words.without)
         if view is None or signs or self.query.turned is not None or not len(index):
             return None
-        from vdsh.store.ranking_kernels import choose, find_best, vote
+        from vdsh.store.ranking_kernels import choose, vote
 
-        n, matched = self.n_candidates, (matches.numbers, matches.shares)
-        numbers, shares = find_best(*matched, n, MOST_TIES)
-        rows = index.rows_of(numbers)
-        chances = vote(view.facts, rows, shares, self._given, VOTERS, SHARPNESS)
+        n, k = self.n_candidates, self._k
+        best, shares_of = words.best(asked, n, MOST_TIES)
+        rows = index.rows_of(best.numbers)
+        chances = vote(view.facts, rows, best.shares, self._given, VOTERS, SHARPNESS)
         if not self._knows and not len(rows):
-            return rows, []
+            return rows, [], best
         near, told = index.nearest(pack(chances > 0.5), n)
-        both = view.facts, *matched, np.append(rows, near), np.append(numbers, told), shares
-        wanted = chances[self._topic], self.query.code
-        numbers, distances, *scored = choose(*both, *wanted, WEIGHT, FAR, self._k)
+        both = np.concatenate((rows, near)), np.concatenate((best.numbers, told))
+        shares = np.concatenate((best.shares, shares_of(told)))
+        topic, code = chances[self._topic], self.query.code
+        numbers, distances, *scored = choose(
+            view.facts, *both, shares, topic, code, len(rows), WEIGHT, FAR, k
+        )
         scores = map(Scored, *(values.tolist() for values in scored))
         chosen = list(zip(range(len(numbers)), distances.tolist(), scores, strict=True))
         if self.strict:
             chosen = [one for one in chosen if not one[-1].related]
-        return numbers, chosen
+        return numbers, chosen, best
 
     def __call__(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the first k, with their distances from the query's own code."""

@@ -1,6 +1,8 @@
 """`WordIndex`: segments together, and BM25 of a query's words over all their documents."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,15 +25,15 @@ MOST_MEANT = 3  # words that a mistyped or unfinished one may be
 _SAMPLED = 32  # times as many documents as are wanted
 
 Numbers = NDArray[np.int64]
+Shares = NDArray[np.float64]
 
 
 class Asked(NamedTuple):
     """A query as the index knows it, before any document is scored."""
 
-    terms: list[Term]
-    hashes: NDArray[np.uint64]
-    spans: Numbers  # (n_segments, 2, n_terms): where the entries of terms begin and end
-    df: Numbers
+    hashes: NDArray[np.uint64]  # (n_terms,): of its most telling terms, by falling weight
+    spans: Numbers  # (n_segments, 2, n_terms): where their entries begin and end
+    weights: Shares  # (n_terms,): what each can give a document; 1 together
     missing: list[str]  # words that no document has
 
 
@@ -41,7 +43,7 @@ class Matches(NamedTuple):
     numbers: Numbers  # (n_found,): the documents, in order
     # (n_found,): how much of the query each answers: BM25 out of the most there can be, from 0 to
     # 1.
-    shares: NDArray[np.float64]
+    shares: Shares
     missing: list[str]  # words that no document has
     long: Numbers  # (n_long,): those of them that have passages, in order
     spans: NDArray[np.uint32]  # (n_long, 2): where the best one begins and ends
@@ -93,11 +95,14 @@ def weigh(terms: Sequence[Term], df: Numbers, n_docs: int) -> tuple[Numbers, NDA
 
     `df` (n_terms,) counts the documents that have each; a term that none has is not chosen.
     """
-    idf = np.maximum(np.log((n_docs - df + 0.5) / (df + 0.5)), LEAST_IDF)
-    weights = np.array([term.weight for term in terms]) * idf
-    order = np.argsort(-weights, kind="stable")
-    chosen = order[df[order] > 0][:MOST_TERMS]
-    return chosen, (K1 + 1) * weights[chosen]
+    pairs = enumerate(zip(terms, df.tolist(), strict=True))
+    weighed = [(-one.weight * _idf(n, n_docs), i) for i, (one, n) in pairs if n]
+    chosen = sorted(weighed)[:MOST_TERMS]
+    return np.array([i for _, i in chosen], int), np.array([-(K1 + 1) * w for w, _ in chosen])
+
+
+def _idf(n: int, n_docs: int) -> float:
+    return max(math.log((n_docs - n + 0.5) / (n + 0.5)), LEAST_IDF)
 
 
 def list_missing(terms: Sequence[Term], df: Numbers) -> list[str]:
@@ -145,13 +150,14 @@ class WordIndex:
         """Tell where the words of a query are, and which no document has."""
         terms = sorted(query.terms(self.language))
         hashes, spans, df = self._find([term.term for term in terms])
-        return Asked(terms, hashes, spans, df, list_missing(terms, df))
+        chosen, weights = weigh(terms, df, self.n_docs)
+        weights /= max(weights.sum(), LEAST_IDF)
+        missing = list_missing(terms, df)
+        return Asked(hashes[chosen], np.take(spans, chosen, axis=2), weights, missing)
 
     def score(self, asked: Asked) -> Matches:
         """Score the documents that have words of a query that were looked up."""
-        chosen, weights = weigh(asked.terms, asked.df, self.n_docs)
-        weights /= max(weights.sum(), LEAST_IDF)
-        spans, hashes = np.take(asked.spans, chosen, axis=2), asked.hashes[chosen]
+        hashes, spans, weights, missing = asked
         numbers, shares = self._add_up(spans, weights)
         long, best = [np.zeros(0, np.int64)], [np.zeros((0, 2), np.uint32)]
         for segment in self._divided:
@@ -160,7 +166,23 @@ class WordIndex:
             at, where = _add_passages(segment, hashes, weights, numbers[here], shares[here])
             long.append(numbers[here][at])
             best.append(where)
-        return Matches(numbers, shares, asked.missing, np.concatenate(long), np.concatenate(best))
+        return Matches(numbers, shares, missing, np.concatenate(long), np.concatenate(best))
+
+    def best(self, asked: Asked, n: int, most: int) -> tuple[Matches, Callable[[Numbers], Shares]]:
+        """Find the n best documents by kernels, best first, and the most that tie with the last.
+
+        Gives also what tells the shares of others.
+        """
+        if self._divided:  # passages count, too
+            all_ = self.score(asked)
+            numbers = all_.in_order(n)[: n + most]
+            return all_._replace(numbers=numbers, shares=all_.of(numbers)), all_.of
+        from vdsh.words.scoring_kernels import best_of_all, shares_of
+
+        given = self._addresses, asked.spans, asked.weights, *_for_length(self._mean_length)
+        none = np.zeros(0, np.int64), np.zeros((0, 2), np.uint32)
+        found = Matches(*best_of_all(*given, n, most), asked.missing, *none)
+        return found, partial(shares_of, *given)
 
     def having(self, words: Sequence[str], *, exactly: bool = False) -> Numbers:
         """Return the documents that have all of some words, in any form or as they are, in order.
@@ -204,7 +226,7 @@ class WordIndex:
         """Tell where the entries of terms are in each segment, and how many documents have them."""
         hashes = hash_plainly(terms)
         if compiled(0):
-            from vdsh.words.term_kernels import find_all
+            from vdsh.words.scoring_kernels import find_all
 
             spans = find_all(self._addresses, hashes)
         else:
@@ -216,7 +238,7 @@ class WordIndex:
     def _add_up(self, spans: Numbers, weights: NDArray[np.float64]) -> tuple[Any, Any]:
         """Add up BM25 of terms: documents in order, and scores."""
         if compiled(0):
-            from vdsh.words.term_kernels import add_up_all
+            from vdsh.words.scoring_kernels import add_up_all
 
             return add_up_all(self._addresses, spans, weights, *_for_length(self._mean_length))
         pairs = zip([one.documents for one in self.segments], spans, strict=True)
@@ -267,7 +289,7 @@ def _add_up(
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Add up BM25 of terms; give the texts that have some, in order, and their scores."""
     if compiled(0):
-        from vdsh.words.term_kernels import add_up
+        from vdsh.words.scoring_kernels import add_up
 
         return add_up(*postings[2:], spans, weights, *_for_length(mean_length))
     entries = list(map(slice, *spans))

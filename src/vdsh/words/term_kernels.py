@@ -1,11 +1,9 @@
-"""Kernels of the word index: parts of identifiers, counts of terms, entries in order of terms."""
+"""Kernels that count terms: parts of identifiers, counts, entries in the order of terms."""
 
 import numpy as np
-from numba import carray  # type: ignore[attr-defined]
 from numpy.typing import NDArray
 
 from vdsh.jit import kernel
-from vdsh.jit_kernels import lowest_bit, pointer
 from vdsh.text.token_kernels import hash_bytes, place, slot_of
 from vdsh.text.tokenizer import FNV_OFFSET, FNV_PRIME
 
@@ -233,103 +231,3 @@ def in_term_order(
             few[at[term]] = min(counts[i], 255)
             at[term] += 1
     return offsets, places, few
-
-
-@kernel()
-def add_up(
-    places: NDArray[np.uint16 | np.uint32],
-    counts: Bytes,
-    lengths: NDArray[np.uint16],
-    spans: Numbers,
-    weights: NDArray[np.float64],
-    least: float,
-    slope: float,
-) -> tuple[Numbers, NDArray[np.float64]]:
-    """Add up BM25 of terms; give the texts that have some, in order, and their scores."""
-    size = (spans[1] - spans[0]).sum()
-    found, scores = np.empty(size, np.int64), np.empty(size, np.float64)
-    sums, marks = np.zeros(len(lengths)), np.zeros((len(lengths) >> 6) + 1, np.uint64)
-    postings = places, counts, lengths
-    n = _add_up(postings, spans, weights, least, slope, sums, marks, found, scores, 0)
-    return found[:n], scores[:n]
-
-
-@kernel()
-def _add_up(
-    postings: tuple[NDArray[np.uint16 | np.uint32], Bytes, NDArray[np.uint16]],
-    spans: Numbers,
-    weights: NDArray[np.float64],
-    least: float,
-    slope: float,
-    sums: NDArray[np.float64],
-    marks: Hashes,
-    found: Numbers,
-    scores: NDArray[np.float64],
-    n: int,
-) -> int:
-    """Write what is found behind the first n; `sums` and the bits of `marks` are 0 and stay so."""
-    places, counts, lengths = postings
-    one = np.uint64(1)
-    for term in range(len(weights)):
-        weight = weights[term]
-        for i in range(spans[0, term], spans[1, term]):
-            place, count = np.int64(places[i]), np.float64(counts[i])
-            sums[place] += weight * (count / (count + (least + slope * lengths[place])))
-            marks[place >> 6] |= one << np.uint64(place & 63)
-    for block in range((len(lengths) + 63) >> 6):
-        left = marks[block]
-        marks[block] = 0
-        while left:
-            place = (block << 6) + lowest_bit(left)
-            if sums[place]:  # a hostile count of 0 adds nothing
-                found[n], scores[n] = place, sums[place]
-                n += 1
-            sums[place] = 0
-            left &= left - one
-    return n
-
-
-@kernel()
-def find_all(segments: Numbers, wanted: Hashes) -> Numbers:
-    """Tell where the entries of terms begin and end in each segment: see `WordIndex._find`.
-
-    `segments` has a row each: see `addresses`.
-    """
-    spans = np.zeros((len(segments), 2, len(wanted)), np.int64)
-    for s in range(len(segments)):
-        n_terms = segments[s, 1]
-        hashes = carray(pointer(segments[s, 3]), n_terms, np.uint64)
-        offsets = carray(pointer(segments[s, 4]), n_terms + 1, np.int64)
-        for i in range(len(wanted)):
-            low, high = 0, n_terms
-            while low < high:
-                middle = (low + high) >> 1
-                if hashes[middle] < wanted[i]:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low < n_terms and hashes[low] == wanted[i]:
-                spans[s, 0, i], spans[s, 1, i] = offsets[low], offsets[low + 1]
-    return spans
-
-
-@kernel()
-def add_up_all(
-    segments: Numbers, spans: Numbers, weights: NDArray[np.float64], least: float, slope: float
-) -> tuple[Numbers, NDArray[np.float64]]:
-    """Add up BM25 of terms in all segments: documents in order, and scores."""
-    size, longest = (spans[:, 1] - spans[:, 0]).sum(), segments[:, 2].max() if len(segments) else 0
-    found, scores = np.empty(size, np.int64), np.empty(size, np.float64)
-    sums, marks = np.zeros(longest), np.zeros((longest >> 6) + 1, np.uint64)
-    n = 0
-    for s in range(len(segments)):
-        n_entries = spans[s].max() if len(weights) else 0
-        places = carray(pointer(segments[s, 5]), n_entries, np.uint16)
-        counts = carray(pointer(segments[s, 6]), n_entries, np.uint8)
-        lengths = carray(pointer(segments[s, 7]), segments[s, 2], np.uint16)
-        postings = places, counts, lengths
-        begin = n
-        n = _add_up(postings, spans[s], weights, least, slope, sums, marks, found, scores, n)
-        for i in range(begin, n):
-            found[i] += segments[s, 0]
-    return found[:n], scores[:n]

@@ -172,9 +172,10 @@ class Sqlite(Engine):
             numbers = numbers[[place for place, *_ in chosen]]
             spans = map(tuple, matches.spans_of(numbers).tolist())
             rows = zip(snapshot.fetch_rows(numbers.tolist()), chosen, spans, strict=True)
-            found = [Found(*one[:2], bits, span) for one, (_, bits, _), span in rows]
-            pairs = zip(found, chosen, strict=True)
-            ranking.scores = {one.document.id: scored for one, (*_, scored) in pairs}
+            found = []
+            for (document, code, *_), (_, bits, scored), span in rows:
+                ranking.scores[document.id] = scored
+                found.append(Found(document, code, bits, span))
             return found
 
     def language(self) -> Language:

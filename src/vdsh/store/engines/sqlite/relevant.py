@@ -38,11 +38,11 @@ def find_best(
     if ranking.correct(asked.missing, words.meant):
         asked = words.look_up(ranking.words)
     ranking.missing = asked.missing
-    matches = words.score(asked)
     if compiled(0) and not snapshot.is_filtered:
-        chosen = ranking.choose_in_memory(matches, index)
+        chosen = ranking.choose_in_memory(words, asked, index)
         if chosen is not None:
-            return *chosen, matches
+            return chosen
+    matches = words.score(asked)
     numbers, pool = _find_candidates(snapshot, index, words, matches, ranking)
     return numbers, ranking.choose(pool), matches
 

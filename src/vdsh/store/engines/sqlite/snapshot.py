@@ -29,10 +29,11 @@ LONGEST = 900_000  # characters of a condition; SQLite takes a million
 MANY_TRIED = 10_000  # nearest documents tried before a filter goes through all of them
 FEW = 2000  # documents that may pass a filter, when just those are looked at
 MOST_ENTRIES = 10_000  # of a test, to find them
-# Whether ASCII words follow each other somewhere: what is longer in bytes may have other letters.
+# Whether ASCII words may follow each other: all of them in the text, or the first one before it.
+# What is longer in bytes may have other letters.
 MAY_HAVE = (
-    "(metadata || ' ' || id || ' ' || text LIKE ? OR "
-    "LENGTH(CAST(metadata || id || text AS BLOB)) > LENGTH(metadata || id || text))"
+    "(text LIKE ? OR metadata LIKE ? OR id LIKE ? OR LENGTH(CAST(text AS BLOB)) > LENGTH(text) OR "
+    "LENGTH(CAST(metadata || id AS BLOB)) > LENGTH(metadata || id))"
 )
 ONE_BY_ONE = 5  # times as long as in a row takes what is looked up
 
@@ -114,10 +115,11 @@ class Snapshot:
         Rows that cannot have some phrases may be left out.
         """
         text, parameters = self._filter or ALWAYS
-        likes = [f"%{'%'.join(map(fold, phrase))}%" for phrase in phrases]
-        likes = [like for like in likes if like.isascii()]
+        folded = [list(map(fold, phrase)) for phrase in phrases]
+        folded = [words for words in folded if "".join(words).isascii()]
+        likes = [f"%{some}%" for words in folded for some in ("%".join(words), words[0], words[0])]
         condition = Sql(
-            " AND ".join([f"({text})", *([MAY_HAVE] * len(likes))]), (*parameters, *likes)
+            " AND ".join([f"({text})", *([MAY_HAVE] * len(folded))]), (*parameters, *likes)
         )
         rows = self._look_up("row, id, text, metadata", numbers, condition, by="row")
         return [(row, id, searched_text(id, text, read_metadata(m))) for row, id, text, m in rows]
