@@ -18,7 +18,7 @@ from vdsh.hashers.vdsh.epochs import Documents, in_order, shuffled
 from vdsh.hashers.vdsh.neighbours import nearest
 from vdsh.hashers.vdsh.network import Network, Posterior
 from vdsh.hashers.vdsh.objective import L1, L2, L3, Weights, divergence
-from vdsh.hashers.vdsh.updates import Adam, Processes
+from vdsh.hashers.vdsh.updates import Adam
 from vdsh.hashers.vdsh.validation import tally
 from vdsh.labels import read_labels
 from vdsh.metrics.ranking import expected_precision, precision_at
@@ -347,7 +347,7 @@ def test_divergence_weight_rises_over_the_warm_up(documents, corpus_):
     hasher = VDSH(16, kl_weight=0.5, kl_warmup=4, **QUICK).fit(corpus_.counts)
     network = network_of(documents, n_labels=0)
     optimizer = Adam(network.parameters(), 1e-3)
-    step = training._Step(hasher, network, optimizer, torch.Generator(), Processes(), 6)
+    step = training._Step(hasher, network, optimizer, torch.Generator(), 6)
     seen = []
     step.bound = lambda *a: seen.append(float(a[3].kl)) or L1(*a)
     for batch in sparse_batches(in_order(documents), 14):
@@ -362,7 +362,7 @@ def test_the_step_size_falls_until_the_last_update(documents, corpus_, schedule,
     hasher = VDSH(16, learning_rate=6e-3, schedule=schedule, **QUICK).fit(corpus_.counts)
     network = network_of(documents, n_labels=0)
     optimizer = Adam(network.parameters(), 6e-3)
-    step = training._Step(hasher, network, optimizer, torch.Generator(), Processes(), 6)
+    step = training._Step(hasher, network, optimizer, torch.Generator(), 6)
     rates = []
     for batch in sparse_batches(in_order(documents), 14):
         step(batch)

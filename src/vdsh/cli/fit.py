@@ -92,9 +92,6 @@ def command(
     vector_bits: int | None = option(
         None, "Append so many bits of the vectors, instead of teaching."
     ),
-    engine: str = options.ENGINE,
-    address: str | None = options.ADDRESS,
-    workers: int | None = options.WORKERS,
     reading: options.Reading = options.BY_DEFAULT,
     force: bool = options.FORCE,
     as_json: bool = options.JSON,
@@ -106,9 +103,7 @@ def command(
     from vdsh.fitting import WITHOUT_TORCH, fit_texts, fit_vectors, texts_and_labels
     from vdsh.model.joint import JointModel
     from vdsh.persistence import check_free
-    from vdsh.scale.training import Lesson, launched
 
-    machines = options.machines(engine, address, workers)
     check_free(out, force=force)
     if embed is not None:
         if vectors is not None:
@@ -122,7 +117,7 @@ def command(
     how |= {"embedder": embed or "", "source": embed or vectors or ""}
     if no_text:
         others = (epochs, setting, validation, sample, start, vector_bits)
-        _check_no_text(vectors or embed, preset, device, engine, others)
+        _check_no_text(vectors or embed, preset, device, others)
         n_bits = check_n_bits(32 if bits is None else bits)
         vdsh.VectorHasher(n_bits, model=model or "itq").check_model()  # before anything is read
         every = None if docs is None else reading.documents(docs)
@@ -141,31 +136,21 @@ def command(
     hasher = make_hasher(begin, model, bits, preset, seed, given)
     stored = read_stored(store, begin)
 
-    with launched(hasher.model, docs) as first:
-        reading = reading._replace(quiet=reading.quiet or not first)
-        chosen = choose(docs, reading, validation, seed, sample=sample)
-        check_documents(chosen.documents, hasher, reading)
-        which, quiet = (chosen.documents, chosen.rows, chosen.total), reading.quiet
-        found = read_vectors(vectors, embed, *which, quiet=quiet)
-        if embed is not None:
-            found[~found.any(axis=1)] = 1.0  # texts without a word that it knows: alike
-        taught, second = vector_bits is None, None
-        if vector_bits is not None and first:
-            second = fit_vectors(found, vector_bits, **how)
-        lesson = Lesson(
-            hasher,
-            texts_and_labels(chosen.documents),
-            texts_and_labels(chosen.held_out) if chosen.held_out else None,
-            "standard input" if docs == "-" else docs,
-            found if taught else None,
-            (taught and (embed or vectors)) or "",
-            begin,
-        )
-        how = {"sampled_from": chosen.sampled_from, "progress": not quiet}
-        del chosen  # texts are enough
-        hasher = fit_texts(lesson, machines, stored=stored, store=store, first=first, **how)
-    if not first:
-        return
+    chosen = choose(docs, reading, validation, seed, sample=sample)
+    check_documents(chosen.documents, hasher, reading)
+    which = (chosen.documents, chosen.rows, chosen.total)
+    found = read_vectors(vectors, embed, *which, quiet=reading.quiet)
+    if embed is not None:
+        found[~found.any(axis=1)] = 1.0  # texts without a word that it knows: alike
+    second = None if vector_bits is None else fit_vectors(found, vector_bits, **how)
+    train = texts_and_labels(chosen.documents)
+    held_out = texts_and_labels(chosen.held_out) if chosen.held_out else None
+    how = {"sampled_from": chosen.sampled_from, "progress": not reading.quiet}
+    how["source"] = "standard input" if docs == "-" else docs
+    if second is None:
+        how |= {"vectors": found, "vectors_source": embed or vectors or ""}
+    del chosen, which  # texts are enough
+    fit_texts(hasher, train, held_out, start=begin, stored=stored, store=store, **how)
     fitted = hasher.model_ if second is None else JointModel(hasher, second)
     fitted.save(out, force=force)
     _print_result(fitted, out, as_json=as_json)
@@ -177,18 +162,15 @@ def command(
         raise typer.Exit(130)
 
 
-def _check_no_text(
-    vectors: str | None, preset: str, device: str, engine: str, others: tuple[Any, ...]
-) -> None:
+def _check_no_text(vectors: str | None, preset: str, device: str, others: tuple[Any, ...]) -> None:
     if vectors is None:
         raise InputError(
             "--no-text hashes vectors: give them with --vectors FILE, or make them with --embed."
         )
-    plain = (preset, device, engine) == ("best", "auto", "local")
-    if not plain or any(each is not None for each in others):
+    if (preset, device) != ("best", "auto") or any(each is not None for each in others):
         raise InputError(
-            "--preset, --epochs, --set, --device, --validation, --sample, --from, --vector-bits "
-            "and --engine are for models of texts. Leave them out, or leave out --no-text."
+            "--preset, --epochs, --set, --device, --validation, --sample, --from and --vector-bits "
+            "are for models of texts. Leave them out, or leave out --no-text."
         )
 
 
