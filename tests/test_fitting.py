@@ -28,16 +28,6 @@ def test_a_model_of_texts_is_measured_for_its_card(fitted):
     assert facts["quality"]["values"].keys() == {"random", "exact tf-idf cosine", "codes"}
 
 
-def test_learning_on_counts_the_codes_that_change(fitted):
-    again = fit(start=fitted.model_, store="news").model_
-    started = again.training["started"]
-    old, new = fitted.encode(TRAIN[0]), again.encode(TRAIN[0])
-    assert started["store"] == "news" and started["changes"]["documents"] == 80
-    assert started["changes"]["codes"] == pytest.approx((old != new).any(axis=1).mean())
-    few = fit(start=fitted.model_, stored=TEXTS[:5]).model_
-    assert few.training["started"]["changes"]["documents"] == 5
-
-
 def test_a_model_of_vectors_remembers_what_embedded_its_documents():
     vectors = np.random.RandomState(0).normal(size=(40, 6))
     hasher = fit_vectors(vectors, 8, random_state=0, embedder="model2vec:potion", progress=False)

@@ -1,4 +1,4 @@
-"""Learn a model and measure it: from texts or a store's, on from a model, or from vectors."""
+"""Learn a model and measure it: from texts or a store's, or from vectors."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,7 +13,7 @@ from vdsh.evaluation import find_faults, measure_quality
 from vdsh.evaluation.quality import Texts
 from vdsh.hashers import HASHERS, VectorHasher, default_method
 from vdsh.model import Model
-from vdsh.model.health import count_changes, sample
+from vdsh.model.health import sample
 from vdsh.model.joint import JointModel
 from vdsh.model.profile import hold_out
 from vdsh.pipeline import TextHasher
@@ -26,7 +26,6 @@ WITHOUT_TORCH = (
     "This is the linear method, because torch is not installed; with it (pip install "
     "'vdsh[train]') a network trains on from here, which improves short codes most."
 )
-MOST_COMPARED = 10_000  # texts that are encoded with both models
 LONG = 64  # bits
 LEAST_LEARNED = 50  # documents of a store: of fewer, words say more
 MOST_EMBEDDED = 10_000  # texts whose vectors a rotation is learned from; the rest only get codes
@@ -41,23 +40,17 @@ def fit_texts(
     source: str = "",
     vectors: Any = None,
     vectors_source: str = "",
-    start: Model | None = None,
-    stored: Sequence[str] | None = None,
-    store: str | None = None,
     sampled_from: int | None = None,
     progress: bool = True,
 ) -> TextHasher:
     """Learn a model from texts, and measure its codes on the held-out ones for the model card.
 
-    Where there is a model to start from, it is also counted how many codes change: of the texts
-    that are learned from, or of those `stored` in a `store`, which the card names. `sampled_from`
-    is how many documents there are, where the texts are a sample of them.
+    `sampled_from` is how many documents there are, where the texts are a sample of them.
     """
     hasher.fit(
         *train,
         validation=validation,
         vectors=vectors,
-        start=start,
         sample=None,  # what there is was chosen before
         progress=progress,
         source=source,
@@ -65,13 +58,7 @@ def fit_texts(
     )
     facts: dict[str, Any] = {"quality": _measure(hasher, train, validation, progress=progress)}
     facts |= {} if sampled_from is None else {"sampled_from": sampled_from}
-    model = hasher.model_
-    if start is not None:
-        texts = train[0] if stored is None else stored
-        some = [texts[i] for i in sample(len(texts), MOST_COMPARED)]
-        changes = count_changes(start.encode(some), model.encode(some))._asdict()
-        facts["started"] = {**model.training["started"], "store": store, "changes": changes}
-    model.training = {**model.training, **facts}
+    hasher.model_.training = {**hasher.model_.training, **facts}
     return hasher
 
 

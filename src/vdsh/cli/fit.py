@@ -21,7 +21,6 @@ _PANELS: dict[str, Collection[str]] = {  # of the help; other options come last
     "Arguments": ["docs"],
     "Model": "model bits preset epochs setting seed device".split(),
     "What it learns from": ["validation", "sample"],
-    "Warm start": ["start", "store"],
     "Vectors": "vectors embed no_text vector_bits".split(),
     "Reading documents": options.Reading._fields[:-1],
 }
@@ -64,16 +63,6 @@ def command(
         "documents, or 200 million characters]",
         min=1,
     ),
-    start: str | None = option(
-        None,
-        "Warm start: train on from this model, with its words and settings. Give old documents "
-        "too, or it forgets them.",
-        "--from",
-        metavar="MODEL",
-    ),
-    store: str | None = option(
-        None, "With --from: report how many codes of this store would change."
-    ),
     vectors: str | None = option(
         None,
         "Vectors that teach which documents are similar: a .npy file, or a field. Only training "
@@ -97,7 +86,7 @@ def command(
     as_json: bool = options.JSON,
 ) -> None:
     """Learn a model from documents and write it to a folder."""
-    from vdsh.cli.learning import check_documents, choose, make_hasher, read_stored, read_vectors
+    from vdsh.cli.learning import check_documents, choose, make_hasher, read_vectors
     from vdsh.codes import check_n_bits
     from vdsh.embed import embed as embed_texts
     from vdsh.fitting import WITHOUT_TORCH, fit_texts, fit_vectors, texts_and_labels
@@ -116,7 +105,7 @@ def command(
     how: dict[str, Any] = {"random_state": seed, "progress": not reading.quiet}
     how |= {"embedder": embed or "", "source": embed or vectors or ""}
     if no_text:
-        others = (epochs, setting, validation, sample, start, vector_bits)
+        others = (epochs, setting, validation, sample, vector_bits)
         _check_no_text(vectors or embed, preset, device, others)
         n_bits = check_n_bits(32 if bits is None else bits)
         vdsh.VectorHasher(n_bits, model=model or "itq").check_model()  # before anything is read
@@ -129,13 +118,10 @@ def command(
         raise InputError(
             "Give documents to learn from; or vectors alone: --vectors FILE --no-text."
         )
-    begin = None if start is None else vdsh.Model.load(start).topic
     given: dict[str, Any] = {} if device == "auto" else {"device": device}
     given |= {} if epochs is None else {"epochs": epochs}
     given |= options.parse_settings(setting or [])
-    hasher = make_hasher(begin, model, bits, preset, seed, given)
-    stored = read_stored(store, begin)
-
+    hasher = make_hasher(model, bits, preset, seed, given)
     chosen = choose(docs, reading, validation, seed, sample=sample)
     check_documents(chosen.documents, hasher, reading)
     which = (chosen.documents, chosen.rows, chosen.total)
@@ -150,11 +136,11 @@ def command(
     if second is None:
         how |= {"vectors": found, "vectors_source": embed or vectors or ""}
     del chosen, which  # texts are enough
-    fit_texts(hasher, train, held_out, start=begin, stored=stored, store=store, **how)
+    fit_texts(hasher, train, held_out, **how)
     fitted = hasher.model_ if second is None else JointModel(hasher, second)
     fitted.save(out, force=force)
     _print_result(fitted, out, as_json=as_json)
-    if fitted.name == "linear" and model is None and begin is None:
+    if fitted.name == "linear" and model is None:
         typer.echo(WITHOUT_TORCH, err=True)
     for warning in fitted.training["quality"]["warnings"]:
         typer.echo(f"Warning: {warning}", err=True)
@@ -169,14 +155,13 @@ def _check_no_text(vectors: str | None, preset: str, device: str, others: tuple[
         )
     if (preset, device) != ("best", "auto") or any(each is not None for each in others):
         raise InputError(
-            "--preset, --epochs, --set, --device, --validation, --sample, --from and --vector-bits "
+            "--preset, --epochs, --set, --device, --validation, --sample and --vector-bits "
             "are for models of texts. Leave them out, or leave out --no-text."
         )
 
 
 def _print_result(model: "vdsh.Model", out: str, *, as_json: bool) -> None:
     from vdsh.model.card import describe_measure, describe_sample
-    from vdsh.model.health import Changes
 
     facts, learned = model.training, model.learned
     best, n_epochs = learned.get("best_epoch_"), len(learned.get("history_", ())) - 1
@@ -196,10 +181,6 @@ def _print_result(model: "vdsh.Model", out: str, *, as_json: bool) -> None:
     if "values" in (quality := facts.get("quality", {})):
         typer.echo(f"{describe_measure(quality)}:")
         print_values(quality["values"], model.n_bits)
-    if old := facts.get("started"):
-        store, found = old["store"], Changes(**old["changes"]).describe()
-        step = f" To put it there: vdsh reindex {store} --model {out}" if store else ""
-        typer.echo(f"It has {facts['terms'] - old['terms']:,} new words; {found}.{step}")
     vectors = "" if model.texts_suffice else " --vectors FILE"
     typer.echo(f"The model is in {out}. Next: vdsh index {out} DOCS{vectors} --store STORE")
     if model.name in ("vdsh-s", "vdsh-sp"):

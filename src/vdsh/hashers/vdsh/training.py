@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from vdsh.errors import InputError
@@ -20,9 +19,8 @@ from vdsh.hashers.vdsh.network import Network
 from vdsh.hashers.vdsh.objective import L1, L2, L3, Weights
 from vdsh.hashers.vdsh.related import Related, related
 from vdsh.hashers.vdsh.updates import Adam
-from vdsh.hashers.vdsh.validation import Judge, means
+from vdsh.hashers.vdsh.validation import Judge
 
-Arrays = dict[str, NDArray[np.float32]]
 _ENCODER = ("W1", "b1", "W2", "b2", "W3", "b3")
 _ONLY_TRAINING = ("P", "b_places")  # weights that nobody asks for afterwards
 
@@ -41,9 +39,8 @@ def train(
     validation: Examples | None,
     seed: int,
     progress: Progress | None,
-    start: Arrays | None = None,
 ) -> dict[str, Any]:
-    """Fit the network of `hasher` to a corpus, from nothing or from the weights of `start`.
+    """Fit the network of `hasher` to a corpus.
 
     Return what was learned, by attribute name: the weights of the best epoch (without validation
     data the last). Where that is 0, the start, the decoder is that of epoch 1: the start has none.
@@ -57,11 +54,9 @@ def train(
         documents = Documents(taught, hasher.target, device, *(others or ()))
         judge = Judge.choose(hasher, train, validation, device)
         network.expect(documents)
-        network.begin_with(start or {})
         network = network.to(device)
         if hasher.start == "linear":
-            learned = None if start is None else documents
-            _start(hasher, network, train, others, seed, learned)
+            _start(hasher, network, train, others, seed)
         optimizer = Adam(network.parameters(), hasher.learning_rate_)
         n_updates = hasher.epochs_ * -(-documents.n_docs // hasher.batch_size_)
         step = _Step(hasher, network, optimizer, generator, n_updates)
@@ -169,25 +164,15 @@ def _network(hasher: VDSH, train: Examples, others: Related | None, seed: int) -
 
 
 def _start(
-    hasher: VDSH,
-    network: Network,
-    train: Examples,
-    others: Related | None,
-    seed: int,
-    learned: Documents | None,
+    hasher: VDSH, network: Network, train: Examples, others: Related | None, seed: int
 ) -> None:
-    """Start with the places of documents as targets, or else their labels; without, at random.
-
-    After a warm start, `learned` are the documents whose codes are to stay.
-    """
-    before = None if learned is None else means(network, learned).cpu().numpy()
+    """Start with the places of documents as targets, or else their labels; without, at random."""
     if others is not None:
-        start_linear(network, train.inputs, others.places, seed, before)
+        start_linear(network, train.inputs, others.places, seed)
     elif hasher.supervised and train.labels is not None:
         known = train.labels.known
         targets = train.labels.take(known).matrix.astype(np.float32)
-        before = None if before is None else before[known]
-        start_linear(network, train.inputs[known], targets, seed, before)
+        start_linear(network, train.inputs[known], targets, seed)
 
 
 class _Step:

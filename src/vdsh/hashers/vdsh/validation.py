@@ -87,11 +87,6 @@ class Judge:
         return float(precision_at(counts, self.k).mean())
 
 
-def means(network: Network, documents: Documents) -> Tensor:
-    """Encode documents to the mean mu of Q(s | d), of shape (n_docs, K)."""
-    return _means(network, _batches(documents))
-
-
 def _batches(documents: Documents) -> Iterator[SparseBatch]:
     """Cut documents into batches to encode: a GPU takes as many as make a dense block."""
     on_gpu = documents.device.type == "cuda"
@@ -100,6 +95,7 @@ def _batches(documents: Documents) -> Iterator[SparseBatch]:
 
 
 def _means(network: Network, batches: Iterable[SparseBatch]) -> Tensor:
+    """Encode documents to the mean mu of Q(s | d), of shape (n_docs, K)."""
     with torch.no_grad():
         return torch.cat([network.posterior(network.hidden(batch)).mu for batch in batches])
 
