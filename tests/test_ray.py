@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import time
+from copy import copy
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,7 +14,7 @@ import ray
 from ray.cluster_utils import Cluster
 
 from conftest import toy_corpus
-from vdsh import TextHasher
+from vdsh import Model
 from vdsh.errors import InputError
 from vdsh.scale import parquet
 from vdsh.scale.cluster import Machines
@@ -61,10 +62,10 @@ def docs(tmp_path, monkeypatch):
     return tmp_path / "docs"
 
 
-def write_codes(hasher, docs, out, machines=None, after_a_piece=lambda: None):
+def write_codes(model, docs, out, machines=None, after_a_piece=lambda: None):
     files = open_files(str(docs))
     with codes_folder(str(out)) as folder:
-        for _ in encode_files(hasher, files, folder, machines):
+        for _ in encode_files(model, files, folder, machines):
             after_a_piece()
     return len(files.pieces)
 
@@ -92,8 +93,8 @@ def test_a_process_of_its_own_reaches_the_cluster(vdsh, address, docs, model_fol
 
 @pytest.mark.slow
 def test_ray_gives_the_files_of_the_local_run_byte_for_byte(connected, docs, fitted, tmp_path):
-    assert write_codes(fitted, docs, tmp_path / "here") == 8
-    write_codes(fitted, docs, tmp_path / "on-ray", TWO)
+    assert write_codes(fitted.model_, docs, tmp_path / "here") == 8
+    write_codes(fitted.model_, docs, tmp_path / "on-ray", TWO)
     assert_same_files(tmp_path / "here", tmp_path / "on-ray")
 
 
@@ -110,16 +111,16 @@ def test_a_worker_killed_while_encoding_changes_nothing(connected, docs, fitted,
     seen = tmp_path / "seen"
     seen.mkdir()
 
-    class Slow(TextHasher):
+    class Slow(Model):
         """Leaves its process id, and takes its time."""
 
-        def encode_and_count(self, texts):
+        def encode_and_count(self, texts, vectors=None):
             (seen / str(os.getpid())).touch()
             time.sleep(0.5)
-            return super().encode_and_count(texts)
+            return super().encode_and_count(texts, vectors)
 
-    slow = Slow()
-    slow.__dict__.update(vars(fitted))
+    slow = copy(fitted.model_)
+    slow.__class__ = Slow
     killed = []
 
     def kill_once():
@@ -130,7 +131,7 @@ def test_a_worker_killed_while_encoding_changes_nothing(connected, docs, fitted,
     write_codes(slow, docs, tmp_path / "on-ray", TWO, kill_once)
     assert len(pids(seen)) == 3, "another worker took over"
     assert capsys.readouterr().out == "", "standard output is for codes"
-    write_codes(fitted, docs, tmp_path / "here")
+    write_codes(fitted.model_, docs, tmp_path / "here")
     assert_same_files(tmp_path / "here", tmp_path / "on-ray")
 
 
@@ -146,7 +147,7 @@ def test_a_bad_row_is_named_by_the_worker_that_meets_it(connected, vdsh, model_f
 @pytest.mark.slow
 def test_more_workers_than_cpus_are_refused(connected, docs, fitted):
     with pytest.raises(InputError, match="has 2 CPUs, one a worker. Got workers=3"):
-        list(encode_files(fitted, open_files(str(docs)), None, Machines(workers=3)))
+        list(encode_files(fitted.model_, open_files(str(docs)), None, Machines(workers=3)))
 
 
 def test_a_missing_ray_names_the_extra(vdsh, docs, model_folder, monkeypatch):

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from conftest import QUICK, toy_corpus
+from vdsh import TextHasher
 from vdsh.errors import InputError
 from vdsh.hashers import VDSH, VDSH_S, VDSH_SP
 from vdsh.hashers.base import Examples
@@ -261,12 +262,13 @@ def test_bounded_variance_is_between_1_and_e(corpus_):
     assert (sigma**2 < math.e).all()
 
 
-def test_bit_probabilities_agree_with_draws_from_the_posterior(corpus_):
-    hasher = VDSH(16, random_state=0, **QUICK).fit(corpus_.counts)
-    mu, sigma = hasher.posterior(corpus_.counts[:3])
+def test_bit_probabilities_agree_with_draws_from_the_posterior():
+    texts = toy_corpus()[0]
+    model = TextHasher("vdsh", 16, random_state=0, **QUICK).fit(texts, validation=None).model_
+    mu, sigma = model.posterior_of(model.counts(texts[:3]))
     draws = np.random.default_rng(0).normal(mu, sigma, (20_000, *mu.shape))
-    found = hasher.bit_probabilities(corpus_.counts[:3])
-    np.testing.assert_allclose(found, (draws > hasher.thresholds_).mean(axis=0), atol=0.02)
+    found = model.bit_probabilities(texts[:3])
+    np.testing.assert_allclose(found, (draws > model.thresholds).mean(axis=0), atol=0.02)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from vdsh.pipeline import TextHasher
 from vdsh.progress import progress_bar, show_progress, training_bar
 from vdsh.store import Store
 
-__all__ = ["WITHOUT_TORCH", "default_method", "fit_store", "fit_texts", "fit_vectors"]
+__all__ = ["WITHOUT_TORCH", "fit_store", "fit_texts", "fit_vectors"]
 
 WITHOUT_TORCH = (
     "This is the linear method, because torch is not installed; with it (pip install "

@@ -205,22 +205,10 @@ class TextHasher(Estimator):
 
         Texts without any known word all get the code of an empty document, with a warning.
         """
-        codes, n_empty = self.encode_and_count(texts)
+        check_is_fitted(self, "model_")
+        codes, n_empty = self.model_.encode_and_count(texts)
         warn_of_empty(n_empty, len(codes))
         return codes
-
-    def encode_and_count(self, texts: Sequence[str]) -> tuple[Codes, int]:
-        """Hash texts and count those without any known word."""
-        check_is_fitted(self, "model_")
-        return self.model_.encode_and_count(texts)
-
-    def unknown_words(self, text: str) -> list[str]:
-        """List the words of a text that the model does not know, in order, each once.
-
-        They have no part in its code. Stop words have none either, but are not listed.
-        """
-        check_is_fitted(self, "model_")
-        return self.model_.unknown_words(text)
 
     def transform(self, texts: Sequence[str]) -> Bits:
         """Hash texts to 0/1 bits of shape (n_texts, n_bits)."""
@@ -257,12 +245,6 @@ class TextHasher(Estimator):
         for name, value in self.model_.learned.items():
             setattr(hasher, name, value)
         return hasher
-
-    @property
-    def training_(self) -> dict[str, Any]:
-        """What it was trained on."""
-        check_is_fitted(self, "model_")
-        return dict(self.model_.training)
 
     def _learned(self, training: dict[str, Any]) -> Model:
         """Put what vectoriser and hasher learned together."""

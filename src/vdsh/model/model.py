@@ -284,7 +284,10 @@ class Model:
         return pack(binarize(scores, self.thresholds)), normal_cdf(apart / (2 * size))
 
     def unknown_words(self, text: str) -> list[str]:
-        """List the words of a text that the model does not know, stop words left out."""
+        """List the words of a text that the model does not know, in order, each once.
+
+        They have no part in its code. Stop words have none either, but are not listed.
+        """
         return self._counter.unknown(text)
 
     def unknown_shares(self, texts: Sequence[str]) -> Scores:

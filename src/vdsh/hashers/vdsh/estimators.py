@@ -9,13 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vdsh.codes import Scores
 from vdsh.errors import InputError
 from vdsh.estimator import check_is_fitted, check_random_state
 from vdsh.hashers.base import Examples, Hasher, Progress, trainer
 from vdsh.hashers.vdsh.defaults import default_settings, settle
 from vdsh.hashers.vdsh.related import MOST_NEIGHBOURS
-from vdsh.model.encoders import Network, Posterior, normal_cdf
+from vdsh.model.encoders import Network, Posterior
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -141,11 +140,6 @@ class VDSH(Hasher):
         check_is_fitted(self, "thresholds_")
         inputs = self._weigh(self._validate(X, reset=False))
         return Network.of(self.learned(), self.get_params()).posterior(inputs)
-
-    def bit_probabilities(self, X: Any) -> Scores:
-        """Return for each document and bit the probability under Q(s | d) that the bit is 1."""
-        mu, sigma = self.posterior(X)
-        return normal_cdf((mu - self.thresholds_) / sigma)
 
     def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
         self._check_settings()
