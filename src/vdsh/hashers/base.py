@@ -147,7 +147,7 @@ class Hasher(Estimator, ABC):
         if self.threshold == "best":
             search = self._validation_search(scores, train, held_out)
         self.thresholds_, self.calibration_ = calibrate(
-            scores, self.threshold, search, plain=self.plain_threshold
+            scores, self.threshold, search, plain=plain_threshold(self.get_params())
         )
         self._look_at_bits(scores, train)
         return self
@@ -180,7 +180,7 @@ class Hasher(Estimator, ABC):
                 "documents and labelled validation documents, or choose median or sign."
             )
         self.thresholds_, self.calibration_ = calibrate(
-            scores, threshold, search, self.thresholds_, plain=self.plain_threshold
+            scores, threshold, search, self.thresholds_, plain=plain_threshold(self.get_params())
         )
         self.threshold = threshold
         self._look_at_bits(scores, train)
@@ -198,15 +198,6 @@ class Hasher(Estimator, ABC):
         """Compute the numbers that `thresholds_` turns into bits, of shape (n_docs, n_bits)."""
         check_is_fitted(self, "thresholds_")
         return self._scores(self._weigh(self._validate(X, reset=False)))
-
-    def encode_counts(self, counts: csr_array) -> Codes:
-        """Hash counts known to be good: what `encode` does, without looking at them first."""
-        return pack(binarize(self._scores(self._weigh(counts)), self.thresholds_))
-
-    @property
-    def plain_threshold(self) -> str:
-        """What "best" falls back to without labelled validation documents."""
-        return plain_threshold(self.get_params())
 
     @abstractmethod
     def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:

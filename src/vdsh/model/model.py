@@ -91,7 +91,7 @@ class Model:
         Columns of what it hashes: words of the vocabulary, or dimensions of vectors.
     thresholds : ndarray of shape (n_bits,)
     decoder : Decoder or None
-        Words and labels from latent vectors; None where the method only encodes.
+        Words from latent vectors; None where the method only encodes.
     """
 
     second = cast("Model | None", None)  # of a `JointModel`, the part of vectors; no parameter

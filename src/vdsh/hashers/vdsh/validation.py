@@ -10,7 +10,6 @@ from scipy.sparse import csr_array, vstack
 from vdsh.codes import FIXED, Scores, pack
 from vdsh.hashers.base import Examples
 from vdsh.hashers.vdsh.batches import MOST_DENSE, SparseBatch, sparse_batches
-from vdsh.hashers.vdsh.defaults import are_many
 from vdsh.hashers.vdsh.epochs import Documents, in_order
 from vdsh.hashers.vdsh.estimators import VDSH
 from vdsh.hashers.vdsh.linear_start import SHORT
@@ -24,6 +23,7 @@ from vdsh.text.counts import halves
 Labels = tuple[NDArray[np.uint8], NDArray[np.uint8]]
 
 _ENCODE = 1024  # documents at a time on a CPU
+_LABELLED = 0.3  # share from which epochs are judged by labels: few say little of precision
 _OTHERS = 2_000  # training documents that halves are hidden among
 
 
@@ -56,7 +56,7 @@ class Judge:
         if validation is None:
             return None
         known, asked = train.labels, validation.labels
-        if known and asked and are_many(known.known.mean()) and are_many(asked.known.mean()):
+        if known and asked and min(known.known.mean(), asked.known.mean()) >= _LABELLED:
             rows, query_rows, known, asked = choose_judged(known, asked)
             kind, database = "precision", Examples(train.inputs[rows], train.counts[rows], None)
             queries = Examples(validation.inputs[query_rows], validation.counts[query_rows], None)
