@@ -37,25 +37,17 @@ def fit_texts(
     train: Texts,
     validation: Texts | None = None,
     *,
-    source: str = "",
-    vectors: Any = None,
-    vectors_source: str = "",
     sampled_from: int | None = None,
     progress: bool = True,
+    **given: Any,
 ) -> TextHasher:
     """Learn a model from texts, and measure its codes on the held-out ones for the model card.
 
-    `sampled_from` is how many documents there are, where the texts are a sample of them.
+    `sampled_from` is how many documents there are, where the texts are a sample of them; what else
+    is `given` goes to `TextHasher.fit`.
     """
-    hasher.fit(
-        *train,
-        validation=validation,
-        vectors=vectors,
-        sample=None,  # what there is was chosen before
-        progress=progress,
-        source=source,
-        vectors_source=vectors_source,
-    )
+    # What there is was chosen before: nothing more is drawn.
+    hasher.fit(*train, validation=validation, sample=None, progress=progress, **given)
     facts: dict[str, Any] = {"quality": _measure(hasher, train, validation, progress=progress)}
     facts |= {} if sampled_from is None else {"sampled_from": sampled_from}
     hasher.model_.training = {**hasher.model_.training, **facts}

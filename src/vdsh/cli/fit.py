@@ -46,7 +46,7 @@ def command(
     out: str = option(..., "Folder to write the model to."),
     docs: str | None = options.OPTIONAL_DOCS,
     model: str | None = option(None, _MODELS),
-    bits: int | None = option(None, "Length of the codes, a multiple of 8.  [default: 32]"),
+    bits: int = option(32, "Length of the codes, a multiple of 8."),
     preset: str = option("best", "`best` measured settings, or those of the `paper`."),
     epochs: int | None = option(None, "Passes over the documents."),
     setting: list[str] | None = option(
@@ -107,7 +107,7 @@ def command(
     if no_text:
         others = (epochs, setting, validation, sample, vector_bits)
         _check_no_text(vectors or embed, preset, device, others)
-        n_bits = check_n_bits(32 if bits is None else bits)
+        n_bits = check_n_bits(bits)
         vdsh.VectorHasher(n_bits, model=model or "itq").check_model()  # before anything is read
         every = None if docs is None else reading.documents(docs)
         found = read_vectors(vectors, embed, every, quiet=reading.quiet)

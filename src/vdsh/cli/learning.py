@@ -34,7 +34,7 @@ def choose(
 
 
 def make_hasher(
-    model: str | None, bits: int | None, preset: str, seed: int, given: dict[str, Any]
+    model: str | None, bits: int, preset: str, seed: int, given: dict[str, Any]
 ) -> "vdsh.TextHasher":
     """Make a hasher with the settings that were given."""
     from vdsh.codes import check_n_bits
@@ -44,9 +44,8 @@ def make_hasher(
     if preset not in ("best", "paper"):
         raise InputError(f"--preset must be best or paper. Got '{preset}'.")
     model = model or ("vdsh" if preset == "paper" else default_method())
-    bits = check_n_bits(32 if bits is None else bits)
     settings = paper_settings(model) if preset == "paper" else {}
-    hasher = vdsh.TextHasher(model, bits, random_state=seed, **(settings | given))
+    hasher = vdsh.TextHasher(model, check_n_bits(bits), random_state=seed, **(settings | given))
     hasher.check_settings()
     return hasher
 

@@ -80,7 +80,8 @@ def train(
             for number in range(1, n_epochs + 1):
                 for done in run(shuffled(documents, dropout, share, generator)):
                     show(number, done)
-                loss, kl = _means(step.take_sums())
+                loss, kl = _means(step.sums)
+                step.sums.zero_()
                 if not np.isfinite(loss):
                     raise InputError(
                         f"Training diverged: the loss of epoch {number} is {loss}. Try a smaller "
@@ -225,12 +226,6 @@ class _Step:
         self.optimizer.reset()
         self.updates.zero_()
         self.sums.zero_()
-
-    def take_sums(self) -> Tensor:
-        """Return the sums, and count from 0 again."""
-        taken = self.sums.clone()
-        self.sums.zero_()
-        return taken
 
 
 def _means(sums: Tensor) -> tuple[float, float]:

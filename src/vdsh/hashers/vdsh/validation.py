@@ -58,8 +58,7 @@ class Judge:
         known, asked = train.labels, validation.labels
         if known and asked and min(known.known.mean(), asked.known.mean()) >= _LABELLED:
             rows, query_rows, known, asked = choose_judged(known, asked)
-            kind, database = "precision", Examples(train.inputs[rows], train.counts[rows], None)
-            queries = Examples(validation.inputs[query_rows], validation.counts[query_rows], None)
+            kind, inputs = "precision", (train.inputs[rows], validation.inputs[query_rows])
             labels = known.matrix, asked.matrix
         elif hasher.n_bits < SHORT or (hasher.supervised and known and known.known.any()):
             return None
@@ -69,11 +68,10 @@ class Judge:
                 return None
             others = train.counts[sample(train.counts.shape[0], _OTHERS)]
             hidden = csr_array(vstack([two, others], format="csr"))
-            kind, both = "halves", (hidden, one)
-            database, queries = (Examples(hasher._weigh(part), part, None) for part in both)
+            kind, inputs = "halves", (hasher._weigh(hidden), hasher._weigh(one))
             eye = np.eye(hidden.shape[0], one.shape[0], dtype=np.uint8)  # each finds its own
             labels = eye, eye[: one.shape[0]]
-        lying, asking = (Documents(part, hasher.target, device) for part in (database, queries))
+        lying, asking = (Documents(Examples(x, x, None), "counts", device) for x in inputs)
         return cls(kind, hasher.threshold, lying, asking, labels)
 
     def score(self, network: Network) -> float:
