@@ -349,10 +349,9 @@ class Model:
 
     def private_posterior_of(self, counts: Sparse) -> Posterior | None:
         """Return mean and deviation of Q(v | d); None for a model without a private vector."""
-        network = self.check_posterior()
-        if not isinstance(network, Network):
+        if not isinstance(self.encoder, Network):
             return None
-        return network.private_posterior(self.weigh(counts))
+        return self.encoder.private_posterior(self.weigh(counts))
 
     def weigh(self, counts: Sparse) -> Counts:
         """Weigh the terms of counted documents as the encoder wants them."""
