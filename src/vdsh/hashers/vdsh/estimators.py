@@ -171,8 +171,7 @@ class VDSH(Hasher):
         sizes = ("hidden_size", "epochs", "patience", "batch_size", "n_neighbors")
         self._require("at least 1", lambda n: n >= 1, *sizes)
         self._require("0 or more", lambda n: n >= 0, "n_samples", "decoder_size")
-        most = MOST_NEIGHBOURS
-        self._require(f"at most {most}", lambda n: n <= most, "n_neighbors")
+        self._require(f"at most {MOST_NEIGHBOURS}", lambda n: n <= MOST_NEIGHBOURS, "n_neighbors")
         self._require("above 0", lambda x: x > 0, "learning_rate")
         shares = ("dropout", "word_dropout", "neighbor_share")
         self._require("from 0 to below 1", lambda x: 0 <= x < 1, *shares)

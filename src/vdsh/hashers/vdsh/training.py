@@ -34,11 +34,7 @@ class _Best(NamedTuple):
 
 
 def train(
-    hasher: VDSH,
-    train: Examples,
-    validation: Examples | None,
-    seed: int,
-    progress: Progress | None,
+    hasher: VDSH, train: Examples, validation: Examples | None, seed: int, progress: Progress | None
 ) -> dict[str, Any]:
     """Fit the network of `hasher` to a corpus.
 
