@@ -67,7 +67,7 @@ site: $(INSTALLED)  ## build the documentation site into build/site; a broken li
 
 bench: $(INSTALLED)  ## measure again what the documentation claims (VDSH_DATA names the corpora)
 	$(BIN)/python -m pip install --quiet -c constraints.txt --group bench
-	for name in startup text training search scaling store words filters engines duplicates server mcp restart chaos living explain learning_on drift; do \
+	for name in startup text training search scaling store words filters engines duplicates server mcp restart chaos living explain drift; do \
 		$(BIN)/python benchmarks/bench_$$name.py || exit 1; done
 	$(BIN)/python benchmarks/tables.py
 

@@ -53,7 +53,7 @@ def fit_linear(corpus, n_bits, given):
     hasher = TextHasher("linear", n_bits, random_state=0).fit(texts, progress=False)
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     row = {"corpus": corpus, "documents": len(texts), "bits": n_bits}
-    row |= {"learned_from": hasher.training_["documents"], "seconds": round(seconds, 1)}
+    row |= {"learned_from": hasher.model_.training["documents"], "seconds": round(seconds, 1)}
     row |= {"cpu_seconds": round(cpu, 1), "texts_mb": round(before)}
     return row | {"peak_mb": round(resident_mb(peak=True))}
 

@@ -102,7 +102,6 @@ TABLES: dict[str, Callable[[], str]] = {
         },
     ),
     "drift": worked.drift,
-    "learning on": worked.learning_on,
     "restart": Table(
         lambda: read("restart")["phases"],
         {

@@ -1,7 +1,6 @@
 """Tables that are put together or worked out from results; `tables.py` has the plain ones."""
 
 from collections.abc import Iterable
-from statistics import mean
 
 from columns import Row, Table, facts, named, of_all, shown
 from common import RESULTS, markdown, read
@@ -230,25 +229,6 @@ def steps() -> list[Row]:
     """Give what was found after steps of several processes, some of which were killed."""
     places = {"folder": "a folder", "postgres": "PostgreSQL", "milvus": "Milvus Lite"}
     return named({key: read(f"living_steps_{key}") for key in places}, places)
-
-
-def learning_on() -> str:
-    """Show learning on from a model of the first half beside learning everything from nothing."""
-    seeds = list(read("learning_on")["seeds"].values())
-    ways = {
-        "first half": "a model of the first half",
-        "from nothing": "all, from nothing",
-        "learned on": "all, on from the first",
-    }
-    lines = []
-    for way, name in ways.items():
-        row = {key: mean(seed[way][key] for seed in seeds) for key in seeds[0][way]}
-        precision = sorted(seed[way]["precision_at_100"] for seed in seeds)
-        spread = f" ({precision[0]:.3f} to {precision[-1]:.3f})" if row["bits_changed"] else ""
-        cells = [f"{name}, {{epochs:.0f}} epochs", "{seconds:.0f} s"]
-        cells += [f"{{precision_at_100:.3f}}{spread}", "{bits_changed:.0%}" if spread else ""]
-        lines.append([shown(cell, row) for cell in cells])
-    return markdown(["", "processor", "precision", "bits that change"], lines, tight=True)
 
 
 def duplicates() -> list[Row]:

@@ -49,7 +49,7 @@ QUICK = {"epochs": 12, "hidden_size": 32, "batch_size": 16, "device": "cpu"}
 
 # Files that take ten seconds or more by themselves, the longest first.
 LONGEST = """ray tutorial page server_live store_crash store store_words hashers store_properties
-    relevance store_engines torchrun reproduce examples fuzz server cli_store cli drift words
+    relevance store_engines reproduce examples fuzz server cli_store cli drift words
     imports mcp bounds search_properties store_local reindex datasets vdsh documents""".split()
 
 

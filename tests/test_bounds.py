@@ -38,10 +38,10 @@ def test_of_many_texts_a_sample_is_learned_from_and_the_card_says_so():
         return TextHasher("linear", 8, random_state=0).fit(texts, labels, progress=False, **more)
 
     some = fit(sample=200, vectors=vectors)
-    assert some.training_["documents"] == 180 and some.training_["sampled_from"] == 300
+    assert some.model_.training["documents"] == 180 and some.model_.training["sampled_from"] == 300
     assert "180 documents, a random sample of 300" in model_card(some.model_)
     assert (some.encode(texts) == fit(sample=200, vectors=vectors).encode(texts)).all()
-    assert "sampled_from" not in fit(sample=None).training_
+    assert "sampled_from" not in fit(sample=None).model_.training
 
 
 def of_topics(n_docs, n_topics):

@@ -329,10 +329,10 @@ def test_every_verb_that_prints_can_print_json(verb, vdsh):  # #32
 
 def test_options_of_fit_are_in_groups(vdsh):  # #32
     help = vdsh("fit", "--help").stdout
-    panels = ["Arguments", "Model", "What it learns from", "Warm start", "Vectors"]
+    panels = ["Arguments", "Model", "What it learns from", "Vectors"]
     places = [help.index(f"\n{name}:\n") for name in (*panels, "Reading documents", "Options")]
     assert places == sorted(places)
-    assert places[3] < help.index("--from MODEL") < places[4] < help.index("--no-text") < places[5]
+    assert places[2] < help.index("--sample") < places[3] < help.index("--no-text") < places[4]
     assert help.count("--bits") == 2  # and in the example
 
 

@@ -6,20 +6,19 @@ import pytest
 from conftest import QUICK, toy_corpus
 from vdsh import TextHasher
 from vdsh.fitting import fit_texts, fit_vectors
-from vdsh.scale.training import Lesson
 
 TEXTS, LABELS = toy_corpus(120)
 TRAIN, HELD_OUT = (TEXTS[:80], LABELS[:80]), (TEXTS[80:], LABELS[80:])
 
 
-def lesson(start=None):
+def fit(**how):
     hasher = TextHasher("vdsh", n_bits=8, random_state=0, **QUICK)
-    return Lesson(hasher, TRAIN, HELD_OUT, "a drawer", start=start)
+    return fit_texts(hasher, TRAIN, HELD_OUT, source="a drawer", progress=False, **how)
 
 
 @pytest.fixture(scope="module")
 def fitted():
-    return fit_texts(lesson(), sampled_from=500, progress=False)
+    return fit(sampled_from=500)
 
 
 def test_a_model_of_texts_is_measured_for_its_card(fitted):
@@ -27,21 +26,6 @@ def test_a_model_of_texts_is_measured_for_its_card(fitted):
     assert facts["source"] == "a drawer" and facts["sampled_from"] == 500
     assert facts["quality"]["measure"] == "labels"
     assert facts["quality"]["values"].keys() == {"random", "exact tf-idf cosine", "codes"}
-
-
-def test_other_processes_of_a_group_measure_nothing():
-    facts = fit_texts(lesson(), first=False, progress=False).model_.training
-    assert "quality" not in facts
-
-
-def test_learning_on_counts_the_codes_that_change(fitted):
-    again = fit_texts(lesson(fitted.model_), store="news", progress=False).model_
-    started = again.training["started"]
-    old, new = fitted.encode(TRAIN[0]), again.encode(TRAIN[0])
-    assert started["store"] == "news" and started["changes"]["documents"] == 80
-    assert started["changes"]["codes"] == pytest.approx((old != new).any(axis=1).mean())
-    few = fit_texts(lesson(fitted.model_), stored=TEXTS[:5], progress=False).model_
-    assert few.training["started"]["changes"]["documents"] == 5
 
 
 def test_a_model_of_vectors_remembers_what_embedded_its_documents():

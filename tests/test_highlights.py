@@ -30,7 +30,7 @@ def store(fitted, tmp_path_factory):
     documents += [Document("long", LONG, None, {"title": "A\n title"}), Document("empty", "", None)]
     with open_store(path, fitted) as opened:
         texts = [document.text for document in documents]
-        opened.upsert(documents, codes=fitted.encode_and_count(texts)[0])  # one is empty
+        opened.upsert(documents, codes=fitted.model_.encode_and_count(texts)[0])  # one is empty
     names, n = [document.id for document in documents], len(documents)
     points = np.random.RandomState(0).uniform(-1, 1, (n, 2)).astype(np.float32)
     scores, label = np.zeros((n, 16), np.float32), np.full(n, -1, np.int32)
@@ -184,7 +184,7 @@ def test_a_radius_is_highlighted_too(api):
 def test_what_has_no_words_is_highlighted_without_marks(api, fitted):
     unknown = search(api, text="xyzzy", k=100, highlight=True)
     assert unknown["hits"] == [] and unknown["warning"] and "explanation" not in unknown
-    for query in ({"id": "empty"}, {"code": to_hex(fitted.encode_and_count([""])[0])[0]}):
+    for query in ({"id": "empty"}, {"code": to_hex(fitted.model_.encode_and_count([""])[0])[0]}):
         found = search(api, **query, k=100, highlight=True)
         assert "explanation" not in found
         empty = next(hit for hit in found["hits"] if hit["id"] == "empty")

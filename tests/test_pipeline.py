@@ -75,14 +75,16 @@ def test_texts_without_known_words_get_one_code_and_a_counted_warning(fitted):
 
 def test_the_unknown_words_of_a_text_are_named_once_and_in_order(fitted):  # 16 D2
     text = "The XYLOPHONE of the moon: xylophone's orbit, 42 and zither."
-    assert fitted.unknown_words(text) == ["xylophone", "42", "zither"]
-    assert fitted.unknown_words("the moon and a goal") == fitted.unknown_words("") == []
+    assert fitted.model_.unknown_words(text) == ["xylophone", "42", "zither"]
+    assert (
+        fitted.model_.unknown_words("the moon and a goal") == fitted.model_.unknown_words("") == []
+    )
 
 
 def test_training_texts_without_words_are_counted(corpus):
     with pytest.warns(EmptyDocumentWarning, match="2 of 82 documents"):
         hasher = TextHasher("vdsh", 8, random_state=0, **QUICK).fit([*corpus[0], "", "the of"])
-    assert hasher.training_["documents"] == 82
+    assert hasher.model_.training["documents"] == 82
 
 
 @pytest.mark.parametrize(

@@ -153,5 +153,5 @@ def test_fit_prints_what_json_and_card_have(labelled, vdsh, train, tmp_path):
 
 def test_new_thresholds_make_the_measured_quality_void(hasher, train):
     again = deepcopy(hasher)
-    again.training_["quality"] = {"warnings": []}
-    assert "quality" not in again.recalibrate(*train).training_
+    again.model_.training["quality"] = {"warnings": []}
+    assert "quality" not in again.recalibrate(*train).model_.training

@@ -1,27 +1,25 @@
-"""Encoding and training on a Ray cluster of two nodes, with workers that are really killed."""
+"""Encoding on a Ray cluster of two nodes, with workers that are really killed."""
 
 import filecmp
 import os
 import signal
 import sys
-import threading
 import time
+from copy import copy
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import ray
 from ray.cluster_utils import Cluster
 
-from conftest import QUICK, toy_corpus
-from vdsh import TextHasher
-from vdsh.errors import EngineError, InputError
-from vdsh.scale import parquet, training
+from conftest import toy_corpus
+from vdsh import Model
+from vdsh.errors import InputError
+from vdsh.scale import parquet
 from vdsh.scale.cluster import Machines
 from vdsh.scale.encode import codes_folder, encode_files
 from vdsh.scale.parquet import open_files
-from vdsh.scale.training import Lesson, fit_on_ray
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*use_push_based_shuffle:DeprecationWarning",
@@ -64,10 +62,10 @@ def docs(tmp_path, monkeypatch):
     return tmp_path / "docs"
 
 
-def write_codes(hasher, docs, out, machines=None, after_a_piece=lambda: None):
+def write_codes(model, docs, out, machines=None, after_a_piece=lambda: None):
     files = open_files(str(docs))
     with codes_folder(str(out)) as folder:
-        for _ in encode_files(hasher, files, folder, machines):
+        for _ in encode_files(model, files, folder, machines):
             after_a_piece()
     return len(files.pieces)
 
@@ -95,8 +93,8 @@ def test_a_process_of_its_own_reaches_the_cluster(vdsh, address, docs, model_fol
 
 @pytest.mark.slow
 def test_ray_gives_the_files_of_the_local_run_byte_for_byte(connected, docs, fitted, tmp_path):
-    assert write_codes(fitted, docs, tmp_path / "here") == 8
-    write_codes(fitted, docs, tmp_path / "on-ray", TWO)
+    assert write_codes(fitted.model_, docs, tmp_path / "here") == 8
+    write_codes(fitted.model_, docs, tmp_path / "on-ray", TWO)
     assert_same_files(tmp_path / "here", tmp_path / "on-ray")
 
 
@@ -113,16 +111,16 @@ def test_a_worker_killed_while_encoding_changes_nothing(connected, docs, fitted,
     seen = tmp_path / "seen"
     seen.mkdir()
 
-    class Slow(TextHasher):
+    class Slow(Model):
         """Leaves its process id, and takes its time."""
 
-        def encode_and_count(self, texts):
+        def encode_and_count(self, texts, vectors=None):
             (seen / str(os.getpid())).touch()
             time.sleep(0.5)
-            return super().encode_and_count(texts)
+            return super().encode_and_count(texts, vectors)
 
-    slow = Slow()
-    slow.__dict__.update(vars(fitted))
+    slow = copy(fitted.model_)
+    slow.__class__ = Slow
     killed = []
 
     def kill_once():
@@ -133,7 +131,7 @@ def test_a_worker_killed_while_encoding_changes_nothing(connected, docs, fitted,
     write_codes(slow, docs, tmp_path / "on-ray", TWO, kill_once)
     assert len(pids(seen)) == 3, "another worker took over"
     assert capsys.readouterr().out == "", "standard output is for codes"
-    write_codes(fitted, docs, tmp_path / "here")
+    write_codes(fitted.model_, docs, tmp_path / "here")
     assert_same_files(tmp_path / "here", tmp_path / "on-ray")
 
 
@@ -149,108 +147,7 @@ def test_a_bad_row_is_named_by_the_worker_that_meets_it(connected, vdsh, model_f
 @pytest.mark.slow
 def test_more_workers_than_cpus_are_refused(connected, docs, fitted):
     with pytest.raises(InputError, match="has 2 CPUs, one a worker. Got workers=3"):
-        list(encode_files(fitted, open_files(str(docs)), None, Machines(workers=3)))
-
-
-class Watched(TextHasher):
-    """Leaves its process id when the second epoch begins, and trains slowly while told to."""
-
-    folder = None
-
-    def fit(self, texts, labels=None, *, progress=False, **rest):
-        def watch(report):
-            if report.unit == "epoch" and report.epoch == 2:
-                (self.folder / str(os.getpid())).touch()
-                time.sleep(0.1 if (self.folder.parent / "slow").exists() else 0)
-
-        return super().fit(texts, labels, progress=watch, **rest)
-
-
-def lesson(folder, kind=Watched, model="vdsh-s", **settings):
-    texts, labels = toy_corpus(400)
-    train, held_out = (texts[:360], labels[:360]), (texts[360:], labels[360:])
-    kind.folder = folder
-    return Lesson(kind(model, 16, random_state=0, **(QUICK | settings)), train, held_out, "toy")
-
-
-@pytest.fixture(scope="module")
-def by_value():
-    """Let workers have the classes of this file, which they cannot import."""
-    module = sys.modules[__name__]
-    ray.cloudpickle.register_pickle_by_value(module)
-    yield
-    ray.cloudpickle.unregister_pickle_by_value(module)
-
-
-@pytest.fixture(scope="module")
-def trained(connected, by_value, tmp_path_factory):
-    """A model that two workers trained undisturbed."""
-    folder = tmp_path_factory.mktemp("undisturbed")
-    hasher = fit_on_ray(lesson(folder), TWO)
-    assert len(pids(folder)) == 2
-    return hasher
-
-
-@pytest.mark.slow
-def test_two_workers_learn_as_well_as_one(trained, tmp_path):
-    alone = lesson(tmp_path).fit()
-    assert trained.training_["documents"] == alone.training_["documents"] == 360
-    best = [h.hasher_.history_[h.hasher_.best_epoch_]["validation"] for h in (trained, alone)]
-    assert best == pytest.approx([1.0, 1.0], abs=0.02)
-    assert not np.array_equal(trained.hasher_.W1_, alone.hasher_.W1_), "other noise, other weights"
-
-
-@pytest.mark.posix("kills a process by SIGKILL")
-@pytest.mark.slow
-def test_a_worker_killed_while_training_leads_to_the_same_model(trained, tmp_path):
-    folder = tmp_path / "seen"
-    folder.mkdir()
-    (tmp_path / "slow").touch()
-
-    def kill_one():
-        while not pids(folder):
-            time.sleep(0.05)
-        (tmp_path / "slow").unlink()
-        os.kill(max(pids(folder)), signal.SIGKILL)
-
-    killer = threading.Thread(target=kill_one)
-    killer.start()
-    hasher = fit_on_ray(lesson(folder), TWO)
-    killer.join()
-    assert len(pids(folder)) >= 3, "training began again in other processes"
-    for name in ("W1_", "W3_", "thresholds_"):
-        np.testing.assert_array_equal(getattr(hasher.hasher_, name), getattr(trained.hasher_, name))
-
-
-class Doomed(TextHasher):
-    """Dies in the middle, always."""
-
-    def fit(self, *_, **__):
-        os._exit(1)
-
-
-@pytest.mark.slow
-def test_workers_that_keep_dying_are_an_error(connected, by_value, tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "RESTARTS", 0)
-    with pytest.raises(EngineError, match="Training on Ray failed"):
-        fit_on_ray(lesson(tmp_path, Doomed), Machines(workers=1))
-
-
-@pytest.mark.slow
-def test_an_error_of_ours_comes_back_from_the_workers(connected, vdsh, tmp_path):
-    (tmp_path / "few.jsonl").write_text('{"text": "orbit moon"}\n' * 7)
-    command = ("fit", "few.jsonl", "--out", "m", "--bits", 8, "--engine", "ray", "--workers", 1)
-    result = vdsh(*command)
-    assert (result.returncode, result.stdout) == (1, "")
-    assert "8 bits need at least 8 documents to learn from" in result.stderr
-    assert os.listdir(tmp_path) == ["few.jsonl"]
-
-
-def test_a_model_that_only_one_process_can_train(vdsh, docs):
-    result = vdsh("fit", "docs/a.parquet", "--out", "m", "--model", "lsh", "--bits", 8,
-                  "--engine", "ray")  # fmt: skip
-    assert result.returncode == 1
-    assert "Only one process can train 'lsh'. There are: vdsh, vdsh-s, vdsh-sp" in result.stderr
+        list(encode_files(fitted.model_, open_files(str(docs)), None, Machines(workers=3)))
 
 
 def test_a_missing_ray_names_the_extra(vdsh, docs, model_folder, monkeypatch):

@@ -71,7 +71,9 @@ def test_a_missing_id_is_the_number_of_the_row_over_all_files(folder, fitted):
     for name in ("a", "b"):
         path = folder / f"{name}.parquet"
         pq.write_table(pq.read_table(path).drop_columns("id"), path, row_group_size=10)
-    ids = [id for part in encode_files(fitted, open_files(str(folder))) for id in part.rows[0]]
+    ids = [
+        id for part in encode_files(fitted.model_, open_files(str(folder))) for id in part.rows[0]
+    ]
     assert [int(id.partition(":")[2]) for id in ids] == list(range(1, 81))
     assert (ids[0], ids[-1]) == ("a.parquet:1", "b.parquet:80")
 

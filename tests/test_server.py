@@ -323,7 +323,7 @@ def test_texts_that_wait_together_get_the_codes_they_get_alone(store, fitted):
     assert [one.empty for one in found] == [text == "xyzzy" for text in texts]
     assert [one.unknown for one in found] == [[text] * (text == "xyzzy") for text in texts]
     for text, one in zip(texts, found, strict=True):
-        assert one.code.tolist() == fitted.encode_and_count([text])[0][0].tolist()
+        assert one.code.tolist() == fitted.model_.encode_and_count([text])[0][0].tolist()
         assert unpack(one.code[None])[0].tolist() == (one.chances > 0.5).tolist()
 
 

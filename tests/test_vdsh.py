@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from conftest import QUICK, toy_corpus
-from vdsh.codes import pack
+from vdsh import TextHasher
 from vdsh.errors import InputError
 from vdsh.hashers import VDSH, VDSH_S, VDSH_SP
 from vdsh.hashers.base import Examples
@@ -18,10 +18,9 @@ from vdsh.hashers.vdsh.epochs import Documents, in_order, shuffled
 from vdsh.hashers.vdsh.neighbours import nearest
 from vdsh.hashers.vdsh.network import Network, Posterior
 from vdsh.hashers.vdsh.objective import L1, L2, L3, Weights, divergence
-from vdsh.hashers.vdsh.updates import Adam, Processes
-from vdsh.hashers.vdsh.validation import tally
+from vdsh.hashers.vdsh.updates import Adam
 from vdsh.labels import read_labels
-from vdsh.metrics.ranking import expected_precision, precision_at
+from vdsh.metrics.ranking import expected_precision
 from vdsh.paper.settings import PAPER
 from vdsh.text import BagOfWords, inverse_document_frequency, weigh
 
@@ -263,12 +262,13 @@ def test_bounded_variance_is_between_1_and_e(corpus_):
     assert (sigma**2 < math.e).all()
 
 
-def test_bit_probabilities_agree_with_draws_from_the_posterior(corpus_):
-    hasher = VDSH(16, random_state=0, **QUICK).fit(corpus_.counts)
-    mu, sigma = hasher.posterior(corpus_.counts[:3])
+def test_bit_probabilities_agree_with_draws_from_the_posterior():
+    texts = toy_corpus()[0]
+    model = TextHasher("vdsh", 16, random_state=0, **QUICK).fit(texts, validation=None).model_
+    mu, sigma = model.posterior_of(model.counts(texts[:3]))
     draws = np.random.default_rng(0).normal(mu, sigma, (20_000, *mu.shape))
-    found = hasher.bit_probabilities(corpus_.counts[:3])
-    np.testing.assert_allclose(found, (draws > hasher.thresholds_).mean(axis=0), atol=0.02)
+    found = model.bit_probabilities(texts[:3])
+    np.testing.assert_allclose(found, (draws > model.thresholds).mean(axis=0), atol=0.02)
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ def test_divergence_weight_rises_over_the_warm_up(documents, corpus_):
     hasher = VDSH(16, kl_weight=0.5, kl_warmup=4, **QUICK).fit(corpus_.counts)
     network = network_of(documents, n_labels=0)
     optimizer = Adam(network.parameters(), 1e-3)
-    step = training._Step(hasher, network, optimizer, torch.Generator(), Processes(), 6)
+    step = training._Step(hasher, network, optimizer, torch.Generator(), 6)
     seen = []
     step.bound = lambda *a: seen.append(float(a[3].kl)) or L1(*a)
     for batch in sparse_batches(in_order(documents), 14):
@@ -362,7 +362,7 @@ def test_the_step_size_falls_until_the_last_update(documents, corpus_, schedule,
     hasher = VDSH(16, learning_rate=6e-3, schedule=schedule, **QUICK).fit(corpus_.counts)
     network = network_of(documents, n_labels=0)
     optimizer = Adam(network.parameters(), 6e-3)
-    step = training._Step(hasher, network, optimizer, torch.Generator(), Processes(), 6)
+    step = training._Step(hasher, network, optimizer, torch.Generator(), 6)
     rates = []
     for batch in sparse_batches(in_order(documents), 14):
         step(batch)
@@ -429,14 +429,3 @@ def test_a_missing_gpu_is_said(corpus_):
 )
 def test_the_paper_preset_names_settings_that_exist(name, kind):
     assert set(PAPER[name]) <= set(kind().get_params())
-
-
-def test_precision_on_the_device_is_that_of_the_metrics():
-    rng = np.random.RandomState(0)
-    bits = [rng.randint(0, 2, (n, 16)).astype(np.uint8) for n in (300, 700)]
-    labels = [rng.randint(0, 2, (n, 5)).astype(np.uint8) for n in (300, 700)]
-    relevant = torch.as_tensor(labels[0] @ labels[1].T > 0)
-    counts = tally(*(torch.as_tensor(part) > 0 for part in bits), relevant)
-    found = precision_at(counts, 100)
-    wanted = expected_precision(pack(bits[0]), labels[0], pack(bits[1]), labels[1])
-    np.testing.assert_allclose(found, wanted, rtol=1e-5)

@@ -1,4 +1,4 @@
-"""Learn a model and measure it: from texts or a store's, on from a model, or from vectors."""
+"""Learn a model and measure it: from texts or a store's, or from vectors."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -10,24 +10,22 @@ from vdsh.embed import Vectors
 from vdsh.embed import embed as embed_texts
 from vdsh.errors import InputError
 from vdsh.evaluation import find_faults, measure_quality
+from vdsh.evaluation.quality import Texts
 from vdsh.hashers import HASHERS, VectorHasher, default_method
 from vdsh.model import Model
-from vdsh.model.health import count_changes, sample
+from vdsh.model.health import sample
 from vdsh.model.joint import JointModel
 from vdsh.model.profile import hold_out
 from vdsh.pipeline import TextHasher
 from vdsh.progress import progress_bar, show_progress, training_bar
-from vdsh.scale.cluster import Machines
-from vdsh.scale.training import Lesson, fit_on_ray
 from vdsh.store import Store
 
-__all__ = ["WITHOUT_TORCH", "default_method", "fit_store", "fit_texts", "fit_vectors"]
+__all__ = ["WITHOUT_TORCH", "fit_store", "fit_texts", "fit_vectors"]
 
 WITHOUT_TORCH = (
     "This is the linear method, because torch is not installed; with it (pip install "
     "'vdsh[train]') a network trains on from here, which improves short codes most."
 )
-MOST_COMPARED = 10_000  # texts that are encoded with both models
 LONG = 64  # bits
 LEAST_LEARNED = 50  # documents of a store: of fewer, words say more
 MOST_EMBEDDED = 10_000  # texts whose vectors a rotation is learned from; the rest only get codes
@@ -35,34 +33,24 @@ VECTOR_BITS = 256
 
 
 def fit_texts(
-    lesson: Lesson,
-    machines: Machines | None = None,
+    hasher: TextHasher,
+    train: Texts,
+    validation: Texts | None = None,
     *,
-    stored: Sequence[str] | None = None,
-    store: str | None = None,
     sampled_from: int | None = None,
-    first: bool = True,
     progress: bool = True,
+    **given: Any,
 ) -> TextHasher:
     """Learn a model from texts, and measure its codes on the held-out ones for the model card.
 
-    Where the lesson has a model to start from, it is also counted how many codes change: of the
-    texts that are learned from, or of those `stored` in a `store`, which the card names. On
-    `machines` a Ray cluster trains. `sampled_from` is how many documents there are, where the texts
-    are a sample of them. Of a group of processes only the `first` measures.
+    `sampled_from` is how many documents there are, where the texts are a sample of them; what else
+    is `given` goes to `TextHasher.fit`.
     """
-    hasher = fit_on_ray(lesson, machines) if machines else lesson.fit(progress=progress)
-    if not first:
-        return hasher
-    facts: dict[str, Any] = {"quality": _measure(hasher, lesson, progress=progress)}
+    # What there is was chosen before: nothing more is drawn.
+    hasher.fit(*train, validation=validation, sample=None, progress=progress, **given)
+    facts: dict[str, Any] = {"quality": _measure(hasher, train, validation, progress=progress)}
     facts |= {} if sampled_from is None else {"sampled_from": sampled_from}
-    model = hasher.model_
-    if lesson.start is not None:
-        texts = lesson.train[0] if stored is None else stored
-        some = [texts[i] for i in sample(len(texts), MOST_COMPARED)]
-        changes = count_changes(lesson.start.encode(some), model.encode(some))._asdict()
-        facts["started"] = {**model.training["started"], "store": store, "changes": changes}
-    model.training = {**model.training, **facts}
+    hasher.model_.training = {**hasher.model_.training, **facts}
     return hasher
 
 
@@ -93,14 +81,15 @@ def fit_store(
     if HASHERS[hasher.model].supervised and all(one.labels is None for one in documents):
         raise InputError("No document of the store has labels to learn from. Leave out labels.")
     train, held_out = hold_out(len(documents), random_state)
-    lesson = Lesson(
+    sampled_from = None if n_documents <= len(documents) else n_documents
+    model = fit_texts(
         hasher,
         texts_and_labels([documents[i] for i in train]),
         texts_and_labels([documents[i] for i in held_out]) if held_out else None,
-        "documents of the store",
-    )
-    sampled_from = None if n_documents <= len(documents) else n_documents
-    model = fit_texts(lesson, sampled_from=sampled_from, progress=progress).model_
+        source="documents of the store",
+        sampled_from=sampled_from,
+        progress=progress,
+    ).model_
     if model.learned.get("interrupted_"):
         raise KeyboardInterrupt
     if sampled_from and model.profile is not None:  # the other documents are no newer
@@ -121,7 +110,7 @@ def embed_with_bar(texts: Sequence[str], model: str, *, progress: bool) -> Vecto
         return embed_texts(texts, model, progress=show)
 
 
-def texts_and_labels(documents: Sequence[Document]) -> tuple[list[str], list[Any] | None]:
+def texts_and_labels(documents: Sequence[Document]) -> Texts:
     """Divide documents; the labels are None where no document has any."""
     labels = [document.labels for document in documents]
     known = any(label is not None for label in labels)
@@ -144,13 +133,15 @@ def fit_vectors(
         return hasher.fit(vectors, embedder=embedder, progress=report, source=source)
 
 
-def _measure(hasher: TextHasher, lesson: Lesson, *, progress: bool) -> dict[str, Any]:
+def _measure(
+    hasher: TextHasher, train: Texts, validation: Texts | None, *, progress: bool
+) -> dict[str, Any]:
     """Measure the codes on the held-out documents, and say where they are not to be trusted."""
     quality = None
-    if lesson.validation is not None:
+    if validation is not None:
         with suppress(KeyboardInterrupt), progress_bar(enabled=progress) as bar:  # keeps the model
             bar.add_task("measuring", total=None)
-            quality = measure_quality(hasher, lesson.train, lesson.validation)
+            quality = measure_quality(hasher, train, validation)
     found = {} if quality is None else quality._asdict()
     if quality is not None:
         found["values"] = {name: round(value, 4) for name, value in quality.values.items()}

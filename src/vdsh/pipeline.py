@@ -18,8 +18,7 @@ from vdsh.errors import InputError, suggest
 from vdsh.estimator import Estimator, check_is_fitted
 from vdsh.hashers import HASHERS, Hasher, default_method
 from vdsh.hashers.base import Progress
-from vdsh.hashers.vdsh.warm_start import WarmStart
-from vdsh.model import Model, as_model
+from vdsh.model import Model
 from vdsh.model.drift import make_profile
 from vdsh.model.health import warn_of_bits
 from vdsh.model.model import EmptyDocumentWarning, warn_of_empty
@@ -95,7 +94,6 @@ class TextHasher(Estimator):
         *,
         validation: tuple[Any, ...] | Sequence[str] | float | None = 0.1,
         vectors: Any = None,
-        start: "TextHasher | Model | str | os.PathLike[str] | None" = None,
         sample: int | None = MOST_LEARNED,
         progress: Progress | bool = True,
         source: str = "",
@@ -115,10 +113,6 @@ class TextHasher(Estimator):
         vectors : array of shape (n_texts, n_dimensions), optional
             A teacher: vectors of the texts, such as embeddings, that say in training which texts
             are alike. The trained model sees words alone.
-        start : TextHasher, Model or path of a model folder, optional
-            Learn on from a trained model of the same settings, in half of the epochs. Its
-            vocabulary grows by the words of the texts. It forgets what it no longer sees: give
-            old texts too. For `vdsh` and its kin.
         sample : int or None, default=100_000
             Learn from at most so many texts, and 200 million characters: of more, a random
             sample. None learns from all of them.
@@ -130,7 +124,6 @@ class TextHasher(Estimator):
         """
         vectorizer, hasher = self._parts()
         jsonable(self.get_params())  # what cannot be saved is refused before the work
-        begin = None if start is None else self._check_start(start)
         texts = check_texts(texts)
         n_given = len(texts)
         texts, labels, vectors = _draw(sample, texts, labels, vectors)
@@ -147,15 +140,10 @@ class TextHasher(Estimator):
         )
         with bar as report:
             vectorizer.fit(texts)
-            if begin is not None:
-                vectorizer.know(sorted({*vectorizer.vocabulary_, *begin.words}))
             counts = vectorizer.transform(texts)
             warn_of_empty(_count_empty(counts), counts.shape[0])
             held_out = _held_out(vectorizer, validation)
-            given = {"validation": held_out, "vectors": vectors}
-            if begin is not None:
-                given["start"] = WarmStart.of(begin, vectorizer.vocabulary_)
-            hasher.fit(counts, labels, **given, progress=report)
+            hasher.fit(counts, labels, validation=held_out, vectors=vectors, progress=report)
         self.vectorizer_, self.hasher_ = vectorizer, hasher
         facts: dict[str, Any] = {
             "source": source,
@@ -167,14 +155,8 @@ class TextHasher(Estimator):
         } | sampled
         if vectors is not None:
             facts["vectors"] = {"source": vectors_source, "dimensions": len(vectors[0])}
-        if begin is not None:
-            facts["started"] = {
-                "fingerprint": begin.fingerprint,
-                "documents": begin.training["documents"],
-                "terms": len(begin.words),
-            }
         self.model_ = self._learned(facts)
-        self.model_.profile = make_profile(self.model_, texts, validation, begin)
+        self.model_.profile = make_profile(self.model_, texts, validation)
         if hasher.n_distinct_codes_ == 1:
             warnings.warn(
                 f"All {counts.shape[0]:,} documents have the same code: they have the same words, "
@@ -223,22 +205,10 @@ class TextHasher(Estimator):
 
         Texts without any known word all get the code of an empty document, with a warning.
         """
-        codes, n_empty = self.encode_and_count(texts)
+        check_is_fitted(self, "model_")
+        codes, n_empty = self.model_.encode_and_count(texts)
         warn_of_empty(n_empty, len(codes))
         return codes
-
-    def encode_and_count(self, texts: Sequence[str]) -> tuple[Codes, int]:
-        """Hash texts and count those without any known word."""
-        check_is_fitted(self, "model_")
-        return self.model_.encode_and_count(texts)
-
-    def unknown_words(self, text: str) -> list[str]:
-        """List the words of a text that the model does not know, in order, each once.
-
-        They have no part in its code. Stop words have none either, but are not listed.
-        """
-        check_is_fitted(self, "model_")
-        return self.model_.unknown_words(text)
 
     def transform(self, texts: Sequence[str]) -> Bits:
         """Hash texts to 0/1 bits of shape (n_texts, n_bits)."""
@@ -276,12 +246,6 @@ class TextHasher(Estimator):
             setattr(hasher, name, value)
         return hasher
 
-    @property
-    def training_(self) -> dict[str, Any]:
-        """What it was trained on."""
-        check_is_fitted(self, "model_")
-        return dict(self.model_.training)
-
     def _learned(self, training: dict[str, Any]) -> Model:
         """Put what vectoriser and hasher learned together."""
         return Model(
@@ -306,16 +270,6 @@ class TextHasher(Estimator):
             else:
                 self.settings = {**self.settings, name: value}
         return self
-
-    def _check_start(self, start: Any) -> Model:
-        """Take a model to learn on from; it must be of the same method."""
-        model = Model.load(start) if isinstance(start, str | os.PathLike) else as_model(start)
-        if model.name != self.model:
-            raise InputError(
-                f"The model to start from is '{model.name}', but this one is '{self.model}'. "
-                "Choose the same method, or learn from nothing."
-            )
-        return model
 
     def check_settings(self) -> None:
         """Raise when the model or a setting does not exist; values are checked by `fit`."""

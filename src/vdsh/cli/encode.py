@@ -41,9 +41,11 @@ def command(
         "--engine ray, a folder of Parquet files with id and code.",
     ),
     bits: bool = option(False, "Write 0s and 1s instead of hex.", "--bits"),
-    engine: str = options.ENGINE,
-    address: str | None = options.ADDRESS,
-    workers: int | None = options.WORKERS,
+    engine: str = option("local", "local, or ray for a cluster."),
+    address: str | None = option(
+        None, "Ray cluster: host:port, or auto for the one of this machine. By default a new one."
+    ),
+    workers: int | None = option(None, "Processes on the cluster, by default one per CPU."),
     reading: options.Reading = options.BY_DEFAULT,
     force: bool = options.FORCE,
     as_json: bool = options.JSON,
@@ -52,9 +54,14 @@ def command(
     if docs and Path(docs).is_file() and Path(docs).stat().st_size < _SMALL:
         options.use_one_thread()
     from vdsh.codes import to_bit_strings, to_hex
+    from vdsh.scale.cluster import Machines
     from vdsh.scale.parquet import is_several, open_files
 
-    machines = options.machines(engine, address, workers)
+    if engine not in ("local", "ray"):
+        raise InputError(f"--engine must be local or ray. Got '{engine}'.")
+    if engine == "local" and (address or workers):
+        raise InputError("--address and --workers belong to a cluster: add --engine ray.")
+    machines = Machines(address, workers) if engine == "ray" else None
     loaded = vdsh.Model.load(model)
     if vectors is not None:
         batches = _of_vectors(loaded, vectors, docs, reading)

@@ -21,7 +21,6 @@ _PANELS: dict[str, Collection[str]] = {  # of the help; other options come last
     "Arguments": ["docs"],
     "Model": "model bits preset epochs setting seed device".split(),
     "What it learns from": ["validation", "sample"],
-    "Warm start": ["start", "store"],
     "Vectors": "vectors embed no_text vector_bits".split(),
     "Reading documents": options.Reading._fields[:-1],
 }
@@ -47,7 +46,7 @@ def command(
     out: str = option(..., "Folder to write the model to."),
     docs: str | None = options.OPTIONAL_DOCS,
     model: str | None = option(None, _MODELS),
-    bits: int | None = option(None, "Length of the codes, a multiple of 8.  [default: 32]"),
+    bits: int = option(32, "Length of the codes, a multiple of 8."),
     preset: str = option("best", "`best` measured settings, or those of the `paper`."),
     epochs: int | None = option(None, "Passes over the documents."),
     setting: list[str] | None = option(
@@ -63,16 +62,6 @@ def command(
         "Learn from a random sample of this size, if there are more.  [default: 100,000 "
         "documents, or 200 million characters]",
         min=1,
-    ),
-    start: str | None = option(
-        None,
-        "Warm start: train on from this model, with its words and settings. Give old documents "
-        "too, or it forgets them.",
-        "--from",
-        metavar="MODEL",
-    ),
-    store: str | None = option(
-        None, "With --from: report how many codes of this store would change."
     ),
     vectors: str | None = option(
         None,
@@ -92,23 +81,18 @@ def command(
     vector_bits: int | None = option(
         None, "Append so many bits of the vectors, instead of teaching."
     ),
-    engine: str = options.ENGINE,
-    address: str | None = options.ADDRESS,
-    workers: int | None = options.WORKERS,
     reading: options.Reading = options.BY_DEFAULT,
     force: bool = options.FORCE,
     as_json: bool = options.JSON,
 ) -> None:
     """Learn a model from documents and write it to a folder."""
-    from vdsh.cli.learning import check_documents, choose, make_hasher, read_stored, read_vectors
+    from vdsh.cli.learning import check_documents, choose, make_hasher, read_vectors
     from vdsh.codes import check_n_bits
     from vdsh.embed import embed as embed_texts
     from vdsh.fitting import WITHOUT_TORCH, fit_texts, fit_vectors, texts_and_labels
     from vdsh.model.joint import JointModel
     from vdsh.persistence import check_free
-    from vdsh.scale.training import Lesson, launched
 
-    machines = options.machines(engine, address, workers)
     check_free(out, force=force)
     if embed is not None:
         if vectors is not None:
@@ -121,9 +105,9 @@ def command(
     how: dict[str, Any] = {"random_state": seed, "progress": not reading.quiet}
     how |= {"embedder": embed or "", "source": embed or vectors or ""}
     if no_text:
-        others = (epochs, setting, validation, sample, start, vector_bits)
-        _check_no_text(vectors or embed, preset, device, engine, others)
-        n_bits = check_n_bits(32 if bits is None else bits)
+        others = (epochs, setting, validation, sample, vector_bits)
+        _check_no_text(vectors or embed, preset, device, others)
+        n_bits = check_n_bits(bits)
         vdsh.VectorHasher(n_bits, model=model or "itq").check_model()  # before anything is read
         every = None if docs is None else reading.documents(docs)
         found = read_vectors(vectors, embed, every, quiet=reading.quiet)
@@ -134,42 +118,29 @@ def command(
         raise InputError(
             "Give documents to learn from; or vectors alone: --vectors FILE --no-text."
         )
-    begin = None if start is None else vdsh.Model.load(start).topic
     given: dict[str, Any] = {} if device == "auto" else {"device": device}
     given |= {} if epochs is None else {"epochs": epochs}
     given |= options.parse_settings(setting or [])
-    hasher = make_hasher(begin, model, bits, preset, seed, given)
-    stored = read_stored(store, begin)
-
-    with launched(hasher.model, docs) as first:
-        reading = reading._replace(quiet=reading.quiet or not first)
-        chosen = choose(docs, reading, validation, seed, sample=sample)
-        check_documents(chosen.documents, hasher, reading)
-        which, quiet = (chosen.documents, chosen.rows, chosen.total), reading.quiet
-        found = read_vectors(vectors, embed, *which, quiet=quiet)
-        if embed is not None:
-            found[~found.any(axis=1)] = 1.0  # texts without a word that it knows: alike
-        taught, second = vector_bits is None, None
-        if vector_bits is not None and first:
-            second = fit_vectors(found, vector_bits, **how)
-        lesson = Lesson(
-            hasher,
-            texts_and_labels(chosen.documents),
-            texts_and_labels(chosen.held_out) if chosen.held_out else None,
-            "standard input" if docs == "-" else docs,
-            found if taught else None,
-            (taught and (embed or vectors)) or "",
-            begin,
-        )
-        how = {"sampled_from": chosen.sampled_from, "progress": not quiet}
-        del chosen  # texts are enough
-        hasher = fit_texts(lesson, machines, stored=stored, store=store, first=first, **how)
-    if not first:
-        return
+    hasher = make_hasher(model, bits, preset, seed, given)
+    chosen = choose(docs, reading, validation, seed, sample=sample)
+    check_documents(chosen.documents, hasher, reading)
+    which = (chosen.documents, chosen.rows, chosen.total)
+    found = read_vectors(vectors, embed, *which, quiet=reading.quiet)
+    if embed is not None:
+        found[~found.any(axis=1)] = 1.0  # texts without a word that it knows: alike
+    second = None if vector_bits is None else fit_vectors(found, vector_bits, **how)
+    train = texts_and_labels(chosen.documents)
+    held_out = texts_and_labels(chosen.held_out) if chosen.held_out else None
+    how = {"sampled_from": chosen.sampled_from, "progress": not reading.quiet}
+    how["source"] = "standard input" if docs == "-" else docs
+    if second is None:
+        how |= {"vectors": found, "vectors_source": embed or vectors or ""}
+    del chosen, which  # texts are enough
+    fit_texts(hasher, train, held_out, **how)
     fitted = hasher.model_ if second is None else JointModel(hasher, second)
     fitted.save(out, force=force)
     _print_result(fitted, out, as_json=as_json)
-    if fitted.name == "linear" and model is None and begin is None:
+    if fitted.name == "linear" and model is None:
         typer.echo(WITHOUT_TORCH, err=True)
     for warning in fitted.training["quality"]["warnings"]:
         typer.echo(f"Warning: {warning}", err=True)
@@ -177,24 +148,20 @@ def command(
         raise typer.Exit(130)
 
 
-def _check_no_text(
-    vectors: str | None, preset: str, device: str, engine: str, others: tuple[Any, ...]
-) -> None:
+def _check_no_text(vectors: str | None, preset: str, device: str, others: tuple[Any, ...]) -> None:
     if vectors is None:
         raise InputError(
             "--no-text hashes vectors: give them with --vectors FILE, or make them with --embed."
         )
-    plain = (preset, device, engine) == ("best", "auto", "local")
-    if not plain or any(each is not None for each in others):
+    if (preset, device) != ("best", "auto") or any(each is not None for each in others):
         raise InputError(
-            "--preset, --epochs, --set, --device, --validation, --sample, --from, --vector-bits "
-            "and --engine are for models of texts. Leave them out, or leave out --no-text."
+            "--preset, --epochs, --set, --device, --validation, --sample and --vector-bits "
+            "are for models of texts. Leave them out, or leave out --no-text."
         )
 
 
 def _print_result(model: "vdsh.Model", out: str, *, as_json: bool) -> None:
     from vdsh.model.card import describe_measure, describe_sample
-    from vdsh.model.health import Changes
 
     facts, learned = model.training, model.learned
     best, n_epochs = learned.get("best_epoch_"), len(learned.get("history_", ())) - 1
@@ -214,10 +181,6 @@ def _print_result(model: "vdsh.Model", out: str, *, as_json: bool) -> None:
     if "values" in (quality := facts.get("quality", {})):
         typer.echo(f"{describe_measure(quality)}:")
         print_values(quality["values"], model.n_bits)
-    if old := facts.get("started"):
-        store, found = old["store"], Changes(**old["changes"]).describe()
-        step = f" To put it there: vdsh reindex {store} --model {out}" if store else ""
-        typer.echo(f"It has {facts['terms'] - old['terms']:,} new words; {found}.{step}")
     vectors = "" if model.texts_suffice else " --vectors FILE"
     typer.echo(f"The model is in {out}. Next: vdsh index {out} DOCS{vectors} --store STORE")
     if model.name in ("vdsh-s", "vdsh-sp"):

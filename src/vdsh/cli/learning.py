@@ -1,4 +1,4 @@
-"""What `vdsh fit` learns from: all documents or a sample, a model to start from, vectors."""
+"""What `vdsh fit` learns from: all documents or a sample, vectors."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 import vdsh
 from vdsh.cli import options
 from vdsh.errors import InputError
-
-STORED = 10_000  # documents of a store that are encoded anew
 
 
 class Chosen(NamedTuple):
@@ -36,34 +34,18 @@ def choose(
 
 
 def make_hasher(
-    start: "vdsh.Model | None",
-    model: str | None,
-    bits: int | None,
-    preset: str,
-    seed: int,
-    given: dict[str, Any],
+    model: str | None, bits: int, preset: str, seed: int, given: dict[str, Any]
 ) -> "vdsh.TextHasher":
-    """Make a hasher with the settings that were given; the others are those of `start`."""
+    """Make a hasher with the settings that were given."""
     from vdsh.codes import check_n_bits
     from vdsh.hashers import default_method
     from vdsh.paper.settings import paper_settings
 
     if preset not in ("best", "paper"):
         raise InputError(f"--preset must be best or paper. Got '{preset}'.")
-    settings: dict[str, Any] = {}
-    if start is not None:
-        for option, value, own in (("model", model, start.name), ("bits", bits, start.n_bits)):
-            if value not in (None, own):
-                raise InputError(
-                    f"The model to start from has --{option} {own}. Got {value}: leave it out."
-                )
-        model, bits = start.name, start.n_bits
-        passed = ("model", "n_bits", "random_state", "epochs", "device")
-        settings = {name: value for name, value in start.given.items() if name not in passed}
     model = model or ("vdsh" if preset == "paper" else default_method())
-    bits = check_n_bits(32 if bits is None else bits)
-    settings |= paper_settings(model) if preset == "paper" else {}
-    hasher = vdsh.TextHasher(model, bits, random_state=seed, **(settings | given))
+    settings = paper_settings(model) if preset == "paper" else {}
+    hasher = vdsh.TextHasher(model, check_n_bits(bits), random_state=seed, **(settings | given))
     hasher.check_settings()
     return hasher
 
@@ -115,18 +97,3 @@ def read_vectors(
     order = np.argsort(rows or range(len(documents)))  # of the file: what the cache knows
     texts = [documents[i].text for i in order]
     return embed_with_bar(texts, embedder, progress=not quiet)[np.argsort(order)]
-
-
-def read_stored(store: str | None, start: "vdsh.Model | None") -> list[str] | None:
-    """Read some texts of the store whose codes would change."""
-    if store is None:
-        return None
-    if start is None:
-        raise InputError("--store belongs to --from: it tells how many codes would change.")
-    with vdsh.open_store(store, create=False) as opened:
-        if opened.model.topic.fingerprint != start.fingerprint:
-            raise InputError(
-                f"The store '{store}' was made with another model than the one to start from. "
-                f"Start from its own: vdsh research export {store} --to model --out FOLDER."
-            )
-        return [document.text for document in opened.sample(STORED)]

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
     from vdsh.documents import Document
-    from vdsh.scale.cluster import Machines
 
 
 def option(default: Any, help: str, *names: str, **more: Any) -> Any:
@@ -42,11 +41,6 @@ DEVICE = option("cpu", "Device that searches codes: cpu, or cuda (a GPU; needs t
 JSON = option(False, "Print JSON lines for programs.", "--json")
 NULL = option(False, "Separate ids by zero bytes instead of line breaks.", "--null", "-0")
 QUIET = option(False, "Show no progress.", "--quiet", "-q")
-ENGINE = option("local", "local, or ray for a cluster.")
-ADDRESS = option(
-    None, "Ray cluster: host:port, or auto for the one of this machine. By default a new one."
-)
-WORKERS = option(None, "Processes on the cluster, by default one per CPU.")
 FORCE = option(False, "Overwrite existing output.", "--force")
 
 Documents = AbstractContextManager[Iterator["Document"]]
@@ -175,17 +169,6 @@ def read_lines() -> Iterator[list[str]]:
                 raise InputError(f"Line {number} of standard input is not UTF-8.") from error
         if queries := [text for text in texts if text]:
             yield queries
-
-
-def machines(engine: str, address: str | None, workers: int | None) -> "Machines | None":
-    """Take the options of a cluster; raise for those that do not go together."""
-    from vdsh.scale.cluster import Machines
-
-    if engine not in ("local", "ray"):
-        raise InputError(f"--engine must be local or ray. Got '{engine}'.")
-    if engine == "local" and (address or workers):
-        raise InputError("--address and --workers belong to a cluster: add --engine ray.")
-    return Machines(address, workers) if engine == "ray" else None
 
 
 def parse_settings(pairs: list[str]) -> dict[str, Any]:

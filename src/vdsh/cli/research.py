@@ -138,7 +138,8 @@ def recalibrate(
         source="standard input" if docs == "-" else docs,
     )
     hasher.save(out, force=force)
-    facts, measured = hasher.training_["recalibrated"], hasher.model_.learned["calibration_"]
+    fitted = hasher.model_
+    facts, measured = fitted.training["recalibrated"], fitted.learned["calibration_"]
     precision = {f"precision_{name}": value for name, value in measured.items()}
     lines = [f"Learned {threshold} thresholds from {facts['documents']:,} documents."]
     if measured:

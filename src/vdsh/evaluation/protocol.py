@@ -106,7 +106,7 @@ def evaluate_hasher(
     radius: int = 2,
 ) -> Evaluation:
     """Measure a trained hasher; queries and documents are pairs of counts and labels."""
-    query_codes, codes = hasher.encode_counts(queries[0]), hasher.encode_counts(documents[0])
+    query_codes, codes = hasher.encode(queries[0]), hasher.encode(documents[0])
     return evaluate_codes(query_codes, queries[1], codes, documents[1], k=k, radius=radius)
 
 

@@ -29,10 +29,10 @@ HASHERS: dict[str, type[Hasher]] = {
 }
 
 
-def default_method(labels: bool = False) -> str:
+def default_method() -> str:
     """Name the method to learn with where none is asked for: "vdsh", or "linear" without torch.
 
-    Labels change nothing: codes that sort by class are worse to search by typed words.
+    Also where there are labels: codes that sort by class are worse to search by typed words.
     """
     try:
         return "vdsh" if find_spec("torch") else "linear"

@@ -92,7 +92,6 @@ class Hasher(Estimator, ABC):
 
     supervised: ClassVar[bool] = False
     taught: ClassVar[bool] = False  # whether vectors may say which documents are alike
-    warm: ClassVar[bool] = False  # whether `_fit` takes a trained model to learn on from, or None
     signed: ClassVar[bool] = False  # whether X may be vectors, with weighting "given" or "tf"
     encoder: ClassVar[type[Encoder]]  # what makes scores of the arrays that were learned
 
@@ -109,7 +108,6 @@ class Hasher(Estimator, ABC):
         *,
         validation: Any = None,
         vectors: Any = None,
-        start: Any = None,
         progress: Progress | None = None,
     ) -> Self:
         """Learn from documents.
@@ -128,8 +126,6 @@ class Hasher(Estimator, ABC):
         vectors : array of shape (n_docs, n_dimensions), optional
             A teacher, such as embeddings of the documents: together with the words it says in
             training which documents are alike. Hashing needs none. For `VDSH` and its kin.
-        start : vdsh.hashers.vdsh.warm_start.WarmStart, optional
-            A trained model to learn on from. For `VDSH` and its kin.
         progress : callable, optional
             Called with a `Report` now and then.
         """
@@ -145,18 +141,13 @@ class Hasher(Estimator, ABC):
         held_out = self._validation_examples(validation, labels)
         if self.supervised and labels is not None:
             self.classes_ = list(labels.names)
-        if start is not None and not self.warm:
-            raise InputError(
-                f"{type(self).__name__} cannot learn on from a model. Learn from nothing, or "
-                "choose one that can (vdsh)."
-            )
-        self._fit(train, held_out, progress, *([start] if self.warm else []))
+        self._fit(train, held_out, progress)
         scores = self._scores(train.inputs)
         search = None
         if self.threshold == "best":
             search = self._validation_search(scores, train, held_out)
         self.thresholds_, self.calibration_ = calibrate(
-            scores, self.threshold, search, plain=self.plain_threshold
+            scores, self.threshold, search, plain=plain_threshold(self.get_params())
         )
         self._look_at_bits(scores, train)
         return self
@@ -189,7 +180,7 @@ class Hasher(Estimator, ABC):
                 "documents and labelled validation documents, or choose median or sign."
             )
         self.thresholds_, self.calibration_ = calibrate(
-            scores, threshold, search, self.thresholds_, plain=self.plain_threshold
+            scores, threshold, search, self.thresholds_, plain=plain_threshold(self.get_params())
         )
         self.threshold = threshold
         self._look_at_bits(scores, train)
@@ -207,15 +198,6 @@ class Hasher(Estimator, ABC):
         """Compute the numbers that `thresholds_` turns into bits, of shape (n_docs, n_bits)."""
         check_is_fitted(self, "thresholds_")
         return self._scores(self._weigh(self._validate(X, reset=False)))
-
-    def encode_counts(self, counts: csr_array) -> Codes:
-        """Hash counts known to be good: what `encode` does, without looking at them first."""
-        return pack(binarize(self._scores(self._weigh(counts)), self.thresholds_))
-
-    @property
-    def plain_threshold(self) -> str:
-        """What "best" falls back to without labelled validation documents."""
-        return plain_threshold(self.get_params())
 
     @abstractmethod
     def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:

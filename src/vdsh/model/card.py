@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from vdsh import __version__
 from vdsh.codes import FIXED, plain_threshold
-from vdsh.model.health import Changes, describe
+from vdsh.model.health import describe
 
 if TYPE_CHECKING:
     from vdsh.model.model import Model
@@ -30,7 +30,7 @@ codes = hasher.encode(["a text", "another text"])   # uint8, shape (2, {n_bytes}
 - {documents:,} documents{source}{sampled}, {words_per_document:.0f} words each; \
 {validation_documents:,} to validate
 - vocabulary of {terms:,} terms
-- {labels}{vectors}{started}
+- {labels}{vectors}
 
 ## Quality
 - {quality}
@@ -96,7 +96,6 @@ def model_card(model: "Model") -> str:
         "sampled": describe_sample(facts),
         "labels": _labels(learned),
         "vectors": _vectors(facts),
-        "started": _started(facts),
         "quality": _quality(model),
         "epochs": _epochs(learned),
         "thresholds": _thresholds(model),
@@ -129,18 +128,6 @@ def describe_sample(facts: Mapping[str, Any]) -> str:
     if "sampled_from" not in facts:
         return ""
     return f", a random sample of {facts['sampled_from']:,}"
-
-
-def _started(facts: Mapping[str, Any]) -> str:
-    """Say which model it learned on from, where it did, and how far the codes are from that's."""
-    if "started" not in facts:
-        return ""
-    old = facts["started"]
-    text = (
-        f"\n- learned on from a model of {old['documents']:,} documents and {old['terms']:,} terms "
-        f"({old['fingerprint'][:12]})"
-    )
-    return text + (f"; {Changes(**old['changes']).describe()}" if "changes" in old else "")
 
 
 def describe_measure(quality: Mapping[str, Any]) -> str:

@@ -25,8 +25,8 @@ NAMES = {
     "nearest": "distance to the nearest document",
 }
 ADVICE = (
-    "Learn on with recent documents (vdsh fit --from MODEL DOCS --out NEW), then put the new model "
-    "under the store (vdsh reindex STORE --model NEW)."
+    "Learn again with recent documents: vdsh learn STORE. A model kept apart: vdsh fit DOCS --out "
+    "NEW, then vdsh reindex STORE --model NEW."
 )
 
 
@@ -60,22 +60,15 @@ class Drift(NamedTuple):
         return self._asdict() | {"measures": measures}
 
 
-def make_profile(
-    model: Model, texts: Sequence[str], held_out: Any, start: Model | None = None
-) -> Profile | None:
-    """Keep of held-out texts, alone or with their labels, what drift is measured by; None of none.
-
-    `start` is the model that it learned on from, whose documents are not new either.
-    """
+def make_profile(model: Model, texts: Sequence[str], held_out: Any) -> Profile | None:
+    """Keep of held-out texts, which may have labels, what drift is measured by; None of none."""
     held_out = held_out[0] if isinstance(held_out, tuple) else held_out
     if held_out is None or not len(held_out) or not model.texts_suffice:
         return None
     held_out = list(held_out)
     landmarks = model.encode(take(texts, sample(len(texts), LANDMARKS)))
     looks = look_at(model, take(held_out, sample(len(held_out), MOST)), landmarks)
-    before = None if start is None else start.profile
-    seen = hash_texts([]) if before is None else before.seen
-    return Profile(looks, landmarks, seen).with_seen(texts).with_seen(held_out)
+    return Profile(looks, landmarks, hash_texts([])).with_seen([*texts, *held_out])
 
 
 def look_at(model: Model, texts: Sequence[str], landmarks: Codes) -> Looks:

@@ -1,4 +1,4 @@
-"""Bit health: which bits of a code say nothing or repeat others; and how far codes are apart."""
+"""Bit health: which bits of a code say nothing or repeat others."""
 
 import warnings
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vdsh.codes import Bits, Codes, Scores
+from vdsh.codes import Bits, Scores
 
 MANY_WASTED = 16  # at least one bit of so many
 LEAST_TO_WARN = 1_000  # below, documents are too few for many different bits, and that is no fault
@@ -126,30 +126,3 @@ def _duplicated(bits: Bits, dead: NDArray[np.bool_]) -> list[list[int]]:
 
 def _some(bits: list[int]) -> str:
     return ", ".join(map(str, bits[:8])) + (", ..." if len(bits) > 8 else "")
-
-
-class Changes(NamedTuple):
-    """How many codes would change under another model."""
-
-    documents: int  # how many were looked at
-    codes: float  # the share of codes that differ in any bit
-    bits: float  # the share of all bits that differ
-
-    def describe(self) -> str:
-        """Say it in a sentence.
-
-        >>> Changes(1000, 0.62, 0.05).describe()
-        '62% of the codes of 1,000 documents would change, in 5.0% of all bits'
-        """
-        return (
-            f"{self.codes:.0%} of the codes of {self.documents:,} documents would change, in "
-            f"{self.bits:.1%} of all bits"
-        )
-
-
-def count_changes(old: Codes, new: Codes) -> Changes:
-    """Compare the codes that two models of one length give the same texts."""
-    if not len(old):
-        return Changes(0, 0.0, 0.0)
-    differ = np.bitwise_count(old ^ new).sum(axis=1, dtype=np.int64)
-    return Changes(len(old), float((differ > 0).mean()), float(differ.mean() / (8 * old.shape[1])))

@@ -91,7 +91,7 @@ class Model:
         Columns of what it hashes: words of the vocabulary, or dimensions of vectors.
     thresholds : ndarray of shape (n_bits,)
     decoder : Decoder or None
-        Words and labels from latent vectors; None where the method only encodes.
+        Words from latent vectors; None where the method only encodes.
     """
 
     second = cast("Model | None", None)  # of a `JointModel`, the part of vectors; no parameter
@@ -284,7 +284,10 @@ class Model:
         return pack(binarize(scores, self.thresholds)), normal_cdf(apart / (2 * size))
 
     def unknown_words(self, text: str) -> list[str]:
-        """List the words of a text that the model does not know, stop words left out."""
+        """List the words of a text that the model does not know, in order, each once.
+
+        They have no part in its code. Stop words have none either, but are not listed.
+        """
         return self._counter.unknown(text)
 
     def unknown_shares(self, texts: Sequence[str]) -> Scores:
@@ -346,10 +349,9 @@ class Model:
 
     def private_posterior_of(self, counts: Sparse) -> Posterior | None:
         """Return mean and deviation of Q(v | d); None for a model without a private vector."""
-        network = self.check_posterior()
-        if not isinstance(network, Network):
+        if not isinstance(self.encoder, Network):
             return None
-        return network.private_posterior(self.weigh(counts))
+        return self.encoder.private_posterior(self.weigh(counts))
 
     def weigh(self, counts: Sparse) -> Counts:
         """Weigh the terms of counted documents as the encoder wants them."""

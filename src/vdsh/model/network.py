@@ -165,7 +165,7 @@ class Learned:
 
 @dataclass(frozen=True)
 class Decoder(Learned):
-    """Words and, for supervised models, labels from latent vectors."""
+    """Words from latent vectors; of supervised models the weights for labels too."""
 
     G: Annotated[Floats, "decoder terms"]
     b_words: Annotated[Floats, "terms"]
@@ -190,9 +190,3 @@ class Decoder(Learned):
 
         log_p: Scores = log_softmax(self.hidden(s) @ self.G + self.b_words, axis=1)
         return log_p
-
-    def label_logits(self, s: NDArray[Any]) -> NDArray[Any]:
-        """Decode latent vectors to the log-odds of each label, of shape (n, n_labels)."""
-        assert self.U is not None, "the model has learned no labels"
-        logits: NDArray[Any] = (s if self.D is None else np.tanh(s)) @ self.U + self.b_labels
-        return logits

@@ -1,1 +1,1 @@
-"""More than one process, more than one machine: encoding and training with Ray or torchrun."""
+"""More than one process, more than one machine: encoding with Ray."""

@@ -19,7 +19,7 @@ class Machines(NamedTuple):
     # `host:port` of the head node of a Ray cluster, "auto" for the cluster of this machine, or
     # None for a new one on all CPUs of this machine.
     address: str | None = None
-    # How many processes; None is one for each CPU, or for training one for each GPU.
+    # How many processes; None is one for each CPU.
     workers: int | None = None
 
 
@@ -43,14 +43,14 @@ def cluster(address: str | None = None) -> Iterator[Any]:
             ray.shutdown()
 
 
-def count_workers(ray: Any, workers: int | None, resource: str = "CPU") -> int:
+def count_workers(ray: Any, workers: int | None) -> int:
     """Say how many workers the cluster has room for, or that it has not room for so many."""
-    room = int(ray.cluster_resources().get(resource, 0))
+    room = int(ray.cluster_resources().get("CPU", 0))
     if workers is not None and workers < 1:
         raise InputError(f"workers must be at least 1. Got {workers}.")
     if room < (workers or 1):
         raise InputError(
-            f"The Ray cluster has {room} {resource}s, one a worker. Got workers={workers or 1}."
+            f"The Ray cluster has {room} CPUs, one a worker. Got workers={workers or 1}."
         )
     return workers or room
 

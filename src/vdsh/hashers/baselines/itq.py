@@ -148,13 +148,9 @@ def random_rotation(n_rows: int, n_columns: int, rng: np.random.RandomState) -> 
 
 def improve(V: Floats, R: Floats) -> Floats:
     """Take one turn: B = sgn(V R), then the rotation nearest to B (section 3.2 of the paper)."""
-    return nearest_rotation(V, signs(V @ R))
-
-
-def nearest_rotation(V: Floats, B: Floats) -> Floats:
-    """Find the R that brings V R nearest to B (orthogonal Procrustes problem)."""
+    B = signs(V @ R)
     with one_thread_each():  # more threads are no faster here, on a busy machine far slower
-        U, _, W = svd(V.T @ B, full_matrices=False)
+        U, _, W = svd(V.T @ B, full_matrices=False)  # orthogonal Procrustes problem
     rotation: Floats = U @ W
     return rotation
 

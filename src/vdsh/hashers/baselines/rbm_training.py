@@ -56,20 +56,16 @@ def train(
             if progress:
                 progress(Report(len(history), 3 * pretraining + hasher.epochs, 1.0, loss))
 
-    def pretrain(rbm: RBM) -> None:
-        """Learn one RBM from what the ones below it make of the documents."""
-
-        @torch.no_grad()
-        def contrast(batch: Batch) -> Tensor:
-            v = _up(batch, rbms) if rbms else dense(batch, documents.n_terms).inputs
-            return rbm.contrast(v, generator)
-
-        run(f"layer {len(rbms) + 1}", pretraining, rbm, contrast)
+    @torch.no_grad()
+    def contrast(batch: Batch) -> Tensor:
+        """Learn the last RBM from what the ones below it make of the documents."""
+        v = _up(batch, rbms[:-1]) if rbms[1:] else dense(batch, documents.n_terms).inputs
+        return rbms[-1].contrast(v, generator)
 
     rbms: list[RBM] = []
-    for rbm in _stack(hasher, inputs, seed):
-        pretrain(rbm.to(device))
-        rbms.append(rbm)
+    for number, rbm in enumerate(_stack(hasher, inputs, seed), 1):
+        rbms.append(rbm.to(device))
+        run(f"layer {number}", pretraining, rbm, contrast)
     network = Autoencoder(rbms)
 
     def tune(batch: Batch) -> Tensor:

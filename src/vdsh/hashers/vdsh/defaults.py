@@ -55,11 +55,6 @@ def settle(params: Mapping[str, Any], n_docs: int, labelled: float = 0.0) -> dic
     return {n: rules.get(n) if value is None else value for n, value in params.items()}
 
 
-def are_many(labelled: float) -> bool:
-    """Tell whether epochs can be judged by labels: the precision of few is mostly chance."""
-    return labelled >= 0.3
-
-
 def _epochs(usual: float, n_bits: int) -> int:
     """Take more for short codes: a quarter of 32 bits takes twice as many to tell as much.
 

@@ -9,7 +9,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vdsh.hashers.base import Examples
-from vdsh.hashers.vdsh.updates import Processes
 
 
 class Documents:
@@ -75,20 +74,14 @@ def in_order(documents: Documents) -> Epoch:
 
 
 def shuffled(
-    documents: Documents,
-    word_dropout: float,
-    share: float,
-    generator: torch.Generator,
-    processes: Processes | None = None,
+    documents: Documents, word_dropout: float, share: float, generator: torch.Generator
 ) -> Epoch:
     """Take the documents in random order, each with some of its inputs left out.
 
     The targets keep every word: the encoder has to guess what it does not see. Of each target
-    `share` comes from a neighbour drawn anew, where the documents have neighbours. Of several
-    processes each gets its part of the documents.
+    `share` comes from a neighbour drawn anew, where the documents have neighbours.
     """
     order = torch.randperm(documents.n_docs, generator=generator, device=documents.device)
-    order = processes.share(order) if processes else order
     if documents.neighbours is None:
         epoch = _arrange(documents, order)
     else:

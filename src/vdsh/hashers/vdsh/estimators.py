@@ -9,14 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vdsh.codes import Scores
 from vdsh.errors import InputError
 from vdsh.estimator import check_is_fitted, check_random_state
 from vdsh.hashers.base import Examples, Hasher, Progress, trainer
 from vdsh.hashers.vdsh.defaults import default_settings, settle
 from vdsh.hashers.vdsh.related import MOST_NEIGHBOURS
-from vdsh.hashers.vdsh.warm_start import WarmStart, check_shape, grown_weights
-from vdsh.model.encoders import Network, Posterior, normal_cdf
+from vdsh.model.encoders import Network, Posterior
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -37,7 +35,7 @@ class VDSH(Hasher):
     hidden_size : int, optional
         Nodes in each of the two hidden layers. By default 500, 1,000 where labels lead (see
         `VDSH_S`), or two a bit where that is more: with fewer than two a bit some bits of a linear
-        start begin by chance. What the trained model has where it learns on.
+        start begin by chance.
     decoder_size : int, default=200
         Nodes of a hidden layer in the word decoder, which then sees tanh(s), so that the signs,
         which are all that a code keeps, say as much as they can. 0 is the paper's linear decoder
@@ -45,7 +43,7 @@ class VDSH(Hasher):
     epochs : int, optional
         Passes over the training documents, at most. By default 1,500 over the root of the number
         of documents, or 100,000 over the number where labels lead; from 3 to 20. Below 32 bits up
-        to twice as many; half as many where it learns on from a trained model.
+        to twice as many.
     patience : int, default=10
         Stop after so many epochs without a better validation score: precision at 100, or where
         fewer than three in ten training or validation documents have labels, how well one half of
@@ -115,7 +113,6 @@ class VDSH(Hasher):
 
     private: ClassVar[bool] = False
     taught: ClassVar[bool] = True
-    warm: ClassVar[bool] = True
     encoder = Network
 
     threshold: str = "sign"
@@ -144,29 +141,10 @@ class VDSH(Hasher):
         inputs = self._weigh(self._validate(X, reset=False))
         return Network.of(self.learned(), self.get_params()).posterior(inputs)
 
-    def bit_probabilities(self, X: Any) -> Scores:
-        """Return for each document and bit the probability under Q(s | d) that the bit is 1."""
-        mu, sigma = self.posterior(X)
-        return normal_cdf((mu - self.thresholds_) / sigma)
-
-    def _fit(
-        self,
-        train: Examples,
-        validation: Examples | None,
-        progress: Progress | None,
-        start: WarmStart | None = None,
-    ) -> None:
+    def _fit(self, train: Examples, validation: Examples | None, progress: Progress | None) -> None:
         self._check_settings()
         labelled = train.labels.known.mean() if self.supervised and train.labels else 0.0
         settled = settle(self.get_params(), train.counts.shape[0], float(labelled))
-        weights = None
-        if start is not None:
-            if self.hidden_size is None:
-                settled["hidden_size"] = start.hidden_size
-            check_shape(start, settled)
-            weights = grown_weights(start, train.inputs, getattr(self, "classes_", ()))
-            if self.epochs is None:
-                settled["epochs"] = -(-settled["epochs"] // 2)  # half, rounded up
         for name in default_settings(1):
             setattr(self, f"{name}_", np.asarray(settled[name]).item())
         if train.vectors is not None and not self.neighbor_share_:
@@ -176,7 +154,7 @@ class VDSH(Hasher):
                 stacklevel=3,
             )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        learned = trainer("vdsh.training").train(self, train, validation, seed, progress, weights)
+        learned = trainer("vdsh.training").train(self, train, validation, seed, progress)
         vars(self).update(learned)
 
     def _check_settings(self) -> None:
@@ -193,8 +171,7 @@ class VDSH(Hasher):
         sizes = ("hidden_size", "epochs", "patience", "batch_size", "n_neighbors")
         self._require("at least 1", lambda n: n >= 1, *sizes)
         self._require("0 or more", lambda n: n >= 0, "n_samples", "decoder_size")
-        most = MOST_NEIGHBOURS
-        self._require(f"at most {most}", lambda n: n <= most, "n_neighbors")
+        self._require(f"at most {MOST_NEIGHBOURS}", lambda n: n <= MOST_NEIGHBOURS, "n_neighbors")
         self._require("above 0", lambda x: x > 0, "learning_rate")
         shares = ("dropout", "word_dropout", "neighbor_share")
         self._require("from 0 to below 1", lambda x: 0 <= x < 1, *shares)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
-from vdsh.hashers.baselines.itq import improve, nearest_rotation, random_rotation
+from vdsh.hashers.baselines.itq import improve, random_rotation
 from vdsh.hashers.vdsh.lsa import multiplier
 from vdsh.hashers.vdsh.neighbours import Floats
 from vdsh.model.health import sample
@@ -42,19 +42,13 @@ def linear_map(inputs: csr_array, aims: Floats, penalty: float = _PENALTY) -> Li
     return LinearMap(W / size, -middle / size, size, (z - middle) / size)
 
 
-def turn(rows: Floats, n_bits: int, seed: int, kept: Floats | None = None) -> Floats:
-    """Give the main coordinates of rows, turned so that signs lose little: (n_docs, n_bits).
-
-    With signs given, turned so that they are nearest to these.
-    """
+def turn(rows: Floats, n_bits: int, seed: int) -> Floats:
+    """Give the main coordinates of rows, turned so that signs lose little: (n_docs, n_bits)."""
     coordinates = main_coordinates(rows, n_bits)
-    if kept is not None:
-        rotation = nearest_rotation(coordinates, kept)
-    else:
-        rotation = random_rotation(coordinates.shape[1], n_bits, np.random.RandomState(seed))
-        some = coordinates[sample(len(rows), _MOST_TO_TURN)]
-        for _ in range(_TURNS):
-            rotation = improve(some, rotation)
+    rotation = random_rotation(coordinates.shape[1], n_bits, np.random.RandomState(seed))
+    some = coordinates[sample(len(rows), _MOST_TO_TURN)]
+    for _ in range(_TURNS):
+        rotation = improve(some, rotation)
     return (coordinates @ rotation).astype(np.float32)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from scipy.sparse import csr_array
 
-from vdsh.hashers.baselines.itq import nearest_rotation, random_rotation, signs
+from vdsh.hashers.baselines.itq import random_rotation
 from vdsh.hashers.vdsh.linear_map import (
     MOST_TO_REGRESS,
     LinearMap,
@@ -30,15 +30,11 @@ _UNSURE = 0.5  # size of a mixture, beside that of a coordinate
 
 
 @torch.no_grad()
-def start_linear(
-    network: Network, inputs: csr_array, targets: Floats, seed: int, before: Floats | None = None
-) -> None:
+def start_linear(network: Network, inputs: csr_array, targets: Floats, seed: int) -> None:
     """Have a network begin as the linear map from inputs to targets, (n_docs, d).
 
     Pairs of nodes are relu(z) and relu(-z), whose difference is z; nodes that are left begin by
-    chance, and so do the bits for which there is no pair. `before`, (n_docs, K), is what the
-    network makes of the documents now, where it is to learn on: coordinates are then turned so
-    that signs stay, as far as the new ones allow.
+    chance, and so do the bits for which there is no pair.
     """
     n_bits, device = network.W3.shape[1], network.W1.device
     n_pairs = len(network.b1) // 2
@@ -48,12 +44,11 @@ def start_linear(
     mixed = n_bits < SHORT and n_bits < most
     m = most if mixed else min(n_bits, n_pairs)  # coordinates
     rows = sample(inputs.shape[0], MOST_TO_REGRESS)
-    kept = None if before is None else signs(before[rows])
     some = targets[rows]
-    aims = main_coordinates(some, m) if mixed else turn(some, n_bits, seed, kept)[:, :m]
+    aims = main_coordinates(some, m) if mixed else turn(some, n_bits, seed)[:, :m]
     found = linear_map(inputs[rows], aims, _PENALTY)
     W, b = (torch.as_tensor(part, device=device) for part in found[:2])
-    bits = _mixtures(found, n_bits, seed, kept) if mixed else np.eye(m, dtype=np.float32)
+    bits = _mixtures(found, n_bits, seed) if mixed else np.eye(m, dtype=np.float32)
     eye = torch.eye(m, device=device)
     both = torch.cat([eye, -eye])  # (2m, m)
     pairs = slice(None, 2 * m)
@@ -65,14 +60,10 @@ def start_linear(
     network.W3[pairs, : bits.shape[1]] = both @ torch.as_tensor(bits, device=device)
 
 
-def _mixtures(found: LinearMap, n_bits: int, seed: int, kept: Floats | None) -> Floats:
-    """Mix coordinates, by chance or so that signs stay; the larger count for more: (m, n_bits)."""
+def _mixtures(found: LinearMap, n_bits: int, seed: int) -> Floats:
+    """Mix coordinates by chance; the larger count for more: (m, n_bits)."""
     weight = np.sqrt(found.size)
-    coordinates = found.scores * weight
-    if kept is None:
-        mix = random_rotation(n_bits, len(weight), np.random.RandomState(seed)).T
-    else:
-        mix = nearest_rotation(coordinates, kept)
-    size = np.maximum(np.abs(coordinates @ mix).mean(axis=0), 1e-6)
+    mix = random_rotation(n_bits, len(weight), np.random.RandomState(seed)).T
+    size = np.maximum(np.abs((found.scores * weight) @ mix).mean(axis=0), 1e-6)
     mixed: Floats = (_UNSURE * weight[:, None] * mix / size).astype(np.float32)
     return mixed

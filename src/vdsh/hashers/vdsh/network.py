@@ -4,12 +4,9 @@ Letters follow the paper where it has them: `t1`, `t2` hidden layers, `mu`, `s`,
 Shapes: B documents, V terms, H hidden nodes, K bits, L labels, P dimensions of places, M samples.
 """
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vdsh.hashers.vdsh.batches import Batch
@@ -94,14 +91,6 @@ class Network(nn.Module):
             self.b_labels.copy_(documents.label_frequencies().logit())
         if hasattr(self, "b_places"):
             self.b_places.copy_(documents.places.mean(0))
-
-    @torch.no_grad()
-    def begin_with(self, weights: Mapping[str, NDArray[np.float32]]) -> None:
-        """Take trained weights, where they are numbers; see `warm_start`."""
-        for name, value in weights.items():
-            own = self.get_parameter(name)
-            given = torch.as_tensor(value).to(own.device)
-            own.copy_(torch.where(given.isnan(), own, given))
 
     def kept(self, n_docs: int, generator: torch.Generator) -> Tensor | None:
         """Draw which nodes of t2 are not dropped, scaled: (B, H), or None for all of them."""

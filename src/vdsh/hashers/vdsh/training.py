@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from vdsh.errors import InputError
@@ -19,10 +18,9 @@ from vdsh.hashers.vdsh.linear_start import start_linear
 from vdsh.hashers.vdsh.network import Network
 from vdsh.hashers.vdsh.objective import L1, L2, L3, Weights
 from vdsh.hashers.vdsh.related import Related, related
-from vdsh.hashers.vdsh.updates import Adam, Processes
-from vdsh.hashers.vdsh.validation import Judge, means
+from vdsh.hashers.vdsh.updates import Adam
+from vdsh.hashers.vdsh.validation import Judge
 
-Arrays = dict[str, NDArray[np.float32]]
 _ENCODER = ("W1", "b1", "W2", "b2", "W3", "b3")
 _ONLY_TRAINING = ("P", "b_places")  # weights that nobody asks for afterwards
 
@@ -36,46 +34,34 @@ class _Best(NamedTuple):
 
 
 def train(
-    hasher: VDSH,
-    train: Examples,
-    validation: Examples | None,
-    seed: int,
-    progress: Progress | None,
-    start: Arrays | None = None,
+    hasher: VDSH, train: Examples, validation: Examples | None, seed: int, progress: Progress | None
 ) -> dict[str, Any]:
-    """Fit the network of `hasher` to a corpus, from nothing or from the weights of `start`.
+    """Fit the network of `hasher` to a corpus.
 
     Return what was learned, by attribute name: the weights of the best epoch (without validation
     data the last). Where that is 0, the start, the decoder is that of epoch 1: the start has none.
     """
     device = choose_device(hasher.device)
     with _fast_products(device):
-        processes = Processes()
-        seed = processes.agree(lambda: seed)
-        generator = torch.Generator(device).manual_seed(seed + processes.rank)
-        others = processes.agree(lambda: _related(hasher, train, progress))
+        generator = torch.Generator(device).manual_seed(seed)
+        others = _related(hasher, train, progress)
         network = _network(hasher, train, others, seed)
         taught = train if hasher.supervised else train._replace(labels=None)
         documents = Documents(taught, hasher.target, device, *(others or ()))
         judge = Judge.choose(hasher, train, validation, device)
         network.expect(documents)
-        network.begin_with(start or {})
         network = network.to(device)
         if hasher.start == "linear":
-            learned = None if start is None else documents
-            started = processes.agree(lambda: _start(hasher, network, train, others, seed, learned))
-            network.load_state_dict(started)
+            _start(hasher, network, train, others, seed)
         optimizer = Adam(network.parameters(), hasher.learning_rate_)
         n_updates = hasher.epochs_ * -(-documents.n_docs // hasher.batch_size_)
-        step = _Step(hasher, network, optimizer, generator, processes, n_updates)
-        graphed = device.type == "cuda" and processes.size == 1
-        run = (graphed_epochs if graphed else plain_epochs)(
-            step, documents, -(-hasher.batch_size_ // processes.size)
-        )
+        step = _Step(hasher, network, optimizer, generator, n_updates)
+        epochs = graphed_epochs if device.type == "cuda" else plain_epochs
+        run = epochs(step, documents, hasher.batch_size_)
         n_epochs = hasher.epochs_
         begun = None  # the score of a linear start; weights by chance are not looked at
         if judge and hasher.start == "linear":
-            begun = processes.agree(lambda: judge.score(network))
+            begun = judge.score(network)
         history: list[dict[str, float | None]] = [{"loss": None, "kl": None, "validation": begun}]
 
         def show(number: int, done: float) -> None:
@@ -88,17 +74,16 @@ def train(
         share, dropout = hasher.neighbor_share_, hasher.word_dropout_
         try:
             for number in range(1, n_epochs + 1):
-                for done in run(shuffled(documents, dropout, share, generator, processes)):
+                for done in run(shuffled(documents, dropout, share, generator)):
                     show(number, done)
-                loss, kl = _means(step.take_sums())
+                loss, kl = _means(step.sums)
+                step.sums.zero_()
                 if not np.isfinite(loss):
                     raise InputError(
                         f"Training diverged: the loss of epoch {number} is {loss}. Try a smaller "
                         f"learning_rate. Got {hasher.learning_rate_}."
                     )
-                score = float(number)
-                if judge:
-                    score = processes.agree(lambda: judge.score(network))
+                score = judge.score(network) if judge else float(number)
                 history.append({"loss": loss, "kl": kl, "validation": score if judge else None})
                 if score > best.score or (score == best.score and not best.epoch):
                     best = _Best(score, number, _copy(network))
@@ -109,8 +94,7 @@ def train(
                 if number - best.epoch >= hasher.patience:
                     break
         except KeyboardInterrupt:
-            unlearned = len(history) == 1 or (begun is None and not best.epoch)
-            if unlearned or processes.size > 1:
+            if len(history) == 1 or (begun is None and not best.epoch):
                 raise
             interrupted = True
             warnings.warn(
@@ -177,26 +161,15 @@ def _network(hasher: VDSH, train: Examples, others: Related | None, seed: int) -
 
 
 def _start(
-    hasher: VDSH,
-    network: Network,
-    train: Examples,
-    others: Related | None,
-    seed: int,
-    learned: Documents | None,
-) -> dict[str, Tensor]:
-    """Start with the places of documents as targets, or else their labels; without, at random.
-
-    After a warm start, `learned` are the documents whose codes are to stay.
-    """
-    before = None if learned is None else means(network, learned).cpu().numpy()
+    hasher: VDSH, network: Network, train: Examples, others: Related | None, seed: int
+) -> None:
+    """Start with the places of documents as targets, or else their labels; without, at random."""
     if others is not None:
-        start_linear(network, train.inputs, others.places, seed, before)
+        start_linear(network, train.inputs, others.places, seed)
     elif hasher.supervised and train.labels is not None:
         known = train.labels.known
         targets = train.labels.take(known).matrix.astype(np.float32)
-        before = None if before is None else before[known]
-        start_linear(network, train.inputs[known], targets, seed, before)
-    return network.state_dict()
+        start_linear(network, train.inputs[known], targets, seed)
 
 
 class _Step:
@@ -208,11 +181,10 @@ class _Step:
         network: Network,
         optimizer: Adam,
         generator: torch.Generator,
-        processes: Processes,
         n_updates: int,
     ) -> None:
         self.hasher, self.network, self.optimizer = hasher, network, optimizer
-        self.generator, self.processes, self.n_updates = generator, processes, n_updates
+        self.generator, self.n_updates = generator, n_updates
         self.bound = L3 if hasher.private else L2 if hasher.supervised else L1
         device = network.W1.device
         self.updates = torch.zeros((), device=device)
@@ -234,7 +206,6 @@ class _Step:
         n = batch.present.sum()
         self.optimizer.forget_gradients()
         (-bound.value * (batch.present / n)).sum().backward()  # type: ignore[no-untyped-call]
-        self.processes.average(network.parameters())
         self.optimizer.step()
         with torch.no_grad():
             loss, kl = ((part * batch.present).sum() for part in (-bound.value, bound.kl))
@@ -252,13 +223,6 @@ class _Step:
         self.updates.zero_()
         self.sums.zero_()
 
-    def take_sums(self) -> Tensor:
-        """Return the sums of all processes, and count from 0 again."""
-        self.processes.add(self.sums)
-        taken = self.sums.clone()
-        self.sums.zero_()
-        return taken
-
 
 def _means(sums: Tensor) -> tuple[float, float]:
     """Give loss and divergence per document."""
@@ -270,7 +234,7 @@ Runner = Callable[[Epoch], Iterator[float]]
 
 
 def plain_epochs(step: _Step, documents: Documents, size: int) -> Runner:
-    """Run epochs batch by batch on sparse batches (CPU, or several processes)."""
+    """Run epochs batch by batch on sparse batches, on a CPU."""
 
     def run(epoch: Epoch) -> Iterator[float]:
         n_batches = -(-len(epoch.known) // size)
