@@ -9,6 +9,7 @@ import torch
 
 from conftest import QUICK, toy_corpus
 from vdsh import TextHasher
+from vdsh.codes import pack
 from vdsh.errors import InputError
 from vdsh.hashers import VDSH, VDSH_S, VDSH_SP
 from vdsh.hashers.base import Examples
@@ -19,8 +20,9 @@ from vdsh.hashers.vdsh.neighbours import nearest
 from vdsh.hashers.vdsh.network import Network, Posterior
 from vdsh.hashers.vdsh.objective import L1, L2, L3, Weights, divergence
 from vdsh.hashers.vdsh.updates import Adam
+from vdsh.hashers.vdsh.validation import tally
 from vdsh.labels import read_labels
-from vdsh.metrics.ranking import expected_precision
+from vdsh.metrics.ranking import expected_precision, precision_at
 from vdsh.paper.settings import PAPER
 from vdsh.text import BagOfWords, inverse_document_frequency, weigh
 
@@ -429,3 +431,14 @@ def test_a_missing_gpu_is_said(corpus_):
 )
 def test_the_paper_preset_names_settings_that_exist(name, kind):
     assert set(PAPER[name]) <= set(kind().get_params())
+
+
+def test_precision_on_the_device_is_that_of_the_metrics():
+    rng = np.random.RandomState(0)
+    bits = [rng.randint(0, 2, (n, 16)).astype(np.uint8) for n in (300, 700)]
+    labels = [rng.randint(0, 2, (n, 5)).astype(np.uint8) for n in (300, 700)]
+    relevant = torch.as_tensor(labels[0] @ labels[1].T > 0)
+    counts = tally(*(torch.as_tensor(part) > 0 for part in bits), relevant)
+    found = precision_at(counts, 100)
+    wanted = expected_precision(pack(bits[0]), labels[0], pack(bits[1]), labels[1])
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
+from torch import Tensor
 
-from vdsh.codes import FIXED, Scores, pack
+from vdsh.codes import FIXED
 from vdsh.hashers.base import Examples
 from vdsh.hashers.vdsh.batches import MOST_DENSE, SparseBatch, sparse_batches
 from vdsh.hashers.vdsh.epochs import Documents, in_order
@@ -15,12 +14,9 @@ from vdsh.hashers.vdsh.estimators import VDSH
 from vdsh.hashers.vdsh.linear_start import SHORT
 from vdsh.hashers.vdsh.network import Network
 from vdsh.metrics.by_threshold import MOST_QUERIES, choose_judged, choose_k
-from vdsh.metrics.ranking import ndcg_at, precision_at, tally
+from vdsh.metrics.ranking import Tally, ndcg_at, precision_at
 from vdsh.model.health import sample
 from vdsh.text.counts import halves
-
-# 0/1 matrices of training documents and of queries; those that share a label are relevant.
-Labels = tuple[NDArray[np.uint8], NDArray[np.uint8]]
 
 _ENCODE = 1024  # documents at a time on a CPU
 _LABELLED = 0.3  # share from which epochs are judged by labels: few say little of precision
@@ -34,14 +30,16 @@ class Judge:
     the others and 2,000 training documents (nDCG: 1 where it always comes first).
     """
 
-    def __init__(
-        self, kind: str, threshold: str, train: Documents, queries: Documents, labels: Labels
-    ) -> None:
+    def __init__(self, kind: str, threshold: str, train: Documents, queries: Documents) -> None:
         self.kind, self.threshold = kind, threshold
         self.k = choose_k(train.n_docs)
         # Cut once, not after every epoch.
         self.train, self.queries = list(_batches(train)), list(_batches(queries))
-        self.labels, self.query_labels = labels
+        if kind == "precision":
+            self.relevant = queries.labels @ train.labels.T > 0  # (n_queries, n_docs)
+        else:
+            shape = queries.n_docs, train.n_docs
+            self.relevant = torch.eye(*shape, dtype=torch.bool, device=train.device)
 
     @classmethod
     def choose(
@@ -58,8 +56,8 @@ class Judge:
         known, asked = train.labels, validation.labels
         if known and asked and min(known.known.mean(), asked.known.mean()) >= _LABELLED:
             rows, query_rows, known, asked = choose_judged(known, asked)
-            kind, inputs = "precision", (train.inputs[rows], validation.inputs[query_rows])
-            labels = known.matrix, asked.matrix
+            kind, database = "precision", Examples(train.inputs[rows], train.counts[rows], known)
+            queries = Examples(validation.inputs[query_rows], validation.counts[query_rows], asked)
         elif hasher.n_bits < SHORT or (hasher.supervised and known and known.known.any()):
             return None
         else:
@@ -68,11 +66,10 @@ class Judge:
                 return None
             others = train.counts[sample(train.counts.shape[0], _OTHERS)]
             hidden = csr_array(vstack([two, others], format="csr"))
-            kind, inputs = "halves", (hasher._weigh(hidden), hasher._weigh(one))
-            eye = np.eye(hidden.shape[0], one.shape[0], dtype=np.uint8)  # each finds its own
-            labels = eye, eye[: one.shape[0]]
-        lying, asking = (Documents(Examples(x, x, None), "counts", device) for x in inputs)
-        return cls(kind, hasher.threshold, lying, asking, labels)
+            kind, both = "halves", (hidden, one)
+            database, queries = (Examples(hasher._weigh(part), part, None) for part in both)
+        parts = (Documents(part, hasher.target, device) for part in (database, queries))
+        return cls(kind, hasher.threshold, *parts)
 
     def score(self, network: Network) -> float:
         """Score a network; more is better."""
@@ -81,11 +78,10 @@ class Judge:
         names = FIXED if self.threshold == "best" else (self.threshold,)
         return max(self._score(name, database, queries) for name in names)
 
-    def _score(self, threshold: str, database: Scores, queries: Scores) -> float:
+    def _score(self, threshold: str, database: Tensor, queries: Tensor) -> float:
         """Let validation documents search the training documents, or halves the other ones."""
-        cut = np.median(database, axis=0) if threshold == "median" else np.float32(0)
-        codes, asked = pack(database > cut), pack(queries > cut)
-        counts = tally(asked, self.query_labels, codes, self.labels)
+        cut = _median(database) if threshold == "median" else torch.zeros_like(database[0])
+        counts = tally(queries > cut, database > cut, self.relevant)
         if self.kind == "halves":
             return float(ndcg_at(counts, len(database)).mean())
         return float(precision_at(counts, self.k).mean())
@@ -98,8 +94,36 @@ def _batches(documents: Documents) -> Iterator[SparseBatch]:
     return sparse_batches(in_order(documents), size)
 
 
-def _means(network: Network, batches: Iterable[SparseBatch]) -> Scores:
+def _means(network: Network, batches: Iterable[SparseBatch]) -> Tensor:
     """Encode documents to the mean mu of Q(s | d), of shape (n_docs, K)."""
     with torch.no_grad():
-        found = [network.posterior(network.hidden(batch)).mu for batch in batches]
-    return torch.cat(found).cpu().numpy()
+        return torch.cat([network.posterior(network.hidden(batch)).mu for batch in batches])
+
+
+def _median(scores: Tensor) -> Tensor:
+    """Compute the median of each column, the mean of the middle two where there are two."""
+    ordered, n = scores.sort(dim=0).values, len(scores)
+    return (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+
+
+_AT_A_TIME = 256  # queries
+
+
+def tally(queries: Tensor, documents: Tensor, relevant: Tensor) -> Tally:
+    """Count for each query the documents, and the relevant ones, at each distance.
+
+    From bits of shape (n, n_bits) and relevance, (n_queries, n_docs), all bool: only a few numbers
+    for each query have to leave the device.
+    """
+    signs = [2 * bits.float() - 1 for bits in (queries, documents)]  # 1 and -1
+    n_bits, parts = queries.shape[1], []
+    for first in range(0, len(queries), _AT_A_TIME):
+        rows = slice(first, first + _AT_A_TIME)
+        # Twice the Hamming distance is n_bits minus the product of the signs, all whole numbers.
+        own = relevant[rows].float() + n_bits
+        place = torch.addmm(own, signs[0][rows], signs[1].T, alpha=-1).long()
+        ones = torch.ones((), dtype=torch.int32, device=place.device).expand_as(place)
+        counts = torch.zeros(len(place), 2 * n_bits + 2, dtype=torch.int32, device=place.device)
+        parts.append(counts.scatter_add_(1, place, ones))
+    others, found = torch.cat(parts).view(-1, n_bits + 1, 2).cpu().long().unbind(-1)
+    return Tally((others + found).numpy(), found.numpy())
