@@ -35,8 +35,8 @@ _WITHOUT_SPACES = {*range(0x0E00, 0x0F00), *range(0x1000, 0x10A0), *range(0x1780
 _VOWELS_AFTER = (0x0E30, 0x0E32, 0x0E33, 0x0E45, 0x0EB0, 0x0EB2, 0x0EB3)  # Thai and Lao
 _PICTOGRAPHS = ((0x2600, 0x27C0), (0x1F000, 0x1FB00))
 _STYLES = ((0xFE00, 0xFE10), (0x1F3FB, 0x1F400))  # variants and skin tones of the emoji before them
-# Where they overlap the first counts.
-_RANGES = ((_STYLES, SEPARATOR), (_PICTOGRAPHS, SYMBOL), (_IDEOGRAPHS, IDEOGRAPH))
+# Where they overlap the last counts.
+_RANGES = ((_IDEOGRAPHS, IDEOGRAPH), (_PICTOGRAPHS, SYMBOL), (_STYLES, SEPARATOR))
 
 
 class Tokens(NamedTuple):
@@ -110,14 +110,11 @@ def lay_out_as_given(texts: Iterable[str]) -> tuple[NDArray[np.uint8], NDArray[n
     return np.frombuffer(b"".join(pieces), np.uint8), offsets
 
 
-def hash_words(
-    words: Sequence[str],
-) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint64]]:
-    """Return the bytes of some words laid end to end, their offsets, and their hashes."""
+def hash_words(words: Sequence[str]) -> NDArray[np.uint64]:
+    """Hash words by kernels."""
     from vdsh.text.token_kernels import hash_all
 
-    data, offsets = lay_out_as_given(words)
-    return data, offsets, hash_all(data, offsets)
+    return hash_all(*lay_out_as_given(words))
 
 
 def hash_plainly(words: Sequence[str]) -> NDArray[np.uint64]:
@@ -158,27 +155,19 @@ def _class(point: int) -> int:
     """Tell what a code point is in a text."""
     if point >= TABLE_SIZE:
         return IDEOGRAPH if point < 0x40000 else SEPARATOR
-    if point == ord("'"):
-        return APOSTROPHE
-    for ranges, kind in _RANGES:
-        if any(start <= point < stop for start, stop in ranges):
-            return kind
-    category = unicodedata.category(chr(point))[0]
-    if category in "LM" and point in _WITHOUT_SPACES:
-        return ATTACHED if category == "M" or point in _VOWELS_AFTER else IDEOGRAPH
-    return WORD if category in "LNM" else SEPARATOR
+    return int(character_classes()[point])
 
 
 @cache
 def character_classes() -> NDArray[np.uint8]:
     """Tell for each code point what it is in a text."""
-    classes = np.zeros(TABLE_SIZE, np.uint8)
-    for point in range(TABLE_SIZE):
-        if unicodedata.category(chr(point))[0] in "LNM":
-            classes[point] = WORD
+    categories = "".join(unicodedata.category(chr(point))[0] for point in range(TABLE_SIZE))
+    classes = np.array([WORD if category in "LNM" else SEPARATOR for category in categories], "u1")
     for point in _WITHOUT_SPACES:
-        classes[point] = _class(point)
-    for ranges, kind in reversed(_RANGES):
+        if categories[point] in "LM":
+            is_attached = categories[point] == "M" or point in _VOWELS_AFTER
+            classes[point] = ATTACHED if is_attached else IDEOGRAPH
+    for ranges, kind in _RANGES:
         for start, stop in ranges:
             classes[start:stop] = kind
     classes[ord("'")] = APOSTROPHE

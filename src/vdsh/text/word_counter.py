@@ -21,42 +21,35 @@ from vdsh.text.tokenizer import (
     tokenize,
 )
 
-Bytes = NDArray[np.uint8]
-Offsets = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 Terms = NDArray[np.int32]
 
 
 class WordTable(NamedTuple):
-    """A vocabulary as an open-addressing hash table over its UTF-8 bytes."""
+    """A vocabulary as an open-addressing hash table; its hashes stand for words, as in the index."""
 
     slots: Terms  # term number, or -1 where the slot is free; a power of two of them
     hashes: Hashes
-    data: Bytes
-    offsets: Offsets
 
 
 def build_table(terms: list[str]) -> WordTable:
     """Make the hash table of a vocabulary."""
     from vdsh.text.token_kernels import place
 
-    data, offsets, hashes = hash_words(terms)
-    return WordTable(place(hashes, _table_size(len(terms))), hashes, data, offsets)
+    hashes = hash_words(terms)
+    size = 1 << (2 * len(terms)).bit_length()  # at most half full
+    return WordTable(place(hashes, size), hashes)
 
 
 def document_frequencies(tokens: Tokens) -> dict[bytes, int]:
     """Count in how many documents each distinct token occurs."""
     from vdsh.text.token_kernels import count_words
 
-    firsts, counts = count_words(*tokens, _table_size(max(16, len(tokens.starts) // 4)))
+    firsts, counts = count_words(tokens.hashes, tokens.documents)
     data = tokens.data.tobytes()
     starts, stops = tokens.starts[firsts].tolist(), tokens.stops[firsts].tolist()
-    words = (data[i:j] for i, j in zip(starts, stops, strict=True))
-    return dict(zip(words, counts.tolist(), strict=True))
-
-
-def _table_size(n_words: int) -> int:
-    return 1 << int(2 * n_words).bit_length()  # at most half full
+    spans = (data[i:j] for i, j in zip(starts, stops, strict=True))
+    return dict(zip(spans, counts.tolist(), strict=True))
 
 
 T = TypeVar("T")
@@ -105,7 +98,7 @@ class WordCounter:
             """Say how many words texts have, and how many of those are counted."""
             n_words, totals = np.diff(tokens.documents), []
             for table in self._table, self._stop:
-                counts, _, sizes = count_terms(*tokens, *table)
+                counts, _, sizes = count_terms(tokens.hashes, tokens.documents, *table)
                 texts = np.repeat(np.arange(len(sizes)), sizes)
                 totals.append(np.bincount(texts, counts, len(sizes)).astype(np.int64))
             return np.stack([n_words - totals[1], totals[0]])
