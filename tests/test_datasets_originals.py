@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from vdsh.datasets import newsgroups, rcv1, reuters, tmc
-from vdsh.datasets.rcv1_kernels import recover_counts
+from vdsh.datasets.rcv1_counts import recover_counts
 from vdsh.documents import read_documents
 from vdsh.errors import InputError
 

@@ -26,7 +26,7 @@ Terms = NDArray[np.int32]
 
 
 class WordTable(NamedTuple):
-    """A vocabulary as an open-addressing hash table; its hashes stand for words, as in the index."""
+    """A vocabulary as an open-addressing hash table; hashes stand for words, as in the index."""
 
     slots: Terms  # term number, or -1 where the slot is free; a power of two of them
     hashes: Hashes
