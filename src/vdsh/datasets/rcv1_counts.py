@@ -63,7 +63,6 @@ def _read_levels(weights: csr_array, terms: Floats) -> tuple[NDArray[np.int32], 
     logs -= terms[columns]
     documents = _low(bounds, logs)
     documents += _realign(bounds, logs - documents[rows], np.full(len(documents), np.inf))
-    documents += _mean_error(bounds, logs - documents[rows])
     levels = _nearest_levels(logs - documents[rows])
     again = np.exp(_LEVELS[levels] + terms[columns])
     again /= np.sqrt(np.bincount(rows, again**2, minlength=weights.shape[0]))[rows]
@@ -102,11 +101,9 @@ def _term_offsets(weights: csr_array, highest: float) -> Floats:
     for _ in range(_ROUNDS):
         moved = _realign(row_bounds, logs - documents[rows] - terms[columns], no_limits)
         documents += moved
-        documents += _mean_error(row_bounds, logs - documents[rows] - terms[columns])
         limits = highest - terms + _TOLERANCE
         moves = _realign(bounds, (logs - documents[rows] - terms[columns])[order], limits)
         terms += moves
-        terms += _mean_error(bounds, (logs - documents[rows] - terms[columns])[order])
         if not moved.any() and not moves.any():
             break
     return terms
@@ -133,16 +130,6 @@ def _gauge(terms: Floats, highest: float) -> float:
 def _nearest_levels(residuals: Floats) -> NDArray[np.int32]:
     tf = np.rint(np.exp(np.expm1(np.minimum(residuals, _LEVELS[-1]))))
     return np.where(residuals < _LEVELS[1] / 2, 0, tf - 1).astype(np.int32)
-
-
-def _mean_error(bounds: Bounds, residuals: Floats) -> Floats:
-    """Average, group by group, how far the residuals that are near a level are off it."""
-    errors = residuals - _LEVELS[_nearest_levels(residuals)]
-    near, n_groups = np.abs(errors) < _TOLERANCE, len(bounds) - 1
-    groups = _groups(bounds)[near]
-    total = np.bincount(groups, errors[near], minlength=n_groups)
-    mean: Floats = total / np.maximum(np.bincount(groups, minlength=n_groups), 1)
-    return mean
 
 
 def _low(bounds: Bounds, values: Floats) -> Floats:

@@ -3,7 +3,7 @@
 Exact metrics, one protocol for each, and whether a difference is real.
 """
 
-from vdsh.evaluation.protocol import Evaluation, evaluate_codes, evaluate_hasher, yardsticks
+from vdsh.evaluation.protocol import Evaluation, evaluate_codes, yardsticks
 from vdsh.evaluation.quality import Quality, find_faults, measure_codes, measure_quality
 from vdsh.evaluation.queries import Query, read_queries
 from vdsh.evaluation.rankings import QueryEvaluation, Ranking, evaluate_queries
@@ -12,7 +12,6 @@ from vdsh.metrics.ranking import (
     Tally,
     average_precision,
     cosine_precision,
-    expected_precision,
     ndcg_at,
     precision_at,
     precision_within,
@@ -34,9 +33,7 @@ __all__ = [
     "compare",
     "cosine_precision",
     "evaluate_codes",
-    "evaluate_hasher",
     "evaluate_queries",
-    "expected_precision",
     "find_faults",
     "measure_codes",
     "measure_quality",
