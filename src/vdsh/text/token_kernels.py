@@ -193,10 +193,11 @@ def count_words(hashes: Hashes, documents: Offsets) -> tuple[Offsets, Offsets]:
 
 
 @kernel()
-def count_terms(
-    hashes: Hashes, documents: Offsets, slots: Terms, term_hashes: Hashes
+def count_texts(
+    data: Bytes, offsets: Offsets, classes: Bytes, slots: Terms, term_hashes: Hashes
 ) -> tuple[Terms, Terms, Terms]:
-    """Look every token up; a bit for each term says whether it was seen in the row."""
+    """Find tokens and look them up; a bit for each term says whether it was seen in the row."""
+    _, _, hashes, documents = find_tokens(data, offsets, classes, 2)
     n_docs, size = len(documents) - 1, len(slots)
     counts, terms = np.empty(len(hashes), np.int32), np.empty(len(hashes), np.int32)
     times = np.zeros(len(term_hashes), np.int32)
@@ -224,12 +225,3 @@ def count_terms(
             seen[word] = 0
         lengths[doc] = used - row
     return counts[:used], terms[:used], lengths
-
-
-@kernel()
-def count_texts(
-    data: Bytes, offsets: Offsets, classes: Bytes, slots: Terms, term_hashes: Hashes
-) -> tuple[Terms, Terms, Terms]:
-    """Find tokens and look them up."""
-    _, _, hashes, documents = find_tokens(data, offsets, classes, 2)
-    return count_terms(hashes, documents, slots, term_hashes)

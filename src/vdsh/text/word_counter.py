@@ -13,7 +13,6 @@ from vdsh.errors import InputError
 from vdsh.jit import compiled, spread
 from vdsh.text.counts import Counts
 from vdsh.text.tokenizer import (
-    Tokens,
     character_classes,
     find_tokens,
     hash_words,
@@ -41,10 +40,11 @@ def build_table(terms: list[str]) -> WordTable:
     return WordTable(place(hashes, size), hashes)
 
 
-def document_frequencies(tokens: Tokens) -> dict[bytes, int]:
+def document_frequencies(texts: Sequence[str]) -> dict[bytes, int]:
     """Count in how many documents each distinct token occurs."""
     from vdsh.text.token_kernels import count_words
 
+    tokens = find_tokens(texts)
     firsts, counts = count_words(tokens.hashes, tokens.documents)
     data = tokens.data.tobytes()
     starts, stops = tokens.starts[firsts].tolist(), tokens.stops[firsts].tolist()
@@ -70,7 +70,7 @@ class WordCounter:
     def count(self, texts: Sequence[str]) -> Counts:
         """Count the known words of each text."""
         if compiled(_PLAIN * sum(map(len, texts))):
-            parts = _over_texts(texts, self._count_compiled)
+            parts = over_texts(texts, self._count_compiled)
         else:
             parts = [self._count_plainly(text) for text in texts]
         if len(parts) == 1:
@@ -92,20 +92,12 @@ class WordCounter:
 
         A text without any other words has none.
         """
-        from vdsh.text.token_kernels import count_terms
-
-        def words(tokens: Tokens) -> NDArray[np.int64]:
-            """Say how many words texts have, and how many of those are counted."""
-            n_words, totals = np.diff(tokens.documents), []
-            for table in self._table, self._stop:
-                counts, _, sizes = count_terms(tokens.hashes, tokens.documents, *table)
-                texts = np.repeat(np.arange(len(sizes)), sizes)
-                totals.append(np.bincount(texts, counts, len(sizes)).astype(np.int64))
-            return np.stack([n_words - totals[1], totals[0]])
-
-        parts = over_blocks(texts, words)
-        all_words, known = np.hstack(parts) if parts else np.zeros((2, 0))
-        return ((all_words - known) / np.maximum(all_words, 1)).astype(np.float32)
+        shares = np.zeros(len(texts), np.float32)
+        for row, text in enumerate(texts):
+            words = [w for w in tokenize(text) if w in self._columns or w not in self.stop_words]
+            n_unknown = sum(word not in self._columns for word in words)
+            shares[row] = n_unknown / max(1, len(words))
+        return shares
 
     @cached_property
     def _columns(self) -> dict[str, int]:
@@ -114,11 +106,6 @@ class WordCounter:
     @cached_property
     def _table(self) -> WordTable:
         return build_table(list(self.words))
-
-    @cached_property
-    def _stop(self) -> WordTable:
-        known = set(self.words)
-        return build_table([word for word in sorted(self.stop_words) if word not in known])
 
     def _count_compiled(self, texts: Sequence[str]) -> tuple[Terms, Terms, Terms]:
         """Give data, indices and row lengths of a CSR matrix."""
@@ -134,12 +121,8 @@ class WordCounter:
         return pairs[:, 1], pairs[:, 0], np.array([len(row)], np.int32)
 
 
-def over_blocks(texts: Sequence[str], count: Callable[[Tokens], T]) -> list[T]:
-    """Apply `count` to the tokens of each block of texts, on all cores."""
-    return _over_texts(texts, lambda some: count(find_tokens(some)))
-
-
-def _over_texts(texts: Sequence[str], count: Callable[[Sequence[str]], T]) -> list[T]:
+def over_texts(texts: Sequence[str], count: Callable[[Sequence[str]], T]) -> list[T]:
+    """Apply `count` to each block of texts, on all cores."""
     if 0 < len(texts) < _BLOCK // 8:  # as most often: one
         return [count(texts)]
 
