@@ -36,7 +36,7 @@ class Vectors(NamedTuple):
 
 
 def read_stories(folder: Path) -> list[Document]:
-    """Read `documents.jsonl.gz`; the field `split` is "train" or "test"."""
+    """Read `documents.jsonl.gz`."""
     return list(read_documents(folder / DOCUMENTS))
 
 
@@ -98,14 +98,12 @@ def read_names(path: Path) -> list[str]:
 
 
 def corpus_of(found: Vectors, folder: Path, note: str) -> Corpus:
-    """Name the labels, and read the published part off ids such as `train/17`."""
+    """Name the labels."""
     names = read_names(folder / LABELS)
     if max((max(row, default=0) for row in found.numbers), default=0) >= len(names):
         raise InputError(f"A label number is beyond the {len(names)} names in {LABELS}.")
     labels = [tuple(names[number] for number in row) for row in found.numbers]
-    heads = (id.partition("/")[0] for id in found.ids)
-    parts = [head if head in ("train", "test") else "" for head in heads]
-    return Corpus(Split(found.ids, None, [*labels], found.values), parts, note)
+    return Corpus(Split(found.ids, None, [*labels], found.values), note)
 
 
 def write_counts(folder: Path, vectors: Vectors, names: list[str]) -> None:
