@@ -2,12 +2,12 @@
 
 import os
 
-from vdsh.datasets import docstrings, newsgroups, rcv1, reuters, tmc
+from vdsh.datasets import newsgroups, rcv1, reuters, tmc
 from vdsh.datasets.base import Dataset, Source, Split, cut, locate, random_split
 from vdsh.errors import InputError, suggest
 
 _SOURCES = (newsgroups.SOURCE, reuters.SOURCE, reuters.SOURCE_20, tmc.SOURCE, rcv1.SOURCE)
-DATASETS = {source.name: source for source in (*_SOURCES, docstrings.SOURCE)}
+DATASETS = {source.name: source for source in _SOURCES}
 
 __all__ = ["DATASETS", "Dataset", "Source", "Split", "find", "load", "random_split"]
 
@@ -27,7 +27,7 @@ def load(
         One of `DATASETS`.
     root : path, optional
         The folder that holds the corpora; by default the environment variable VDSH_DATA. Without
-        either, the corpus is downloaded into the cache, once. `docstrings` needs none.
+        either, the corpus is downloaded into the cache, once.
     seed : int
         Of the split, 80 / 10 / 10 at random, as the paper does.
     quiet : bool

@@ -121,17 +121,17 @@ class Source:
     licence, citation : str
     used : str
         Which version, and what of it, `load` gives.
-    documents, labels : int, optional
-        As published, complete; None where it depends on the machine.
+    documents, labels : int
+        As published, complete.
     read : callable
         Reads the corpus from its folder.
     folder : str
-        Its folder below the data folder or the cache; "" for a corpus that needs none.
+        Its folder below the data folder or the cache.
     layout : tuple of str
         Files of which one is the corpus, the preferred first.
     files : tuple of File
         The original files, to be downloaded.
-    parse : callable, optional
+    parse : callable
         Turns the original files in a folder into one of `layout`.
     """
 
@@ -141,17 +141,17 @@ class Source:
     licence: str
     citation: str
     used: str
-    documents: int | None
-    labels: int | None
+    documents: int
+    labels: int
     read: Callable[[Path], Corpus]
-    folder: str = ""
-    layout: tuple[str, ...] = ()
-    files: tuple[File, ...] = ()
-    parse: Callable[[Path], None] | None = None
+    folder: str
+    layout: tuple[str, ...]
+    files: tuple[File, ...]
+    parse: Callable[[Path], None]
 
     def is_in(self, folder: Path) -> bool:
         """Tell whether a folder holds the corpus, ready to be read."""
-        return not self.layout or any((folder / name).is_file() for name in self.layout)
+        return any((folder / name).is_file() for name in self.layout)
 
 
 def data_folder(root: str | os.PathLike[str] | None) -> Path | None:
@@ -162,8 +162,6 @@ def data_folder(root: str | os.PathLike[str] | None) -> Path | None:
 
 def locate(source: Source, root: str | os.PathLike[str] | None, *, quiet: bool) -> Path:
     """Find the folder of a corpus; without a data folder it is downloaded into the cache."""
-    if not source.layout:
-        return Path()
     given = data_folder(root)
     if given is None:
         return download(source, quiet=quiet)
@@ -180,7 +178,7 @@ def locate(source: Source, root: str | os.PathLike[str] | None, *, quiet: bool) 
 def download(source: Source, *, quiet: bool = False) -> Path:
     """Download and parse a corpus into the cache unless it is there; return its folder."""
     folder = cache_folder() / source.folder
-    if source.is_in(folder) or source.parse is None:
+    if source.is_in(folder):
         return folder
     for file in source.files:
         fetch(file, folder, home=source.home, quiet=quiet)

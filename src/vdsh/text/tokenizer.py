@@ -141,7 +141,11 @@ class _Letters(dict[int, str]):
     """A letter for the class of each code point, for `str.translate`; filled as they are met."""
 
     def __missing__(self, point: int) -> str:
-        letter = self[point] = " wis'm"[_class(point)]
+        if point < TABLE_SIZE:
+            kind = int(character_classes()[point])
+        else:
+            kind = IDEOGRAPH if point < 0x40000 else SEPARATOR
+        letter = self[point] = " wis'm"[kind]
         return letter
 
 
@@ -149,13 +153,6 @@ _LETTERS = _Letters()
 _ASCII = re.compile("[a-z0-9]+(?:'[a-z0-9]+)*'?")
 _UNIT = re.compile(f"[im]m{{0,{MOST_ATTACHED}}}")
 _TOKEN = re.compile(f"w+(?:'w+)*'?|{_UNIT.pattern}(?:i{_UNIT.pattern[4:]})*|s")
-
-
-def _class(point: int) -> int:
-    """Tell what a code point is in a text."""
-    if point >= TABLE_SIZE:
-        return IDEOGRAPH if point < 0x40000 else SEPARATOR
-    return int(character_classes()[point])
 
 
 @cache
