@@ -112,19 +112,15 @@ def _term_offsets(weights: csr_array, highest: float) -> Floats:
 def _gauge(terms: Floats, highest: float) -> float:
     """Find the constant by which the terms' offsets are off (the documents' have its opposite).
 
-    The offsets of rare terms pile up at ln ln(N / n) for n = 1, 2, 3 and so on, most of all at
-    one of the first. The choice of that one which puts most offsets on such a place is taken.
+    The offsets of rare terms pile up at ln ln(N / n) for n = 1, 2, 3 and so on. The highest pile
+    is moved to the nearest of the first such places.
     """
-    places = np.log(np.exp(highest) - np.log(np.arange(1, 40)))
-    places = places[np.isfinite(places)]
+    places = np.log(np.exp(highest) - np.log(np.arange(1, 6)))
     sizes, edges = np.histogram(terms, np.arange(terms.min(), terms.max() + 2e-3, 1e-3))
     peak = edges[sizes.argmax()] + 5e-4
     peak = np.median(terms[np.abs(terms - peak) < 1e-3])
 
-    def fitting(shift: float) -> int:
-        return int((np.abs(terms[:, None] + shift - places).min(axis=1) < 2e-4).sum())
-
-    return max((float(place - peak) for place in places[:5]), key=fitting)
+    return float(places[np.abs(places - peak).argmin()] - peak)
 
 
 def _nearest_levels(residuals: Floats) -> NDArray[np.int32]:
